@@ -178,7 +178,8 @@ def while_loop(
     pending = gathering.get()
     recording = next((x.recording for x in every if is_term(x)), None)
     if pending is None or recording is None:
-        return _Batch.of(cond, body, shapes, (arrays, given), where).run(max_steps)
+        reached: State = _Batch.of(cond, body, shapes, (arrays, given), where).run(max_steps)
+        return reached
     result = symbols_of(recording, (sum(map(np.size, arrays)) + 1,))
     chosen = np.asarray(np.where(np.logical_and(cond(state), where), 1.0, 0.0)).item()
     step = partial(_packed_step, cond, body, *shapes)

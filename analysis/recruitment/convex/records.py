@@ -45,7 +45,10 @@ class State(NamedTuple):
     room: Array
     bound: Array
 
-    width = 5  # columns
+    @staticmethod
+    def width() -> int:
+        """How many columns there are."""
+        return 5
 
     @classmethod
     def of(cls, columns: Array) -> "State":
@@ -66,12 +69,15 @@ class Way(NamedTuple):
     pull: Array
     price: Array
 
-    width = 4  # columns
+    @staticmethod
+    def width() -> int:
+        """How many columns there are."""
+        return 4
 
     @classmethod
     def of(cls, columns: Array) -> "Way":
         """The record of columns (..., 4)."""
-        return cls(*(columns[..., k] for k in range(cls.width)))
+        return cls(*(columns[..., k] for k in range(cls.width())))
 
 
 class Balance(NamedTuple):
@@ -85,12 +91,15 @@ class Balance(NamedTuple):
     most: Array
     size: Array
 
-    width = 6  # columns
+    @staticmethod
+    def width() -> int:
+        """How many columns there are."""
+        return 6
 
     @classmethod
     def of(cls, columns: Array) -> "Balance":
         """The record of columns (..., 6)."""
-        return cls(*(columns[..., k] for k in range(cls.width)))
+        return cls(*(columns[..., k] for k in range(cls.width())))
 
 
 class About(NamedTuple):
@@ -118,9 +127,12 @@ class Squares(NamedTuple):
     weight: Array
     gain: Array
 
-    width = 5  # columns
+    @staticmethod
+    def width() -> int:
+        """How many columns there are."""
+        return 5
 
     @classmethod
     def of(cls, columns: Array) -> "Squares":
         """The record of columns (..., 5)."""
-        return cls(*(columns[..., k] for k in range(cls.width)))
+        return cls(*(columns[..., k] for k in range(cls.width())))

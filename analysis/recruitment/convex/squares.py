@@ -56,7 +56,7 @@ def squares(shape: Shape) -> Program:
         n,
         gather={name.removesuffix("s"): (name, each) for name in ROWS},
         store={"output0": ("fixed", each)},
-        buffers={"fixed": (grouped(n).size, Squares.width)},
+        buffers={"fixed": (grouped(n).size, Squares.width())},
     )
     program.formula(lambda start: {"going": 1.0 + 0.0 * start[..., 0]}, ["start"])
     squares_rounds(program, shape)

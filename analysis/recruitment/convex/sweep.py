@@ -57,7 +57,7 @@ class _Sweeps:
             program.view(f"{name}_entries", name, (rows * shape.n,))
             gather[name.lower()] = (f"{name}_entries", each[:, None] + shape.n * np.arange(rows))
         gather |= {key: (f"{key}s", each) for key in ("lower", "upper", "weight", "power")}
-        widths = {"columns": shape.rows, "fixed": self.fixed, "state": State.width}
+        widths = {"columns": shape.rows, "fixed": self.fixed, "state": State.width()}
         sums = {"bounds": 1, "begun": shape.rows}
         program.table(
             self.columns.started,
@@ -88,10 +88,10 @@ class _Sweeps:
         program, conditions, r = self.program, self.conditions, self.shape.rows
         if self.shape.c:
             program.formula(conditions.framed, ["multipliers", "s"])
-        sums = {"matrix": r * (r + 1) // 2, "values": r, "right": r, "balance": Balance.width}
+        sums = {"matrix": r * (r + 1) // 2, "values": r, "right": r, "balance": Balance.width()}
         self._table(
             self.columns.prepared, ["columns", "fixed", "state"], ["multipliers", "about", "mu", *self.frames],
-            new={"way": Way.width}, sums=sums,
+            new={"way": Way.width()}, sums=sums,
         )  # fmt: skip
         program.formula(conditions.measured, ["values", "balance", "target", "multipliers", "s", "about"])
         program.formula(
