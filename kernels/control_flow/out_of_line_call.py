@@ -1,7 +1,7 @@
 """A formula inside another as a function: written once in the machine code, and called wherever it is asked for.
 
-`called` evaluates a plain NumPy formula. While a kernel is traced the formula is not recorded where it stands: the
-outer one goes on with fresh symbols for its result, and the kernel holds the inner one once, whatever number of times
+`called` evaluates a plain NumPy formula. While a kernel is traced the formula is not written where it
+stands. The outer one goes on with fresh symbols for its result, and the kernel holds the inner one once, whatever number of times
 it is called with other arguments.
 """
 
