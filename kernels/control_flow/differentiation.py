@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.control_flow.compressed_jacobian import Sweep
+from myoquat.kernels.control_flow.compressed_jacobian import CompressedJacobian
 from myoquat.kernels.control_flow.jacobian_entries import Entries, entries_of
-from myoquat.kernels.symbolic.terms import Reciprocals, Recording, Scalar, Term, ordered
-from myoquat.kernels.tracing.adjoints import pulled, pushed, released
+from myoquat.kernels.symbolic.terms import Reciprocals, Scalar, Term, Tracer, ordered
+from myoquat.kernels.tracing.adjoints import pull_back, push_forward, released
 from myoquat.kernels.tracing.constants import check_differentiable
-from myoquat.kernels.tracing.tape import Apply, Inner, in_terms, played, tape_of
+from myoquat.kernels.tracing.tape import Apply, Inner, in_terms, interpret, tape_of
 from myoquat.kernels.tracing.trace import needed_constructs
 from myoquat.kernels.tracing.traced import Construct, Pattern, Shape, Signature, Traced
 
@@ -50,7 +50,7 @@ class _Opened:
     """A formula opened up: the terms of its inputs, what its outputs are, by name, and the loops inside."""
 
     signature: Signature
-    recording: Recording
+    tracer: Tracer
     inputs: Flat
     outputs: Flat
     loops: list[_Placed]
@@ -67,7 +67,7 @@ class _Opened:
         name: str,
         added: dict[str, tuple[list[Term], Shape]],
         outputs: dict[str, tuple[list[Scalar], Shape]],
-        sweeps: Sequence[tuple[Sweep, list[Term], list[Term]]] = (),
+        sweeps: Sequence[tuple[CompressedJacobian, list[Term], list[Term]]] = (),
     ) -> Traced:
         """The formula with the inputs, `added` inputs, and `outputs`; of each sweep what it takes and gives."""
         signature = Signature(
@@ -82,28 +82,28 @@ class _Opened:
         constructs = [*needed_constructs(wanted, self.loops), *directions]
         for construct in constructs:
             taken, given = [*taken, *construct.given], [*given, *construct.taken]
-        return Traced(tape_of(self.recording, taken, given), signature, tuple(x.construct for x in constructs))
+        return Traced(tape_of(self.tracer, taken, given), signature, tuple(x.construct for x in constructs))
 
     def released(self, values: Sequence[Scalar]) -> list[Scalar]:
         """Derivatives in which solutions of equations move again."""
-        return released(self.recording, values)
+        return released(self.tracer, values)
 
     def seeds(self, names: Sequence[str], suffix: str, shapes: dict[str, Shape]) -> dict[str, tuple[list[Term], Shape]]:
         """Fresh symbols 'name_suffix' of the named shapes."""
-        return {f"{n}_{suffix}": (self.recording.inputs(int(np.prod(shapes[n]))), shapes[n]) for n in names}
+        return {f"{n}_{suffix}": (self.tracer.inputs(int(np.prod(shapes[n]))), shapes[n]) for n in names}
 
     def gradient(self, rows: Sequence[str], columns: Sequence[str], weights: Sequence[Scalar]) -> list[Scalar]:
         """Of the sum of the outputs times weights, by the inputs."""
         seeds: dict[Term, Scalar] = {}
         for output, weight in zip(_joined(self.outputs, rows), weights, strict=True):
             if type(output) is Term:
-                seeds[output] = self.recording.add(seeds[output], weight) if output in seeds else weight
-        return self.released(pulled(self.recording, seeds, _joined(self.inputs, columns)))
+                seeds[output] = self.tracer.add(seeds[output], weight) if output in seeds else weight
+        return self.released(pull_back(self.tracer, seeds, _joined(self.inputs, columns)))
 
     def along(self, values: Sequence[Scalar], columns: Sequence[str], dots: Sequence[Term]) -> list[Scalar]:
         """The derivatives of values along a direction of the inputs."""
         order = ordered([x for x in values if type(x) is Term])
-        found = pushed(self.recording, dict(zip(_joined(self.inputs, columns), dots, strict=True)), order)
+        found = push_forward(self.tracer, dict(zip(_joined(self.inputs, columns), dots, strict=True)), order)
         return [found.get(x, 0.0) if type(x) is Term else 0.0 for x in values]
 
     def split(self, columns: Sequence[str], whole: list[Scalar], suffix: str) -> dict[str, tuple[list[Scalar], Shape]]:
@@ -116,23 +116,23 @@ class _Opened:
 
 
 def _opened(formula: Traced) -> _Opened:
-    signature, recording = formula.signature, Reciprocals()
-    inputs = {name: recording.inputs(size) for name, size in zip(signature.inputs, signature.input_sizes, strict=True)}
+    signature, tracer = formula.signature, Reciprocals()
+    inputs = {name: tracer.inputs(size) for name, size in zip(signature.inputs, signature.input_sizes, strict=True)}
     loops: list[_Placed] = []
 
     def of_loop(loop: Construct) -> Inner:
         def function(apply: Apply, taken: list[Any]) -> list[Any]:
-            loops.append(_Placed(loop, taken, recording.inputs(loop.ends.gives)))
+            loops.append(_Placed(loop, taken, tracer.inputs(loop.ends.gives)))
             return list(loops[-1].given)
 
         return Inner(function, *loop.ends)
 
-    results = iter(played(formula.tape, _joined(inputs, inputs), in_terms(recording), formula.unrolled(of_loop)))
+    results = iter(interpret(formula.tape, _joined(inputs, inputs), in_terms(tracer), formula.unrolled(of_loop)))
     outputs = {
         name: [*itertools.islice(results, size)]
         for name, size in zip(signature.outputs, signature.output_sizes, strict=True)
     }
-    return _Opened(signature, recording, inputs, outputs, loops)
+    return _Opened(signature, tracer, inputs, outputs, loops)
 
 
 def _joined(parts: Flat, names: Any) -> list[Any]:
@@ -187,7 +187,7 @@ def _matrix(
     open_.check(rows, columns)
     symmetric = len(rows) == 1 and columns == [formula.gradients.get(rows[0])]
     sides = [open_.outputs[y] for y in rows], [open_.inputs[x] for x in columns]
-    entries = entries_of(open_.recording, *sides, symmetric)
+    entries = entries_of(open_.tracer, *sides, symmetric)
     above = dict(zip(rows, itertools.accumulate([0, *(len(open_.outputs[y]) for y in rows)]), strict=False))
     before = dict(zip(columns, itertools.accumulate([0, *(len(open_.inputs[x]) for x in columns)]), strict=False))
     pairs = {}

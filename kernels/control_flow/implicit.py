@@ -16,9 +16,9 @@ from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import SymbolArray, differentiating, is_symbolic, may_be_nonzero, symbols_of
 from myoquat.kernels.symbolic.elements import is_term
 from myoquat.kernels.symbolic.records import arrays_of, structure_of
-from myoquat.kernels.symbolic.terms import Recording, Scalar
+from myoquat.kernels.symbolic.terms import Scalar, Tracer
 from myoquat.kernels.tracing.adjoints import gradients, substituted
-from myoquat.kernels.tracing.context import gathering, written_out
+from myoquat.kernels.tracing.context import pending_constructs, unrolled_constructs
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["root"]
@@ -48,9 +48,9 @@ def root(
     arrays = [guess, *arrays_of(parameters)]
     symbols = [x for array in arrays if is_symbolic(array) for x in np.asarray(array).flat]
     if symbols:
-        recording = next((x.recording for x in symbols if is_term(x)), None)
+        tracer = next((x.tracer for x in symbols if is_term(x)), None)
         found = solve(guess, parameters)
-        return found if recording is None else _implicit(recording, residual, found, parameters)
+        return found if tracer is None else _implicit(tracer, residual, found, parameters)
     if any(map(np.iscomplexobj, arrays)):
         real = structure_of(parameters).record([np.real(array) for array in arrays[1:]])
         return _complex(residual, solve(np.real(guess), real), parameters, real)
@@ -69,41 +69,39 @@ def _complex(residual: Callable[[Array, Any], Array], x: Array, parameters: Any,
     return found
 
 
-def _implicit(
-    recording: Recording, residual: Callable[[Array, Any], Array], found: Array, parameters: Any
-) -> SymbolArray:
+def _implicit(tracer: Tracer, residual: Callable[[Array, Any], Array], found: Array, parameters: Any) -> SymbolArray:
     """The solution on the symbols of a tracing."""
-    n, fresh = found.size, symbols_of(recording, found.shape)
-    met = gathering.get()
+    n, fresh = found.size, symbols_of(tracer, found.shape)
+    met = pending_constructs.get()
     pending = [] if met is None else met
     before = len(pending)
-    with written_out():
+    with unrolled_constructs():
         equations = list(np.asarray(residual(fresh, parameters)).flat)
     if len(pending) > before:
         raise ValueError(f"residual: the loop '{pending[before].name}' inside has no derivative")
     if len(equations) != n:
         raise ValueError(f"residual: {len(equations)} equations for {n} unknowns; as many are needed")
     inputs, solution = list(np.asarray(fresh).flat), list(np.asarray(found).flat)
-    rows = gradients(recording, equations, inputs)
-    values = {x: _still(recording, y) for x, y in zip(inputs, solution, strict=True)}
-    flat = substituted(recording, [*equations, *(entry for row in rows for entry in row)], values)
-    slopes = [[_still(recording, x) for x in flat[n * (i + 1) : n * (i + 2)]] for i in range(n)]
-    step = _solved(recording, slopes, flat[:n])
+    rows = gradients(tracer, equations, inputs)
+    values = {x: _still(tracer, y) for x, y in zip(inputs, solution, strict=True)}
+    flat = substituted(tracer, [*equations, *(entry for row in rows for entry in row)], values)
+    slopes = [[_still(tracer, x) for x in flat[n * (i + 1) : n * (i + 2)]] for i in range(n)]
+    step = _solved(tracer, slopes, flat[:n])
     given = np.empty(n, dtype=object)
     given[:] = [
-        recording.call("implicit", y, recording.subtract(values[x], change))
+        tracer.call("implicit", y, tracer.subtract(values[x], change))
         for x, y, change in zip(inputs, solution, step, strict=True)
     ]
     return given.reshape(found.shape).view(SymbolArray)
 
 
-def _still(recording: Recording, x: Scalar) -> Scalar:
-    return recording.call("unknown", x) if is_term(x) else x
+def _still(tracer: Tracer, x: Scalar) -> Scalar:
+    return tracer.call("unknown", x) if is_term(x) else x
 
 
-def _solved(recording: Recording, matrix: list[list[Scalar]], right: list[Scalar]) -> list[Scalar]:
+def _solved(tracer: Tracer, matrix: list[list[Scalar]], right: list[Scalar]) -> list[Scalar]:
     """The solution of linear equations by elimination; rows are exchanged so that each pivot is the largest."""
-    r, n = recording, len(right)
+    r, n = tracer, len(right)
     rows = [[*row, b] for row, b in zip(matrix, right, strict=True)]
     for k in range(n):
         for i in range(k + 1, n):

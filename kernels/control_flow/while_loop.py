@@ -23,13 +23,13 @@ from myoquat.kernels.symbolic.elements import is_casadi, is_term, is_traced
 from myoquat.kernels.symbolic.records import Structure, arrays_of, structure_of
 from myoquat.kernels.symbolic.terms import Scalar, Term
 from myoquat.kernels.tracing.constants import no_derivative
-from myoquat.kernels.tracing.context import gathering
-from myoquat.kernels.tracing.sharing import kept_trace
+from myoquat.kernels.tracing.context import pending_constructs
+from myoquat.kernels.tracing.sharing import shared_trace
 from myoquat.kernels.tracing.tape import Ends, Inner
 from myoquat.kernels.tracing.trace import name_of, trace
 from myoquat.kernels.tracing.traced import OfLoop, Traced
 
-__all__ = ["Loop", "Pending", "iterate", "while_loop"]
+__all__ = ["PendingLoop", "WhileLoop", "iterate", "while_loop"]
 
 MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
 OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
@@ -41,7 +41,7 @@ State = TypeVar("State")
 
 
 @dataclass(frozen=True)
-class Pending:
+class PendingLoop:
     """A loop met while a formula was traced: its step, how often, when a state is done (see `iterate`), what goes in,
     which states it is for (1 or 0), and the symbols that stand for what comes out."""
 
@@ -64,11 +64,11 @@ class Pending:
         """What comes out."""
         return self.result
 
-    def kept(self, live: Set[Term]) -> "Pending | None":
+    def kept(self, live: Set[Term]) -> "PendingLoop | None":
         """The loop, if one of its results is among the terms that are needed."""
         return None if live.isdisjoint(self.result) else self
 
-    def taking(self, taken: list[Scalar]) -> "Pending":
+    def taking(self, taken: list[Scalar]) -> "PendingLoop":
         """The loop with other numbers that go in."""
         first, last = len(self.start), len(taken) - 1
         return replace(self, start=taken[:first], constants=taken[first:last], where=taken[last])
@@ -79,14 +79,14 @@ class Pending:
         step: Any = self.step
         return name_of(step.args[1] if isinstance(step, partial) and step.func is _packed_step else step)
 
-    def traced(self) -> "Loop":
+    def traced(self) -> "WhileLoop":
         """The loop with its step traced, once for all loops that share it."""
         step, inputs = self.step, {"state": len(self.start), "constants": len(self.constants)}
-        traced = kept_trace(
+        traced = shared_trace(
             "steps", (*_parts(step), *inputs.values()), MAX_STEPS_KEPT,
             lambda: trace(step, inputs, {"state": inputs["state"]}, f"{self.name}_step"),
         )  # fmt: skip
-        return Loop(traced, self.count, self.settle, self.left)
+        return WhileLoop(traced, self.count, self.settle, self.left)
 
 
 def _parts(function: Any) -> tuple[Any, ...]:
@@ -98,7 +98,7 @@ def _parts(function: Any) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class Loop:
+class WhileLoop:
     """A step (state, constants) -> state, taken at most `count` times, or until a state is done; see `iterate`."""
 
     step: Traced
@@ -119,10 +119,10 @@ class Loop:
         return Ends(state, state + constants + 1)
 
     @property
-    def several(self) -> bool:
+    def multi_block(self) -> bool:
         """Whether lanes that are done make room for others, where a kernel takes several blocks of states."""
         sizes = self.step.signature.input_sizes
-        return self.step.several or self.step.operations >= OPERATIONS_PER_MOVED_NUMBER * sum(sizes)
+        return self.step.multi_block or self.step.operations >= OPERATIONS_PER_MOVED_NUMBER * sum(sizes)
 
     def identity(self) -> str:
         """Text that two loops share only if they write the same code."""
@@ -175,16 +175,18 @@ def while_loop(
         raise TypeError("a loop inside a formula runs on floats and in kernels, not on SymPy or MX symbols")
     if any(map(np.iscomplexobj, (*arrays, *given))):
         raise no_derivative(name_of(body))
-    pending = gathering.get()
-    recording = next((x.recording for x in every if is_term(x)), None)
-    if pending is None or recording is None:
+    pending = pending_constructs.get()
+    tracer = next((x.tracer for x in every if is_term(x)), None)
+    if pending is None or tracer is None:
         reached: State = _Batch.of(cond, body, shapes, (arrays, given), where).run(max_steps)
         return reached
-    result = symbols_of(recording, (sum(map(np.size, arrays)) + 1,))
+    result = symbols_of(tracer, (sum(map(np.size, arrays)) + 1,))
     chosen = np.asarray(np.where(np.logical_and(cond(state), where), 1.0, 0.0)).item()
     step = partial(_packed_step, cond, body, *shapes)
     pending.append(
-        Pending(step, max_steps, ALWAYS, -1, [*_flat(arrays), 1.0], _flat(given), chosen, list(np.asarray(result).flat))
+        PendingLoop(
+            step, max_steps, ALWAYS, -1, [*_flat(arrays), 1.0], _flat(given), chosen, list(np.asarray(result).flat)
+        )
     )
     found: State = _unpacked(shapes[0], result)
     return found
@@ -327,13 +329,13 @@ def iterate(
     taken, given = list(np.asarray(start).flat), list(np.asarray(constants).flat)
     if not all(map(_may_enter, (*taken, *given))):
         raise TypeError("a solver inside a formula runs on floats and in kernels, not on SymPy or MX symbols")
-    pending = gathering.get()
-    recording = next((x.recording for x in (*taken, *given) if is_term(x)), None)
-    if pending is None or recording is None:
+    pending = pending_constructs.get()
+    tracer = next((x.tracer for x in (*taken, *given) if is_term(x)), None)
+    if pending is None or tracer is None:
         return _run(step, start, constants, count, (settle, left), where)
-    result = symbols_of(recording, start.shape)
+    result = symbols_of(tracer, start.shape)
     chosen = np.asarray(np.where(_goes(start, left) & where, 1.0, 0.0)).item()
-    pending.append(Pending(step, count, settle, left, taken, given, chosen, list(np.asarray(result).flat)))
+    pending.append(PendingLoop(step, count, settle, left, taken, given, chosen, list(np.asarray(result).flat)))
     return result.view(SymbolArray)
 
 

@@ -16,7 +16,7 @@ from myoquat.core.lazy_imports import casadi
 
 __all__ = ["MARKS", "OPERATIONS", "Operation", "Rule", "Spelling"]
 
-# (recording, term, its adjoint) -> that of an argument; a recording has the arithmetic of `terms.Recording`.
+# (tracer, term, its adjoint) -> that of an argument; a tracer has the arithmetic of `terms.Tracer`.
 Rule: TypeAlias = Callable[[Any, Any, Any], Any]
 Emit: TypeAlias = Callable[..., str]  # (builder of `codegen.ir`, registers of the arguments) -> register
 
@@ -70,7 +70,7 @@ class Operation:
     zero_at_zero: bool = False
 
 
-# ---- derivatives: r is a recording, y the term, bar its adjoint -------------------------------------------------
+# ---- derivatives: r is a tracer, y the term, bar its adjoint -------------------------------------------------
 
 
 def _a(term: Any) -> Any:

@@ -37,7 +37,7 @@ def _constant(array: Any) -> Any:
     for place, x in np.ndenumerate(np.asarray(array)):
         if not (is_term(x) or is_number(x)):
             raise TypeError("SymPy and CasADi symbols know no constant under differentiation")
-        stopped[place] = x.recording.call("stop", x) if is_term(x) else x
+        stopped[place] = x.tracer.call("stop", x) if is_term(x) else x
     return stopped.view(SymbolArray)
 
 
@@ -80,5 +80,5 @@ def _spread(moving: dict[Term, str], wanted: Iterable[Scalar]) -> None:
 
 def _passes(term: Term, rule: Any) -> bool:
     """Whether a partial derivative is not zero by its rule."""
-    part = rule(term.recording, term, 1.0)
+    part = rule(term.tracer, term, 1.0)
     return isinstance(part, Term) or part != 0.0

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from myoquat.kernels.symbolic.arrays import as_array, symbols_of
-from myoquat.kernels.symbolic.terms import Recording, Term
-from myoquat.kernels.tracing.context import gathering, memory, written_out
+from myoquat.kernels.symbolic.terms import Term, Tracer
+from myoquat.kernels.tracing.context import memoized_results, pending_constructs, unrolled_constructs
 from myoquat.kernels.tracing.sharing import sharing
 from myoquat.kernels.tracing.tape import Tape, tape_of
 from myoquat.kernels.tracing.traced import PendingConstruct, Shape, Signature, Traced
@@ -50,15 +50,15 @@ def trace(
     formulas = as_list(function)
     name = name or name_of(formulas[0])
     shapes = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
-    recording = Recording()
-    symbols = {key: symbols_of(recording, shape) for key, shape in shapes.items()}
+    tracer = Tracer()
+    symbols = {key: symbols_of(tracer, shape) for key, shape in shapes.items()}
     pending: list[PendingConstruct] = []
-    tokens = gathering.set(pending), memory.set({})
+    tokens = pending_constructs.set(pending), memoized_results.set({})
     try:
         results = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
     finally:
-        gathering.reset(tokens[0])
-        memory.reset(tokens[1])
+        pending_constructs.reset(tokens[0])
+        memoized_results.reset(tokens[1])
     signature = Signature(name, shapes, {key: value.shape for key, value in results.items()})
     taken = [x for array in symbols.values() for x in np.asarray(array).flat]
     given = [x for value in results.values() for x in np.asarray(value).flat]
@@ -66,7 +66,7 @@ def trace(
     for construct in needed:
         taken, given = [*taken, *construct.given], [*given, *construct.taken]
     try:
-        tape = tape_of(recording, taken, given)
+        tape = tape_of(tracer, taken, given)
     except ValueError as error:
         raise ValueError(f"kernel '{name}': {error}") from None
     with sharing():
@@ -98,7 +98,7 @@ def _mark(wanted: Sequence[Any], live: set[Term]) -> None:
 
 def tape_inside_loop(formula: Formula, shapes: Mapping[str, Any], outputs: Any, name: str) -> Tape | None:
     """The tape of a formula whose code stands in a loop over a table; None if a loop inside has to be called."""
-    with written_out():
+    with unrolled_constructs():
         traced = trace(formula, shapes, outputs, name)
     return None if traced.inner else traced.tape
 

@@ -13,7 +13,7 @@ import numpy as np
 from myoquat.core.digests import digest
 from myoquat.core.lazy_imports import casadi
 from myoquat.kernels.symbolic.terms import Scalar, Term
-from myoquat.kernels.tracing.tape import Ends, Inner, Tape, in_casadi, played
+from myoquat.kernels.tracing.tape import Ends, Inner, Tape, in_casadi, interpret
 
 __all__ = ["Construct", "OfLoop", "Pattern", "PendingConstruct", "Shape", "Signature", "Traced"]
 
@@ -91,7 +91,7 @@ class Construct(Protocol):
         """Whether a step is repeated inside, so that there is no straight-line program."""
 
     @property
-    def several(self) -> bool:
+    def multi_block(self) -> bool:
         """Whether a kernel evaluates several blocks of states together for it."""
 
     def identity(self) -> str:
@@ -128,9 +128,9 @@ class Traced:
         return self.tape.operations
 
     @functools.cached_property
-    def several(self) -> bool:
+    def multi_block(self) -> bool:
         """Whether a kernel evaluates several blocks of states together for a construct inside."""
-        return any(construct.several for construct in self.inner)
+        return any(construct.multi_block for construct in self.inner)
 
     @property
     def has_solver(self) -> bool:
@@ -146,7 +146,7 @@ class Traced:
         """The formula as a `casadi.Function`: columns in, dense columns out (C order); TypeError with a solver."""
         columns = [casadi.SX.sym(f"x{k}", n) for k, n in enumerate(self.signature.input_sizes)]
         inputs = [x for column in columns for x in casadi.vertsplit(column)]
-        flat = iter(played(self.tape, inputs, in_casadi, self.unrolled()))
+        flat = iter(interpret(self.tape, inputs, in_casadi, self.unrolled()))
         outputs = [casadi.vertcat(casadi.SX(0, 1), *itertools.islice(flat, n)) for n in self.signature.output_sizes]
         return _casadi_function(self.signature, columns, list(map(casadi.densify, outputs)))
 

@@ -5,8 +5,8 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels import constant, root, while_loop
-from myoquat.kernels.control_flow.map_rows import mapped
-from myoquat.kernels.control_flow.tree_scan import recursion
+from myoquat.kernels.control_flow.map_rows import map_rows
+from myoquat.kernels.control_flow.tree_scan import tree_scan
 from myoquat.kernels.control_flow.tree_scan_members import ROOT, Member, Pass
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
@@ -153,7 +153,7 @@ class Orbit:
     def down(self, parent):
         pairs = np.stack([self.row + parent, 0.5 * self.row - parent], axis=-1)[..., None, :]
         rows = np.concatenate([pairs[..., 0], pairs[..., 1]], axis=-2)
-        found = mapped(lambda row, own: anomaly(np.concatenate([row, own + 0.0 * row], axis=-1)), rows, ECCENTRIC, 1)
+        found = map_rows(lambda row, own: anomaly(np.concatenate([row, own + 0.0 * row], axis=-1)), rows, ECCENTRIC, 1)
         self.found = np.sum(found, axis=-2) * self.numbers[..., :1]
         return self.found
 
@@ -168,7 +168,7 @@ def orbits(x):
     """(..., 4) of x (..., 4): a loop inside a map inside a scan over a tree."""
     members = [Member(0, Orbit, x[..., i : i + 1], np.array([0.3 + 0.1 * i])) for i in range(4)]
     passes = (Pass(Orbit.down, 1, np.zeros(1)),)
-    return np.concatenate(recursion(members, [ROOT, 0, 0, 2], passes, Orbit.result, [1] * 4), axis=-1)
+    return np.concatenate(tree_scan(members, [ROOT, 0, 0, 2], passes, Orbit.result, [1] * 4), axis=-1)
 
 
 @pytest.mark.parametrize("lanes", [1, 8])

@@ -7,7 +7,7 @@ import pytest
 from myoquat.kernels.codegen.body import Straight, StraightRecipe
 from myoquat.kernels.runtime.compiled import Compiled
 from myoquat.kernels.symbolic.operations import MARKS, OPERATIONS
-from myoquat.kernels.symbolic.terms import Recording
+from myoquat.kernels.symbolic.terms import Tracer
 from myoquat.kernels.tracing.adjoints import gradients
 from myoquat.kernels.tracing.tape import Node, Tape, in_casadi, read_tape, tape_of
 from myoquat.kernels.tracing.traced import Signature, Traced
@@ -53,10 +53,10 @@ def test_casadi_agrees_with_the_function_on_floats(name):
 def test_rules_of_derivatives_agree_with_casadi(name):
     """At points where no argument is chosen on a tie and none is on an edge."""
     row, points = OPERATIONS[name], points_of(OPERATIONS[name])
-    recording = Recording()
-    inputs = recording.inputs(row.arity)
-    (rows,) = gradients(recording, [recording.again(name, *inputs)], inputs)
-    tape = tape_of(recording, inputs, rows)
+    tracer = Tracer()
+    inputs = tracer.inputs(row.arity)
+    (rows,) = gradients(tracer, [tracer.again(name, *inputs)], inputs)
+    tape = tape_of(tracer, inputs, rows)
     kernel = Compiled(
         StraightRecipe(Straight(Traced(tape, Signature("d", {"x": (row.arity,)}, {"y": (row.arity,)})))),
         cache="off",
