@@ -20,8 +20,8 @@ from myoquat.joints.motion import Motion, Pair, assembled, kinematics, placement
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link
 from myoquat.joints.stacking import joined
-from myoquat.kernels.control_flow.out_of_line_call import varies
-from myoquat.kernels.control_flow.tree_scan import looped, recursion
+from myoquat.kernels.control_flow.out_of_line_call import holds_symbols
+from myoquat.kernels.control_flow.tree_scan import becomes_loops, tree_scan
 from myoquat.kernels.control_flow.tree_scan_members import Member, Pass
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 
@@ -144,8 +144,8 @@ def _members(system: ArticulatedSystem, q: Array, u: Array, tau: Array) -> list[
     if (
         len(links) < MANY
         or any(link.follows for link in links)
-        or not looped([q, u, tau])
-        or varies((system.gravity, *(link.joint for link in links)))
+        or not becomes_loops([q, u, tau])
+        or holds_symbols((system.gravity, *(link.joint for link in links)))
     ):
         return []
     members = []
@@ -171,6 +171,6 @@ def _by_kind(system: ArticulatedSystem, members: list[Member]) -> list[Array]:
     passes = (
         Pass(_Member.moved, 6, np.zeros(6)), Pass(_Member.passed, 27), Pass(_Member.accelerated, 6, gravity),
     )  # fmt: skip
-    return recursion(
+    return tree_scan(
         members, [link.parent for link in links], passes, _Member.result, [link.joint.nu for link in links]
     )

@@ -12,7 +12,7 @@ from myoquat.dynamics.inverse import inverse
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.vectors import mirrored
-from myoquat.kernels.control_flow.out_of_line_call import called
+from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 
 __all__ = ["ancestors", "descended", "factor", "forward", "inverse_mass", "mass_factor", "solve"]
 
@@ -59,7 +59,7 @@ def mass_factor(system: ArticulatedSystem, q: Array) -> Array:
     if sum(len(above) for _, above in order) < LONG:
         return factor(order, mass(system, q))
     rows, columns = _pattern(order)
-    entries = called(_entries, (system,), q, len(rows))
+    entries = out_of_line_call(_entries, (system,), q, len(rows))
     F = 0.0 * entries[..., :1, None] + np.zeros((system.nu, system.nu))  # of floats or symbols
     F[..., rows, columns] = entries
     return F

@@ -16,7 +16,7 @@ from myoquat.joints.stacking import joined
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import cross, matvec, symmetric_times, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.kernels.tracing.memoize import once
+from myoquat.kernels.tracing.memoize import memoize
 
 __all__ = [
     "Motion",
@@ -47,7 +47,7 @@ class Motion:
     drifts: list[Pair]
 
 
-@once
+@memoize
 def kinematics(tree: Tree, q: Array, u: Array | None = None) -> Motion:
     """Transforms and subspaces at q (..., nq) and, with u (..., nu), velocities and drifts."""
     if u is None:

@@ -1,7 +1,8 @@
 """From a NumPy formula to SIMD machine code: tracing, LLVM lanes, object cache, threads. Knows no mechanics."""
 
 from myoquat.core.outcomes import Outcome
-from myoquat.kernels.control_flow.while_loop import iterate
+from myoquat.kernels.control_flow.implicit import root
+from myoquat.kernels.control_flow.while_loop import iterate, while_loop
 from myoquat.kernels.runtime.batch import ConversionWarning
 from myoquat.kernels.runtime.compiled import Compiled, calls
 from myoquat.kernels.runtime.info import info
@@ -19,6 +20,7 @@ from myoquat.kernels.symbolic.arrays import (
     is_symbolic,
     symbols_casadi,
 )
+from myoquat.kernels.tracing.constants import constant
 
 __all__ = [
     "METHODS",
@@ -40,10 +42,13 @@ __all__ = [
     "calls",
     "compile",
     "compile_program",
+    "constant",
     "formula",
     "info",
     "is_symbolic",
     "iterate",
+    "root",
     "step_loop",
     "symbols_casadi",
+    "while_loop",
 ]

@@ -16,7 +16,7 @@ from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross, matvec
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.kernels.tracing.memoize import once
+from myoquat.kernels.tracing.memoize import memoize
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
@@ -114,14 +114,14 @@ class MuscleGroup(Record):
                 raise ModelError(f"member {member!r} is listed twice", element=element)
 
 
-@once
+@memoize
 def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Contacts:
     """What every path touches at coordinates q (..., nq); the formula, on floats and symbols."""
     poses = system.poses(q) if any(muscle.wraps for muscle in muscles) else {}
     return path_contacts(system, [(muscle.path, muscle.wraps) for muscle in muscles], q, poses)
 
 
-@once
+@memoize
 def lengths(
     system: ArticulatedSystem,
     muscles: tuple[Muscle, ...],

@@ -39,8 +39,6 @@ def loaded_point(w: Array, p: Array, f: Array) -> Inertia:
 def drift_matrix(joint: Joint, q: Array, wrench: Pair) -> Array:
     """(..., k, k) the symmetric D with u^T D u = wrench . drift(q, u), which is a quadratic form in u (..., k)."""
     units, k = np.eye(joint.nu), joint.nu
-    if k == 0:  # a frame that follows other joints
-        return np.zeros((0, 0))
 
     def form(u: Array) -> Array:
         c_omega, c_v = joint.drift(q, u + 0.0 * q[..., :1])

@@ -201,11 +201,12 @@ class PoseProblem(PoseStructure):
         return Terms(self._cost(q, poses, given), force, normal)
 
     def _normal(self, q: Array, motion: Motion, inertias: list[Inertia], wrenches: list[Pair] | None) -> Array:
-        """The normal matrix of points and sensors; half their Hessian with the wrenches that joints transmit."""
+        """The normal matrix of points and sensors; half their Hessian with the wrenches that joints transmit, but for
+        the curvature of frames that follow a ball joint."""
         normal = matrix(self.system, motion, inertias, wrenches)
         if wrenches is not None:
             for link, wrench in zip(self.system.tree.links, wrenches, strict=True):
-                if link.u.stop > link.u.start:
+                if link.joint.nu > 0:  # frames that follow other joints have none; their curvature is left out
                     drift = drift_matrix(link.joint, q[..., link.q], wrench)
                     normal[..., link.u, link.u] = normal[..., link.u, link.u] - drift
         return normal

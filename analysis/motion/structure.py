@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise, product
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import components
 from myoquat.joints.vectors import vecmat
-from myoquat.kernels import iterate
+from myoquat.kernels import while_loop
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.coordinates import Coupler, Marker, in_order
 
@@ -70,6 +70,14 @@ class Driven(NamedTuple):
     coupler: Coupler
     driver: Place
     drivers: range
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A pose q (..., nq) on its way onto constraints, and the largest change (...) of a coordinate in the last step."""
+
+    q: Array
+    change: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,8 +263,14 @@ class PoseStructure:
         """(..., nq) poses brought onto the constraints by Newton's method."""
         if self.equations is None:
             return q
-        found: Array = iterate(lambda q, t: self.corrected(q, t[..., 0]), q, time[..., None], MAX_NEWTON_STEPS, ON_THEM)
-        return found
+
+        def newton(search: Projection, time: Array) -> Projection:
+            moved = self.corrected(search.q, time)
+            return Projection(moved, reduce(np.maximum, np.moveaxis(np.abs(moved - search.q), -1, 0)))
+
+        start = Projection(q, 0.0 * q[..., 0] + np.inf)
+        found = while_loop(lambda search: search.change > ON_THEM, newton, start, time, max_steps=MAX_NEWTON_STEPS)
+        return found.q
 
     def moved(self, q: Array, v: Array) -> Array:
         """(..., nq) coordinates after the step v (..., n) of the free velocities: bounds kept, couplers followed."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.kernels.control_flow.table_lookup import looked_up
+from myoquat.kernels.control_flow.table_lookup import table_lookup
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 
 __all__ = ["chosen", "increasing", "integrated"]
@@ -32,7 +32,7 @@ def _rows(x: Array, knots: Array, table: Array) -> Array:
     if fixed and not is_symbolic(x):
         found: Array = table[np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)]
         return found
-    if fixed and len(knots) > FEW and (entries := looked_up(x, knots, table.T)) is not None:
+    if fixed and len(knots) > FEW and (entries := table_lookup(x, knots, table.T)) is not None:
         return entries
     place = as_array(x)[..., None]
     result: Array = table[0] + 0.0 * place

@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.pieces import chosen, increasing, integrated
-from myoquat.kernels.tracing.memoize import once
+from myoquat.kernels.tracing.memoize import memoize
 
 __all__ = ["SimmSpline"]
 
@@ -53,7 +53,7 @@ class SimmSpline(AxisFunction):
         columns = [-np.inf, *x], [x[0], *x], [y[0], *y], [b[0], *b, last], [0.0, *(3 * sigma[:-1]), 0.0], [0.0, *d, 0.0]
         return tuple(map(np.array, columns))
 
-    @once
+    @memoize
     def _at(self, x: Array) -> tuple[Array, ...]:
         knots, *columns = self._pieces
         start, y, b, c, d = chosen(x, knots, *columns)

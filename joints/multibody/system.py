@@ -26,7 +26,7 @@ from myoquat.joints.types.base import VELOCITY_FRAMES
 from myoquat.joints.types.follower import named_coordinates
 from myoquat.joints.vectors import cross, matvec, row_cross
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.kernels.tracing.memoize import once
+from myoquat.kernels.tracing.memoize import memoize
 
 __all__ = ["UNIT_TOLERANCE", "ArticulatedSystem", "Body", "check_state"]
 
@@ -202,7 +202,7 @@ class ArticulatedSystem(Record):
         """Where what moves each body on its parent lies in q and u."""
         return self.layout.moving_q, self.layout.moving_u
 
-    @once
+    @memoize
     def poses(self, q: Array, motion: Array | None = None) -> Poses:
         """World pose (R (..., 3, 3), p (..., 3) [m]) of every body's frame, the ground included, by name.
 
@@ -214,7 +214,7 @@ class ArticulatedSystem(Record):
         shifts = self.shifts(q, motion, pose, self.ground)
         return {name: (R + row_cross(shifts[name][0], R), p + shifts[name][1]) for name, (R, p) in pose.items()}
 
-    @once
+    @memoize
     def poses_from(self, base: str, q: Array) -> Poses:
         """Pose of the frame of every body that `base` carries, seen from it: as `poses`."""
         pose: Poses = {base: (np.eye(3), np.zeros(3))}

@@ -13,7 +13,7 @@ from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.direction import unit_axis
 from myoquat.joints.types.successive import angular_drift, child_axes, successive_rotations
 from myoquat.joints.vectors import cross, vecmat
-from myoquat.kernels.tracing.memoize import once
+from myoquat.kernels.tracing.memoize import memoize
 
 __all__ = ["Axis", "CustomJoint"]
 
@@ -102,14 +102,14 @@ class CustomJoint(CoordinateJoint):
             "given axes",
         )
 
-    @once
+    @memoize
     def transform(self, q: Array) -> tuple[Array, Array]:
         return successive_rotations(_directions(self.rotations), _values(self.rotations, q)), self._slide(q)
 
     def _slide(self, q: Array) -> Array:
         return _sum(self.translations, _values(self.translations, q))
 
-    @once
+    @memoize
     def subspace(self, q: Array) -> tuple[Array, Array]:
         R, _ = self.transform(q)
         rotation_axes = child_axes(_directions(self.rotations), _values(self.rotations, q))

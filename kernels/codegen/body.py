@@ -17,7 +17,7 @@ from myoquat.kernels.codegen.parts import Body, Cost, Ports, Size, places_of, pr
 from myoquat.kernels.codegen.stack.slot_allocation import Schedule, arrays_of, at_once, in_time
 from myoquat.kernels.codegen.stack.slots import Place
 from myoquat.kernels.codegen.stack.stack_frames import Frame, Planned
-from myoquat.kernels.control_flow.while_loop import Loop
+from myoquat.kernels.control_flow.while_loop import WhileLoop
 from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.tape import Ends, Tape
 from myoquat.kernels.tracing.traced import Construct, Pattern, Signature, Traced
@@ -49,9 +49,9 @@ class Straight:
         return self.traced.patterns
 
     @property
-    def several(self) -> bool:
+    def multi_block(self) -> bool:
         """Whether a kernel evaluates several blocks of states together for a construct inside."""
-        return self.traced.several
+        return self.traced.multi_block
 
     def identity(self) -> str:
         return self.traced.identity()
@@ -71,8 +71,8 @@ class Straight:
             read, written = [*read, *map(Place, call.given)], [*written, *map(Place, call.taken)]
             calls.append(Call(call.name, len(call.given), len(call.taken), call.way, call.arrays))
             cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
-        several = frame.blocks > 1 and self.traced.several
-        emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more), several)
+        multi_block = frame.blocks > 1 and self.traced.multi_block
+        emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more), multi_block)
         return cost
 
     def _grouped(self, tape: Tape, width: int) -> tuple[Tape, list[list[Construct]]]:
@@ -81,7 +81,7 @@ class Straight:
             return tape, [[part] for part in self.traced.inner]
         constructs = self.traced.inner
         ends = [construct.ends for construct in constructs]
-        kinds = [x.identity() if isinstance(x, Loop) else None for x in constructs]
+        kinds = [x.identity() if isinstance(x, WhileLoop) else None for x in constructs]
         found = instruction_scheduling.groups(tape, ends, kinds, width)
         tape = instruction_scheduling.reordered(tape, ends, [i for group in found for i in group])
         return tape, [[constructs[i] for i in group] for group in found]
@@ -125,7 +125,7 @@ class StraightRecipe:
         return self.body.signature.notes() | ({"patterns": listed} if listed else {})
 
     def write(self, module: Module) -> Size:
-        module.blocks = BLOCKS if module.lanes > 1 and self.body.several else 1
+        module.blocks = BLOCKS if module.lanes > 1 and self.body.multi_block else 1
         frame = Frame(module.blocks)
         signature = self.body.signature
         inputs = take_ports(frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))

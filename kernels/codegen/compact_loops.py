@@ -41,13 +41,13 @@ def room(lanes: int, state: int, size: int) -> int:
 
 
 def compact_loop(
-    module: Module, step: str, several: bool, numbers: tuple[int, int], times: int, settle: float, left: int | None
+    module: Module, step: str, multi_block: bool, numbers: tuple[int, int], times: int, settle: float, left: int | None
 ) -> Builder:
     """A function (ptr %frame, i64 %count, ptr %own, i64 %own_stride): the loop over a step of this name, which takes
     `several` blocks itself or one, on states and constants of so many numbers each, whose arrays lie at %own one after
     the other: start, constants, where, result; the rest as in `while_loop.Loop`."""
-    kind = _CompactLoop(module.builder(), several, times == 1, left is None)
-    name = "_".join(["lanes_loop", *(word for word in ("several", "once", "whole") if getattr(kind, word))])
+    kind = _CompactLoop(module.builder(), multi_block, times == 1, left is None)
+    name = "_".join(["lanes_loop", *(word for word in ("multi_block", "once", "whole") if getattr(kind, word))])
 
     def write() -> None:
         kind.write()
@@ -103,7 +103,7 @@ class _CompactLoop:
     is taken once; whether all numbers of a state tell that it goes on, or the one that says what is left."""
 
     b: Builder
-    several: bool
+    multi_block: bool
     once: bool
     whole: bool
 
@@ -227,7 +227,7 @@ class _CompactLoop:
         """A step of so many states, from one array to another."""
         b, arrays = self.b, [here, self._own("given"), there]
         frame = self._step_frame()
-        if self.several:
+        if self.multi_block:
             b.line(f"call void %step(ptr {frame}, i64 {count}{handed(arrays)})")
             return
         with b.loop(0, block_count(b, count)) as block:

@@ -11,17 +11,17 @@ from myoquat.kernels.codegen.ir import Module
 from myoquat.kernels.codegen.jacobian_directions import write_directions
 from myoquat.kernels.codegen.loops import FormulaPorts, shared, suffix, write_lanes, write_loop
 from myoquat.kernels.codegen.lower import write_table
-from myoquat.kernels.codegen.multi_block import Way
+from myoquat.kernels.codegen.multi_block import CallForm
 from myoquat.kernels.codegen.parts import Cost, InnerCall, WriteFormula, price, slots_of, take_ports
 from myoquat.kernels.codegen.stack.stack_frames import Behind, Frame
 from myoquat.kernels.codegen.table_search import write_search
-from myoquat.kernels.codegen.tree_passes import write_recursion
-from myoquat.kernels.control_flow.compressed_jacobian import Sweep
-from myoquat.kernels.control_flow.map_rows import Element
-from myoquat.kernels.control_flow.out_of_line_call import Called
+from myoquat.kernels.codegen.tree_passes import write_tree_scan
+from myoquat.kernels.control_flow.compressed_jacobian import CompressedJacobian
+from myoquat.kernels.control_flow.map_rows import RowMap
+from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall
 from myoquat.kernels.control_flow.table_lookup import Lookup
-from myoquat.kernels.control_flow.traced_tree_scan import Recursive
-from myoquat.kernels.control_flow.while_loop import Loop
+from myoquat.kernels.control_flow.traced_tree_scan import TreeScan
+from myoquat.kernels.control_flow.while_loop import WhileLoop
 from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.traced import Construct
 
@@ -49,12 +49,12 @@ def write_group(module: Module, name: str, frame: Frame, group: Sequence[Constru
     """Define `void name(ptr frame)` for a construct, or for several loops of one step side by side."""
     first = group[0]
     if len(group) > 1:
-        assert isinstance(first, Loop)
+        assert isinstance(first, WhileLoop)
         return write_lanes(module, name, frame, first, len(group), write)
     return emitter_of(first).write(module, name, frame, first, write)
 
 
-def _write_map(module: Module, name: str, frame: Frame, element: Element, write: WriteFormula) -> InnerCall:
+def _write_map(module: Module, name: str, frame: Frame, element: RowMap, write: WriteFormula) -> InnerCall:
     """Define a loop over the rows of a table."""
     tape = rewritten(element.tape, fused=True)
     ports = take_ports(frame, {"rows": element.width * element.count, "results": len(tape.outputs) * element.count})
@@ -64,7 +64,7 @@ def _write_map(module: Module, name: str, frame: Frame, element: Element, write:
     return InnerCall(name, slots_of([ports["rows"]]), slots_of([ports["results"]]), total)
 
 
-def _write_call(module: Module, name: str, frame: Frame, call: Called, write: WriteFormula) -> InnerCall:
+def _write_call(module: Module, name: str, frame: Frame, call: OutOfLineCall, write: WriteFormula) -> InnerCall:
     """Define a call, with slots of its own, of the function that is written at first use."""
     formula = call.formula
     sizes = {"given": formula.signature.input_sizes[0], "result": formula.signature.output_sizes[0]}
@@ -75,7 +75,9 @@ def _write_call(module: Module, name: str, frame: Frame, call: Called, write: Wr
     if frame.blocks > 1:
         frame.call(size)
         arrays = own["given"].slot, own["result"].slot
-        return InnerCall(function, taken, given, cost, Way.TOGETHER_BEHIND if formula.several else Way.BEHIND, arrays)
+        return InnerCall(
+            function, taken, given, cost, CallForm.TOGETHER_BEHIND if formula.multi_block else CallForm.BEHIND, arrays
+        )
 
     def write_reached(behind: Behind) -> None:
         b = module.builder()
@@ -89,12 +91,12 @@ def _write_call(module: Module, name: str, frame: Frame, call: Called, write: Wr
 
 
 _EMITTERS: dict[type, Emitter] = {
-    Called: Emitter(_write_call, calls_function=True),
-    Element: Emitter(_write_map),
+    OutOfLineCall: Emitter(_write_call, calls_function=True),
+    RowMap: Emitter(_write_map),
     Lookup: Emitter(lambda module, name, frame, table, write: write_search(module, name, frame, table)),
-    Loop: Emitter(write_loop, calls_function=True),
-    Recursive: Emitter(
-        lambda module, name, frame, scan, write: write_recursion(module, name, frame, scan), arrays_suffice=False
+    WhileLoop: Emitter(write_loop, calls_function=True),
+    TreeScan: Emitter(
+        lambda module, name, frame, scan, write: write_tree_scan(module, name, frame, scan), arrays_suffice=False
     ),
-    Sweep: Emitter(write_directions, arrays_suffice=False),
+    CompressedJacobian: Emitter(write_directions, arrays_suffice=False),
 }

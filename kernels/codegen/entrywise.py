@@ -30,7 +30,7 @@ class Entrywise:
         return self.formula.signature
 
     @property
-    def several(self) -> bool:
+    def multi_block(self) -> bool:
         return False
 
     def identity(self) -> str:

@@ -5,12 +5,14 @@ from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.parts import Cost, InnerCall, WriteFormula, slots_of, take_ports
 from myoquat.kernels.codegen.stack import slots
 from myoquat.kernels.codegen.stack.stack_frames import Frame
-from myoquat.kernels.control_flow.compressed_jacobian import Sweep
+from myoquat.kernels.control_flow.compressed_jacobian import CompressedJacobian
 
 __all__ = ["write_directions"]
 
 
-def write_directions(module: Module, name: str, frame: Frame, sweep: Sweep, write: WriteFormula) -> InnerCall:
+def write_directions(
+    module: Module, name: str, frame: Frame, sweep: CompressedJacobian, write: WriteFormula
+) -> InnerCall:
     """Define `void name(ptr frame)`: every direction in turn."""
     (shared, width), (length,) = sweep.formula.signature.input_sizes, sweep.formula.signature.output_sizes
     count = len(sweep.seeds)

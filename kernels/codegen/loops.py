@@ -14,11 +14,11 @@ from typing import NamedTuple
 from myoquat.kernels.codegen.compact_loops import compact_loop, room
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.multi_block import Way
+from myoquat.kernels.codegen.multi_block import CallForm
 from myoquat.kernels.codegen.parts import Cost, InnerCall, WriteFormula, slots_of, take_ports
 from myoquat.kernels.codegen.stack import slots
 from myoquat.kernels.codegen.stack.stack_frames import Behind, Frame
-from myoquat.kernels.control_flow.while_loop import Loop
+from myoquat.kernels.control_flow.while_loop import WhileLoop
 from myoquat.kernels.tracing.traced import Traced
 
 __all__ = ["FormulaPorts", "shared", "suffix", "write_lanes", "write_loop"]
@@ -36,7 +36,7 @@ class FormulaPorts(NamedTuple):
 _STEP_PORTS = FormulaPorts(("state", "constants"), "next")
 
 
-def write_lanes(module: Module, name: str, frame: Frame, part: Loop, count: int, write: WriteFormula) -> InnerCall:
+def write_lanes(module: Module, name: str, frame: Frame, part: WhileLoop, count: int, write: WriteFormula) -> InnerCall:
     """Define one loop for `count` loops of a kernel for one state, side by side in the lanes of the registers. What
     they take and give lies where the lanes are; lanes too many hold what the first one holds, and take no step."""
     wide = module.widened()
@@ -54,17 +54,17 @@ def write_lanes(module: Module, name: str, frame: Frame, part: Loop, count: int,
     return InnerCall(name, taken, given, Cost(loop.cost.operations * count, loop.cost.price * count))
 
 
-def write_loop(module: Module, name: str, frame: Frame, part: Loop, write: WriteFormula) -> InnerCall:
+def write_loop(module: Module, name: str, frame: Frame, part: WhileLoop, write: WriteFormula) -> InnerCall:
     """Define a loop on slots of its own, as a call of the one that is written once for all that do the same."""
     state, constants = part.step.signature.input_sizes
     lengths = {"start": state, "given": constants, "where": 1, "result": state}
     own = take_ports(frame, lengths)
     taken, given = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
-    together = frame.blocks > 1 and part.several
+    together = frame.blocks > 1 and part.multi_block
     function, cost, size = (_compact_loop_of if together else _loop_of)(module, part, lengths, write)
     if frame.blocks > 1:
         frame.call(size)
-        way = Way.TOGETHER_BEHIND if together else Way.BEHIND
+        way = CallForm.TOGETHER_BEHIND if together else CallForm.BEHIND
         return InnerCall(function, taken, given, _total(part, cost), way, (own["start"].slot,))
 
     def write_reached(behind: Behind) -> None:
@@ -77,7 +77,7 @@ def write_loop(module: Module, name: str, frame: Frame, part: Loop, write: Write
     return InnerCall(module.expect(name), taken, given, _total(part, cost))
 
 
-def _total(part: Loop, cost: Cost) -> Cost:
+def _total(part: WhileLoop, cost: Cost) -> Cost:
     """Of all steps."""
     return Cost(cost.operations * part.count, cost.price * part.count)
 
@@ -92,7 +92,7 @@ def shared(module: Module, name: str, formula: Traced, ports: FormulaPorts, writ
     and the bytes of that; written at first use. What it takes and gives lies at the other pointers, named here in the
     order of the formula's inputs."""
     if name not in module.shared:
-        frame, signature = Frame(module.blocks if formula.several else 1), formula.signature
+        frame, signature = Frame(module.blocks if formula.multi_block else 1), formula.signature
         sizes = dict(zip(signature.inputs, signature.input_sizes, strict=True))
         inputs = {key: Port(0, sizes[key], f"%{own}") for key, own in zip(signature.inputs, ports.takes, strict=True)}
         (output,), (length,) = signature.outputs, signature.output_sizes
@@ -104,7 +104,7 @@ def shared(module: Module, name: str, formula: Traced, ports: FormulaPorts, writ
 
 
 def _compact_loop_of(
-    module: Module, part: Loop, lengths: Mapping[str, int], write_formula: WriteFormula
+    module: Module, part: WhileLoop, lengths: Mapping[str, int], write_formula: WriteFormula
 ) -> tuple[str, Cost, int]:
     """A loop over several blocks, whose arrays lie one after the other; the step's cost, and the bytes of its frame."""
     step = f"step_{part.step.identity()[:16]}"
@@ -113,14 +113,14 @@ def _compact_loop_of(
 
     def write() -> None:
         numbers = lengths["start"], lengths["given"]
-        b = compact_loop(module, step, part.step.several, numbers, part.count, part.settle, part.left)
+        b = compact_loop(module, step, part.step.multi_block, numbers, part.count, part.settle, part.left)
         module.define(name, "void", "ptr %frame, i64 %count, ptr %own, i64 %own_stride", b)
 
     return module.once(name, write), cost, room(module.lanes, lengths["start"], size)
 
 
 def _loop_of(
-    module: Module, part: Loop, lengths: Mapping[str, int], write_formula: WriteFormula
+    module: Module, part: WhileLoop, lengths: Mapping[str, int], write_formula: WriteFormula
 ) -> tuple[str, Cost, int]:
     """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other; the step's cost, and
     the bytes of its frame, the step's and behind it room for two states."""
@@ -158,7 +158,7 @@ class _Loop:
     """A loop that is being written: the name of the step, where its arrays are, and of how many numbers a state is."""
 
     b: Builder
-    part: Loop
+    part: WhileLoop
     step: str
     at: _At
     length: int

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from myoquat.kernels.codegen.elementary import functions
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.multi_block import Call, Several, Way, listed, pointers_of
+from myoquat.kernels.codegen.multi_block import Call, CallForm, MultiBlock, listed, pointers_of
 from myoquat.kernels.codegen.stack import slots
 from myoquat.kernels.codegen.stack.slot_allocation import Schedule
 from myoquat.kernels.codegen.stack.slots import Place
 from myoquat.kernels.codegen.stack.stack_frames import Frame
-from myoquat.kernels.control_flow.map_rows import Element
+from myoquat.kernels.control_flow.map_rows import RowMap
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.tape import Node, Tape, arguments
 
@@ -178,11 +178,11 @@ def emit_straight(
     calls: Sequence[Call],
     schedule: Schedule,
     parameters: Sequence[str],
-    several: bool,
+    multi_block: bool,
 ) -> None:
     """Define `void name(ptr frame, ...)` of so many parameters, between places of inputs and outputs: the i-th of the
     first holds flat input i, the j-th of the others receives flat output j. several: it takes several blocks of states
-    (`Several`).
+    (`MultiBlock`).
 
     Places of inputs and outputs that are needed at one level must not overlap. Values that pass between parts of a
     split function get slots of `frame`.
@@ -200,7 +200,7 @@ def emit_straight(
     starts = [0, *(number for number, call in enumerate(before) if call)]
     stored = _Stored.of(tape, parts, ends[1], [starts[level] for level in schedule.due])
     spills = _spill_slots(tape, parts, stored, frame)
-    _Split(module, tape, (ends[0], tuple(parameters)), stored, frame, several, spills).define(name, parts, before)
+    _Split(module, tape, (ends[0], tuple(parameters)), stored, frame, multi_block, spills).define(name, parts, before)
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ class _Split:
         ends: tuple[Sequence[Place], Sequence[str]],
         stored: _Stored,
         frame: Frame,
-        several: bool,
+        multi_block: bool,
         spills: dict[int, int],
     ) -> None:
         self.module = module
@@ -266,14 +266,14 @@ class _Split:
         self.inputs, self.parameters = ends
         self.stored = stored
         self.frame = frame
-        self.several = several
+        self.multi_block = multi_block
         self.spills = spills
         self.last: dict[str, int] = {}  # slot that the part being written reads, of each parameter
 
     def define(self, name: str, parts: list[list[int]], before: list[Call | None]) -> None:
         """Define `name`: the only part, or a function that calls one per part, and `before` a part another."""
         passed = self.stored.passed
-        if len(parts) == 1 and not self.several:
+        if len(parts) == 1 and not self.multi_block:
             self._part(name, parts[0], passed[0])
             return
         steps: list[Call] = []
@@ -281,9 +281,9 @@ class _Split:
             self._part(f"{name}_{number}", part, passed[number])
             call = before[number]
             steps += [] if call is None else [call]
-            steps.append(Call(f"{name}_{number}", way=Way.PART))
-        if self.several:
-            Several(self.module, name, self.frame, self.parameters).write(steps)
+            steps.append(Call(f"{name}_{number}", way=CallForm.PART))
+        if self.multi_block:
+            MultiBlock(self.module, name, self.frame, self.parameters).write(steps)
             return
         whole, link = self.module.builder(), self.frame.link
         behind = "" if link is None else whole.load(whole.slot("%frame", link), "ptr")
@@ -307,7 +307,7 @@ class _Split:
         reach = {base: 8 * b.lanes * (slot + 1) for base, slot in self.last.items()}
         kinds = [f"ptr align 8 dereferenceable({reach[p]})" if p in reach else "ptr align 8" for p in self.parameters]
         listed = ", ".join(f"{kind} {parameter}" for kind, parameter in zip(kinds, self.parameters, strict=True))
-        self.module.define(name, "void", listed, b, facts=f"nofree nosync{' optnone' * self.several}")
+        self.module.define(name, "void", listed, b, facts=f"nofree nosync{' optnone' * self.multi_block}")
 
     def _pass_on(self, b: Builder, name: str, passed: Sequence[tuple[int, Place]]) -> None:
         """Outputs that are inputs, constants or of earlier parts: many of them in loops over tables of their slots."""
@@ -340,7 +340,7 @@ class _Split:
         return b.truth(value) if node.operation in _TRUTH else value
 
 
-def write_table(module: Module, name: str, element: Element, tape: Tape, rows: int, results: int) -> None:
+def write_table(module: Module, name: str, element: RowMap, tape: Tape, rows: int, results: int) -> None:
     """Define `void name(ptr frame)`: the tape of every row of an element, entry i of row k read from slot rows + i
     count + k, result j written to slot results + j count + k.
 

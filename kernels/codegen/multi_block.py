@@ -10,10 +10,10 @@ from myoquat.kernels.codegen.compaction import block_count, handed
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.stack.stack_frames import Frame
 
-__all__ = ["Call", "Several", "Way", "listed", "pointers_of"]
+__all__ = ["Call", "CallForm", "MultiBlock", "listed", "pointers_of"]
 
 
-class Way(Enum):
+class CallForm(Enum):
     """How a function is called in the middle of another one: for a block of states after the other, or for all."""
 
     BLOCK = auto()  # `void name(ptr frame)` for a block, on the caller's frame
@@ -31,12 +31,12 @@ class Call(NamedTuple):
     name: str
     gives: int = 0
     takes: int = 0
-    way: Way = Way.BLOCK
+    way: CallForm = CallForm.BLOCK
     arrays: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
-class Several:
+class MultiBlock:
     """A function `void name(ptr frame, i64 count, ptr array, i64 stride, ...)` over several blocks; pointers: its frame
     and its arrays."""
 
@@ -59,12 +59,14 @@ class Several:
         with b.loop(0, blocks) as block:
             own = b.offset("%frame", b.let(f"mul i64 {block}, {size}"))
             b.store(behind, b.slot(own, self.frame.link or 0), "ptr")
-        for in_turn, run in itertools.groupby(calls, lambda call: call.way in (Way.BLOCK, Way.PART, Way.BEHIND)):
+        for in_turn, run in itertools.groupby(
+            calls, lambda call: call.way in (CallForm.BLOCK, CallForm.PART, CallForm.BEHIND)
+        ):
             if in_turn:
                 self._in_turn(b, [*run], (blocks, size), behind)
                 continue
             for call in run:
-                frame = "%frame" if call.way == Way.TOGETHER else behind
+                frame = "%frame" if call.way == CallForm.TOGETHER else behind
                 arrays = handed([(b.slot("%frame", slot), size) for slot in call.arrays])
                 b.line(f"call void @{call.name}(ptr {frame}, i64 %count{arrays})")
         b.line("ret void")
@@ -85,9 +87,9 @@ class Several:
 
 def pointers_of(b: Builder, call: Call, own: Sequence[str], behind: str) -> list[str]:
     """What a call for one block is handed, of the pointers of its caller and what is behind all frames."""
-    if call.way == Way.BEHIND:
+    if call.way == CallForm.BEHIND:
         return [behind, *(b.slot(own[0], slot) for slot in call.arrays)]
-    return [*own] if call.way == Way.PART else [own[0]]
+    return [*own] if call.way == CallForm.PART else [own[0]]
 
 
 def listed(pointers: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.elementary.functions import ARITY
 from myoquat.kernels.codegen.ir import Module
-from myoquat.kernels.codegen.multi_block import Way
+from myoquat.kernels.codegen.multi_block import CallForm
 from myoquat.kernels.codegen.stack.slots import Place
 from myoquat.kernels.codegen.stack.stack_frames import Frame
 from myoquat.kernels.tracing.tape import Tape
@@ -56,7 +56,7 @@ class Body(Protocol):
     def signature(self) -> Signature: ...
 
     @property
-    def several(self) -> bool:
+    def multi_block(self) -> bool:
         """Whether a kernel takes several blocks of states together for it (`compaction`)."""
 
     def identity(self) -> str:
@@ -84,7 +84,7 @@ class InnerCall(NamedTuple):
     taken: list[int]
     given: list[int]
     cost: Cost
-    way: Way = Way.BLOCK
+    way: CallForm = CallForm.BLOCK
     arrays: tuple[int, ...] = ()
 
 

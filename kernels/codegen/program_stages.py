@@ -12,7 +12,7 @@ from myoquat.kernels.codegen.body import Straight
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.lower import emit_values
-from myoquat.kernels.codegen.multi_block import Call, Several, Way
+from myoquat.kernels.codegen.multi_block import Call, CallForm, MultiBlock
 from myoquat.kernels.codegen.parts import Cost, Ports, price, take_ports
 from myoquat.kernels.codegen.stack import slots
 from myoquat.kernels.codegen.stack.stack_frames import Frame
@@ -31,8 +31,8 @@ class FormulaStage:
     body: Straight
 
     @property
-    def several(self) -> bool:
-        return self.body.several
+    def multi_block(self) -> bool:
+        return self.body.multi_block
 
     def identity(self) -> str:
         return self.body.identity()
@@ -46,7 +46,7 @@ class ZeroStage:
     """Buffers set to zero."""
 
     buffers: tuple[str, ...]
-    several: ClassVar[bool] = False
+    multi_block: ClassVar[bool] = False
 
     def identity(self) -> str:
         return digest("zeros", *self.buffers)
@@ -73,7 +73,7 @@ class TableStage:
     add: Mapping[str, Rows]
     least: Mapping[str, Rows]
     zeroes: tuple[str, ...]
-    several: ClassVar[bool] = False
+    multi_block: ClassVar[bool] = False
 
     def identity(self) -> str:
         parts: list[bytes | str] = ["table", str(self.count), self.body.identity(), *self.shared, *self.zeroes]
@@ -239,12 +239,12 @@ class RepeatStage:
     count: int
     running: str
     carry: Mapping[str, str]
-    several: ClassVar[bool] = False
+    multi_block: ClassVar[bool] = False
 
     @property
     def solves(self) -> bool:
         """Whether a stage in it would take several blocks of states by itself."""
-        return any(stage.several or (isinstance(stage, RepeatStage) and stage.solves) for stage in self.stages)
+        return any(stage.multi_block or (isinstance(stage, RepeatStage) and stage.solves) for stage in self.stages)
 
     def identity(self) -> str:
         parts = (str(self.count), self.running, str(dict(self.carry)))
@@ -286,10 +286,10 @@ class Staged:
         buffers |= {name: buffers[buffer] for name, buffer in self.views.items()}
         calls, cost = _write_all(self.stages, module, name, frame, buffers, self.shapes)
         b = module.builder()
-        if frame.blocks > 1 and self.several:
-            ways = [Way.TOGETHER if stage.several else Way.BLOCK for stage in self.stages]
+        if frame.blocks > 1 and self.multi_block:
+            ways = [CallForm.TOGETHER if stage.multi_block else CallForm.BLOCK for stage in self.stages]
             steps = [Call(call, way=way) for call, way in zip(calls, ways, strict=True)]
-            Several(module, name, frame).write([*steps, Call(f"{name}_copies")])
+            MultiBlock(module, name, frame).write([*steps, Call(f"{name}_copies")])
             name = f"{name}_copies"
         else:
             for call in calls:
@@ -302,10 +302,10 @@ class Staged:
         return cost
 
     @property
-    def several(self) -> bool:
+    def multi_block(self) -> bool:
         """Whether a kernel takes several blocks of states together: for solvers that are in no repeated stage."""
         repeated = any(isinstance(stage, RepeatStage) and stage.solves for stage in self.stages)
-        return not repeated and any(stage.several for stage in self.stages)
+        return not repeated and any(stage.multi_block for stage in self.stages)
 
 
 def _write_all(

@@ -13,17 +13,17 @@ from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.lower import emit_values
 from myoquat.kernels.codegen.parts import Cost, InnerCall, price
 from myoquat.kernels.codegen.stack.stack_frames import Frame
-from myoquat.kernels.control_flow.traced_tree_scan import Kind, Recursive, Stage, Way
+from myoquat.kernels.control_flow.traced_tree_scan import MemberType, PassSignature, Stage, TreeScan
 from myoquat.kernels.control_flow.tree_scan_members import ROOT
 from myoquat.kernels.tracing.rewrite import rewritten
 
-__all__ = ["rows_of", "write_recursion"]
+__all__ = ["rows_of", "write_tree_scan"]
 
 _START, _NOWHERE, _FREE = 0, 1, 2  # rows: what is given at the start, what nobody reads, and the first of the others
 _COLUMNS = 6  # of the table: kind, block, numbers, row to take, row to add to, row to give, all but the kind in bytes
 
 
-def write_recursion(module: Module, name: str, frame: Frame, recursive: Recursive) -> InnerCall:
+def write_tree_scan(module: Module, name: str, frame: Frame, recursive: TreeScan) -> InnerCall:
     """Define `void name(ptr frame)`: every pass in turn."""
     places = recursive.places()
     blocks = [frame.take(kind.block * len(kind.members)) for kind in recursive.kinds]
@@ -61,7 +61,7 @@ class _Row(NamedTuple):
     give: int
 
 
-def rows_of(recursive: Recursive, way: Way) -> list[_Row]:
+def rows_of(recursive: TreeScan, way: PassSignature) -> list[_Row]:
     """The rows of every member. A row is free again after the last member that takes it, so that none is taken and
     given by the same one."""
     parents, found = recursive.parents, [_Row(_START, _START, _NOWHERE)] * len(recursive.parents)
@@ -96,7 +96,7 @@ def rows_of(recursive: Recursive, way: Way) -> list[_Row]:
 
 
 def _write_table(
-    module: Module, name: str, recursive: Recursive, way: Way, laid: tuple[Sequence[int], Sequence[_Row], int]
+    module: Module, name: str, recursive: TreeScan, way: PassSignature, laid: tuple[Sequence[int], Sequence[_Row], int]
 ) -> None:
     """@name_table, in the order of the pass."""
     (first, rows, base), size = laid, 8 * module.lanes
@@ -128,7 +128,7 @@ def _write_loop(b: Builder, name: str, count: int, kinds: int) -> None:
 class _Place(NamedTuple):
     """A stage of a kind, whether what goes is added to what others have given, and the name of the table of numbers."""
 
-    kind: Kind
+    kind: MemberType
     stage: Stage
     summed: bool
     numbers: str

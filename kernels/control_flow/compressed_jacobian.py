@@ -10,21 +10,21 @@ from typing import ClassVar
 
 from myoquat.core.digests import digest
 from myoquat.core.typing import Array
-from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, played
-from myoquat.kernels.tracing.traced import Traced
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, interpret
+from myoquat.kernels.tracing.traced import OfLoop, Traced
 
-__all__ = ["Sweep"]
+__all__ = ["CompressedJacobian"]
 
 
 @dataclass(frozen=True)
-class Sweep:
+class CompressedJacobian:
     """A formula ('shared' (s,), 'seed' (n,)) -> 'result' (m,) for each row of seeds (k, n). It takes
     what is shared, and gives the results of one direction after the other."""
 
     formula: Traced
     seeds: Array
     has_solver: ClassVar[bool] = False
-    several: ClassVar[bool] = False
+    multi_block: ClassVar[bool] = False
 
     @property
     def ends(self) -> Ends:
@@ -36,13 +36,13 @@ class Sweep:
         """Text that two sweeps share only if they write the same code."""
         return digest("sweep", self.formula.identity(), str(self.seeds.shape), self.seeds.tobytes())
 
-    def unrolled(self) -> Inner:
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The directions one after the other."""
 
         def function(apply: Apply, taken: list[object]) -> list[object]:
             results: list[object] = []
             for row in self.seeds.tolist():
-                results += played(self.formula.tape, [*taken, *(apply(Node("const", number=x)) for x in row)], apply)
+                results += interpret(self.formula.tape, [*taken, *(apply(Node("const", number=x)) for x in row)], apply)
             return results
 
         return Inner(function, *self.ends)

@@ -5,18 +5,20 @@ for all). The recorder of tracings differentiates and shares common subexpressio
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.control_flow.compressed_jacobian import Sweep
+from myoquat.kernels.control_flow.compressed_jacobian import CompressedJacobian
 from myoquat.kernels.control_flow.jacobian_entries import Entries, entries_of
-from myoquat.kernels.symbolic.terms import Reciprocals, Recording, Scalar, Term, ordered
-from myoquat.kernels.tracing.adjoints import pulled, pushed
-from myoquat.kernels.tracing.tape import in_terms, played, tape_of
-from myoquat.kernels.tracing.traced import Pattern, Shape, Signature, Traced
+from myoquat.kernels.symbolic.terms import Reciprocals, Scalar, Term, Tracer, ordered
+from myoquat.kernels.tracing.adjoints import pull_back, push_forward, released
+from myoquat.kernels.tracing.constants import check_differentiable
+from myoquat.kernels.tracing.tape import Apply, Inner, in_terms, interpret, tape_of
+from myoquat.kernels.tracing.trace import needed_constructs
+from myoquat.kernels.tracing.traced import Construct, Pattern, Shape, Signature, Traced
 
 __all__ = ["Derivative", "Names", "hvp", "jacobian", "jvp", "sparse_jacobian", "vjp"]
 
@@ -25,21 +27,47 @@ Derivative = Callable[[Traced, Names, Names], Traced]
 Flat = dict[str, list[Any]]  # name -> the components of an input or output, in order
 
 
+@dataclass(frozen=True)
+class _Placed:
+    """A construct in a derivative, with the terms that it takes and those that stand for what it gives."""
+
+    construct: Construct
+    taken: list[Scalar]
+    given: list[Term]
+
+    @property
+    def name(self) -> str:
+        """That of a loop."""
+        return str(getattr(self.construct, "name", "loop"))
+
+    def kept(self, live: Set[Term]) -> "_Placed | None":
+        """The construct, if one of its results is among the terms that are needed."""
+        return None if live.isdisjoint(self.given) else self
+
+
 @dataclass
 class _Opened:
-    """A formula opened up: the terms of its inputs and what its outputs are, by name."""
+    """A formula opened up: the terms of its inputs, what its outputs are, by name, and the loops inside."""
 
     signature: Signature
-    recording: Recording
+    tracer: Tracer
     inputs: Flat
     outputs: Flat
+    loops: list[_Placed]
+
+    def check(self, rows: Sequence[str], columns: Sequence[str]) -> None:
+        """ValueError if the derivative of the outputs by the inputs passes through a loop."""
+        try:
+            check_differentiable(_joined(self.inputs, columns), _joined(self.outputs, rows), self.loops)
+        except ValueError as error:
+            raise ValueError(f"kernel '{self.signature.name}': {error}") from None
 
     def body(
         self,
         name: str,
         added: dict[str, tuple[list[Term], Shape]],
         outputs: dict[str, tuple[list[Scalar], Shape]],
-        sweeps: Sequence[tuple[Sweep, list[Term], list[Term]]] = (),
+        sweeps: Sequence[tuple[CompressedJacobian, list[Term], list[Term]]] = (),
     ) -> Traced:
         """The formula with the inputs, `added` inputs, and `outputs`; of each sweep what it takes and gives."""
         signature = Signature(
@@ -48,27 +76,34 @@ class _Opened:
             {key: shape for key, (_, shape) in outputs.items()},
         )
         taken = [*_joined(self.inputs, self.inputs), *itertools.chain(*(x for x, _ in added.values()))]
-        given: list[Scalar] = [*itertools.chain(*(x for x, _ in outputs.values()))]
-        for _, takes, gives in sweeps:
-            taken, given = [*taken, *gives], [*given, *takes]
-        return Traced(tape_of(self.recording, taken, given), signature, tuple(sweep for sweep, _, _ in sweeps))
+        given = self.released([*itertools.chain(*(x for x, _ in outputs.values()))])
+        directions = [_Placed(sweep, self.released(takes), gives) for sweep, takes, gives in sweeps]
+        wanted = [*given, *itertools.chain(*(x.taken for x in directions))]
+        constructs = [*needed_constructs(wanted, self.loops), *directions]
+        for construct in constructs:
+            taken, given = [*taken, *construct.given], [*given, *construct.taken]
+        return Traced(tape_of(self.tracer, taken, given), signature, tuple(x.construct for x in constructs))
+
+    def released(self, values: Sequence[Scalar]) -> list[Scalar]:
+        """Derivatives in which solutions of equations move again."""
+        return released(self.tracer, values)
 
     def seeds(self, names: Sequence[str], suffix: str, shapes: dict[str, Shape]) -> dict[str, tuple[list[Term], Shape]]:
         """Fresh symbols 'name_suffix' of the named shapes."""
-        return {f"{n}_{suffix}": (self.recording.inputs(int(np.prod(shapes[n]))), shapes[n]) for n in names}
+        return {f"{n}_{suffix}": (self.tracer.inputs(int(np.prod(shapes[n]))), shapes[n]) for n in names}
 
     def gradient(self, rows: Sequence[str], columns: Sequence[str], weights: Sequence[Scalar]) -> list[Scalar]:
         """Of the sum of the outputs times weights, by the inputs."""
         seeds: dict[Term, Scalar] = {}
         for output, weight in zip(_joined(self.outputs, rows), weights, strict=True):
             if type(output) is Term:
-                seeds[output] = self.recording.add(seeds[output], weight) if output in seeds else weight
-        return pulled(self.recording, seeds, _joined(self.inputs, columns))
+                seeds[output] = self.tracer.add(seeds[output], weight) if output in seeds else weight
+        return self.released(pull_back(self.tracer, seeds, _joined(self.inputs, columns)))
 
     def along(self, values: Sequence[Scalar], columns: Sequence[str], dots: Sequence[Term]) -> list[Scalar]:
         """The derivatives of values along a direction of the inputs."""
         order = ordered([x for x in values if type(x) is Term])
-        found = pushed(self.recording, dict(zip(_joined(self.inputs, columns), dots, strict=True)), order)
+        found = push_forward(self.tracer, dict(zip(_joined(self.inputs, columns), dots, strict=True)), order)
         return [found.get(x, 0.0) if type(x) is Term else 0.0 for x in values]
 
     def split(self, columns: Sequence[str], whole: list[Scalar], suffix: str) -> dict[str, tuple[list[Scalar], Shape]]:
@@ -81,14 +116,23 @@ class _Opened:
 
 
 def _opened(formula: Traced) -> _Opened:
-    signature, recording = formula.signature, Reciprocals()
-    inputs = {name: recording.inputs(size) for name, size in zip(signature.inputs, signature.input_sizes, strict=True)}
-    results = iter(played(formula.tape, _joined(inputs, inputs), in_terms(recording), formula.unrolled))
+    signature, tracer = formula.signature, Reciprocals()
+    inputs = {name: tracer.inputs(size) for name, size in zip(signature.inputs, signature.input_sizes, strict=True)}
+    loops: list[_Placed] = []
+
+    def of_loop(loop: Construct) -> Inner:
+        def function(apply: Apply, taken: list[Any]) -> list[Any]:
+            loops.append(_Placed(loop, taken, tracer.inputs(loop.ends.gives)))
+            return list(loops[-1].given)
+
+        return Inner(function, *loop.ends)
+
+    results = iter(interpret(formula.tape, _joined(inputs, inputs), in_terms(tracer), formula.unrolled(of_loop)))
     outputs = {
         name: [*itertools.islice(results, size)]
         for name, size in zip(signature.outputs, signature.output_sizes, strict=True)
     }
-    return _Opened(signature, recording, inputs, outputs)
+    return _Opened(signature, tracer, inputs, outputs, loops)
 
 
 def _joined(parts: Flat, names: Any) -> list[Any]:
@@ -140,9 +184,10 @@ def _matrix(
     """The formula, the entries that are not structurally zero by output, input and place, and where they are from."""
     rows, columns = _sides(formula.signature, of, wrt)
     open_ = _opened(formula)
+    open_.check(rows, columns)
     symmetric = len(rows) == 1 and columns == [formula.gradients.get(rows[0])]
     sides = [open_.outputs[y] for y in rows], [open_.inputs[x] for x in columns]
-    entries = entries_of(open_.recording, *sides, symmetric)
+    entries = entries_of(open_.tracer, *sides, symmetric)
     above = dict(zip(rows, itertools.accumulate([0, *(len(open_.outputs[y]) for y in rows)]), strict=False))
     before = dict(zip(columns, itertools.accumulate([0, *(len(open_.inputs[x]) for x in columns)]), strict=False))
     pairs = {}
@@ -157,6 +202,7 @@ def jvp(formula: Traced, of: Names, wrt: Names) -> Traced:
     """Directional derivative: more inputs 'x_dot', outputs 'y_dot' of the shapes of y."""
     rows, columns = _sides(formula.signature, of, wrt)
     open_ = _opened(formula)
+    open_.check(rows, columns)
     dots = open_.seeds(columns, "dot", formula.signature.inputs)
     moved = iter(open_.along(_joined(open_.outputs, rows), columns, [x for terms, _ in dots.values() for x in terms]))
     outputs = {
@@ -169,6 +215,7 @@ def vjp(formula: Traced, of: Names, wrt: Names) -> Traced:
     """Gradient of sum_y y_bar . y: more inputs 'y_bar', outputs 'x_bar' of the shapes of x."""
     rows, columns = _sides(formula.signature, of, wrt)
     open_ = _opened(formula)
+    open_.check(rows, columns)
     bars = open_.seeds(rows, "bar", formula.signature.outputs)
     gradient = open_.gradient(rows, columns, [x for terms, _ in bars.values() for x in terms])
     body = open_.body("vjp", bars, open_.split(columns, gradient, "bar"))
@@ -182,6 +229,7 @@ def hvp(formula: Traced, of: Names, wrt: Names) -> Traced:
     """
     rows, columns = _sides(formula.signature, of, wrt)
     open_ = _opened(formula)
+    open_.check(rows, columns)
     bars = open_.seeds(rows, "bar", formula.signature.outputs)
     weights: list[Scalar] = [x for terms, _ in bars.values() for x in terms]
     scalar = len(weights) == 1

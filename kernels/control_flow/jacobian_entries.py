@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from myoquat.kernels.control_flow.compressed_jacobian import Sweep
+from myoquat.kernels.control_flow.compressed_jacobian import CompressedJacobian
 from myoquat.kernels.symbolic.operations import OPERATIONS, Rule
-from myoquat.kernels.symbolic.terms import Recording, Scalar, Term, ordered
-from myoquat.kernels.tracing.adjoints import gradients, links, pushed
+from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
+from myoquat.kernels.tracing.adjoints import gradients, links, push_forward
 from myoquat.kernels.tracing.edge_elimination import Edge, contracted
 from myoquat.kernels.tracing.tape import tape_of
 from myoquat.kernels.tracing.traced import Shape, Signature, Traced
@@ -33,11 +33,11 @@ class Entries:
     that it takes and those that stand for what it gives."""
 
     values: dict[tuple[int, int], Scalar]
-    sweeps: tuple[tuple[Sweep, list[Term], list[Term]], ...] = ()
+    sweeps: tuple[tuple[CompressedJacobian, list[Term], list[Term]], ...] = ()
 
 
 def entries_of(
-    recording: Recording,
+    tracer: Tracer,
     outputs: Sequence[Sequence[Scalar]],
     inputs: Sequence[Sequence[Term]],
     symmetric: bool = False,
@@ -48,7 +48,7 @@ def entries_of(
     """
     whole = _Graph.of([y for group in outputs for y in group], [x for group in inputs for x in group])
     if min(whole.forwards, whole.backwards) > max(_WRITTEN_OUT, _TIMES * len(whole.links)):
-        return _swept(recording, whole, symmetric)
+        return _swept(tracer, whole, symmetric)
     found: dict[tuple[int, int], Scalar] = {}
     top = 0
     for rows in outputs:
@@ -56,7 +56,7 @@ def entries_of(
         for columns in inputs:
             graph = _Graph.of(rows, columns)
             write = _by_columns if graph.forwards < graph.backwards else _by_rows
-            found |= {(top + i, left + j): value for (i, j), value in write(recording, graph).items()}
+            found |= {(top + i, left + j): value for (i, j), value in write(tracer, graph).items()}
             left += len(columns)
         top += len(rows)
     return Entries(found)
@@ -94,7 +94,7 @@ class _Graph:
 
     @classmethod
     def of(cls, outputs: Sequence[Scalar], inputs: Sequence[Term]) -> "_Graph":
-        """The graph of a recording."""
+        """The graph of a tracer."""
         order = ordered([y for y in outputs if type(y) is Term])
         columns = {x: 1 << j for j, x in enumerate(inputs)}
         edges = []
@@ -114,7 +114,7 @@ class _Graph:
 
 def _moves(term: Term, rule: Rule) -> bool:
     """Whether a partial derivative is not zero by its rule."""
-    part = rule(term.recording, term, 1.0)
+    part = rule(term.tracer, term, 1.0)
     return type(part) is Term or part != 0.0
 
 
@@ -141,18 +141,18 @@ def _groups(lines: Mapping[Term, int]) -> dict[Term, int]:
 # ---- written out --------------------------------------------------------------------------------------------
 
 
-def _by_rows(recording: Recording, graph: _Graph) -> dict[tuple[int, int], Scalar]:
+def _by_rows(tracer: Tracer, graph: _Graph) -> dict[tuple[int, int], Scalar]:
     """Backwards from every output."""
-    matrix = gradients(recording, graph.outputs, graph.inputs)
+    matrix = gradients(tracer, graph.outputs, graph.inputs)
     return {(i, j): value for i, row in enumerate(matrix) for j, value in enumerate(row) if _is_there(value)}
 
 
-def _by_columns(recording: Recording, graph: _Graph) -> dict[tuple[int, int], Scalar]:
+def _by_columns(tracer: Tracer, graph: _Graph) -> dict[tuple[int, int], Scalar]:
     """Forwards from every input."""
     found: dict[tuple[int, int], Scalar] = {}
     for j, x in enumerate(graph.inputs):
         ahead = [term for term in graph.order if graph.columns.get(term, 0) >> j & 1 and term is not x]
-        dots = pushed(recording, {x: 1.0}, ahead)
+        dots = push_forward(tracer, {x: 1.0}, ahead)
         for i, y in enumerate(graph.outputs):
             value = dots.get(y, 0.0) if isinstance(y, Term) else 0.0
             if _is_there(value):
@@ -167,24 +167,24 @@ def _is_there(value: Scalar) -> bool:
 # ---- swept --------------------------------------------------------------------------------------------------
 
 
-def _swept(recording: Recording, graph: _Graph, symmetric: bool) -> Entries:
+def _swept(tracer: Tracer, graph: _Graph, symmetric: bool) -> Entries:
     """Along that side which has fewer groups; forwards where the matrix is symmetric."""
     kept = {*graph.inputs, *(y for y in graph.outputs if isinstance(y, Term))}
-    parts = [_edge(recording, *link) for link in graph.links]
-    edges = contracted(recording, parts, kept)
+    parts = [_edge(tracer, *link) for link in graph.links]
+    edges = contracted(tracer, parts, kept)
     mirrored = _apart(graph.met) if symmetric else set()
     columns = {j: bits for j, bits in enumerate(_transposed(graph.met)) if bits and j not in mirrored}
     heads = _heads(graph, edges, columns)
     by_columns = _groups({heads[j][0]: bits for j, bits in columns.items()})
     by_rows = _groups({y: graph.columns[y] for y in graph.outputs if isinstance(y, Term) and y in graph.columns})
     if symmetric or max(by_columns.values()) <= max(by_rows.values()):
-        return _swept_forwards(recording, graph, edges, heads, by_columns)
-    return _swept_backwards(recording, graph, edges, by_rows)
+        return _swept_forwards(tracer, graph, edges, heads, by_columns)
+    return _swept_backwards(tracer, graph, edges, by_rows)
 
 
-def _edge(recording: Recording, term: Term, x: Term, rule: Rule) -> Edge:
+def _edge(tracer: Tracer, term: Term, x: Term, rule: Rule) -> Edge:
     """With its partial derivative; a quotient is a product with an inverse here."""
-    part = rule(recording, term, 1.0)
+    part = rule(tracer, term, 1.0)
     row = OPERATIONS[term.operation]
     edged = row.infinite_slope or (isinstance(part, Term) and part.operation == "inv")
     return Edge(term, x, part, row.choice, edged)
@@ -227,11 +227,11 @@ class _Direction:
     directions it moves at all: elsewhere it is zero, and stays so where a derivative is infinite.
     """
 
-    def __init__(self, outside: Recording, groups: Mapping[Term, int]) -> None:
+    def __init__(self, outside: Tracer, groups: Mapping[Term, int]) -> None:
         self.outside = outside
-        self.recording = Recording()
+        self.tracer = Tracer()
         self.count = max(groups.values()) + 1
-        self.seeds = self.recording.inputs(len(groups))
+        self.seeds = self.tracer.inputs(len(groups))
         self.columns = [1 << group for group in groups.values()]  # of the table of seeds, as bits
         self.moved: dict[Term, tuple[Scalar, int]] = {}
         for term, seed, bits in zip(groups, self.seeds, self.columns, strict=True):
@@ -246,14 +246,14 @@ class _Direction:
         (value, bits), part = self.moved[source], edge.part
         if isinstance(part, Term):
             if part not in self.shared:
-                (self.shared[part],) = self.recording.inputs(1)
+                (self.shared[part],) = self.tracer.inputs(1)
             part = self.shared[part]
-        product = self.recording.select(part, value, 0.0) if edge.chosen else self.recording.multiply(value, part)
+        product = self.tracer.select(part, value, 0.0) if edge.chosen else self.tracer.multiply(value, part)
         if edge.edged:
-            product = self.recording.select(self._moves(bits), product, 0.0)
+            product = self.tracer.select(self._moves(bits), product, 0.0)
         if target in self.moved:
             known, others = self.moved[target]
-            product, bits = self.recording.add(known, product), bits | others
+            product, bits = self.tracer.add(known, product), bits | others
         self.moved[target] = product, bits
 
     def _moves(self, bits: int) -> Scalar:
@@ -261,30 +261,30 @@ class _Direction:
         if bits == (1 << self.count) - 1:
             return 1.0
         if bits not in self.conditions:
-            (self.conditions[bits],) = self.recording.inputs(1)
+            (self.conditions[bits],) = self.tracer.inputs(1)
         return self.conditions[bits]
 
-    def sweep(self, results: Iterable[Term]) -> tuple[Sweep, list[Term], list[Term]]:
+    def sweep(self, results: Iterable[Term]) -> tuple[CompressedJacobian, list[Term], list[Term]]:
         """The sweep over all directions, the terms that it takes and those that stand for what it gives: what moves at
         the results."""
         moved = [self.moved[x][0] for x in results]
         symbols, columns = [*self.seeds, *self.conditions.values()], [*self.columns, *self.conditions]
         shapes: dict[str, Shape] = {"shared": (len(self.shared),), "seed": (len(symbols),)}
-        tape = tape_of(self.recording, [*self.shared.values(), *symbols], moved)
+        tape = tape_of(self.tracer, [*self.shared.values(), *symbols], moved)
         seeds = np.array([[bits >> k & 1 for bits in columns] for k in range(self.count)], dtype=float)
         direction = Traced(tape, Signature("direction", shapes, {"result": (len(moved),)}))
-        return Sweep(direction, seeds), list(self.shared), self.outside.inputs(self.count * len(moved))
+        return CompressedJacobian(direction, seeds), list(self.shared), self.outside.inputs(self.count * len(moved))
 
 
 def _swept_forwards(
-    recording: Recording,
+    tracer: Tracer,
     graph: _Graph,
     edges: list[Edge],
     heads: dict[int, tuple[Term, Scalar]],
     groups: dict[Term, int],
 ) -> Entries:
     """Groups of columns, one after the other; those without a head are rows of a symmetric matrix."""
-    code = _Direction(recording, groups)
+    code = _Direction(tracer, groups)
     for edge in edges:
         if edge.term not in groups:
             code.carry(edge, edge.argument, edge.term)
@@ -294,15 +294,15 @@ def _swept_forwards(
 
     def entry(i: int, j: int) -> Scalar:
         head, factor = heads[j]
-        return recording.multiply(sweep[2][groups[head] * len(rows) + place[i]], factor)
+        return tracer.multiply(sweep[2][groups[head] * len(rows) + place[i]], factor)
 
     places = [(i, j) for i in rows for j in range(len(graph.inputs)) if graph.met[i] >> j & 1]
     return Entries({(i, j): entry(i, j) if j in heads else entry(j, i) for i, j in places}, (sweep,))
 
 
-def _swept_backwards(recording: Recording, graph: _Graph, edges: list[Edge], groups: dict[Term, int]) -> Entries:
+def _swept_backwards(tracer: Tracer, graph: _Graph, edges: list[Edge], groups: dict[Term, int]) -> Entries:
     """Groups of rows, one after the other."""
-    code = _Direction(recording, groups)
+    code = _Direction(tracer, groups)
     for edge in reversed(edges):
         code.carry(edge, edge.term, edge.argument)
     columns = {j: graph.inputs[j] for j, bits in enumerate(_transposed(graph.met)) if bits}

@@ -1,6 +1,6 @@
 """One formula for many rows inside another formula: written once in the machine code, run over a table.
 
-`mapped` calls a plain NumPy formula for every row of an array, with numbers of its own. While a kernel is traced the
+`map_rows` calls a plain NumPy formula for every row of an array, with numbers of its own. While a kernel is traced the
 rows are not unrolled: the formula goes on with fresh symbols for the results, and the kernel holds the element's code
 once, in a loop over the rows; a kernel for one state takes as many rows at once as its registers have lanes. What an
 element computes from its numbers alone is computed while tracing.
@@ -14,20 +14,22 @@ import numpy as np
 
 from myoquat.core.digests import digest
 from myoquat.core.typing import Array
+from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall, out_of_line_call
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_term, is_traced
 from myoquat.kernels.symbolic.terms import Scalar, Term, number_of
-from myoquat.kernels.tracing.context import differentiated, gathering
-from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, arguments, played
-from myoquat.kernels.tracing.trace import name_of, tape_inside_loop
+from myoquat.kernels.tracing.context import pending_constructs, unrolls_constructs
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, arguments, interpret
+from myoquat.kernels.tracing.trace import name_of, tape_inside_loop, trace
+from myoquat.kernels.tracing.traced import OfLoop
 
-__all__ = ["Element", "PendingRows", "mapped", "partly_evaluated"]
+__all__ = ["PendingMap", "RowMap", "map_rows", "partially_evaluated"]
 
 Formula = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
-class PendingRows:
+class PendingMap:
     """Rows met while a formula was traced: their formula, what goes in (k, n), the numbers (k, c), the symbols that
     stand for what comes out (k, m), and which of the formula's results these are."""
 
@@ -52,30 +54,49 @@ class PendingRows:
         wanted: Array = self.formula(row, numbers)[..., list(self.columns)]
         return wanted
 
-    def kept(self, live: Set[Term]) -> "PendingRows | None":
+    def kept(self, live: Set[Term]) -> "PendingMap | None":
         """The table with the columns of which a result is among the terms that are needed, None if there are none."""
         used = [k for k, column in enumerate(np.asarray(self.result).T) if not live.isdisjoint(column)]
         if not used:
             return None
         return replace(self, result=self.result[:, used], columns=tuple(self.columns[k] for k in used))
 
-    def traced(self) -> "Element":
-        """The element, traced once for all rows."""
+    def traced(self) -> "RowMap | OutOfLineCall":
+        """The element, traced once for all rows; one with a loop inside as a function that is called for each row."""
         shapes = {"row": self.rows.shape[1], "numbers": self.numbers.shape[1]}
         result = {"result": self.result.shape[1]}
-        tape = tape_inside_loop(self.element, shapes, result, name_of(self.formula), "an element of a table")
-        return partly_evaluated(tape, shapes["row"], self.numbers)
+        tape = tape_inside_loop(self.element, shapes, result, name_of(self.formula))
+        if tape is not None:
+            return partially_evaluated(tape, shapes["row"], self.numbers)
+        sizes = {"given": self.rows.size}, {"result": self.result.size}
+        return OutOfLineCall(trace(self._by_rows, *sizes, name_of(self.formula)))
+
+    def _by_rows(self, given: Array) -> Array:
+        """What comes out, column by column, of what goes in, column by column, by calls of one function."""
+        count, width = self.rows.shape
+        own = (self.formula, self.columns, width)
+        found = [
+            out_of_line_call(_element, own, np.concatenate([given[row::count], self.numbers[row]]), len(self.columns))
+            for row in range(count)
+        ]
+        return np.stack(found, axis=-1).reshape(-1)
+
+
+def _element(formula: Formula, columns: tuple[int, ...], width: int, row: Array) -> Array:
+    """(..., m) what comes out for a row and its numbers (..., width + c)."""
+    wanted: Array = formula(row[..., :width], row[..., width:])[..., list(columns)]
+    return wanted
 
 
 @dataclass(frozen=True)
-class Element:
+class RowMap:
     """The tape of a row (n,) and numbers (c,), one after the other, and the numbers (k, c) of all rows."""
 
     tape: Tape
     width: int
     numbers: Array
     has_solver: ClassVar[bool] = False
-    several: ClassVar[bool] = False
+    multi_block: ClassVar[bool] = False
 
     @property
     def ends(self) -> Ends:
@@ -87,7 +108,7 @@ class Element:
         """The rows."""
         return len(self.numbers)
 
-    def unrolled(self) -> Inner:
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The rows one after the other, column by column in and out."""
 
         def function(apply: Apply, taken: list[Any]) -> list[Any]:
@@ -95,7 +116,7 @@ class Element:
             for row, numbers in enumerate(self.numbers):
                 given = [taken[self.count * i + row] for i in range(self.width)]
                 fixed = [apply(Node("const", number=x)) for x in numbers.tolist()]
-                results.append(played(self.tape, [*given, *fixed], apply))
+                results.append(interpret(self.tape, [*given, *fixed], apply))
             return [x for column in zip(*results, strict=True) for x in column]
 
         return Inner(function, *self.ends)
@@ -105,23 +126,24 @@ class Element:
         return digest("element", self.tape.identity(), str(self.width), str(self.numbers.shape), self.numbers.tobytes())
 
 
-def mapped(formula: Formula, rows: Array, numbers: Array, size: int) -> Array:
+def map_rows(formula: Formula, rows: Array, numbers: Array, size: int) -> Array:
     """(..., k, m) what formula(row (..., n), numbers (c,)) -> (..., m) gives for each of the rows (..., k, n).
 
     numbers (k, c) are floats, and size is m. Beside floats and symbols of SymPy and CasADi, where the rows are taken
-    one after the other, derivatives too see every row by itself. The formula may have no solver (`iterate`) inside.
+    one after the other, derivatives too see every row by itself. A formula with a loop inside is a function, which is
+    called for each row.
     """
     flat = list(np.asarray(rows).flat) if is_symbolic(rows) else []
-    recording = next((x.recording for x in flat if is_term(x)), None)
-    pending = gathering.get()
-    if pending is None or recording is None or differentiated.get() or not all(map(is_traced, flat)):
+    tracer = next((x.tracer for x in flat if is_term(x)), None)
+    pending = pending_constructs.get()
+    if pending is None or tracer is None or unrolls_constructs.get() or not all(map(is_traced, flat)):
         return np.stack([formula(rows[..., i, :], numbers[i]) for i in range(len(numbers))], axis=-2)
-    result = symbols_of(recording, (len(numbers), size))
-    pending.append(PendingRows(formula, rows, np.asarray(numbers, dtype=float), result, tuple(range(size))))
+    result = symbols_of(tracer, (len(numbers), size))
+    pending.append(PendingMap(formula, rows, np.asarray(numbers, dtype=float), result, tuple(range(size))))
     return result.view(SymbolArray)
 
 
-def partly_evaluated(tape: Tape, width: int, numbers: Array) -> Element:
+def partially_evaluated(tape: Tape, width: int, numbers: Array) -> RowMap:
     """The element of a tape of a row (width,) and numbers (c,): what the numbers (k, c) alone decide is a number."""
     columns: list[Array] = []
     fixed: dict[int, Any] = {}  # of nodes that no entry of the row enters, the values, (k,) or one for all
@@ -148,7 +170,7 @@ def partly_evaluated(tape: Tape, width: int, numbers: Array) -> Element:
             nodes.append(Node(node.operation, a, b, c, node.number))
     outputs = [place(i) for i in tape.outputs]
     table = np.stack(columns, axis=-1) if columns else np.zeros((len(numbers), 0))
-    return Element(Tape(nodes, outputs, width + len(columns)), width, table)
+    return RowMap(Tape(nodes, outputs, width + len(columns)), width, table)
 
 
 def _leaf(values: Any, width: int, columns: list[Array]) -> Node:

@@ -1,8 +1,8 @@
 """A formula inside another as a function: written once in the machine code, and called wherever it is asked for.
 
-`called` evaluates a plain NumPy formula. While a kernel is traced the formula is not recorded where it stands: the
-outer one goes on with fresh symbols for its result, and the kernel holds the inner one once, whatever number of times
-it is called with other arguments.
+`out_of_line_call` evaluates a plain NumPy formula. While a kernel is traced the formula is not written where it
+stands. The outer one goes on with fresh symbols for its result, and the kernel holds the inner one once, whatever
+number of times it is called with other arguments.
 """
 
 from collections.abc import Callable, Set
@@ -17,13 +17,13 @@ from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_term, is_traced
 from myoquat.kernels.symbolic.terms import Scalar, Term
-from myoquat.kernels.tracing.context import differentiated, gathering
-from myoquat.kernels.tracing.sharing import kept_trace
-from myoquat.kernels.tracing.tape import Ends, Inner, played
+from myoquat.kernels.tracing.context import pending_constructs, unrolls_constructs
+from myoquat.kernels.tracing.sharing import shared_trace
+from myoquat.kernels.tracing.tape import Ends, Inner, interpret
 from myoquat.kernels.tracing.trace import name_of, trace
-from myoquat.kernels.tracing.traced import Traced
+from myoquat.kernels.tracing.traced import OfLoop, Traced
 
-__all__ = ["Called", "PendingCall", "called", "varies"]
+__all__ = ["OutOfLineCall", "PendingCall", "holds_symbols", "out_of_line_call"]
 
 MAX_FORMULAS_KEPT = 8  # traced formulas, which are long, and asked for again by the other bodies of a step loop
 
@@ -40,12 +40,14 @@ class PendingCall:
         """The call, if one of its results is among the terms that are needed."""
         return None if live.isdisjoint(self.given) else self
 
-    def traced(self) -> "Called":
+    def traced(self) -> "OutOfLineCall":
         """The call with its formula traced, once for all calls in the kernels of a model."""
         sizes = len(self.taken), len(self.given)
         key = (self.formula.func, *map(id, self.formula.args), *sizes)
-        traced, _ = kept_trace("formulas", key, MAX_FORMULAS_KEPT, lambda: (self._trace(), self.formula))
-        return Called(traced)  # beside the trace its formula is kept, so that the identities in the key stay its own
+        traced, _ = shared_trace("formulas", key, MAX_FORMULAS_KEPT, lambda: (self._trace(), self.formula))
+        return OutOfLineCall(
+            traced
+        )  # beside the trace its formula is kept, so that the identities in the key stay its own
 
     def _trace(self) -> Traced:
         sizes = {"given": len(self.taken)}, {"result": len(self.given)}
@@ -53,8 +55,8 @@ class PendingCall:
 
 
 @dataclass(frozen=True)
-class Called:
-    """A formula of one input and one output inside another as a function; see `called`."""
+class OutOfLineCall:
+    """A formula of one input and one output inside another as a function; see `out_of_line_call`."""
 
     formula: Traced
 
@@ -70,21 +72,21 @@ class Called:
         return self.formula.has_solver
 
     @property
-    def several(self) -> bool:
+    def multi_block(self) -> bool:
         """Whether a kernel evaluates several blocks of states together for it."""
-        return self.formula.several
+        return self.formula.multi_block
 
     def identity(self) -> str:
         """Text that two calls share only if they are of the same formula."""
         return digest("called", self.formula.identity())
 
-    def unrolled(self) -> Inner:
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The formula in its place."""
         formula = self.formula
-        return Inner(lambda apply, taken: played(formula.tape, taken, apply, formula.unrolled), *self.ends)
+        return Inner(lambda apply, taken: interpret(formula.tape, taken, apply, formula.unrolled(of_loop)), *self.ends)
 
 
-def called(formula: Callable[..., Any], own: tuple[Any, ...], x: Array, size: int) -> Array:
+def out_of_line_call(formula: Callable[..., Any], own: tuple[Any, ...], x: Array, size: int) -> Array:
     """(..., size) formula(*own, x (..., n)): the formula depends on nothing else, and calls of the same formula with
     the same objects `own` are one function.
 
@@ -92,21 +94,21 @@ def called(formula: Callable[..., Any], own: tuple[Any, ...], x: Array, size: in
     study, see the formula itself.
     """
     flat = list(np.asarray(x).flat) if is_symbolic(x) else []
-    recording = next((e.recording for e in flat if is_term(e)), None)
-    pending = gathering.get()
-    inline = differentiated.get() or not all(map(is_traced, flat)) or varies(own)
-    if pending is None or recording is None or inline:
+    tracer = next((e.tracer for e in flat if is_term(e)), None)
+    pending = pending_constructs.get()
+    inline = unrolls_constructs.get() or not all(map(is_traced, flat)) or holds_symbols(own)
+    if pending is None or tracer is None or inline:
         result: Array = formula(*own, x)
         return result
-    symbols = symbols_of(recording, (size,))
+    symbols = symbols_of(tracer, (size,))
     pending.append(PendingCall(partial(formula, *own), flat, list(np.asarray(symbols).flat)))
     return symbols.view(SymbolArray)
 
 
-def varies(value: Any) -> bool:
+def holds_symbols(value: Any) -> bool:
     """Whether there are symbols in a value, the items of a tuple or the fields of a record."""
     if isinstance(value, tuple):
-        return any(map(varies, value))
+        return any(map(holds_symbols, value))
     if is_dataclass(value) and not isinstance(value, type):
-        return any(varies(getattr(value, f.name)) for f in fields(value))
+        return any(holds_symbols(getattr(value, f.name)) for f in fields(value))
     return is_symbolic(value)

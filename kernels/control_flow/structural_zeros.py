@@ -8,10 +8,10 @@ from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.tape import Tape
 
-__all__ = ["alive"]
+__all__ = ["possibly_nonzero"]
 
 
-def alive(tapes: Sequence[Tape], row: Sequence[int], starts: Sequence[Array]) -> list[Array]:
+def possibly_nonzero(tapes: Sequence[Tape], row: Sequence[int], starts: Sequence[Array]) -> list[Array]:
     """[(width,) whether what comes in a pass may be other than zero] for every pass, from the tapes of all kinds: each
     takes a row of `row` numbers, then what comes in every pass, and gives first what goes. starts: what is there before
     anything goes."""

@@ -1,6 +1,6 @@
 """Entries of a table at a place that is computed: a search in increasing knots, whose code does not grow with them.
 
-`looked_up` stands for a chain of selections, one for every knot. While a kernel is traced the formula goes on with
+`table_lookup` stands for a chain of selections, one for every knot. While a kernel is traced the formula goes on with
 fresh symbols for the entries, and the kernel holds the table as constants and one search by halves.
 """
 
@@ -15,10 +15,11 @@ from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_term, is_traced
 from myoquat.kernels.symbolic.terms import Scalar, Term
-from myoquat.kernels.tracing.context import differentiated, gathering
+from myoquat.kernels.tracing.context import pending_constructs, unrolls_constructs
 from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node
+from myoquat.kernels.tracing.traced import OfLoop
 
-__all__ = ["Lookup", "PendingLookup", "looked_up"]
+__all__ = ["Lookup", "PendingLookup", "table_lookup"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Lookup:
     knots: tuple[float, ...]
     columns: tuple[tuple[float, ...], ...]
     has_solver: ClassVar[bool] = False
-    several: ClassVar[bool] = False
+    multi_block: ClassVar[bool] = False
 
     @property
     def ends(self) -> Ends:
@@ -45,7 +46,7 @@ class Lookup:
         """Text that two tables share only if they hold the same."""
         return digest("lookup", str(self.gives), np.array([self.knots, *self.columns]).tobytes())
 
-    def unrolled(self) -> Inner:
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The chain of selections."""
 
         def function(apply: Apply, taken: list[Any]) -> list[Any]:
@@ -95,19 +96,19 @@ class PendingLookup:
         return self.table
 
 
-def looked_up(x: Array, knots: Array, columns: Array) -> Array | None:
+def table_lookup(x: Array, knots: Array, columns: Array) -> Array | None:
     """(..., m) of each of m columns (k,), the entry i with knots[i] <= x < knots[i + 1], the first below and the last
     above, at symbols x (...) of a kernel that is being traced; None where there is no such kernel, or symbols among the
     entries. A derivative with respect to x sees constants."""
     flat = list(np.asarray(x).flat) if is_symbolic(x) else []
-    recording = next((e.recording for e in flat if is_term(e)), None)
-    pending = gathering.get()
+    tracer = next((e.tracer for e in flat if is_term(e)), None)
+    pending = pending_constructs.get()
     known = all(isinstance(entry, float) for column in (knots, *columns) for entry in column)
-    if pending is None or recording is None or differentiated.get() or not known or not all(map(is_traced, flat)):
+    if pending is None or tracer is None or unrolls_constructs.get() or not known or not all(map(is_traced, flat)):
         return None
     table = Lookup(tuple(knots), tuple(map(tuple, columns)))
-    result = symbols_of(recording, (*np.shape(x), len(columns)))
+    result = symbols_of(tracer, (*np.shape(x), len(columns)))
     for place, row in zip(flat, np.asarray(result).reshape(len(flat), -1), strict=True):
-        term = place if type(place) is Term else recording.constant(float(place))
+        term = place if type(place) is Term else tracer.constant(float(place))
         pending.append(PendingLookup(term, table, list(row)))
     return result.view(SymbolArray)

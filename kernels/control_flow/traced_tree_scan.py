@@ -8,12 +8,13 @@ from typing import Any, ClassVar, NamedTuple
 from myoquat.core.digests import digest
 from myoquat.core.typing import Array
 from myoquat.kernels.control_flow.tree_scan_members import ROOT
-from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, played
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, interpret
+from myoquat.kernels.tracing.traced import OfLoop
 
-__all__ = ["Kind", "Recursive", "Stage", "Way"]
+__all__ = ["MemberType", "PassSignature", "Stage", "TreeScan"]
 
 
-class Way(NamedTuple):
+class PassSignature(NamedTuple):
     """A pass: how many numbers go from member to member, and what roots take; None for a pass upwards."""
 
     width: int
@@ -30,7 +31,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Kind:
+class MemberType:
     """What members (k,) of a kind do: a stage for every pass, on a block of so many slots each, the row (n,) first and
     the result (m,) last, and their numbers (k, c)."""
 
@@ -48,14 +49,14 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Recursive:
+class TreeScan:
     """A recursion: its kinds, the parent of every member, and its passes."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[MemberType, ...]
     parents: tuple[int, ...]
-    ways: tuple[Way, ...]
+    ways: tuple[PassSignature, ...]
     has_solver: ClassVar[bool] = False
-    several: ClassVar[bool] = False
+    multi_block: ClassVar[bool] = False
 
     @property
     def ends(self) -> Ends:
@@ -71,7 +72,7 @@ class Recursive:
                 found[member] = k, number
         return found
 
-    def order(self, way: Way) -> Sequence[int]:
+    def order(self, way: PassSignature) -> Sequence[int]:
         """The members as a pass comes to them."""
         return range(len(self.parents)) if way.start is not None else range(len(self.parents) - 1, -1, -1)
 
@@ -79,7 +80,7 @@ class Recursive:
         """Text that two recursions share only if they write the same code."""
         return digest("recursive", str((self.parents, self.ways)), *(kind.identity() for kind in self.kinds))
 
-    def unrolled(self) -> Inner:
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The members one after the other."""
         return Inner(self._play, *self.ends)
 
@@ -102,7 +103,7 @@ class Recursive:
             if way.start is not None and parent != ROOT:
                 come[i] = gone[parent]
             fixed = [apply(Node("const", number=x)) for x in kind.numbers[number].tolist()]
-            given = played(stage.tape, [*blocks[i], *fixed, *come[i]], apply)
+            given = interpret(stage.tape, [*blocks[i], *fixed, *come[i]], apply)
             for place, value in zip(stage.places, given, strict=False):
                 blocks[i][place] = value
             gone[i] = given[len(stage.places) :]

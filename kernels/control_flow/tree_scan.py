@@ -1,6 +1,6 @@
 """Recursions over a tree inside a formula: one function for every kind of its members, in loops over tables of numbers.
 
-`recursion` runs passes down and up a tree: downwards a member takes what its parent gives, upwards the sum of what its
+`tree_scan` runs passes down and up a tree: downwards a member takes what its parent gives, upwards the sum of what its
 children give. While a kernel is traced the members are not unrolled: what a member of each kind does is traced once,
 with the numbers in which the members differ as further inputs, and the kernel holds it once for every pass. A number
 that is the same in all members of a kind is a constant of their code.
@@ -12,61 +12,44 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.kernels.control_flow.tree_scan_members import ROOT, Member, Pass
-from myoquat.kernels.control_flow.tree_scan_tracing import PendingRecursion
+from myoquat.kernels.control_flow.tree_scan_members import Member, Pass, member_by_member
+from myoquat.kernels.control_flow.tree_scan_tracing import PendingTreeScan
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_term, is_traced
-from myoquat.kernels.symbolic.terms import Recording
-from myoquat.kernels.tracing.context import differentiated, gathering
+from myoquat.kernels.symbolic.terms import Tracer
+from myoquat.kernels.tracing.context import pending_constructs, unrolls_constructs
 
-__all__ = ["looped", "recursion"]
+__all__ = ["becomes_loops", "tree_scan"]
 
 
-def recursion(
+def tree_scan(
     members: Sequence[Member], parents: Sequence[int], passes: Sequence[Pass], result: Callable[[Any], Array],
     sizes: Sequence[int],
 ) -> list[Array]:  # fmt: skip
     """The (..., m) result of every member after all passes, m its size; parents come before their children, `ROOT`
     stands for none.
 
-    Beside floats and symbols of SymPy and CasADi, derivatives too see every member by itself.
+    Beside floats and symbols of SymPy and CasADi, derivatives too see every member by itself, and so do kernels where a
+    member has a loop inside.
     """
     rows = [member.row for member in members]
-    pending, recording = gathering.get(), _recording_of(rows)
-    if pending is None or recording is None or not looped(rows):
-        return _written_out(members, parents, passes, result)
-    results = [symbols_of(recording, (size,)) for size in sizes]
+    pending, tracer = pending_constructs.get(), _recording_of(rows)
+    if pending is None or tracer is None or not becomes_loops(rows):
+        return member_by_member(members, parents, passes, result)
+    results = [symbols_of(tracer, (size,)) for size in sizes]
     given = [x for symbols in results for x in np.asarray(symbols).flat]
-    pending.append(PendingRecursion(tuple(members), tuple(parents), tuple(passes), result, given))
+    pending.append(PendingTreeScan(tuple(members), tuple(parents), tuple(passes), result, given))
     return [symbols.view(SymbolArray) for symbols in results]
 
 
-def looped(rows: Sequence[Array]) -> bool:
+def becomes_loops(rows: Sequence[Array]) -> bool:
     """Whether a recursion over such rows becomes loops: in a kernel that is traced, and not differentiated."""
-    return gathering.get() is not None and not differentiated.get() and _recording_of(rows) is not None
+    return pending_constructs.get() is not None and not unrolls_constructs.get() and _recording_of(rows) is not None
 
 
-def _recording_of(rows: Sequence[Array]) -> Recording | None:
+def _recording_of(rows: Sequence[Array]) -> Tracer | None:
     """The tracing to which all symbols among the rows belong, None if there are none or others."""
     flat = [x for row in rows if is_symbolic(row) for x in np.asarray(row).flat]
     if not all(map(is_traced, flat)):
         return None
-    return next((x.recording for x in flat if is_term(x)), None)
-
-
-def _written_out(
-    members: Sequence[Member], parents: Sequence[int], passes: Sequence[Pass], result: Callable[[Any], Array]
-) -> list[Array]:
-    made = [member.make(member.row, member.numbers) for member in members]
-    for p in passes:
-        come: list[Any] = [np.zeros(p.width) if p.start is None else p.start for _ in made]
-        gone: list[Any] = list(come)
-        order = range(len(made)) if p.down else reversed(range(len(made)))
-        for i in order:
-            parent = parents[i]
-            if p.down and parent != ROOT:
-                come[i] = gone[parent]
-            gone[i] = p.step(made[i], come[i])
-            if not p.down and parent != ROOT:
-                come[parent] = come[parent] + gone[i]
-    return [result(member) for member in made]
+    return next((x.tracer for x in flat if is_term(x)), None)

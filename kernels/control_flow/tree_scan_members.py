@@ -1,11 +1,13 @@
 """What a scan over a tree is made of: its members and its passes."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from myoquat.core.typing import Array
 
-__all__ = ["ROOT", "Member", "Pass"]
+__all__ = ["ROOT", "Member", "Pass", "member_by_member"]
 
 ROOT = -1  # the parent of a member that has none
 
@@ -33,3 +35,22 @@ class Member(NamedTuple):
     make: Callable[[Array, Array], Any]
     row: Array
     numbers: Array
+
+
+def member_by_member(
+    members: Sequence[Member], parents: Sequence[int], passes: Sequence[Pass], result: Callable[[Any], Array]
+) -> list[Array]:
+    """The result of every member after all passes, without any loop over a table."""
+    made = [member.make(member.row, member.numbers) for member in members]
+    for p in passes:
+        come: list[Any] = [np.zeros(p.width) if p.start is None else p.start for _ in made]
+        gone: list[Any] = list(come)
+        order = range(len(made)) if p.down else reversed(range(len(made)))
+        for i in order:
+            parent = parents[i]
+            if p.down and parent != ROOT:
+                come[i] = gone[parent]
+            gone[i] = p.step(made[i], come[i])
+            if not p.down and parent != ROOT:
+                come[parent] = come[parent] + gone[i]
+    return [result(member) for member in made]

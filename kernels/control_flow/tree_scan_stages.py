@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from myoquat.kernels.control_flow.map_rows import Element
-from myoquat.kernels.control_flow.traced_tree_scan import Kind, Stage
+from myoquat.kernels.control_flow.map_rows import RowMap
+from myoquat.kernels.control_flow.traced_tree_scan import MemberType, Stage
 from myoquat.kernels.tracing.tape import Node, Tape, arguments
 
-__all__ = ["cut"]
+__all__ = ["split_into_stages"]
 
 
-def cut(element: Element, members: Sequence[int], row: int, widths: Sequence[int]) -> Kind:
+def split_into_stages(element: RowMap, members: Sequence[int], row: int, widths: Sequence[int]) -> MemberType:
     """The kind of a tape that takes a row, what comes in every pass and numbers, and gives what goes in every pass and
     the result. What waits for nothing that comes is computed in the first pass that asks for it, from the row; all else
     as soon as it can be, and kept for later passes."""
@@ -34,7 +34,7 @@ def cut(element: Element, members: Sequence[int], row: int, widths: Sequence[int
             if turns[index] == turn and not sources.at_hand(node):
                 tape.place(index)  # in the order in which they were recorded
         stages.append(Stage(tape.finish([*own, *last.values(), *outputs]), (*(places[i] for i in own), *last)))
-    return Kind(tuple(members), tuple(stages), block, row, len(results), element.numbers)
+    return MemberType(tuple(members), tuple(stages), block, row, len(results), element.numbers)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,16 @@
-"""Solvers inside formulas: a step that is taken again and again, as a loop in the machine code.
+"""Loops inside formulas: a body that is applied as long as a condition holds, as a loop in the machine code.
 
-`iterate` runs a plain NumPy step so many times. While a kernel is traced the loop is not unrolled: the formula goes on
-with fresh symbols for its result, and the kernel holds the step once, called where the result is needed.
+`while_loop` runs a plain NumPy body on a record of arrays. While a kernel is traced the loop is not unrolled: the
+formula goes on with fresh symbols for its result, and the kernel holds the body once, called where the result is
+needed. The columns into which a record is packed there, and a last one that says whether the condition holds, are this
+module's own matter. `iterate` is the loop over packed columns.
 """
 
-from collections.abc import Callable, Set
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -17,23 +20,28 @@ from myoquat.core.lazy_imports import casadi
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_casadi, is_term, is_traced
+from myoquat.kernels.symbolic.records import Structure, arrays_of, structure_of
 from myoquat.kernels.symbolic.terms import Scalar, Term
-from myoquat.kernels.tracing.context import gathering
-from myoquat.kernels.tracing.sharing import kept_trace
+from myoquat.kernels.tracing.constants import no_derivative
+from myoquat.kernels.tracing.context import pending_constructs
+from myoquat.kernels.tracing.sharing import shared_trace
 from myoquat.kernels.tracing.tape import Ends, Inner
 from myoquat.kernels.tracing.trace import name_of, trace
-from myoquat.kernels.tracing.traced import Traced
+from myoquat.kernels.tracing.traced import OfLoop, Traced
 
-__all__ = ["Loop", "Pending", "iterate"]
+__all__ = ["PendingLoop", "WhileLoop", "iterate", "while_loop"]
 
 MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
 OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
 
+ALWAYS = -1.0  # a number always "moves" by more than this: only the column of the condition ends the loop
+
 Step = Callable[[Any, Any], Any]
+State = TypeVar("State")
 
 
 @dataclass(frozen=True)
-class Pending:
+class PendingLoop:
     """A loop met while a formula was traced: its step, how often, when a state is done (see `iterate`), what goes in,
     which states it is for (1 or 0), and the symbols that stand for what comes out."""
 
@@ -56,24 +64,41 @@ class Pending:
         """What comes out."""
         return self.result
 
-    def kept(self, live: Set[Term]) -> "Pending | None":
+    def kept(self, live: Set[Term]) -> "PendingLoop | None":
         """The loop, if one of its results is among the terms that are needed."""
         return None if live.isdisjoint(self.result) else self
 
-    def traced(self) -> "Loop":
+    def taking(self, taken: list[Scalar]) -> "PendingLoop":
+        """The loop with other numbers that go in."""
+        first, last = len(self.start), len(taken) - 1
+        return replace(self, start=taken[:first], constants=taken[first:last], where=taken[last])
+
+    @property
+    def name(self) -> str:
+        """That of the formula which is repeated."""
+        step: Any = self.step
+        return name_of(step.args[1] if isinstance(step, partial) and step.func is _packed_step else step)
+
+    def traced(self) -> "WhileLoop":
         """The loop with its step traced, once for all loops that share it."""
         step, inputs = self.step, {"state": len(self.start), "constants": len(self.constants)}
-        parts = (step.func, step.args, tuple(step.keywords.items())) if isinstance(step, partial) else (step,)
-        key = (*parts, *inputs.values())
-        traced = kept_trace(
-            "steps", key, MAX_STEPS_KEPT,
-            lambda: trace(step, inputs, {"state": inputs["state"]}, f"{name_of(step)}_step"),
+        traced = shared_trace(
+            "steps", (*_parts(step), *inputs.values()), MAX_STEPS_KEPT,
+            lambda: trace(step, inputs, {"state": inputs["state"]}, f"{self.name}_step"),
         )  # fmt: skip
-        return Loop(traced, self.count, self.settle, self.left)
+        return WhileLoop(traced, self.count, self.settle, self.left)
+
+
+def _parts(function: Any) -> tuple[Any, ...]:
+    """What two functions share only if they compute the same: partial ones with equal arguments do."""
+    if not isinstance(function, partial):
+        return (function,)
+    arguments = (part for argument in function.args for part in _parts(argument))
+    return (*_parts(function.func), *arguments, *function.keywords.items())
 
 
 @dataclass(frozen=True)
-class Loop:
+class WhileLoop:
     """A step (state, constants) -> state, taken at most `count` times, or until a state is done; see `iterate`."""
 
     step: Traced
@@ -83,24 +108,187 @@ class Loop:
     has_solver: ClassVar[bool] = True
 
     @property
+    def name(self) -> str:
+        """That of the formula which is repeated."""
+        return self.step.signature.name.removesuffix("_step")
+
+    @property
     def ends(self) -> Ends:
         """How many numbers it gives and takes."""
         state, constants = self.step.signature.input_sizes
         return Ends(state, state + constants + 1)
 
     @property
-    def several(self) -> bool:
+    def multi_block(self) -> bool:
         """Whether lanes that are done make room for others, where a kernel takes several blocks of states."""
         sizes = self.step.signature.input_sizes
-        return self.step.several or self.step.operations >= OPERATIONS_PER_MOVED_NUMBER * sum(sizes)
+        return self.step.multi_block or self.step.operations >= OPERATIONS_PER_MOVED_NUMBER * sum(sizes)
 
     def identity(self) -> str:
         """Text that two loops share only if they write the same code."""
         return digest("repeated", self.step.identity(), str(self.count), str(self.settle), str(self.left))
 
-    def unrolled(self) -> Inner:
-        """TypeError: how often a step is taken depends on the state."""
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
+        """What `of_loop` makes of it; TypeError without: how often a step is taken depends on the state."""
+        if of_loop is not None:
+            return of_loop(self)
         raise TypeError("a solver inside a formula is no straight-line program")
+
+
+def while_loop(
+    cond: Callable[[State], Any], body: Callable[..., State], state: State, parameters: Any = None, *,
+    max_steps: int, where: Array | bool = True,
+) -> State:  # fmt: skip
+    """The state after state <- body(state, parameters) as long as cond(state) holds, at most `max_steps` times.
+
+    state: a record of arrays, with the batch axes in front of each: a frozen dataclass (nested if needed), a named
+    tuple, a tuple, a dict, or one array. cond gives a condition (...) for each state of the batch; where it does not
+    hold the state stays as it is, whatever its neighbours do. parameters: a record of what the body needs besides the
+    state, with the same batch axes (of length 1 where the parameter is the same); body(state) where it is None. The
+    two formulas may depend on nothing else that changes. where (...): a state for which it is false stays at its start.
+
+    Use it in formulas that are compiled: the machine code holds the body once. On floats NumPy runs it, and the body
+    sees only the states that go on; on CasADi symbols it is unrolled. Raises ValueError where the body changes the
+    shape or the names of a state, or where a loop is differentiated: the steps say nothing about the derivative of what
+    they converge to. `root` gives it the derivative of an implicit function, and `constant` says that there is none.
+    On SymPy symbols TypeError.
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from myoquat.kernels import while_loop
+    >>> @dataclass(frozen=True)
+    ... class Search:
+    ...     x: np.ndarray
+    ...     change: np.ndarray
+    >>> def heron(search, a):  # Newton's method for a square root
+    ...     x = 0.5 * (search.x + a / search.x)
+    ...     return Search(x, np.abs(x - search.x))
+    >>> start = Search(np.ones(2), np.full(2, np.inf))
+    >>> while_loop(lambda s: s.change > 1e-9, heron, start, np.array([2.0, 9.0]), max_steps=20).x
+    array([1.41421356, 3.        ])
+    """
+    check_kinds(cond=(cond, CALLABLE), body=(body, CALLABLE), max_steps=(max_steps, int))
+    shapes = structure_of(state), None if parameters is None else structure_of(parameters)
+    arrays, given = arrays_of(state), [] if parameters is None else arrays_of(parameters)
+    every = [x for array in (*arrays, *given) if is_symbolic(array) for x in np.asarray(array).flat]
+    if not all(map(_may_enter, every)):
+        raise TypeError("a loop inside a formula runs on floats and in kernels, not on SymPy or MX symbols")
+    if any(map(np.iscomplexobj, (*arrays, *given))):
+        raise no_derivative(name_of(body))
+    pending = pending_constructs.get()
+    tracer = next((x.tracer for x in every if is_term(x)), None)
+    if pending is None or tracer is None:
+        reached: State = _Batch.of(cond, body, shapes, (arrays, given), where).run(max_steps)
+        return reached
+    result = symbols_of(tracer, (sum(map(np.size, arrays)) + 1,))
+    chosen = np.asarray(np.where(np.logical_and(cond(state), where), 1.0, 0.0)).item()
+    step = partial(_packed_step, cond, body, *shapes)
+    pending.append(
+        PendingLoop(
+            step, max_steps, ALWAYS, -1, [*_flat(arrays), 1.0], _flat(given), chosen, list(np.asarray(result).flat)
+        )
+    )
+    found: State = _unpacked(shapes[0], result)
+    return found
+
+
+def _flat(arrays: Sequence[Array]) -> list[Any]:
+    return [x for array in arrays for x in np.asarray(array).flat]
+
+
+def _unpacked(structure: Structure, columns: Array) -> Any:
+    """The record of columns (n,)."""
+    arrays, first = [], 0
+    for shape in structure.shapes():
+        size = math.prod(shape)
+        arrays.append(columns[first : first + size].reshape(shape))
+        first += size
+    return structure.record(arrays)
+
+
+def _packed_step(
+    cond: Callable[[Any], Any], body: Callable[..., Any], state: Structure, parameters: Structure | None, z: Array,
+    given: Array,
+) -> Array:  # fmt: skip
+    """(n + 1,) the columns of the next state, and 1 where the condition still holds, from those of a state."""
+    record = _unpacked(state, z[:-1])
+    new = body(record) if parameters is None else body(record, _unpacked(parameters, given))
+    columns = [np.reshape(x, -1) for x in _arrays_like(state, new, body)]
+    return np.concatenate([*columns, np.reshape(np.where(cond(new), 1.0, 0.0), -1)])
+
+
+def _arrays_like(state: Structure, new: Any, body: Callable[..., Any]) -> list[Array]:
+    """The arrays of what a body gives; ValueError if they are not those of the state."""
+    found = structure_of(new)
+    if found != state:
+        pairs = zip(state.names(), state.shapes(), found.names(), found.shapes(), strict=False)
+        named = next((f"'{a}' {x} becomes '{b}' {y}" for a, x, b, y in pairs if (a, x) != (b, y)), "other types")
+        raise ValueError(f"loop '{name_of(body)}': the body changes the structure of the state: {named}")
+    return arrays_of(new)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A loop over records of floats, or unrolled on CasADi symbols: batch axes stand in front of every array."""
+
+    cond: Callable[[Any], Any]
+    body: Callable[..., Any]
+    shapes: tuple[Structure, Structure | None]
+    arrays: list[Array]
+    given: list[Array]
+    running: Any
+
+    @classmethod
+    def of(
+        cls, cond: Callable[[Any], Any], body: Callable[..., Any], shapes: tuple[Structure, Structure | None],
+        arrays: tuple[list[Array], list[Array]], where: Any,
+    ) -> "_Batch":  # fmt: skip
+        """The loop with every array on all batch axes, those of the condition; ValueError for one that lacks them."""
+        running = np.logical_and(cond(shapes[0].record(arrays[0])), where)
+        batch, names = np.shape(running), shapes[0].names("state")
+        names += [] if shapes[1] is None else shapes[1].names("parameters")
+        spread = []
+        for name, array in zip(names, [*arrays[0], *arrays[1]], strict=True):
+            try:
+                spread.append(np.broadcast_to(array, (*batch, *array.shape[len(batch) :]), subok=True))
+            except ValueError:
+                raise ValueError(
+                    f"loop '{name_of(body)}': {name} has shape {array.shape}; the batch axes {batch} of the "
+                    "condition are needed in front"
+                ) from None
+        count = len(arrays[0])
+        return cls(cond, body, shapes, spread[:count], spread[count:], running)
+
+    def run(self, max_steps: int) -> Any:
+        """The state at the end."""
+        structure = self.shapes[0]
+        running, arrays = self.running, self.arrays
+        for _ in range(max_steps):
+            if not is_symbolic(running) and not running.any():
+                break
+            new = self._stepped(arrays, running)
+            arrays = [
+                np.where(np.reshape(running, (*np.shape(running), *[1] * (old.ndim - np.ndim(running)))), x, old)
+                for x, old in zip(new, arrays, strict=True)
+            ]
+            running = np.logical_and(running, self.cond(structure.record(arrays)))
+        return structure.record(arrays)
+
+    def _stepped(self, arrays: list[Array], running: Any) -> list[Array]:
+        """The states after a step; of floats only those that take it, since nothing is asked of the others' numbers."""
+        if is_symbolic(running) or any(map(is_symbolic, (*arrays, *self.given))) or running.all():
+            return self._body(arrays, self.given)
+        found = self._body([x[running] for x in arrays], [x[running] for x in self.given])
+        new = [x.copy() for x in arrays]
+        for target, rows in zip(new, found, strict=True):
+            target[running] = rows
+        return new
+
+    def _body(self, arrays: list[Array], given: list[Array]) -> list[Array]:
+        state, parameters = self.shapes
+        record = state.record(arrays)
+        new = self.body(record) if parameters is None else self.body(record, parameters.record(given))
+        return _arrays_like(structure_of(record), new, self.body)
 
 
 def iterate(
@@ -108,6 +296,8 @@ def iterate(
     left: int | None = None,
 ) -> Array:  # fmt: skip
     """(..., n) z after `count` times z <- step(z, constants), from z = `start` (..., n), with constants (..., c).
+
+    The state of a new loop is a record: see `while_loop`.
 
     settle: a state of which no number has moved by more than this takes no further step; it is done by itself, whatever
     its neighbours in a batch do, and the loop ends when all are. Zero: only one that stands still. A number that is NaN
@@ -117,9 +307,8 @@ def iterate(
     this is 0, NaN or not moved, which takes no step more to be seen; the other numbers
     are then not looked at.
 
-    The result counts as a constant in differentiation: give it where only the value matters, as at a stationary point,
-    or correct it by one step whose derivative you know. The step may depend on nothing that changes but its two
-    arguments. On SymPy symbols TypeError: the loop would fill pages.
+    As of `while_loop`, the derivative of a result raises an error. The step may depend on nothing that changes but its
+    two arguments. On SymPy symbols TypeError: the loop would fill pages.
 
     >>> import numpy as np
     >>> from myoquat.kernels import iterate
@@ -132,20 +321,21 @@ def iterate(
     check_unmasked("start", start)
     check_unmasked("constants", constants)
     if not (is_symbolic(start) or is_symbolic(constants)):
-        start, constants = np.real(start), np.real(constants)
+        if np.iscomplexobj(start) or np.iscomplexobj(constants):
+            raise no_derivative(name_of(step))
         batch = np.broadcast_shapes(start.shape[:-1], constants.shape[:-1], np.shape(where))
         start = np.broadcast_to(start, (*batch, start.shape[-1]))
         return _run(step, start, constants, count, (settle, left), where)
     taken, given = list(np.asarray(start).flat), list(np.asarray(constants).flat)
     if not all(map(_may_enter, (*taken, *given))):
         raise TypeError("a solver inside a formula runs on floats and in kernels, not on SymPy or MX symbols")
-    pending = gathering.get()
-    recording = next((x.recording for x in (*taken, *given) if is_term(x)), None)
-    if pending is None or recording is None:
+    pending = pending_constructs.get()
+    tracer = next((x.tracer for x in (*taken, *given) if is_term(x)), None)
+    if pending is None or tracer is None:
         return _run(step, start, constants, count, (settle, left), where)
-    result = symbols_of(recording, start.shape)
+    result = symbols_of(tracer, start.shape)
     chosen = np.asarray(np.where(_goes(start, left) & where, 1.0, 0.0)).item()
-    pending.append(Pending(step, count, settle, left, taken, given, chosen, list(np.asarray(result).flat)))
+    pending.append(PendingLoop(step, count, settle, left, taken, given, chosen, list(np.asarray(result).flat)))
     return result.view(SymbolArray)
 
 

@@ -34,8 +34,8 @@ class DeferredBody:
         return self.body.signature
 
     @property
-    def several(self) -> bool:
-        return self.body.several
+    def multi_block(self) -> bool:
+        return self.body.multi_block
 
     def identity(self) -> str:
         return digest("deferred", self.key)

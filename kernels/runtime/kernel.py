@@ -19,7 +19,7 @@ from myoquat.kernels.runtime import batch as _batch
 from myoquat.kernels.runtime.compiled import Compiled
 from myoquat.kernels.runtime.deferred import Deferred
 from myoquat.kernels.runtime.source_digest import sources_digest
-from myoquat.kernels.tracing.sharing import traced_together
+from myoquat.kernels.tracing.sharing import sharing_traces
 from myoquat.kernels.tracing.trace import Formula, as_list, name_of, trace
 from myoquat.kernels.tracing.traced import Pattern, Traced
 
@@ -78,13 +78,13 @@ def _body(
     """The formula, traced now, or, where the sources and the content say what it is, when it is needed."""
     sources = None if content is None else sources_digest()
     if content is None or sources is None:
-        with traced_together():
+        with sharing_traces():
             return Straight(trace(function, inputs, outputs, name))
     wanted = None if outputs is None else dict(outputs) if isinstance(outputs, Mapping) else list(outputs)
     key = digest("formula", sources, np.__version__, content, str(name), str(dict(inputs)), str(wanted))
 
     def traced() -> Traced:
-        with traced_together(content):
+        with sharing_traces(content):
             return trace(function, inputs, outputs, name)
 
     return Deferred(key, traced)
@@ -166,19 +166,15 @@ class Kernel(Compiled):
     def casadi_function(self) -> Any:
         """The traced `casadi.Function`: columns in, dense columns out (C order).
 
-        ValueError for a formula with a solver inside (`iterate`): it is no straight function, and differentiating it as
-        a whole would miss what the solver does. Differentiate inside the formula, with `jacobian_at`.
+        ValueError for a formula with a loop inside: it is no straight-line program.
         """
+        if self._traced.has_solver:
+            raise ValueError(f"kernel '{self.name}' has a loop inside and is no straight-line program for CasADi")
         return self._traced.function
 
     @property
     def _traced(self) -> Traced:
-        """The formula; ValueError if there is a solver inside."""
-        if self._body.traced.has_solver:
-            raise ValueError(
-                f"kernel '{self.name}' has a solver inside and no straight function or derivative; "
-                "differentiate inside the formula (jacobian_at), where the solver's result stands still"
-            )
+        """The formula."""
         return self._body.traced
 
     def numpy(self, *arrays: ArrayLike, **named: ArrayLike) -> Array | tuple[Array, ...]:

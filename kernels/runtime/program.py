@@ -51,8 +51,8 @@ from myoquat.kernels.runtime.program_steps import (
 )
 from myoquat.kernels.runtime.source_digest import sources_digest
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.kernels.tracing.context import written_out
-from myoquat.kernels.tracing.sharing import traced_together
+from myoquat.kernels.tracing.context import unrolled_constructs
+from myoquat.kernels.tracing.sharing import sharing_traces
 from myoquat.kernels.tracing.trace import Formula, shape_of, trace
 from myoquat.kernels.tracing.traced import Shape, Signature
 
@@ -158,7 +158,7 @@ class Program:
         inputs.update(whole)
         names = list(inputs)
         stage = self._stage_name(element)
-        with written_out():
+        with unrolled_constructs():
             traced = trace(lambda *symbols: element(**dict(zip(names, symbols, strict=True))), inputs, None, stage)
         if traced.inner:
             raise ValueError(f"kernel '{stage}': a solver inside an element of a table is not supported")
@@ -317,7 +317,7 @@ def compile_program(
     sources = None if content is None else sources_digest()
 
     def body() -> Body:
-        with traced_together(None if sources is None else content):
+        with sharing_traces(None if sources is None else content):
             return make().body(outputs)
 
     with waiting(f"compiling {name}"), uncollected():

@@ -36,7 +36,7 @@ from myoquat.kernels.runtime.program import Program
 from myoquat.kernels.runtime.settings import cache_folder, lane_count, target, thread_count
 from myoquat.kernels.runtime.source_digest import sources_digest
 from myoquat.kernels.runtime.tableaus import METHODS, Stages, Tableau
-from myoquat.kernels.tracing.sharing import traced_together
+from myoquat.kernels.tracing.sharing import sharing_traces
 from myoquat.kernels.tracing.trace import Formula, shape_of, trace
 from myoquat.kernels.tracing.traced import Shape, Signature
 
@@ -156,7 +156,7 @@ class _Wanted:
 
     def plan(self, content: str | None = None) -> StepPlan:
         """The traced formulas."""
-        with traced_together(content):
+        with sharing_traces(content):
             return self._traced()
 
     def _traced(self) -> StepPlan:

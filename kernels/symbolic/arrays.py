@@ -30,7 +30,7 @@ from myoquat.kernels.symbolic.elements import (
     sympy_module,
     where,
 )
-from myoquat.kernels.symbolic.terms import Recording
+from myoquat.kernels.symbolic.terms import Tracer
 
 if TYPE_CHECKING:
     from casadi import SX
@@ -333,10 +333,10 @@ def symbols_casadi(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
     return array.reshape(shape).view(SymbolArray)
 
 
-def symbols_of(recording: Recording, shape: tuple[int, ...]) -> SymbolArray:
+def symbols_of(tracer: Tracer, shape: tuple[int, ...]) -> SymbolArray:
     """Fresh symbols of a tracing as a SymbolArray of the given shape (C order)."""
     array = np.empty(math.prod(shape), dtype=object)
-    array[:] = recording.inputs(array.size)
+    array[:] = tracer.inputs(array.size)
     return array.reshape(shape).view(SymbolArray)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from myoquat.core.lazy_imports import casadi, is_imported
 from myoquat.kernels.symbolic.operations import OPERATIONS, Spelling
-from myoquat.kernels.symbolic.terms import Recording, Term
+from myoquat.kernels.symbolic.terms import Term, Tracer
 
 __all__ = [
     "SCALAR_OPERATIONS",
@@ -80,16 +80,16 @@ def _term(x: Any, other: Any) -> Any:
     return exact(x, other)
 
 
-def _recording(*elements: Any) -> Recording:
+def _recording(*elements: Any) -> Tracer:
     """The tracing that one of these elements belongs to."""
-    return next(x.recording for x in elements if type(x) is Term)
+    return next(x.tracer for x in elements if type(x) is Term)
 
 
 def _add(a: Any, b: Any) -> Any:
     if type(a) is Term:
-        return a.recording.add(a, b)
+        return a.tracer.add(a, b)
     if type(b) is Term:
-        return b.recording.add(a, b)
+        return b.tracer.add(a, b)
     if isinstance(a, float) and a == 0.0:
         return b
     if isinstance(b, float) and b == 0.0:
@@ -99,9 +99,9 @@ def _add(a: Any, b: Any) -> Any:
 
 def _subtract(a: Any, b: Any) -> Any:
     if type(a) is Term:
-        return a.recording.subtract(a, b)
+        return a.tracer.subtract(a, b)
     if type(b) is Term:
-        return b.recording.subtract(a, b)
+        return b.tracer.subtract(a, b)
     if isinstance(b, float) and b == 0.0:
         return a
     if isinstance(a, float) and a == 0.0:
@@ -111,9 +111,9 @@ def _subtract(a: Any, b: Any) -> Any:
 
 def _multiply(a: Any, b: Any) -> Any:
     if type(a) is Term:
-        return a.recording.multiply(a, b)
+        return a.tracer.multiply(a, b)
     if type(b) is Term:
-        return b.recording.multiply(a, b)
+        return b.tracer.multiply(a, b)
     for x, y in ((a, b), (b, a)):
         if isinstance(x, float) and not isinstance(y, float):
             if x == 0.0:
@@ -127,9 +127,9 @@ def _multiply(a: Any, b: Any) -> Any:
 
 def _divide(a: Any, b: Any) -> Any:
     if type(a) is Term:
-        return a.recording.divide(a, b)
+        return a.tracer.divide(a, b)
     if type(b) is Term:
-        return b.recording.divide(a, b)
+        return b.tracer.divide(a, b)
     if isinstance(a, float) and a == 0.0 and not isinstance(b, float):
         return 0.0
     if isinstance(b, float) and b == 1.0:
@@ -139,9 +139,9 @@ def _divide(a: Any, b: Any) -> Any:
 
 def _power(a: Any, b: Any) -> Any:
     if type(a) is Term:
-        return a.recording.power(a, b)
+        return a.tracer.power(a, b)
     if type(b) is Term:
-        return b.recording.power(a, b)
+        return b.tracer.power(a, b)
     if isinstance(b, float) and b.is_integer() and 0 < b <= 4 and not isinstance(a, float):
         return functools.reduce(operator.mul, [a] * int(b))
     return _term(a, b) ** _term(b, a)
@@ -182,7 +182,7 @@ def _select(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(condition, (bool, np.bool_)) or is_number(condition):
         return a if condition else b
     if type(condition) is Term:
-        return condition.recording.select(condition, a, b)
+        return condition.tracer.select(condition, a, b)
     if is_casadi(condition):
         return casadi.if_else(condition, a, b)
     return sympy_module().Piecewise((exact(a, condition), condition), (exact(b, condition), True))
@@ -203,13 +203,13 @@ def _fmod(a: Any, b: Any) -> Any:
 
 def _expm1(a: Any) -> Any:
     if type(a) is Term:
-        return a.recording.call("expm1", a)
+        return a.tracer.call("expm1", a)
     return sympy_module().exp(a) - 1 if is_sympy(a) else casadi.expm1(a)
 
 
 def _log1p(a: Any) -> Any:
     if type(a) is Term:
-        return a.recording.call("log1p", a)
+        return a.tracer.call("log1p", a)
     return sympy_module().log(a + 1) if is_sympy(a) else casadi.log1p(a)
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from myoquat.core.lazy_imports import casadi
 
-__all__ = ["OPERATIONS", "Operation", "Rule", "Spelling"]
+__all__ = ["MARKS", "OPERATIONS", "Operation", "Rule", "Spelling"]
 
-# (recording, term, its adjoint) -> that of an argument; a recording has the arithmetic of `terms.Recording`.
+# (tracer, term, its adjoint) -> that of an argument; a tracer has the arithmetic of `terms.Tracer`.
 Rule: TypeAlias = Callable[[Any, Any, Any], Any]
 Emit: TypeAlias = Callable[..., str]  # (builder of `codegen.ir`, registers of the arguments) -> register
 
@@ -70,7 +70,7 @@ class Operation:
     zero_at_zero: bool = False
 
 
-# ---- derivatives: r is a recording, y the term, bar its adjoint -------------------------------------------------
+# ---- derivatives: r is a tracer, y the term, bar its adjoint -------------------------------------------------
 
 
 def _a(term: Any) -> Any:
@@ -115,6 +115,10 @@ def _is_extreme(r: Any, y: Any) -> Any:
 def _root_of_one(r: Any, x: Any, sign: float) -> Any:
     """sqrt(1 + sign x^2)."""
     return r.call("sqrt", r.add(1.0, r.multiply(sign, r.multiply(x, x))))
+
+
+def _no_stop(a: Any) -> Any:
+    raise TypeError("CasADi's symbols know no constant under differentiation (myoquat.kernels.constant)")
 
 
 _EXTREME: tuple[Rule, ...] = (
@@ -236,6 +240,18 @@ _ARITHMETIC = (
     ),
 )  # fmt: skip
 
+# Marks: each has the value of its first argument, which takes its place in the code (`tracing/rewrite.py`).
+# stop(a) is a constant under differentiation. implicit(a, b) has the derivative of b: a solves an equation, and b is a
+# step of Newton's method from unknown(a), which stands for `a` in its own equation (`control_flow/implicit.py`).
+_MARKS = (
+    Operation("stop", np.positive, casadi=_no_stop, emit=lambda b, x: x),
+    Operation("unknown", np.positive, casadi=lambda a: a, emit=lambda b, x: x),
+    Operation(
+        "implicit", lambda a, b: np.positive(a), (_none, lambda r, y, bar: bar), casadi=lambda a, b: b, arity=2,
+        emit=lambda b, x, y: x,
+    ),
+)  # fmt: skip
+
 _CONDITIONS = (
     _comparison(
         "lt", np.less, "olt", Spelling(np.less, "Lt", "lt"), Spelling(np.greater, "Gt", "gt", turned=True)
@@ -347,4 +363,6 @@ _ELEMENTARY = (
     Operation("hypot", np.hypot, casadi="hypot", codes=("HYPOT",), arity=2),
 )  # fmt: skip
 
-OPERATIONS: dict[str, Operation] = {row.name: row for row in (*_ARITHMETIC, *_CONDITIONS, *_ELEMENTARY)}
+_ROWS = (*_ARITHMETIC, *_CONDITIONS, *_ELEMENTARY, *_MARKS)
+OPERATIONS: dict[str, Operation] = {row.name: row for row in _ROWS}
+MARKS = frozenset(row.name for row in _MARKS)

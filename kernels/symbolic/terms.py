@@ -1,6 +1,6 @@
 """Terms: what a formula computes with while it is traced.
 
-A term is one operation on others, a constant or an input. A Recording makes them, each only once: an operation on the
+A term is one operation on others, a constant or an input. A Tracer makes them, each only once: an operation on the
 same terms is the same term, and sums and products that say nothing (x + 0, x - x, -(-x), 1 x) are not recorded. Floats
 stay floats until they meet a term. Every term takes only terms that were there before it.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from myoquat.kernels.symbolic.operations import OPERATIONS
 
-__all__ = ["Reciprocals", "Recording", "Scalar", "Term", "number_of", "ordered"]
+__all__ = ["Reciprocals", "Scalar", "Term", "Tracer", "number_of", "ordered"]
 
 Scalar: TypeAlias = "Term | float"
 
@@ -24,14 +24,14 @@ _POWERS = 100  # whole exponents up to which a power is written as products
 class Term:
     """An operation on terms, with Python's arithmetic; it has no value and no truth."""
 
-    __slots__ = ("a", "b", "c", "number", "operation", "recording")
+    __slots__ = ("a", "b", "c", "number", "operation", "tracer")
     __array_ufunc__ = None
 
     def __init__(
-        self, recording: "Recording", operation: str, a: "Term | None" = None, b: "Term | None" = None,
+        self, tracer: "Tracer", operation: str, a: "Term | None" = None, b: "Term | None" = None,
         c: "Term | None" = None, number: float = 0.0,
     ) -> None:  # fmt: skip
-        self.recording, self.operation = recording, operation
+        self.tracer, self.operation = tracer, operation
         self.a, self.b, self.c, self.number = a, b, c, number
 
     @property
@@ -44,37 +44,37 @@ class Term:
         return (self.a, self.b) if self.c is None else (self.a, self.b, self.c)
 
     def __add__(self, other: Any) -> Scalar:
-        return self.recording.add(self, other)
+        return self.tracer.add(self, other)
 
     def __radd__(self, other: Any) -> Scalar:
-        return self.recording.add(other, self)
+        return self.tracer.add(other, self)
 
     def __sub__(self, other: Any) -> Scalar:
-        return self.recording.subtract(self, other)
+        return self.tracer.subtract(self, other)
 
     def __rsub__(self, other: Any) -> Scalar:
-        return self.recording.subtract(other, self)
+        return self.tracer.subtract(other, self)
 
     def __mul__(self, other: Any) -> Scalar:
-        return self.recording.multiply(self, other)
+        return self.tracer.multiply(self, other)
 
     def __rmul__(self, other: Any) -> Scalar:
-        return self.recording.multiply(other, self)
+        return self.tracer.multiply(other, self)
 
     def __truediv__(self, other: Any) -> Scalar:
-        return self.recording.divide(self, other)
+        return self.tracer.divide(self, other)
 
     def __rtruediv__(self, other: Any) -> Scalar:
-        return self.recording.divide(other, self)
+        return self.tracer.divide(other, self)
 
     def __pow__(self, other: Any) -> Scalar:
-        return self.recording.power(self, other)
+        return self.tracer.power(self, other)
 
     def __rpow__(self, other: Any) -> Scalar:
-        return self.recording.power(other, self)
+        return self.tracer.power(other, self)
 
     def __neg__(self) -> Scalar:
-        return self.recording.negate(self)
+        return self.tracer.negate(self)
 
     def __pos__(self) -> "Term":
         return self
@@ -89,11 +89,12 @@ class Term:
         return f"<term: {self.operation}>"
 
 
-class Recording:
+class Tracer:
     """The terms of one tracing. Its methods take terms and numbers, and return a float where no term is left."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Term] = {}
+        self.solutions: dict[Term, Term] = {}  # what a solver gives -> the same number with its implicit derivative
 
     # ---- leaves ----------------------------------------------------------------------------------------------
 
@@ -288,7 +289,10 @@ class Recording:
             return self._term("abs", _only(first))
         if operation in ("min", "max") and first is terms[1]:
             return first
-        return self._term(operation, *terms)
+        found = self._term(operation, *terms)
+        if operation == "implicit":
+            self.solutions[first] = found
+        return found
 
     def _joined(self, operation: str, a: Scalar, b: Scalar) -> Scalar:
         """Conditions that hold both, or of which one holds; a known one says the rest."""
@@ -304,8 +308,8 @@ class Recording:
         return self.call(operation, *values) if known is None else known(self, *values)
 
 
-class Reciprocals(Recording):
-    """A recording that divides by multiplying with 1 / b, which is there once for each b: so what is divided does not
+class Reciprocals(Tracer):
+    """A tracer that divides by multiplying with 1 / b, which is there once for each b: so what is divided does not
     depend on what else there is. What a derivative divides by it mostly divides by several times."""
 
     def divide(self, a: Scalar, b: Scalar) -> Scalar:
@@ -325,13 +329,13 @@ class Reciprocals(Recording):
 
 
 _METHODS: dict[str, Any] = {
-    "add": lambda recording, a, b: recording.add(a, b), "sub": lambda recording, a, b: recording.subtract(a, b),
-    "mul": lambda recording, a, b: recording.multiply(a, b), "div": lambda recording, a, b: recording.divide(a, b),
-    "neg": lambda recording, a: recording.negate(a), "inv": lambda recording, a: recording.invert(a),
-    "twice": lambda recording, a: recording.twice(a), "pow": lambda recording, a, b: recording.power(a, b),
-    "sq": lambda recording, a: recording.multiply(a, a),
-    "select": lambda recording, condition, a, b: recording.select(condition, a, b),
-    "if": lambda recording, condition, a: recording.select(condition, a, 0.0),
+    "add": lambda tracer, a, b: tracer.add(a, b), "sub": lambda tracer, a, b: tracer.subtract(a, b),
+    "mul": lambda tracer, a, b: tracer.multiply(a, b), "div": lambda tracer, a, b: tracer.divide(a, b),
+    "neg": lambda tracer, a: tracer.negate(a), "inv": lambda tracer, a: tracer.invert(a),
+    "twice": lambda tracer, a: tracer.twice(a), "pow": lambda tracer, a, b: tracer.power(a, b),
+    "sq": lambda tracer, a: tracer.multiply(a, a),
+    "select": lambda tracer, condition, a, b: tracer.select(condition, a, b),
+    "if": lambda tracer, condition, a: tracer.select(condition, a, 0.0),
 }  # fmt: skip
 
 

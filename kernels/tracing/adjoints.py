@@ -9,23 +9,23 @@ a term instead, carry a direction forwards.
 from collections.abc import Sequence, Set
 
 from myoquat.kernels.symbolic.operations import OPERATIONS, Rule
-from myoquat.kernels.symbolic.terms import Recording, Scalar, Term, ordered
+from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
 
-__all__ = ["gradients", "links", "pulled", "pushed", "substituted"]
+__all__ = ["gradients", "links", "pull_back", "push_forward", "released", "substituted"]
 
 
-def gradients(recording: Recording, outputs: Sequence[Scalar], inputs: Sequence[Term]) -> list[list[Scalar]]:
+def gradients(tracer: Tracer, outputs: Sequence[Scalar], inputs: Sequence[Term]) -> list[list[Scalar]]:
     """[of each output, its derivative by each input]."""
     order = ordered([x for x in outputs if type(x) is Term])
     moving = _moving(order, inputs)
     place = {term: k for k, term in enumerate(order)}
     return [
-        _gradient(recording, x, inputs, moving, place) if isinstance(x, Term) and x in moving else [0.0] * len(inputs)
+        _gradient(tracer, x, inputs, moving, place) if isinstance(x, Term) and x in moving else [0.0] * len(inputs)
         for x in outputs
     ]
 
 
-def pulled(recording: Recording, seeds: dict[Term, Scalar], inputs: Sequence[Term]) -> list[Scalar]:
+def pull_back(tracer: Tracer, seeds: dict[Term, Scalar], inputs: Sequence[Term]) -> list[Scalar]:
     """The derivative by each input of the sum of terms times their seeds."""
     order = ordered(list(seeds))
     moving = _moving(order, inputs)
@@ -33,11 +33,11 @@ def pulled(recording: Recording, seeds: dict[Term, Scalar], inputs: Sequence[Ter
     for term in reversed(order):
         adjoint = adjoints.get(term)
         if adjoint is not None and term in moving:
-            _hand_on(recording, term, adjoint, adjoints, moving)
+            _hand_on(tracer, term, adjoint, adjoints, moving)
     return [adjoints.get(x, 0.0) for x in inputs]
 
 
-def pushed(recording: Recording, seeds: dict[Term, Scalar], order: Sequence[Term]) -> dict[Term, Scalar]:
+def push_forward(tracer: Tracer, seeds: dict[Term, Scalar], order: Sequence[Term]) -> dict[Term, Scalar]:
     """The derivatives of the terms in `order` along the direction in which the inputs have the seeds; those that are
     not in the answer do not move."""
     dots = dict(seeds)
@@ -45,10 +45,10 @@ def pushed(recording: Recording, seeds: dict[Term, Scalar], order: Sequence[Term
         for argument, rule in links(term):
             dot = dots.get(argument)
             if dot is not None:
-                part = rule(recording, term, dot)
+                part = rule(tracer, term, dot)
                 if type(part) is Term or part != 0.0:
                     known = dots.get(term)
-                    dots[term] = part if known is None else recording.add(known, part)
+                    dots[term] = part if known is None else tracer.add(known, part)
     return dots
 
 
@@ -72,24 +72,51 @@ def _moving(order: Sequence[Term], inputs: Sequence[Term]) -> set[Term]:
     return moving
 
 
-def _hand_on(
-    recording: Recording, term: Term, adjoint: Scalar, adjoints: dict[Term, Scalar], moving: Set[Term]
-) -> None:
+def _hand_on(tracer: Tracer, term: Term, adjoint: Scalar, adjoints: dict[Term, Scalar], moving: Set[Term]) -> None:
     """Add a term's adjoint to those of its arguments."""
     for argument, rule in zip(term.arguments, _rules_of(term), strict=False):
         if argument in moving:
-            part = rule(recording, term, adjoint)
+            part = rule(tracer, term, adjoint)
             known = adjoints.get(argument)
-            adjoints[argument] = part if known is None else recording.add(known, part)
+            adjoints[argument] = part if known is None else tracer.add(known, part)
 
 
-def substituted(recording: Recording, wanted: Sequence[Scalar], values: dict[Term, Scalar]) -> list[Scalar]:
+def substituted(tracer: Tracer, wanted: Sequence[Scalar], values: dict[Term, Scalar]) -> list[Scalar]:
     """The terms with other values in place of some: what depends on these is recorded again."""
     new: dict[Term, Scalar] = dict(values)
     for term in ordered([x for x in wanted if type(x) is Term]):
         if term not in new and any(x in new for x in term.arguments):
-            new[term] = recording.again(term.operation, *(new.get(x, _plain(x)) for x in term.arguments))
+            new[term] = tracer.again(term.operation, *(new.get(x, _plain(x)) for x in term.arguments))
     return [new.get(x, x) if isinstance(x, Term) else x for x in wanted]
+
+
+def released(tracer: Tracer, wanted: Sequence[Scalar]) -> list[Scalar]:
+    """Derivatives of implicit functions in which the solution moves again, for the next derivative: see `operations`.
+
+    An unknown becomes the solution with its implicit derivative; what was kept from moving otherwise, itself.
+    """
+    if not tracer.solutions:
+        return list(wanted)
+    values: dict[Term, Scalar] = {term: term for term in tracer.solutions.values()}
+    for term in _outside(wanted, values):
+        if term.operation == "unknown" and term.a is not None:
+            known = tracer.solutions.get(term.a)
+            values[term] = substituted(tracer, [term.a], values)[0] if known is None else known
+    return substituted(tracer, wanted, values)
+
+
+def _outside(wanted: Sequence[Scalar], solutions: dict[Term, Scalar]) -> list[Term]:
+    """The terms behind others, arguments first, but for what is behind solutions."""
+    found: dict[Term, None] = {}
+    waiting = [(x, False) for x in wanted if type(x) is Term]
+    while waiting:
+        term, done = waiting.pop()
+        if done:
+            found[term] = None
+        elif term not in found and term not in solutions:
+            waiting.append((term, True))
+            waiting += [(x, False) for x in term.arguments]
+    return list(found)
 
 
 def _plain(term: Term) -> Scalar:
@@ -97,7 +124,7 @@ def _plain(term: Term) -> Scalar:
 
 
 def _gradient(
-    recording: Recording, output: Term, inputs: Sequence[Term], moving: set[Term], place: dict[Term, int]
+    tracer: Tracer, output: Term, inputs: Sequence[Term], moving: set[Term], place: dict[Term, int]
 ) -> list[Scalar]:
     """The derivative of an output by each input; `moving` are the terms that depend on these, `place` their order."""
     adjoints: dict[Term, Scalar] = {output: 1.0}
@@ -105,7 +132,7 @@ def _gradient(
         adjoint = adjoints.get(term, 0.0)
         if type(adjoint) is not Term and adjoint == 0.0:
             continue
-        _hand_on(recording, term, adjoint, adjoints, moving)
+        _hand_on(tracer, term, adjoint, adjoints, moving)
     return [adjoints.get(x, 0.0) for x in inputs]
 
 

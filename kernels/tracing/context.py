@@ -5,23 +5,23 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["differentiated", "gathering", "memory", "written_out"]
+__all__ = ["memoized_results", "pending_constructs", "unrolled_constructs", "unrolls_constructs"]
 
 # The constructs (loops, maps, scans, calls, look-ups) of the formula that is being traced; None where nothing is.
-gathering: ContextVar[list[Any] | None] = ContextVar("gathering", default=None)
+pending_constructs: ContextVar[list[Any] | None] = ContextVar("gathering", default=None)
 
 # Results of memoized functions, and their arguments: these must live on, so that no other takes their place in memory.
-memory: ContextVar[dict[Hashable, tuple[Any, Any]] | None] = ContextVar("memory", default=None)
+memoized_results: ContextVar[dict[Hashable, tuple[Any, Any]] | None] = ContextVar("memory", default=None)
 
 # True while a formula is differentiated: constructs are then unrolled, since their results have no derivative.
-differentiated: ContextVar[bool] = ContextVar("differentiated", default=False)
+unrolls_constructs: ContextVar[bool] = ContextVar("differentiated", default=False)
 
 
 @contextmanager
-def written_out() -> Iterator[None]:
+def unrolled_constructs() -> Iterator[None]:
     """Unroll every construct inside, as in the body of a loop over a table, where nothing can be called."""
-    token = differentiated.set(True)
+    token = unrolls_constructs.set(True)
     try:
         yield
     finally:
-        differentiated.reset(token)
+        unrolls_constructs.reset(token)

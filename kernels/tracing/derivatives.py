@@ -18,9 +18,10 @@ from myoquat.kernels.symbolic.arrays import (
 )
 from myoquat.kernels.symbolic.elements import is_casadi, is_term
 from myoquat.kernels.symbolic.sympy_derivatives import partial_derivatives
-from myoquat.kernels.symbolic.terms import Recording
-from myoquat.kernels.tracing.adjoints import gradients, substituted
-from myoquat.kernels.tracing.context import differentiated
+from myoquat.kernels.symbolic.terms import Tracer
+from myoquat.kernels.tracing.adjoints import gradients, released, substituted
+from myoquat.kernels.tracing.constants import check_differentiable
+from myoquat.kernels.tracing.context import pending_constructs, unrolled_constructs
 
 __all__ = ["jacobian_at"]
 
@@ -39,9 +40,9 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
     if not is_symbolic(kind):
         return _complex_step(function, point)
     elements = list(np.asarray(kind).flat)
-    recording = next((e.recording for e in elements if is_term(e)), None)
-    if recording is not None:
-        return _recorded(recording, function, np.asarray(point))
+    tracer = next((e.tracer for e in elements if is_term(e)), None)
+    if tracer is not None:
+        return _recorded(tracer, function, np.asarray(point))
     return _casadi(function, point) if any(map(is_casadi, elements)) else _sympy(function, point)
 
 
@@ -60,19 +61,23 @@ def _complex_step(function: Callable[[Any], Any], point: np.ndarray) -> np.ndarr
     return np.stack(columns, axis=-1)
 
 
-def _recorded(recording: Recording, function: Callable[[Any], Any], point: np.ndarray) -> SymbolArray:
-    """On fresh symbols, for which the point is put in afterwards: its entries may depend on each other."""
-    x = symbols_of(recording, point.shape)
-    token = differentiated.set(True)
-    try:
+def _recorded(tracer: Tracer, function: Callable[[Any], Any], point: np.ndarray) -> SymbolArray:
+    """On fresh symbols, for which the point is put in afterwards: its entries may depend on each other. So do loops
+    that are met: they run at the point."""
+    x = symbols_of(tracer, point.shape)
+    met = pending_constructs.get()
+    pending = [] if met is None else met
+    before = len(pending)
+    with unrolled_constructs():
         y = as_array(function(x))
-    finally:
-        differentiated.reset(token)
-    inputs = list(np.asarray(x).flat)
-    rows = gradients(recording, list(np.asarray(y).flat), inputs)
+    inputs, outputs = list(np.asarray(x).flat), list(np.asarray(y).flat)
+    check_differentiable(inputs, outputs, pending[before:])
+    rows = gradients(tracer, outputs, inputs)
     values = dict(zip(inputs, point.astype(object).flat, strict=True))
+    for place in range(before, len(pending)):
+        pending[place] = pending[place].taking(substituted(tracer, pending[place].taken, values))
     entries = np.empty(len(rows) * len(inputs), dtype=object)
-    entries[:] = substituted(recording, [entry for row in rows for entry in row], values)
+    entries[:] = substituted(tracer, released(tracer, [entry for row in rows for entry in row]), values)
     return entries.reshape((*y.shape, *x.shape)).view(SymbolArray)
 
 

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
-from myoquat.kernels.symbolic.terms import Recording, Scalar, Term
+from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer
 
 __all__ = ["Edge", "contracted"]
 
@@ -29,12 +29,12 @@ class Edge(NamedTuple):
     edged: bool
 
 
-def contracted(recording: Recording, edges: Sequence[Edge], kept: Set[Term]) -> list[Edge]:
+def contracted(tracer: Tracer, edges: Sequence[Edge], kept: Set[Term]) -> list[Edge]:
     """Fewer edges with the same derivatives, terms in the same order; what is `kept` is not eliminated.
 
     Nor are the ends of conditions: what is not chosen, infinite or not a number, takes no part in any product.
     """
-    web = _Web(recording, edges)
+    web = _Web(tracer, edges)
     fixed = set(kept).union(*((edge.term, edge.argument) for edge in edges if edge.chosen))
     order = list(web.before)
     place = {term: k for k, term in enumerate(order)}
@@ -59,8 +59,8 @@ def contracted(recording: Recording, edges: Sequence[Edge], kept: Set[Term]) -> 
 class _Web:
     """The edges by their ends: of every term those to its arguments, and the terms that take it."""
 
-    def __init__(self, recording: Recording, edges: Iterable[Edge]) -> None:
-        self.recording = recording
+    def __init__(self, tracer: Tracer, edges: Iterable[Edge]) -> None:
+        self.tracer = tracer
         self.before: dict[Term, dict[Term, tuple[Scalar, bool, bool]]] = {}
         self.after: dict[Term, dict[Term, None]] = {}
         self.chosen: dict[Term, set[Term]] = {}  # arguments through conditions, which stay as they are
@@ -91,13 +91,13 @@ class _Web:
         for y in after:
             upper, _, edged = self.before[y].pop(term)
             for x, (part, _, also) in before.items():
-                self._add(y, x, self.recording.multiply(upper, part), False, edged or also)
+                self._add(y, x, self.tracer.multiply(upper, part), False, edged or also)
         return [*before, *after]
 
     def _add(self, term: Term, x: Term, part: Scalar, chosen: bool, edged: bool) -> None:
         known = self.before.setdefault(term, {}).get(x)
         if known is not None:
-            part, edged = self.recording.add(known[0], part), edged or known[2]
+            part, edged = self.tracer.add(known[0], part), edged or known[2]
         self.before[term][x] = part, chosen, edged
         self.after.setdefault(x, {})[term] = None
 

@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from myoquat.kernels.symbolic.arrays import SymbolArray
-from myoquat.kernels.tracing.context import memory
+from myoquat.kernels.tracing.context import memoized_results
 
-__all__ = ["once"]
+__all__ = ["memoize"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def once(function: Function) -> Function:
+def memoize(function: Function) -> Function:
     """A formula whose result is kept during a tracing, for the same symbols and otherwise the same objects.
 
     Its arguments and its result must not be changed afterwards. Elsewhere, on floats, it is called as it is.
@@ -26,7 +26,7 @@ def once(function: Function) -> Function:
 
     @functools.wraps(function)
     def kept(*arguments: Any, **named: Any) -> Any:
-        known = memory.get()
+        known = memoized_results.get()
         if known is None:
             return function(*arguments, **named)
         given = (*arguments, *named.values())

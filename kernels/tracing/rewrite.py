@@ -7,7 +7,7 @@ sums under a root, a logarithm, an inverse sine or cosine or a power are therefo
 
 from collections import Counter
 
-from myoquat.kernels.symbolic.operations import OPERATIONS
+from myoquat.kernels.symbolic.operations import MARKS, OPERATIONS
 from myoquat.kernels.tracing.tape import Node, Tape
 
 __all__ = ["rewritten"]
@@ -15,7 +15,7 @@ __all__ = ["rewritten"]
 
 def rewritten(tape: Tape, fused: bool) -> Tape:
     """The tape as it should be compiled; `fused` says whether multiply-adds are joined."""
-    tape = _shared_reciprocals(tape)
+    tape = _shared_reciprocals(_unmarked(tape))
     tape = _selections(tape)
     if fused:
         tape = _fused(tape)
@@ -47,6 +47,19 @@ class _Copy:
 
     def finish(self) -> Tape:
         return Tape(self.nodes, [self.moved[i] for i in self.old.outputs], self.old.inputs)
+
+
+def _unmarked(tape: Tape) -> Tape:
+    """The tape without marks for derivatives: the first argument of each takes its place."""
+    if not any(node.operation in MARKS for node in tape.nodes):
+        return tape
+    copy = _Copy(tape)
+    for index, node in enumerate(tape.nodes):
+        if node.operation in MARKS:
+            copy.moved[index] = copy.moved[node.a]
+        else:
+            copy.keep(index)
+    return _live(copy.finish())
 
 
 def _shared_reciprocals(tape: Tape) -> Tape:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = ["kept_trace", "sharing", "traced_together"]
+__all__ = ["shared_trace", "sharing", "sharing_traces"]
 
 Kept = dict[str, OrderedDict[Any, Any]]  # table -> key -> trace, the oldest first
 T = TypeVar("T")
@@ -16,7 +16,7 @@ _kept: ContextVar[Kept | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
-def traced_together(content: str | None = None) -> Iterator[None]:
+def sharing_traces(content: str | None = None) -> Iterator[None]:
     """Traces inside share the steps and functions that they have in common.
 
     Where a `content` says what the formulas are, they share them with all other formulas of this package. The code of
@@ -34,10 +34,10 @@ def traced_together(content: str | None = None) -> Iterator[None]:
 
 def sharing() -> AbstractContextManager[None]:
     """Traces inside share what they have in common, with those around them if these do."""
-    return traced_together() if _kept.get() is None else nullcontext()
+    return sharing_traces() if _kept.get() is None else nullcontext()
 
 
-def kept_trace(table: str, key: Any, limit: int, make: Callable[[], T]) -> T:
+def shared_trace(table: str, key: Any, limit: int, make: Callable[[], T]) -> T:
     """The trace that a table has under a key, made where it has none; of more than `limit` the oldest goes."""
     tables = _kept.get()
     assert tables is not None  # `trace` shares

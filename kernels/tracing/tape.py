@@ -12,7 +12,7 @@ import numpy as np
 from myoquat.core.digests import digest
 from myoquat.core.lazy_imports import casadi
 from myoquat.kernels.symbolic.operations import OPERATIONS
-from myoquat.kernels.symbolic.terms import Recording, Scalar, Term, ordered
+from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
 
 __all__ = [
     "Apply",
@@ -23,8 +23,8 @@ __all__ = [
     "arguments",
     "in_casadi",
     "in_terms",
+    "interpret",
     "levels",
-    "played",
     "read_tape",
     "tape_of",
 ]
@@ -191,7 +191,7 @@ class Inner(NamedTuple):
     takes: int
 
 
-def played(tape: Tape, inputs: Sequence[Any], apply: Apply, calls: Sequence[Inner] = ()) -> list[Any]:
+def interpret(tape: Tape, inputs: Sequence[Any], apply: Apply, calls: Sequence[Inner] = ()) -> list[Any]:
     """The outputs of a tape on other kinds of numbers, without those of its calls: `apply` does an operation.
 
     A call gives its results for the last inputs of the tape, and takes its last outputs, in order.
@@ -217,9 +217,9 @@ def played(tape: Tape, inputs: Sequence[Any], apply: Apply, calls: Sequence[Inne
     return [values[i] for i in tape.outputs[:own]]
 
 
-def tape_of(recording: Recording, inputs: Sequence[Term], outputs: Sequence[Scalar]) -> Tape:
-    """What the outputs need of a recording, the flat inputs in order. ValueError for a symbol that is none of them."""
-    wanted = [x if type(x) is Term else recording.constant(x) for x in outputs]  # type: ignore[arg-type]
+def tape_of(tracer: Tracer, inputs: Sequence[Term], outputs: Sequence[Scalar]) -> Tape:
+    """What the outputs need of a tracer, the flat inputs in order. ValueError for a symbol that is none of them."""
+    wanted = [x if type(x) is Term else tracer.constant(x) for x in outputs]  # type: ignore[arg-type]
     places = {term: k for k, term in enumerate(inputs)}
     nodes: list[Node] = []
     at: dict[Term | None, int] = {None: -1}
@@ -234,11 +234,11 @@ def tape_of(recording: Recording, inputs: Sequence[Term], outputs: Sequence[Scal
     return Tape(nodes, [at[term] for term in wanted], len(inputs))
 
 
-def in_terms(recording: Recording) -> Apply:
-    """What does an operation of a tape on terms of a recording."""
+def in_terms(tracer: Tracer) -> Apply:
+    """What does an operation of a tape on terms of a tracer."""
 
     def apply(node: Node, *values: Scalar) -> Scalar:
-        return node.number if node.operation == "const" else recording.again(node.operation, *values)
+        return node.number if node.operation == "const" else tracer.again(node.operation, *values)
 
     return apply
 

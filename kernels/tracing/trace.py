@@ -5,20 +5,21 @@ import linecache
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from myoquat.kernels.symbolic.arrays import as_array, symbols_of
-from myoquat.kernels.symbolic.terms import Recording, Term
-from myoquat.kernels.tracing.context import gathering, memory, written_out
+from myoquat.kernels.symbolic.terms import Term, Tracer
+from myoquat.kernels.tracing.context import memoized_results, pending_constructs, unrolled_constructs
 from myoquat.kernels.tracing.sharing import sharing
 from myoquat.kernels.tracing.tape import Tape, tape_of
 from myoquat.kernels.tracing.traced import PendingConstruct, Shape, Signature, Traced
 
-__all__ = ["Formula", "as_list", "name_of", "shape_of", "tape_inside_loop", "trace"]
+__all__ = ["Formula", "as_list", "name_of", "needed_constructs", "shape_of", "tape_inside_loop", "trace"]
 
 Formula = Callable[..., Any]
+Met = TypeVar("Met", bound=Any)  # a PendingConstruct, or one that is traced already
 _KERNELS = Path(__file__).parents[1]
 
 
@@ -49,40 +50,40 @@ def trace(
     formulas = as_list(function)
     name = name or name_of(formulas[0])
     shapes = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
-    recording = Recording()
-    symbols = {key: symbols_of(recording, shape) for key, shape in shapes.items()}
+    tracer = Tracer()
+    symbols = {key: symbols_of(tracer, shape) for key, shape in shapes.items()}
     pending: list[PendingConstruct] = []
-    tokens = gathering.set(pending), memory.set({})
+    tokens = pending_constructs.set(pending), memoized_results.set({})
     try:
         results = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
     finally:
-        gathering.reset(tokens[0])
-        memory.reset(tokens[1])
+        pending_constructs.reset(tokens[0])
+        memoized_results.reset(tokens[1])
     signature = Signature(name, shapes, {key: value.shape for key, value in results.items()})
     taken = [x for array in symbols.values() for x in np.asarray(array).flat]
     given = [x for value in results.values() for x in np.asarray(value).flat]
-    needed = _needed(given, pending)
+    needed = needed_constructs(given, pending)
     for construct in needed:
         taken, given = [*taken, *construct.given], [*given, *construct.taken]
     try:
-        tape = tape_of(recording, taken, given)
+        tape = tape_of(tracer, taken, given)
     except ValueError as error:
         raise ValueError(f"kernel '{name}': {error}") from None
     with sharing():
         return Traced(tape, signature, tuple(construct.traced() for construct in needed))
 
 
-def _needed(results: Sequence[Any], pending: Sequence[PendingConstruct]) -> list[PendingConstruct]:
+def needed_constructs(results: Sequence[Any], pending: Sequence[Met]) -> list[Met]:
     """The constructs on which the results depend, without the results of theirs that nothing needs."""
     live: set[Term] = set()
     _mark(results, live)
-    needed: list[PendingConstruct] = []
+    found: list[Met] = []
     for construct in reversed(pending):
         kept = construct.kept(live)
         if kept is not None:
-            needed.append(kept)
+            found.append(kept)
             _mark(kept.taken, live)
-    return needed[::-1]
+    return found[::-1]
 
 
 def _mark(wanted: Sequence[Any], live: set[Term]) -> None:
@@ -95,13 +96,11 @@ def _mark(wanted: Sequence[Any], live: set[Term]) -> None:
             waiting += term.arguments
 
 
-def tape_inside_loop(formula: Formula, shapes: Mapping[str, Any], outputs: Any, name: str, where: str) -> Tape:
-    """The tape of a formula whose code stands in a loop over a table, where nothing can be called."""
-    with written_out():
+def tape_inside_loop(formula: Formula, shapes: Mapping[str, Any], outputs: Any, name: str) -> Tape | None:
+    """The tape of a formula whose code stands in a loop over a table; None if a loop inside has to be called."""
+    with unrolled_constructs():
         traced = trace(formula, shapes, outputs, name)
-    if traced.inner:
-        raise ValueError(f"kernel '{name}': a solver inside {where} is not supported")
-    return traced.tape
+    return None if traced.inner else traced.tape
 
 
 def as_list(function: Formula | Sequence[Formula]) -> list[Formula]:

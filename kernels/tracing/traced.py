@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -13,9 +13,9 @@ import numpy as np
 from myoquat.core.digests import digest
 from myoquat.core.lazy_imports import casadi
 from myoquat.kernels.symbolic.terms import Scalar, Term
-from myoquat.kernels.tracing.tape import Ends, Inner, Tape, in_casadi, played
+from myoquat.kernels.tracing.tape import Ends, Inner, Tape, in_casadi, interpret
 
-__all__ = ["Construct", "Pattern", "PendingConstruct", "Shape", "Signature", "Traced"]
+__all__ = ["Construct", "OfLoop", "Pattern", "PendingConstruct", "Shape", "Signature", "Traced"]
 
 Shape = tuple[int, ...]
 Pattern = tuple[np.ndarray, np.ndarray]  # rows, columns of the entries that are not structurally zero
@@ -91,14 +91,17 @@ class Construct(Protocol):
         """Whether a step is repeated inside, so that there is no straight-line program."""
 
     @property
-    def several(self) -> bool:
+    def multi_block(self) -> bool:
         """Whether a kernel evaluates several blocks of states together for it."""
 
     def identity(self) -> str:
         """Text that two constructs share only if they write the same code."""
 
-    def unrolled(self) -> Inner:
-        """The construct as straight-line code; TypeError where there is none."""
+    def unrolled(self, of_loop: "OfLoop | None" = None) -> Inner:
+        """The construct as straight-line code, loops inside as `of_loop` gives them; TypeError without."""
+
+
+OfLoop = Callable[[Any], Inner]  # of a loop: what stands for it in straight-line code
 
 
 @dataclass(frozen=True)
@@ -125,26 +128,25 @@ class Traced:
         return self.tape.operations
 
     @functools.cached_property
-    def several(self) -> bool:
+    def multi_block(self) -> bool:
         """Whether a kernel evaluates several blocks of states together for a construct inside."""
-        return any(construct.several for construct in self.inner)
+        return any(construct.multi_block for construct in self.inner)
 
     @property
     def has_solver(self) -> bool:
         """Whether a step is repeated inside."""
         return any(construct.has_solver for construct in self.inner)
 
-    @property
-    def unrolled(self) -> list[Inner]:
-        """The constructs inside as straight-line code; TypeError if one has none."""
-        return [construct.unrolled() for construct in self.inner]
+    def unrolled(self, of_loop: OfLoop | None = None) -> list[Inner]:
+        """The constructs inside as straight-line code; TypeError if there is a loop and nothing that stands for it."""
+        return [construct.unrolled(of_loop) for construct in self.inner]
 
     @functools.cached_property
     def function(self) -> Any:
         """The formula as a `casadi.Function`: columns in, dense columns out (C order); TypeError with a solver."""
         columns = [casadi.SX.sym(f"x{k}", n) for k, n in enumerate(self.signature.input_sizes)]
         inputs = [x for column in columns for x in casadi.vertsplit(column)]
-        flat = iter(played(self.tape, inputs, in_casadi, self.unrolled))
+        flat = iter(interpret(self.tape, inputs, in_casadi, self.unrolled()))
         outputs = [casadi.vertcat(casadi.SX(0, 1), *itertools.islice(flat, n)) for n in self.signature.output_sizes]
         return _casadi_function(self.signature, columns, list(map(casadi.densify, outputs)))
 

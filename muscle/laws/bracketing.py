@@ -1,61 +1,91 @@
 """Roots of many functions of one variable at once, each between two ends where its signs differ.
 
 SciPy's `optimize.elementwise.find_root` does the same and is the reference in the tests; here, because importing
-`scipy.optimize` takes longer than all else that the first simulation of a muscle from stored kernels needs.
+`scipy.optimize` takes longer than all else that the first simulation of a muscle from stored kernels needs, and because
+the search is a formula that kernels hold as a loop.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.kernels import while_loop
 
-__all__ = ["find_root", "narrowed"]
+__all__ = ["Bracket", "find_root", "searched"]
 
-_STEPS = 200  # bisection alone takes 64 for the whole range of numbers from 1 to 2
+MAX_STEPS = 200  # bisection alone takes 64 for the whole range of numbers from 1 to 2
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """A search, arrays (...): ends a, the latest, and b with the function f there, whose signs differ; where between
+    them, as a share of the way, the next point lies; the better end; and 1 while the search goes on."""
+
+    a: Array
+    b: Array
+    fa: Array
+    fb: Array
+    share: Array
+    best: Array
+    open: Array
+
+    @classmethod
+    def of(cls, a: Array, b: Array, fa: Array, fb: Array) -> "Bracket":
+        """The search at its beginning."""
+        zero = 0.0 * fa
+        return cls(a, b, fa, fb, zero + 0.5, zero, zero + 1.0)
 
 
 def find_root(
     function: Callable[..., Array], bracket: tuple[Array, Array], args: tuple[Array, ...], relative: float
 ) -> Array:
-    """(n,) the roots x of function(x, *args) between the ends `bracket` (n,), to `relative` of |x|.
+    """(n,) the roots x of function(x, *args) between the ends `bracket` (n,), to `relative` of |x|; args (n,).
 
-    Each step takes the inverse quadratic interpolation of the last three points where these lie so that it converges,
-    and the middle of the bracket otherwise. NaN where the signs at the ends are the same or the function is not finite.
-    Source: Chandrupatla (1997), Adv. Eng. Softw. 28, 145-149.
+    NaN where the signs at the ends are the same or the function is not finite.
     """
     b, a = (np.array(end, dtype=float) for end in bracket)
     fb, fa = function(b, *args), function(a, *args)
     root = np.where(fa == 0, a, np.where(fb == 0, b, np.nan))
-    open_ = np.flatnonzero(np.isnan(root) & (np.sign(fa) == -np.sign(fb)))
-    a, b, fa, fb, t = a[open_], b[open_], fa[open_], fb[open_], np.full(open_.size, 0.5)
-    args = tuple(x[open_] for x in args)
-    for _ in range(_STEPS):
-        if not open_.size:
-            break
-        x = a + t * (b - a)
-        fx = function(x, *args)
-        a, b, fa, fb, t, best, share = narrowed((a, b, fa, fb), x, fx, relative)
-        done = (share > 0.5) | (fa == 0) | ~np.isfinite(fx)
-        root[open_[done]] = np.where(np.isfinite(fx), np.where(fa == 0, a, best), np.nan)[done]
-        keep = ~done
-        open_, a, b, fa, fb, t = open_[keep], a[keep], b[keep], fa[keep], fb[keep], t[keep]
-        args = tuple(x[keep] for x in args)
-    return root
+    sought = np.isnan(root) & (np.sign(fa) == -np.sign(fb))
+    start = Bracket.of(a, b, fa, fb)
+    found = searched(lambda x, args: function(x, *args), start, args, relative, MAX_STEPS, sought)
+    return np.where(sought, np.where(found.open > 0, np.nan, found.best), root)
 
 
-def narrowed(bracket: tuple[Array, Array, Array, Array], x: Array, fx: Array, relative: float) -> tuple[Array, ...]:
-    """The formula of a step: from ends a and b, f there, and f at x between them, the next a, b, f(a) and f(b); where
-    the next x is to lie, as a share of the way from a to b; the better end; and what `relative` of it is, as such a
-    share: above a half the search is at its end."""
-    a, b, fa, fb = bracket
+def searched(
+    function: Callable[[Array, Any], Array], start: Bracket, parameters: Any, relative: float, max_steps: int,
+    where: Array,
+) -> Bracket:  # fmt: skip
+    """The bracket of the root of function(x, parameters) at the end of the search, where (...) one is sought.
+
+    Each step takes the inverse quadratic interpolation of the last three points where these lie so that it converges,
+    and the middle of the bracket otherwise. The best end is NaN where the function is not finite.
+    Source: Chandrupatla (1997), Adv. Eng. Softw. 28, 145-149.
+    """
+
+    def narrowed(search: Bracket, parameters: Any) -> Bracket:
+        x = search.a + search.share * (search.b - search.a)
+        return _narrowed(search, x, function(x, parameters), relative)
+
+    return while_loop(lambda search: search.open > 0, narrowed, start, parameters, max_steps=max_steps, where=where)
+
+
+def _narrowed(search: Bracket, x: Array, fx: Array, relative: float) -> Bracket:
+    """The search after a look at x, where the function is fx."""
+    a, b, fa, fb = search.a, search.b, search.fa, search.fb
     same = np.sign(fx) == np.sign(fa)
     c, fc = np.where(same, a, b), np.where(same, fa, fb)
     b, fb = np.where(same, b, a), np.where(same, fb, fa)
     a, fa = x, fx
     best = np.where(np.abs(fa) < np.abs(fb), a, b)
-    share = relative * np.abs(best) / np.abs(b - a)
-    return a, b, fa, fb, _share(a, b, c, fa, fb, fc, share), best, share
+    narrow = relative * np.abs(best) / np.abs(b - a)
+    finite = np.abs(fx) < np.inf
+    best = np.where(finite, np.where(fa == 0, a, best), np.nan)
+    going = np.where((narrow > 0.5) | (fa == 0) | ~finite, 0.0, 1.0)
+    return Bracket(a, b, fa, fb, _share(a, b, c, fa, fb, fc, narrow), best, going)
 
 
 def _share(a: Array, b: Array, c: Array, fa: Array, fb: Array, fc: Array, least: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from myoquat.core.records import Record, unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
-from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.laws.base import ForceLaw
 
@@ -48,7 +48,7 @@ def of_laws(laws: Sequence[Record], function: OfLaw, rows: Sequence[Array], size
         own = [[as_array(getattr(laws[i], name))[..., None] for name in kind.symbols] for i in members]
         given = [joined([rows[i], *symbols]) for i, symbols in zip(members, own, strict=True)]
         stacked = np.stack(np.broadcast_arrays(*given, subok=True), axis=-2)
-        found = mapped(partial(_element, function, kind), stacked, kind.numbers, size)
+        found = map_rows(partial(_element, function, kind), stacked, kind.numbers, size)
         results |= {i: found[..., k, :] for k, i in enumerate(members)}
     return [results[i] for i in range(len(laws))]
 

@@ -12,15 +12,14 @@ from myoquat import kernels
 from myoquat.core.class_content import identity, is_foreign
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
-from myoquat.joints.stacking import joined
-from myoquat.kernels import iterate
-from myoquat.muscle.laws.bracketing import narrowed
+from myoquat.kernels import root
+from myoquat.muscle.laws.bracketing import Bracket, searched
 from myoquat.muscle.laws.equilibrium import LawKind, law_of
 
-__all__ = ["tendon_forces", "tendon_strains"]
+__all__ = ["tendon_forces", "tendon_strain", "tendon_strains"]
 
-FINE = 1e-12  # of themselves: to what strains are found
-STEPS = 100
+RELATIVE_TOLERANCE = 1e-12  # of strains
+MAX_STEPS = 100
 
 
 def tendon_forces(kind: LawKind, numbers: Mapping[str, Any], strain: Array) -> Array:
@@ -38,26 +37,30 @@ def tendon_strains(kind: LawKind, numbers: Mapping[str, Any], force: Array, long
     names = list(numbers)
 
     def formula(rows: Array) -> Array:
-        force, longest, own = rows[..., 0], rows[..., 1], rows[..., 2:]
-
-        def step(state: Array, given: Array) -> Array:
-            a, b, fa, fb, t, _, done = (state[..., k] for k in range(7))
-            x = a + t * (b - a)
-            *ends, t, best, share = narrowed(
-                (a, b, fa, fb), x, _pull(kind, names, x, given[..., 1:]) - given[..., 0], FINE
-            )
-            over = np.where((share > 0.5) | (ends[2] == 0), 1.0, 0.0)
-            best = np.where(ends[2] == 0, ends[0], best)
-            return np.where(done[..., None] > 0, state, np.stack([*ends, t, best, over], axis=-1))
-
-        zero = 0.0 * force
-        at_slack, at_longest = (_pull(kind, names, x, own) - force for x in (zero, longest))
-        start = np.stack([longest, zero, at_longest, at_slack, zero + 0.5, zero, zero], axis=-1)
-        given = joined([force[..., None], own])
-        found = iterate(step, start, given, STEPS, where=(at_slack < 0) & (at_longest > 0))
-        return np.where(at_slack < 0, np.where(at_longest > 0, found[..., 5], longest), 0.0)
+        return tendon_strain(kind, names, rows[..., 0], rows[..., 1], rows[..., 2:])
 
     return _evaluated("tendon_strains", kind, numbers, formula, (force, longest))
+
+
+def tendon_strain(kind: LawKind, names: list[str], force: Array, longest: Array, own: Array) -> Array:
+    """(...) the formula of `tendon_strains` for one tendon of numbers `own` (..., c); its derivative is that of the
+    inverse of the tendon's curve."""
+
+    def excess(strain: Array, given: dict[str, Array]) -> Array:
+        return _pull(kind, names, strain, given["own"]) - given["force"]
+
+    def bracketed(strain: Array, given: dict[str, Array]) -> Array:
+        zero = 0.0 * given["force"]
+        at_slack, at_longest = (excess(x, given) for x in (zero, given["longest"]))
+        start = Bracket.of(given["longest"], zero, at_longest, at_slack)
+        on = (at_slack < 0) & (at_longest > 0)
+        return searched(excess, start, given, RELATIVE_TOLERANCE, MAX_STEPS, on).best[..., None]
+
+    given = {"force": force, "longest": longest, "own": own}
+    zero = 0.0 * force
+    at_slack, at_longest = (excess(x, given) for x in (zero, longest))
+    found = root(lambda x, given: excess(x[..., 0], given)[..., None], bracketed, zero[..., None], given)[..., 0]
+    return np.where(at_slack < 0, np.where(at_longest > 0, found, longest), 0.0)
 
 
 def _pull(kind: LawKind, names: list[str], strain: Array, own: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.kernels.tracing.memoize import once
+from myoquat.kernels.tracing.memoize import memoize
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts, lengths
 from myoquat.muscle.segments.charts import charts, together
@@ -22,7 +22,7 @@ def velocity(model: Model, q: Array) -> Array:
     return velocity_of(model.system, model.muscles, q)
 
 
-@once
+@memoize
 def velocity_of(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Array:
     """(..., m, nu) J of some muscles."""
     touching = contacts(system, muscles, q)

@@ -18,10 +18,10 @@ from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.kernels.tracing.memoize import once
+from myoquat.kernels.tracing.memoize import memoize
 from myoquat.muscle.loads import carried_force
 from myoquat.muscle.path import Muscle, contacts, lengths, moved_point, stops_length
 from myoquat.muscle.points import DrivenPoint, PathPoint
@@ -179,7 +179,7 @@ class Stretches:
         return total
 
 
-@once
+@memoize
 def stretches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: Array) -> Stretches:
     """The paths of muscles at q (..., nq) and u (..., nu): the formula, on floats and symbols."""
     touching = contacts(system, muscles, q)
@@ -257,7 +257,7 @@ def _of_kinds(found: Sequence[_Stretch], rows: Sequence[Array]) -> list[Array]:
             results |= {i: _element(kind, rows[i], found[i].numbers) for i in members}
             continue
         stacked = np.stack(np.broadcast_arrays(*(rows[i] for i in members), subok=True), axis=-2)
-        table = mapped(partial(_element, kind), stacked, np.stack([found[i].numbers for i in members]), kind.size)
+        table = map_rows(partial(_element, kind), stacked, np.stack([found[i].numbers for i in members]), kind.size)
         results |= {i: table[..., k, :] for k, i in enumerate(members)}
     return [results[i] for i in range(len(found))]
 

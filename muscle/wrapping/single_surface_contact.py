@@ -14,7 +14,7 @@ import numpy as np
 from myoquat.core.records import unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
-from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.wrapping.contact_solve import Touch, touched
 from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap
@@ -78,7 +78,7 @@ def _together(kind: Wrap, wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[C
     else:
         fixed = np.stack(numbers)
     stacked = np.stack(np.broadcast_arrays(*map(joined, rows), subok=True), axis=-2)
-    results = mapped(partial(_packed, kind), stacked, fixed, SIZE)
+    results = map_rows(partial(_packed, kind), stacked, fixed, SIZE)
     return [_unpacked(results[..., k, :]) for k in range(len(wraps))]
 
 

@@ -11,7 +11,7 @@ from myoquat import kernels
 from myoquat.kernels import iterate
 from myoquat.kernels.codegen.compaction import BLOCKS
 from myoquat.kernels.codegen.stack.slot_allocation import arrays_of, at_once, in_time
-from myoquat.kernels.control_flow.out_of_line_call import called
+from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.kernels.tracing.tape import Ends, Node, Tape, arguments
 
 SIZES = [1, 2, 7, 8, 9, 8 * BLOCKS - 1, 8 * BLOCKS, 8 * BLOCKS + 1, 203]
@@ -63,7 +63,7 @@ def nested(x):
 
 def function(x):
     """A formula that is a function of its own, with a loop inside, called for other numbers."""
-    twice = [called(_counted, (), y, 3) for y in (x, x * np.array([0.9, 1.0, 1.0]))]
+    twice = [out_of_line_call(_counted, (), y, 3) for y in (x, x * np.array([0.9, 1.0, 1.0]))]
     return np.concatenate([*twice, once(x)], axis=-1)
 
 

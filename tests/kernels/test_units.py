@@ -26,11 +26,11 @@ def made(folder, monkeypatch, threads):
 
 def test_threads_compile_the_same_code_in_units(tmp_path, monkeypatch, rng):
     kernel, alone = made(tmp_path / "one", monkeypatch, 1)
-    _, together = made(tmp_path / "several", monkeypatch, 3)
+    _, together = made(tmp_path / "multi_block", monkeypatch, 3)
     assert alone == together
     assert len(alone[-1]) > 2
     x = rng.normal(size=(20, 4))
-    loaded, _ = made(tmp_path / "several", monkeypatch, 3)
+    loaded, _ = made(tmp_path / "multi_block", monkeypatch, 3)
     assert (kernel.source, loaded.source) == ("compiled", "cache")
     assert np.array_equal(loaded(x), kernel(x))
     np.testing.assert_allclose(kernel(x[0]), long(x[0]), rtol=0, atol=1e-12)

@@ -1,8 +1,8 @@
 """What a step of the interior-point method computes variable by variable: a group of variables at a time, with their
 columns of B, as elements of tables.
 
-All formulas run on arrays (..., g, ...) of g variables: `columns` (..., g, r), rows of B^T; `fixed` (..., g, 6 or 7)
-and `state` (..., g, 5) in the order of FIXED and STATE; `way` (..., g, 4) in that of WAY. What belongs to a whole
+All formulas run on arrays (..., g, ...) of g variables: `columns` (..., g, r), rows of B^T; `fixed` (..., g, 6 or 7),
+`state` (..., g, 5) and `way` (..., g, 4) are the columns of the records Fixed, State and Way. What belongs to a whole
 program has no axis of the variables: multipliers (..., r), frames (..., c, d, d), aim and mu (...).
 """
 
@@ -12,16 +12,13 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
+from myoquat.analysis.recruitment.convex.records import About, Balance, Fixed, State, Way
 from myoquat.core.typing import Array
 
-__all__ = ["BALANCED", "FIXED", "STATE", "WAY", "Columns", "Shape", "triangle"]
+__all__ = ["Columns", "Shape", "triangle"]
 
 PROXIMAL = 1e-9  # curvature, of the greatest weight, against which variables without one of their own move
-FIXED = ("weight", "low", "high", "has_low", "has_high", "root", "power")  # `power` only where powers differ
-STATE = ("x", "room_low", "room_high", "bound_low", "bound_high")
-WAY = ("stationary", "softness", "pull", "price")
 TILE = 4  # rows of a matrix that are summed together
-BALANCED = 6  # sums over all variables at a point
 
 
 @dataclass(frozen=True)
@@ -62,11 +59,12 @@ class Columns:
         else:
             root = terms.power_of(np.where(weight > 0, weight, greatest), -1.0 / p)
         column = np.concatenate([a, g], axis=-1) * scale * kept[..., None]
-        fixed = (weight, bottom, top, low, high, root, *((power,) if self.shape.power is None else ()))
+        has = np.stack([low, high], axis=-1)
+        fixed = Fixed(weight, bottom, top, has, root, power if self.shape.power is None else None)
         return {
             "columns": column,
-            "fixed": np.stack(fixed, axis=-1),
-            "state": np.stack([x, *rooms, low * greatest, high * greatest], axis=-1),
+            "fixed": fixed.columns(),
+            "state": State(x, np.stack(rooms, axis=-1), np.stack([low * greatest, high * greatest], axis=-1)).columns(),
             "bounds": np.stack([low + high], axis=-1),
             "begun": column * x[..., None],
         }
@@ -75,16 +73,15 @@ class Columns:
                  frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
         """The conditions linearized at a point: `way`, and sums over the variables: the lower triangle of B D^-1 B^T,
         the rows B x, the right side B D^-1 pull, and the numbers that tell how far the point is from a solution."""
-        weight, p = fixed[..., 0], self._power(fixed)
-        x, room, bound = state[..., 0], state[..., 1:3], state[..., 3:5]
+        p, (x, room, bound) = self._power(fixed), State.of(state)
         price = _dot(columns, multipliers)
-        stationary = terms.slope(weight, p, x) - price - bound[..., 0] + bound[..., 1]
+        stationary = terms.slope(Fixed.of(fixed).weight, p, x) - price - bound[..., 0] + bound[..., 1]
         stiff = bound / room
         softness = 1.0 / (self._curvature(fixed, p, x, about, mu) + stiff[..., 0] + stiff[..., 1])
         pull = -stationary - bound[..., 0] + bound[..., 1]
         turned = self._turned(columns, frames)
         return {
-            "way": np.stack([stationary, softness, pull, price], axis=-1),
+            "way": np.stack(Way(stationary, softness, pull, price), axis=-1),
             "matrix": _lower_triangle(turned, softness),
             "values": np.sum(columns * x[..., None], axis=-2),
             "right": np.sum(turned * (softness * pull)[..., None], axis=-2),
@@ -92,14 +89,13 @@ class Columns:
         }
 
     def _balance(self, fixed: Array, p: Any, state: Array, stationary: Array, price: Array) -> Array:
-        """(..., 6) summed over the variables: products of bounds' multipliers and distances; what gradients leave;
-        the objective; its least at this price; the greatest price x; and the size of that."""
-        weight, low, high, has = fixed[..., 0], fixed[..., 1], fixed[..., 2], fixed[..., 3:5]
-        x, room, bound = state[..., 0], state[..., 1:3], state[..., 3:5]
+        """(..., 6) the columns of a `Balance`."""
+        weight, low, high, has, *_ = Fixed.of(fixed)
+        x, room, bound = State.of(state)
         span = np.minimum(room[..., 0] + 1 - has[..., 0], room[..., 1] + 1 - has[..., 1])
         low, high = terms.reach(x, np.where(has[..., 0] > 0, low, -np.inf), np.where(has[..., 1] > 0, high, np.inf))
         most = terms.most(price, low, high, has[..., 0] * has[..., 1] > 0)
-        parts = (
+        parts = Balance(
             room[..., 0] * bound[..., 0] + room[..., 1] * bound[..., 1],
             np.abs(stationary) * span,
             terms.cost(weight, p, x),
@@ -114,16 +110,16 @@ class Columns:
         """The way to products of zero, x and the bounds' multipliers changing by dx and dbound: `products` (..., g, 2)
         of the changes; sums of what the products change by, in the first and in the second order; right sides for the
         corrected way without its aim, and for an aim of one; how much the cones' rows move; the least ratio."""
-        has, room, bound = fixed[..., 3:5], state[..., 1:3], state[..., 3:5]
+        has, (_, room, bound), to = Fixed.of(fixed).has, State.of(state), Way.of(way)
         rotated = self._turned(columns, frames)
-        dx = way[..., 1] * (way[..., 2] + _dot(rotated, turned))
+        dx = to.softness * (to.pull + _dot(rotated, turned))
         droom = _both(dx) * has
         dbound = -has * (room * bound + bound * _both(dx)) / room
         products = _both(dx) * dbound
         wanted = (-room * bound - products) / room
         unit = has / room
-        corrected = way[..., 1] * (-way[..., 0] + wanted[..., 0] - wanted[..., 1])
-        per_aim = way[..., 1] * (unit[..., 0] - unit[..., 1])
+        corrected = to.softness * (-to.stationary + wanted[..., 0] - wanted[..., 1])
+        per_aim = to.softness * (unit[..., 0] - unit[..., 1])
         first, second = room * dbound + bound * droom, droom * dbound
         sums = [np.sum(part[..., 0] + part[..., 1], axis=-1) for part in (first, second)]
         return {
@@ -139,12 +135,12 @@ class Columns:
               aim: Array, frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
         """The corrected way to products of `aim`: `change` (..., g, 3) of x and of the bounds' multipliers, how much
         the cones' rows move, and the least ratio."""
-        has, room, bound = fixed[..., 3:5], state[..., 1:3], state[..., 3:5]
+        has, (_, room, bound), to = Fixed.of(fixed).has, State.of(state), Way.of(way)
         wanted = aim[..., None, None] * has - room * bound - products
         per_room = wanted / room
         rotated = self._turned(columns, frames)
-        g = -way[..., 0] + per_room[..., 0] - per_room[..., 1]
-        dx = way[..., 1] * (g + _dot(rotated, second))
+        g = -to.stationary + per_room[..., 0] - per_room[..., 1]
+        dx = to.softness * (g + _dot(rotated, second))
         dbound = has * (wanted - bound * _both(dx)) / room
         return {
             "change": np.concatenate([dx[..., None], dbound], axis=-1),
@@ -154,12 +150,12 @@ class Columns:
 
     def noted(self, state: Array, way: Array, best: Array, better: Array) -> Array:
         """(..., g, 2) x and the price where the point is the best so far."""
-        here = np.stack([state[..., 0], way[..., 3]], axis=-1)
+        here = np.stack([State.of(state).x, Way.of(way).price], axis=-1)
         return np.where(better[..., None, None] > 0, here, best)
 
     def moved(self, fixed: Array, state: Array, change: Array, share: Array) -> Array:
         """(..., g, 5) the state after a share of the way."""
-        dx, has = change[..., 0], fixed[..., 3:5]
+        dx, has = change[..., 0], Fixed.of(fixed).has
         after = np.concatenate([dx[..., None], has * _both(dx), change[..., 1:3]], axis=-1)
         result: Array = state + share[..., None, None] * after
         return result
@@ -167,7 +163,7 @@ class Columns:
     def bent(self, fixed: Array, state: Array, change: Array, about: Array, mu_here: Array, share: Array) -> Array:
         """(..., 2) summed over the variables: by how much the objective rises above its tangent over a share of the
         way, and by how much its curvature would have it at all of the way."""
-        weight, p, x, dx = fixed[..., 0], self._power(fixed), state[..., 0], change[..., 0]
+        weight, p, x, dx = Fixed.of(fixed).weight, self._power(fixed), State.of(state).x, change[..., 0]
         part = share[..., None] * dx
         rise = terms.cost(weight, p, x + part) - terms.cost(weight, p, x) - part * terms.slope(weight, p, x)
         bend = self._curvature(fixed, p, x, about, mu_here) * dx * dx
@@ -176,18 +172,18 @@ class Columns:
     # ---- parts -----------------------------------------------------------------------------------------------
 
     def _power(self, fixed: Array) -> Any:
-        return fixed[..., 6] if self.shape.power is None else float(self.shape.power)
+        return Fixed.of(fixed).power if self.shape.power is None else float(self.shape.power)
 
     def _curvature(self, fixed: Array, p: Any, x: Array, about: Array, mu: Array) -> Array:
         """(..., g) of the objective, of powers other than 2 as if no variable were so small that it adds less than mu:
         near zero the curvature of a high power vanishes and that of a low one is infinite."""
-        weight, floor = fixed[..., 0], PROXIMAL * about[..., 2, None]
+        weight, floor = Fixed.of(fixed).weight, PROXIMAL * About.of(about).greatest[..., None]
         if isinstance(p, float) and p == 2:
             own: Array = 2 * weight
         else:
             one = isinstance(p, float)
             small = terms.power_of(mu, 1.0 / p)[..., None] if one else terms.power_of(mu[..., None], 1 / p)
-            own = terms.curvature(weight, p, np.maximum(np.abs(x), small * fixed[..., 5]))
+            own = terms.curvature(weight, p, np.maximum(np.abs(x), small * Fixed.of(fixed).root))
         result: Array = np.maximum(own, floor)
         return result
 

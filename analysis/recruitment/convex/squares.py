@@ -17,13 +17,13 @@ import numpy as np
 from myoquat.analysis.recruitment.convex.columns import Shape, triangle
 from myoquat.analysis.recruitment.convex.interior import FAR, LOOSE, MET, REGULAR
 from myoquat.analysis.recruitment.convex.outcome import Status
+from myoquat.analysis.recruitment.convex.records import Squares
 from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import Factors
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
 
 __all__ = [
-    "FIXED",
     "SQUARES_OUTPUTS",
     "cheapest",
     "fixed_row",
@@ -38,7 +38,6 @@ STEPS = 40
 HALVINGS = 12
 GROUP = 4
 FALL = 0.1  # of the slope at the start of a step: what the dual function may fall with at its end
-FIXED = 5  # numbers of a variable
 ROWS = ("gains", "lowers", "uppers", "weights")
 SQUARES_OUTPUTS = ("point", "multipliers", "bound", "status", "steps")
 
@@ -57,7 +56,7 @@ def squares(shape: Shape) -> Program:
         n,
         gather={name.removesuffix("s"): (name, each) for name in ROWS},
         store={"output0": ("fixed", each)},
-        buffers={"fixed": (grouped(n).size, FIXED)},
+        buffers={"fixed": (grouped(n).size, Squares.width())},
     )
     program.formula(lambda start: {"going": 1.0 + 0.0 * start[..., 0]}, ["start"])
     squares_rounds(program, shape)
@@ -84,14 +83,14 @@ def scaled_columns(program: Program, shape: Shape) -> None:
 
 
 def fixed_row(gain: Array, lower: Array, upper: Array, weight: Array) -> Array:
-    """(..., FIXED) 1 / (2 w), bounds, w and gain of variables. With equal bounds one stays at zero."""
+    """(..., 5) the columns of `Squares` of variables. With equal bounds one stays at zero."""
     kept = np.where(lower < upper, 1.0, 0.0)
     low, high = np.where(kept > 0, lower, 0.0), np.where(kept > 0, upper, 0.0)
-    return np.stack([0.5 / weight, low, high, weight, gain * kept], axis=-1)
+    return np.stack(Squares(0.5 / weight, low, high, weight, gain * kept), axis=-1)
 
 
 def squares_rounds(program: Program, shape: Shape) -> None:
-    """The stages from buffers `columns` (N, e), `fixed` (N, FIXED), `target` and `start` (e), and `going` (), which is
+    """The stages from buffers `columns` (N, e), `fixed` (N, 5), `target` and `start` (e), and `going` (), which is
     not zero where there is something to solve, to the buffers SQUARES_OUTPUTS."""
     _Rounds(program, shape).add()
 
@@ -166,7 +165,7 @@ def _opened(start: Array, going: Array) -> dict[str, Array]:
 def _looked(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:
     """At multipliers, sums over the variables: A x, and the least of the objective at their price."""
     price, x, _ = cheapest(columns, fixed, multipliers)
-    least = x * (x * fixed[..., 3] - price)
+    least = x * (x * Squares.of(fixed).weight - price)
     return {"values": _values(columns, fixed, x), "least": np.sum(least, axis=-1)[..., None]}
 
 
@@ -189,7 +188,8 @@ def _judged(values: Array, least: Array, target: Array, multipliers: Array, *rec
 def _bent(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:
     """The lower triangle of A D^-1 A^T, D^-1 zero at bounds, summed over a group of variables."""
     inside = cheapest(columns, fixed, multipliers)[2]
-    soft = columns * (fixed[..., 0] * inside * fixed[..., 4] * fixed[..., 4])[..., None]
+    own = Squares.of(fixed)
+    soft = columns * (own.softness * inside * own.gain * own.gain)[..., None]
     entries = [np.sum(soft[..., i] * columns[..., j], axis=-1) for i, j in triangle(columns.shape[-1])]
     return {"matrix": np.stack(entries, axis=-1)}
 
@@ -201,9 +201,9 @@ def _gone(name: str) -> Callable[[Array, Array, Array], dict[str, Array]]:
 
 def cheapest(columns: Array, fixed: Array, multipliers: Array) -> tuple[Array, Array, Array]:
     """Price, x and 1 where x is not at a bound, of a group of variables (..., g)."""
-    price = fixed[..., 4] * np.sum(columns * multipliers[..., None, :], axis=-1)
-    free = fixed[..., 0] * price
-    low, high = fixed[..., 1], fixed[..., 2]
+    softness, low, high, _, gain = Squares.of(fixed)
+    price = gain * np.sum(columns * multipliers[..., None, :], axis=-1)
+    free = softness * price
     return price, np.minimum(np.maximum(free, low), high), np.where((free >= low) & (free <= high), 1.0, 0.0)
 
 
@@ -214,7 +214,7 @@ def _tried(columns: Array, fixed: Array, tried: Array) -> dict[str, Array]:
 
 def _values(columns: Array, fixed: Array, x: Array) -> Array:
     """A x, summed over a group of variables."""
-    result: Array = np.sum(columns * (fixed[..., 4] * x)[..., None], axis=-2)
+    result: Array = np.sum(columns * (Squares.of(fixed).gain * x)[..., None], axis=-2)
     return result
 
 

@@ -6,8 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex.columns import BALANCED, FIXED, STATE, WAY, Columns, Shape
+from myoquat.analysis.recruitment.convex.columns import Columns, Shape
 from myoquat.analysis.recruitment.convex.interior import Conditions
+from myoquat.analysis.recruitment.convex.records import Balance, Fixed, State, Way
 from myoquat.core.typing import Array
 from myoquat.kernels import Program
 
@@ -36,7 +37,7 @@ class _Sweeps:
         cd, r, n = shape.c * shape.d, shape.rows, shape.n
         self.shape, self.columns, self.conditions = shape, Columns(shape), Conditions(shape)
         self.groups = np.arange(-(-n // GROUP) * GROUP).reshape(-1, GROUP)
-        self.fixed = len(FIXED) - (shape.power is not None)
+        self.fixed = Fixed.width(shape.power is None)
         inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "greatest": (), "by": (),
                   **dict.fromkeys(("lowers", "uppers", "weights", "powers"), n)}  # fmt: skip
         self.program = Program("interior_point", inputs)
@@ -56,7 +57,7 @@ class _Sweeps:
             program.view(f"{name}_entries", name, (rows * shape.n,))
             gather[name.lower()] = (f"{name}_entries", each[:, None] + shape.n * np.arange(rows))
         gather |= {key: (f"{key}s", each) for key in ("lower", "upper", "weight", "power")}
-        widths = {"columns": shape.rows, "fixed": self.fixed, "state": len(STATE)}
+        widths = {"columns": shape.rows, "fixed": self.fixed, "state": State.width()}
         sums = {"bounds": 1, "begun": shape.rows}
         program.table(
             self.columns.started,
@@ -87,10 +88,10 @@ class _Sweeps:
         program, conditions, r = self.program, self.conditions, self.shape.rows
         if self.shape.c:
             program.formula(conditions.framed, ["multipliers", "s"])
-        sums = {"matrix": r * (r + 1) // 2, "values": r, "right": r, "balance": BALANCED}
+        sums = {"matrix": r * (r + 1) // 2, "values": r, "right": r, "balance": Balance.width()}
         self._table(
             self.columns.prepared, ["columns", "fixed", "state"], ["multipliers", "about", "mu", *self.frames],
-            new={"way": len(WAY)}, sums=sums,
+            new={"way": Way.width()}, sums=sums,
         )  # fmt: skip
         program.formula(conditions.measured, ["values", "balance", "target", "multipliers", "s", "about"])
         program.formula(

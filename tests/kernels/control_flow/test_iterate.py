@@ -78,7 +78,7 @@ def test_state_does_not_leak_from_one_state_to_the_next(points):
     np.testing.assert_array_equal(kernel(points[order]), kernel(points)[order])
 
 
-def test_result_is_constant_in_differentiation(points):
+def test_loop_that_depends_on_nothing_differentiated_is_a_constant(points):
     def slope(x):
         return jacobian_at(lambda x: iterate(kepler, points[:1, :1], points[:1], 3) * x[..., :1], x)[..., 0, :]
 
@@ -86,11 +86,15 @@ def test_result_is_constant_in_differentiation(points):
     np.testing.assert_allclose(slope(x), [[float(iterate(kepler, x[:, :1], x, 3)[0, 0]), 0.0]])
 
 
-def test_a_straight_function_and_its_derivatives_are_refused(points):
+def test_derivative_of_a_loop_raises_an_error_that_names_it(points):
     kernel = kernels.compile(anomaly, {"x": 2})
-    for derive in (kernel.jacobian, kernel.jvp, kernel.vjp, lambda: kernel.casadi_function):
-        with pytest.raises(ValueError, match="jacobian_at"):
+    for derive in (kernel.jacobian, kernel.jvp, kernel.vjp, kernel.hvp, lambda: jacobian_at(anomaly, points)):
+        with pytest.raises(ValueError, match="loop 'kepler' has no derivative"):
             derive()
+    with pytest.raises(ValueError, match="loop 'kepler' has no derivative"):
+        kernels.compile(lambda x: jacobian_at(anomaly, x), {"x": 2})
+    with pytest.raises(ValueError, match="straight-line program"):
+        kernel.casadi_function  # noqa: B018
 
 
 def test_pickle(points):

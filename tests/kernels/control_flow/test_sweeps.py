@@ -8,8 +8,8 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels.control_flow import jacobian_entries
-from myoquat.kernels.control_flow.map_rows import mapped
-from myoquat.kernels.symbolic.terms import Recording, Term
+from myoquat.kernels.control_flow.map_rows import map_rows
+from myoquat.kernels.symbolic.terms import Term, Tracer
 from myoquat.kernels.tracing.edge_elimination import Edge, contracted
 
 X = np.random.default_rng(1).normal(size=(11, 6))
@@ -32,7 +32,7 @@ def table(x):
     """Rows of a table inside."""
     rows = np.stack([x[..., i : i + 2] for i in range(5)], axis=-2)
     scales = np.linspace(1, 2, 5)[:, None]
-    return mapped(lambda row, c: np.sin(row[..., :1] * c) * row[..., 1:], rows, scales, 1)[..., 0]
+    return map_rows(lambda row, c: np.sin(row[..., :1] * c) * row[..., 1:], rows, scales, 1)[..., 0]
 
 
 @pytest.fixture
@@ -152,8 +152,8 @@ def test_elimination_keeps_the_derivatives():
     """Of random graphs: the sums over all ways of the products of their edges."""
     rng = np.random.default_rng(3)
     for _ in range(20):
-        recording = Recording()
-        layers = [recording.inputs(4) for _ in range(6)]
+        tracer = Tracer()
+        layers = [tracer.inputs(4) for _ in range(6)]
         edges = [
             Edge(y, x, float(rng.choice([1.0, -1.0, rng.normal()])), False, False)
             for below, layer in itertools.pairwise(layers)
@@ -162,7 +162,7 @@ def test_elimination_keeps_the_derivatives():
             if rng.random() < 0.6
         ]
         kept = {*layers[0], *layers[-1]}
-        fewer = contracted(recording, edges, kept)
+        fewer = contracted(tracer, edges, kept)
         assert len(fewer) <= len(edges)
         for x in layers[0]:
             ways, short = (_along(found, x) for found in (edges, fewer))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels.symbolic.terms import Recording
+from myoquat.kernels.symbolic.terms import Tracer
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.trace import trace
 
@@ -110,7 +110,7 @@ def test_symbols_of_another_formula_are_refused():
 
 
 def test_a_term_has_neither_value_nor_truth():
-    (x,) = Recording().inputs(1)
+    (x,) = Tracer().inputs(1)
     with pytest.raises(TypeError, match=r"np.where"):
         bool(x)
     with pytest.raises(TypeError, match=r"NumPy's functions"):

@@ -15,7 +15,7 @@ from myoquat.muscle import Muscle, PathPoint, path_lengths
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.laws.thelen import Thelen2003
 
-SMALL_LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
+SMALL_LEG = Path(__file__).parents[3] / "data" / "small_leg.osim"
 
 SCALE = """
 source, target, keep = arguments

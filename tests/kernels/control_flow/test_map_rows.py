@@ -1,11 +1,13 @@
 """Rows of a table inside a formula: the same numbers as row by row, in lanes, blocks and derivatives."""
 
+import re
+
 import numpy as np
 import pytest
 
 from myoquat import kernels
 from myoquat.kernels import iterate
-from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.trace import trace
 
@@ -21,7 +23,7 @@ def formula_of(numbers):
     k = len(numbers)
 
     def formula(x):
-        results = mapped(element, np.sin(x).reshape(*x.shape[:-1], k, 2), numbers, 2)
+        results = map_rows(element, np.sin(x).reshape(*x.shape[:-1], k, 2), numbers, 2)
         return np.sum(results, axis=-2) * x[..., :1]
 
     return formula
@@ -65,30 +67,32 @@ def test_what_the_numbers_alone_decide_is_computed_while_tracing():
 
 def test_a_table_may_take_what_another_gives(rng):
     numbers = rng.uniform(0.5, 1, (4, 3))
-    formula = lambda x: mapped(element, mapped(element, x.reshape(*x.shape[:-1], 4, 2), numbers, 2), numbers, 2)  # noqa: E731
+    formula = lambda x: map_rows(element, map_rows(element, x.reshape(*x.shape[:-1], 4, 2), numbers, 2), numbers, 2)  # noqa: E731
     x = rng.normal(size=(6, 8))
     np.testing.assert_allclose(kernels.compile(formula, {"x": 8})(x), formula(x), rtol=1e-13, atol=1e-14)
 
 
-def test_a_solver_inside_an_element_is_refused():
+def test_element_with_a_loop_inside_is_one_function(rng):
     def root(row, numbers):
-        return iterate(lambda z, c: (z + c / z) / 2, row, row, 5)
+        return iterate(lambda z, c: (z + c / z) / 2, 1.0 + 0.0 * row, row * numbers, 9)
 
-    with pytest.raises(ValueError, match="a solver inside an element of a table is not supported"):
-        kernels.compile(lambda x: mapped(root, x[:, None], np.ones((3, 1)), 1), {"x": 3})
+    numbers, x = rng.uniform(1, 2, (7, 1)), rng.uniform(1, 2, (50, 7))
+    kernel = kernels.compile(lambda x: map_rows(root, x[..., None], numbers, 1)[..., 0], {"x": 7})
+    np.testing.assert_allclose(kernel(x), np.sqrt(x * numbers[:, 0]), rtol=1e-13)
+    assert len(set(re.findall("@function_[0-9a-f]{16}", kernel.ir))) == 2  # the rows, and the element
 
 
 def test_columns_that_nobody_asks_for_are_not_computed(rng):
     numbers, x = rng.uniform(0.5, 1, (5, 3)), rng.normal(size=(7, 10))
 
     def part(x, column):
-        return mapped(element, x.reshape(*x.shape[:-1], 5, 2), numbers, 2)[..., column]
+        return map_rows(element, x.reshape(*x.shape[:-1], 5, 2), numbers, 2)[..., column]
 
     def both(x):
         part(x, 0)  # a table without any use
         return part(x, 1)
 
-    (whole,) = trace(lambda x: mapped(element, x.reshape(5, 2), numbers, 2), {"x": 10}).inner
+    (whole,) = trace(lambda x: map_rows(element, x.reshape(5, 2), numbers, 2), {"x": 10}).inner
     (kept,) = trace(both, {"x": 10}).inner
     assert (len(whole.tape.outputs), len(kept.tape.outputs)) == (2, 1)
     assert kept.tape.operations < whole.tape.operations

@@ -8,7 +8,7 @@ import pytest
 from myoquat import kernels
 from myoquat.kernels import iterate
 from myoquat.kernels.codegen.tree_passes import rows_of
-from myoquat.kernels.control_flow.tree_scan import looped, recursion
+from myoquat.kernels.control_flow.tree_scan import becomes_loops, tree_scan
 from myoquat.kernels.control_flow.tree_scan_members import ROOT, Member, Pass
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.trace import trace
@@ -50,7 +50,7 @@ def formula_of(parents, numbers, kinds):
 
     def formula(x):
         members = [member(i, x) for i in range(len(parents))]
-        return np.concatenate(recursion(members, parents, PASSES, Node.result, [2] * len(parents)), axis=-1)
+        return np.concatenate(tree_scan(members, parents, PASSES, Node.result, [2] * len(parents)), axis=-1)
 
     return formula
 
@@ -122,26 +122,29 @@ def test_a_recursion_without_any_use_is_left_out():
     assert not trace(unused, {"x": 4}, None, "unused").inner
 
 
-def test_a_solver_inside_a_member_is_refused():
+def test_member_with_a_loop_inside(rng):
     class Root(Node):
         def down(self, parent):
-            return iterate(lambda z, c: (z + c / z) / 2, self.row[..., :1], self.row[..., :1], 5)
+            self.found = iterate(lambda z, c: (z + c / z) / 2, 1.0 + 0.0 * parent, self.row[..., :1] + parent, 9)
+            return self.found
 
     passes = (Pass(Root.down, 1, np.ones(1)),)
 
     def formula(x):
-        members = [Member(0, lambda row, own: Root(row, own, True), x[i : i + 1], np.ones(4)) for i in range(3)]
-        return np.concatenate(recursion(members, [ROOT, 0, 1], passes, lambda node: node.row, [1] * 3))
+        members = [Member(0, lambda row, own: Root(row, own, True), x[..., i : i + 1], np.ones(4)) for i in range(3)]
+        return np.concatenate(tree_scan(members, [ROOT, 0, 0], passes, Root.result, [1] * 3), axis=-1)
 
-    with pytest.raises(ValueError, match="a solver inside a recursion is not supported"):
-        kernels.compile(formula, {"x": 3})
+    x = rng.uniform(1, 2, (50, 3))
+    root = np.sqrt(x[:, :1] + 1)
+    found = kernels.compile(formula, {"x": 3})(x)
+    np.testing.assert_allclose(found, np.concatenate([root, np.sqrt(x[:, 1:] + root)], axis=-1), rtol=1e-13)
 
 
 def test_only_kernels_that_are_traced_have_loops(rng):
     seen = []
 
     def formula(x):
-        seen.append(looped([x]))
+        seen.append(becomes_loops([x]))
         return 2.0 * x
 
     formula(rng.normal(size=3))

@@ -8,7 +8,7 @@ from myoquat import kernels
 from myoquat.joints.functions import NaturalSpline, PiecewiseConstant, PiecewiseLinear
 from myoquat.joints.functions.pieces import FEW, chosen
 from myoquat.kernels import Tabulated
-from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 
@@ -81,8 +81,8 @@ def test_in_the_rows_of_a_table_it_is_written_out(rng):
     knots, columns = table(rng, 40)
     element = lambda row, numbers: np.stack([chosen(row[..., 0] + numbers[0], knots, columns[0])[0]], axis=-1)  # noqa: E731
     rows, numbers = rng.uniform(knots[0], knots[-1], (7, 5, 1)), rng.normal(size=(5, 1))
-    kernel = kernels.compile(lambda x: mapped(element, x, numbers, 1), {"x": (5, 1)}, ["y"])
-    np.testing.assert_array_equal(kernel(rows), np.stack([mapped(element, row, numbers, 1) for row in rows]))
+    kernel = kernels.compile(lambda x: map_rows(element, x, numbers, 1), {"x": (5, 1)}, ["y"])
+    np.testing.assert_array_equal(kernel(rows), np.stack([map_rows(element, row, numbers, 1) for row in rows]))
 
 
 def test_a_step_loop_sees_the_same_forces(rng):

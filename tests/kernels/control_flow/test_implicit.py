@@ -1,0 +1,185 @@
+"""Implicit functions: a solution has the derivative that its equation gives it, however it is differentiated."""
+
+import numpy as np
+import pytest
+
+from myoquat import kernels
+from myoquat.kernels import constant, root, while_loop
+from myoquat.kernels.control_flow.map_rows import map_rows
+from myoquat.kernels.control_flow.tree_scan import tree_scan
+from myoquat.kernels.control_flow.tree_scan_members import ROOT, Member, Pass
+from myoquat.kernels.tracing.derivatives import jacobian_at
+
+
+def newton(E, given):
+    """Newton's method for Kepler's equation E - e sin E = M, E (..., 1)."""
+
+    def step(state, given):
+        E, (M, e) = state[0], given
+        change = (E - e * np.sin(E) - M) / (1 - e * np.cos(E))
+        return E - change, np.abs(change)
+
+    return while_loop(lambda state: state[1][..., 0] > 1e-12, step, (E, 0.0 * E + np.inf), given, max_steps=30)[0]
+
+
+def residual(E, given):
+    M, e = given
+    return E - e * np.sin(E) - M
+
+
+def anomaly(x):
+    """(..., 1) E of x = (M, e)."""
+    M, e = x[..., :1], x[..., 1:2]
+    return root(residual, newton, M, (M, e))
+
+
+def gradient(x):
+    """(..., 2) dE/dx by the implicit function theorem, worked out by hand."""
+    E = newton(x[..., :1], (x[..., :1], x[..., 1:2]))
+    return np.concatenate([1 + 0 * E, np.sin(E)], axis=-1) / (1 - x[..., 1:2] * np.cos(E))
+
+
+def hessian(x):
+    """(..., 2, 2) its derivative, by central differences of the formula by hand."""
+    h = 1e-5
+    rows = [(gradient(x + d) - gradient(x - d)) / (2 * h) for d in h * np.eye(2)]
+    return np.stack(rows, axis=-1)
+
+
+@pytest.fixture
+def points(rng):
+    return np.stack([rng.uniform(0, np.pi, 203), rng.uniform(0, 0.9, 203)], axis=-1)
+
+
+def test_solution_is_that_of_the_loop_bit_for_bit(points):
+    plain = kernels.compile(lambda x: newton(x[..., :1], (x[..., :1], x[..., 1:])), {"x": 2}, ["E"], name="E")
+    solved = kernels.compile(anomaly, {"x": 2}, ["E"], name="E")
+    np.testing.assert_array_equal(solved(points), plain(points))
+    assert solved.ir == plain.ir  # the derivative costs nothing where nobody asks for it
+    np.testing.assert_allclose(residual(solved(points), (points[:, :1], points[:, 1:])), 0.0, atol=1e-14)
+
+
+def test_every_derivative_is_that_of_the_implicit_function(points, rng):
+    kernel, expected = kernels.compile(anomaly, {"x": 2}, ["E"]), gradient(points)
+    close = {"rtol": 1e-12, "atol": 1e-14}
+    np.testing.assert_allclose(kernel.jacobian()(points)[:, 0], expected, **close)
+    np.testing.assert_allclose(kernel.jacobian(sparse=True)(points), expected, **close)
+    dot, bar = rng.normal(size=points.shape), rng.normal(size=(len(points), 1))
+    np.testing.assert_allclose(kernel.jvp()(points, dot)[:, 0], np.sum(expected * dot, axis=-1), **close)
+    np.testing.assert_allclose(kernel.vjp()(points, bar), bar * expected, **close)
+    np.testing.assert_allclose(jacobian_at(anomaly, points)[:, 0], expected, **close)
+    inside = kernels.compile(lambda x: jacobian_at(anomaly, x), {"x": 2})
+    np.testing.assert_allclose(inside(points)[:, 0], expected, **close)
+
+
+def test_second_derivatives_see_the_solution_move(points, rng):
+    kernel, expected = kernels.compile(anomaly, {"x": 2}, ["E"]), hessian(points)
+    close = {"rtol": 1e-6, "atol": 1e-6}
+    np.testing.assert_allclose(kernel.jacobian().jacobian()(points)[:, 0], expected, **close)
+    dot = rng.normal(size=points.shape)
+    np.testing.assert_allclose(kernel.hvp()(points, dot), (expected @ dot[..., None])[..., 0], **close)
+    nested = kernels.compile(lambda x: jacobian_at(lambda x: jacobian_at(anomaly, x)[..., 0, :], x), {"x": 2})
+    np.testing.assert_allclose(nested(points), expected, **close)
+
+
+def test_several_unknowns_and_a_pivot_that_is_zero(rng):
+    """x + sin y = a, y - x^2 / 4 = b with the rows exchanged: dr/dx has a zero in front where x is zero."""
+
+    def equations(z, given):
+        x, y = z[..., 0], z[..., 1]
+        return np.stack([y - 0.25 * x * x - given[..., 1], x + np.sin(y) - given[..., 0]], axis=-1)
+
+    def solve(z, given):
+        def step(pair, given):
+            x, y = pair
+            return given[..., 0] - np.sin(y), given[..., 1] + 0.25 * x * x
+
+        x, y = while_loop(lambda pair: pair[0] < np.inf, step, (z[..., 0], z[..., 1]), given, max_steps=200)
+        return np.stack([x, y], axis=-1)
+
+    def formula(given):
+        return root(equations, solve, 0.0 * given, given)
+
+    given = np.concatenate([rng.uniform(-0.3, 0.3, (50, 2)), [[0.0, 0.0]]])
+    x, y = formula(given).T
+    inverse = np.stack([np.stack([1 + 0 * x, np.cos(y)]), np.stack([-0.5 * x, 1 + 0 * x])])  # of (a, b) by (x, y)
+    expected = np.linalg.inv(np.moveaxis(inverse, -1, 0))
+    np.testing.assert_allclose(kernels.compile(formula, {"g": 2}).jacobian()(given), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(jacobian_at(formula, given), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_only_what_depends_on_a_loop_has_no_derivative(points):
+    def both(x):
+        M, e = x[..., :1], x[..., 1:2]
+        return {"loop": newton(M, (M, e)), "root": anomaly(x) * e}
+
+    kernel = kernels.compile(both, {"x": 2})
+    kernel.jacobian("root")
+    with pytest.raises(ValueError, match="loop 'step' has no derivative"):
+        kernel.jacobian("loop")
+
+
+def test_constant_leaves_a_derivative_out_where_it_is_asked_to(points):
+    def product(x):
+        M, e = constant((x[..., :1], x[..., 1:2]))
+        return newton(M, (M, e)) * x[..., :1]
+
+    E = anomaly(points)
+    expected = np.concatenate([E, 0 * E], axis=-1)
+    for found in (
+        kernels.compile(product, {"x": 2}).jacobian()(points),
+        kernels.compile(lambda x: jacobian_at(product, x), {"x": 2})(points),
+        jacobian_at(product, points),
+    ):
+        np.testing.assert_allclose(found[:, 0], expected, rtol=1e-14, atol=1e-300)
+    with pytest.raises(TypeError, match="CasADi"):
+        constant(kernels.symbols_casadi("x", 2))
+
+
+def test_residual_that_does_not_fit_raises_an_error(points):
+    def formula(x):
+        return root(lambda E, x: E[..., [0, 0]], lambda E, x: newton(E, (x[..., :1], x[..., 1:])), x[..., :1], x)
+
+    with pytest.raises(ValueError, match="2 equations for 1 unknowns"):
+        kernels.compile(formula, {"x": 2})
+
+
+class Orbit:
+    """A member of a tree whose anomaly, by a loop in each row of a map, depends on its parent's."""
+
+    def __init__(self, row, numbers):
+        self.row, self.numbers = row, numbers
+
+    def down(self, parent):
+        pairs = np.stack([self.row + parent, 0.5 * self.row - parent], axis=-1)[..., None, :]
+        rows = np.concatenate([pairs[..., 0], pairs[..., 1]], axis=-2)
+        found = map_rows(lambda row, own: anomaly(np.concatenate([row, own + 0.0 * row], axis=-1)), rows, ECCENTRIC, 1)
+        self.found = np.sum(found, axis=-2) * self.numbers[..., :1]
+        return self.found
+
+    def result(self):
+        return self.found
+
+
+ECCENTRIC = np.array([[0.2], [0.5]])
+
+
+def orbits(x):
+    """(..., 4) of x (..., 4): a loop inside a map inside a scan over a tree."""
+    members = [Member(0, Orbit, x[..., i : i + 1], np.array([0.3 + 0.1 * i])) for i in range(4)]
+    passes = (Pass(Orbit.down, 1, np.zeros(1)),)
+    return np.concatenate(tree_scan(members, [ROOT, 0, 0, 2], passes, Orbit.result, [1] * 4), axis=-1)
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_loop_inside_a_map_inside_a_scan_with_derivatives(lanes, rng):
+    x = rng.uniform(0.1, 0.6, (30, 4))
+    kernel = kernels.compile(orbits, {"x": 4}, lanes=lanes)
+    np.testing.assert_allclose(kernel(x), orbits(x), rtol=1e-13)
+    expected = jacobian_at(orbits, x)
+    np.testing.assert_allclose(kernel.jacobian()(x), expected, rtol=1e-11, atol=1e-13)
+    inside = kernels.compile(lambda x: jacobian_at(orbits, x), {"x": 4}, lanes=lanes)
+    np.testing.assert_allclose(inside(x), expected, rtol=1e-11, atol=1e-13)
+    h = 1e-6
+    differences = np.stack([(orbits(x + d) - orbits(x - d)) / (2 * h) for d in h * np.eye(4)], axis=-1)
+    np.testing.assert_allclose(expected, differences, atol=1e-8)

@@ -1,0 +1,128 @@
+"""Loops over records: kernels give what NumPy gives, lane by lane, and convergence is tested on named fields."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from myoquat import kernels
+from myoquat.kernels import while_loop
+
+
+@dataclass(frozen=True)
+class Ends:
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@dataclass(frozen=True)
+class Bisection:
+    ends: Ends
+    steps: np.ndarray
+
+
+class Growth(NamedTuple):
+    value: np.ndarray
+    left: np.ndarray
+
+
+def wide(search):
+    return search.ends.upper - search.ends.lower > 1e-9
+
+
+def halved(search, wanted):
+    """One step for the root of x^3 + x = wanted."""
+    middle = 0.5 * (search.ends.lower + search.ends.upper)
+    above = middle**3 + middle > wanted
+    ends = Ends(np.where(above, search.ends.lower, middle), np.where(above, middle, search.ends.upper))
+    return Bisection(ends, search.steps + 1.0)
+
+
+def cube_root(x):
+    """(..., 2) the root, and the number of steps, from the bracket [0, x] for x > 0."""
+    zero = 0.0 * x[..., 0]
+    found = while_loop(wide, halved, Bisection(Ends(zero, x[..., 0]), zero), x[..., 0], max_steps=99)
+    return np.stack([found.ends.upper, found.steps], axis=-1)
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 8])
+def test_kernel_and_numpy_stop_every_state_by_itself(lanes, rng):
+    x = rng.uniform(1e-9, 50, (301, 1)) * rng.choice([1e-8, 1.0], (301, 1))
+    found = kernels.compile(cube_root, {"x": 1}, lanes=lanes, cache="off")(x)
+    np.testing.assert_array_equal(found, cube_root(x))
+    np.testing.assert_allclose(found[:, 0] ** 3 + found[:, 0], x[:, 0], atol=2e-5)
+    np.testing.assert_array_equal(found[:, 1], np.maximum(0, np.ceil(np.log2(x[:, 0] / 1e-9))))
+
+
+def test_steps_are_bounded_and_where_leaves_states_out(rng):
+    def formula(x):
+        state = Growth(x[..., :1], 3.0 + 0.0 * x[..., 0])
+        step = lambda s, p: Growth(s.value * p["factor"][..., None], s.left - 1.0)  # noqa: E731
+        parameters = {"factor": x[..., 1]}
+        on = x[..., 1] > 1.5
+        bounded = while_loop(lambda s: s.left > 0, step, state, parameters, max_steps=2, where=on)
+        free = while_loop(lambda s: s.left > 0, step, state, parameters, max_steps=9)
+        return np.concatenate([bounded.value, free.value], axis=-1)
+
+    x = rng.uniform(1, 2, (40, 2))
+    on = x[:, 1] > 1.5
+    expected = np.stack([x[:, 0] * np.where(on, x[:, 1] ** 2, 1.0), x[:, 0] * x[:, 1] ** 3], axis=-1)
+    np.testing.assert_allclose(formula(x), expected, rtol=1e-15)
+    np.testing.assert_allclose(kernels.compile(formula, {"x": 2})(x), expected, rtol=1e-15)
+
+
+def test_numpy_steps_only_the_states_that_go_on():
+    sizes = []
+
+    def step(x, limit):
+        sizes.append(len(x))
+        return x + 1.0
+
+    found = while_loop(lambda x: x < 3.0, step, np.array([0.0, 2.0, 5.0]), np.zeros(3), max_steps=9)
+    np.testing.assert_array_equal(found, [3.0, 3.0, 5.0])
+    assert sizes == [2, 1, 1]
+
+
+def test_state_without_parameters_and_a_loop_inside_a_loop(rng):
+    def outer(pair):
+        inner = while_loop(lambda y: y > 1.0, lambda y: 0.5 * y, pair[1] + pair[0], max_steps=60)
+        return (pair[0] + 1.0, inner)
+
+    def formula(x):
+        return while_loop(lambda pair: pair[0] < 5.0, outer, (0.0 * x, x), max_steps=9)[1]
+
+    x = rng.uniform(0, 100, 203)
+    np.testing.assert_array_equal(kernels.compile(formula, {"x": ()})(x), formula(x))
+
+
+def test_casadi_unrolls_the_loop():
+    x = kernels.symbols_casadi("x", 1)
+    casadi = pytest.importorskip("casadi")
+    function = casadi.Function("f", [kernels.as_casadi_vector(x)], [kernels.as_casadi_vector(cube_root(x))])
+    np.testing.assert_allclose(function(7.0).full().ravel(), cube_root(np.array([7.0])), rtol=1e-15)
+
+
+def test_sympy_raises_an_error():
+    sympy = pytest.importorskip("sympy")
+    with pytest.raises(TypeError, match="SymPy"):
+        cube_root(kernels.as_array(np.array([sympy.Symbol("x")])))
+
+
+def test_body_that_changes_the_state_raises_an_error_that_names_the_field():
+    state = Bisection(Ends(np.zeros(3), np.ones(3)), np.zeros(3))
+
+    def grown(search):
+        return Bisection(Ends(search.ends.lower, np.zeros((len(search.steps), 2))), search.steps)
+
+    with pytest.raises(ValueError, match=r"loop 'grown'.*'ends\.upper'"):
+        while_loop(wide, grown, state, max_steps=3)
+    with pytest.raises(ValueError, match=r"loop 'halved': parameters has shape \(2,\)"):
+        while_loop(wide, halved, state, np.zeros(2), max_steps=3)
+    with pytest.raises(ValueError, match=r"loop 'halved': state\.steps has shape"):
+        while_loop(wide, halved, Bisection(state.ends, np.zeros(2)), np.zeros(3), max_steps=3)
+
+
+def test_masked_arrays_raise_an_error():
+    with pytest.raises(ValueError, match="masked"):
+        while_loop(lambda x: x < 1, lambda x: x + 1, np.ma.masked_array([0.0, 0.5], [False, True]), max_steps=2)
