@@ -1,6 +1,6 @@
 """What a motion asks of its muscles: equations on the free velocities, affine in activations and reserves."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -21,9 +21,8 @@ from myoquat.analysis.muscles.recruitment.joint_cone import (
     reserve_lines,
     rest_forces,
 )
-from myoquat.analysis.muscles.recruitment.lines import bends, least_activations, strengths
+from myoquat.analysis.muscles.recruitment.lines import LawParameters, least_activations, strengths
 from myoquat.analysis.muscles.recruitment.paths import paths_along
-from myoquat.analysis.muscles.recruitment.rounds import Bending
 from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
@@ -32,7 +31,7 @@ from myoquat.joints.vectors import matvec
 from myoquat.muscle import law_forces
 from myoquat.muscle.model import Model
 
-__all__ = ["Demands", "Effort", "Numbers", "picked"]
+__all__ = ["Demands", "Effort", "picked"]
 
 
 @dataclass(frozen=True)
@@ -114,15 +113,6 @@ def _given(arms: Array, x: Array) -> Array:
     return in_one_pass(np.swapaxes(arms, -1, -2), x)
 
 
-class Numbers(NamedTuple):
-    """A model's laws as a function of their numbers: bind(p) is the model with numbers p (n,), floats or symbols, `key`
-    what tells the function from others."""
-
-    bind: Callable[[Array], Model]
-    key: Hashable
-    p: Array
-
-
 class Units(NamedTuple):
     """The tensions F0 + F1 x of variables x that reach from low to high, (t, m) each."""
 
@@ -162,8 +152,7 @@ class Demands:
         self.helps = picked(np.swapaxes(self.columns, -1, -2), C)
         self.lower = least_activations(model)
         self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
-        self.laws = Numbers(lambda p: model, model.content_key, np.zeros(0))
-        self.bending = Bending(lambda l, v, a, p: bends(model, l, v, a), model.content_key, np.zeros((1, 0)))
+        self.laws = LawParameters(lambda p: model, model.content_key, np.zeros(0))
         self.count, self.numbers = len(motion.time), np.arange(len(motion.time))
         self.low = np.broadcast_to(self.lower, self.lengths.shape)
         self.high = np.ones(self.lengths.shape)
