@@ -39,6 +39,7 @@ class Recruitment:
     effort: Effort
     backend: str
     certified: bool = True  # False: only one local solution per frame, without a bound where laws are not affine
+    neighbours: bool = True  # whether frames of long motions start from the solutions beside them
     whole: None = None
 
     def __post_init__(self) -> None:
@@ -63,7 +64,7 @@ class Recruitment:
         """Solutions of all frames: of some by themselves, of those between from what the two beside have, nearer and
         nearer ones."""
         k, step = len(self.slopes), APART
-        if not self.settles or k <= 2 * step:
+        if not (self.neighbours and self.settles) or k <= 2 * step:
             return self._of(np.arange(k), self.demands)
         few = np.append(np.arange(0, k - 1, step), k - 1)
         known = self._of(few, self.demands.taken(few))

@@ -74,7 +74,7 @@ class VariedDemands:
         self.parameters, self.motion = parameters, motion
         kinds = [_kind(place.steps) for place in parameters.places]
         self.columns = {kind: [k for k, own in enumerate(kinds) if own == kind] for kind in ("bodies", "paths", "laws")}
-        self.base = Demands(model, motion, loads, *actuators)
+        self.base = Demands.of_motion(model, motion, loads, *actuators)
         self.needed, self.C = self.base.needed, self.base.C
         places = [parameters.places[k].steps for k in self.columns["paths"]]
         self.moved = sorted({int(steps[1]) for steps in places})
