@@ -12,7 +12,7 @@ from myoquat.data.mjcf.reading.geoms import Geom, read_geom
 from myoquat.data.mjcf.reading.inertias import WEIGHTLESS, Inertia, read_inertial, total
 from myoquat.data.mjcf.reading.joints import FileJoint, Link, links_of, read_joint
 from myoquat.data.xml import Element, complain
-from myoquat.joints.body import Body
+from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.points import PathPoint
