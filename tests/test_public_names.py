@@ -71,6 +71,7 @@ UNKNOWN_ARGUMENTS = {
     "as_array": "what is no array becomes one",
     "as_casadi_vector": "the same, of CasADi",
     "is_symbolic": "tells what it is",
+    "constant": "any number, float or symbol",
     "SymbolArray.from_casadi": "CasADi has no types",
     "Study.run": "a client of Dask, which may be missing",
 }

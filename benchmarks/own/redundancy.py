@@ -257,7 +257,7 @@ def _beside_published(
 ) -> float:
     """The greatest ratio, over the frames, of the least effort to the published one where the published solution's own
     residuals are allowed: its torques are asked for, and its cone is as wide as it made it."""
-    demands = Demands(model, motion, None, reserves, cones)
+    demands = Demands.of_motion(model, motion, None, reserves, cones)
     F0, F1 = chords(demands.tensions, demands.lower, len(motion.time))
     x = published[:, : len(model.muscles) + len(reserves)].copy()
     x[:, : len(model.muscles)] = np.clip(x[:, : len(model.muscles)], 0.0, 1.0)

@@ -1,5 +1,6 @@
 """Lower convex envelopes of functions of one variable, from their values at points."""
 
+import math
 from copy import copy
 
 import numpy as np
@@ -17,21 +18,16 @@ class Hulls:
     vertices only; where a hull has fewer than the others its last one is repeated."""
 
     def __init__(self, x: Array, f: Array) -> None:
-        span = x[..., None, :] - x[..., :, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = np.where(span > 0, (f[..., None, :] - f[..., :, None]) / span, np.inf)
-        ahead = np.minimum.accumulate(slope[..., ::-1], axis=-1)[..., ::-1][..., :, 1:]  # least slope beyond j, from i
-        behind = np.tri(x.shape[-1] - 1, x.shape[-1], dtype=bool).T
-        slopes = np.max(np.where(behind, ahead, -np.inf), axis=-2, initial=-np.inf)
-        end = np.full((*x.shape[:-1], 1), np.inf)
-        steep = np.abs(np.where(np.isfinite(slopes), slopes, 0.0)).max(axis=-1, initial=0.0)[..., None]
-        left, right = np.concatenate([-end, slopes], axis=-1), np.concatenate([slopes, end], axis=-1)
-        known = left < np.inf
-        corner = known & (right - np.where(known, left, 0.0) > FLAT * steep)
-        order = np.argsort(~corner, axis=-1, kind="stable")[..., : int(corner.sum(axis=-1).max(initial=1))]
-        last = corner.sum(axis=-1)[..., None] - 1
-        kept = np.where(np.arange(order.shape[-1]) < last, order, np.take_along_axis(order, last, axis=-1))
-        self.x, self.f = np.take_along_axis(x, kept, axis=-1), np.take_along_axis(f, kept, axis=-1)
+        shape, p = x.shape, x.shape[-1]
+        x, f, row = x.ravel(), f.ravel(), np.repeat(np.arange(x.size // p), p)
+        vertex = np.append(True, (x[1:] > x[:-1]) | (row[1:] > row[:-1]))
+        while not vertex.all():  # neighbours are compared once more when points between them are gone
+            x, f, row = x[vertex], f[vertex], row[vertex]
+            vertex = _below_neighbours(x, f, row)
+        count = np.bincount(row, minlength=math.prod(shape[:-1]))
+        last = np.cumsum(count) - 1
+        place = np.minimum((last - count + 1)[:, None] + np.arange(count.max(initial=1)), last[:, None])
+        self.x, self.f = x[place].reshape(*shape[:-1], -1), f[place].reshape(*shape[:-1], -1)
 
     def joined(self, x: Array, f: Array) -> "Hulls":
         """The hulls with more points (..., q), of which none need be new."""
@@ -93,3 +89,16 @@ class Hulls:
         x0, x1 = (np.take_along_axis(self.x, k, axis=-1) for k in (left, right))
         result: Array = x0 + part * (x1 - x0)
         return result
+
+
+def _below_neighbours(x: Array, f: Array, row: Array) -> Array:
+    """(q,) whether a point is below the line between its neighbours in its row, or at an end of it."""
+    found = np.ones(len(x), dtype=bool)
+    if len(x) < 3:
+        return found
+    end = row[1:] > row[:-1]
+    slope = np.where(end, 0.0, np.diff(f) / np.where(end, 1.0, np.diff(x)))
+    steep = np.zeros(row[-1] + 1)
+    np.maximum.at(steep, row[1:], np.abs(slope))
+    found[1:-1] = end[:-1] | end[1:] | (slope[1:] - slope[:-1] > FLAT * steep[row[1:-1]])
+    return found

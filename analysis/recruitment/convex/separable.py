@@ -36,17 +36,19 @@ BOX, SMALLEST = 0.1, 1e-6  # of the interval: half the first box and the last ab
 SHRINK = 0.2
 
 
-def solve_separable(programs: Programs, curves: Curves, corners: Array, *, backend: str = "kernel") -> Solutions:
+def solve_separable(programs: Programs, curves: Curves, corners: Array, *, backend: str = "kernel", improve: bool = True
+) -> Solutions:  # fmt: skip
     """The solutions of min sum_i<m f_i(x_i) + sum_i>=m w_i |x_i|^p_i under the conditions of the programs.
 
     curves(numbers, x) gives the f_i at points x (k, m, p) of the programs of those numbers (k,), smooth but for corners
     (all k, m, q), of which some may be equal; the first m variables are bounded, and their weights and powers play no
     part. `bound` is what no objective is below, as far as the points at which f is looked at show its envelope: 33 of
     the interval, the corners, and more and more about the solution. Solved are programs whose objective is above it by
-    no more than 1e-7 of itself; LOCAL those of which only a local minimum is known, y and z being of the envelopes.
+    no more than 1e-7 of itself; LOCAL those of which only a local minimum is known, y and z being of the envelopes, or,
+    without `improve`, a point that meets the conditions.
     """
     blocks = [np.arange(first, min(first + BLOCK, len(programs.b))) for first in range(0, len(programs.b), BLOCK)]
-    parts = [_Envelopes(programs, curves, corners, backend, rows).found for rows in blocks]
+    parts = [_Envelopes(programs, curves, corners, backend, rows, improve).found for rows in blocks]
     names = Solutions.__dataclass_fields__
     if not parts:
         return solve_programs(programs, backend=backend)
@@ -104,7 +106,8 @@ class _Pieces:
 class _Envelopes:
     """The solutions `found` of some of the programs."""
 
-    def __init__(self, programs: Programs, curves: Curves, corners: Array, backend: str, numbers: Array) -> None:
+    def __init__(self, programs: Programs, curves: Curves, corners: Array, backend: str, numbers: Array, improve: bool
+    ) -> None:  # fmt: skip
         self.given, self.curves, self.m, self.backend = programs.taken(numbers), curves, corners.shape[1], backend
         self.numbers = numbers
         low, high = self.given.lower[:, : self.m], self.given.upper[:, : self.m]
@@ -118,7 +121,10 @@ class _Envelopes:
                 break
             open_ = self._open(self._round(open_))
         self._settle()
-        self._improve(np.flatnonzero((self.found.status == Status.SOLVED) & (self._excess() > CERTAIN)))
+        above = np.flatnonzero((self.found.status == Status.SOLVED) & (self._excess() > CERTAIN))
+        self.found.status[above] = Status.LOCAL
+        if improve:
+            self._improve(above)
 
     def _settle(self) -> None:
         """Bounds less by what the points leave open, where that is more than it should be."""
@@ -195,7 +201,6 @@ class _Envelopes:
     def _improve(self, rows: Array) -> None:
         """Local minima about what the envelopes gave, within boxes that shrink where they hold nothing better."""
         m, given = self.m, self.given
-        self.found.status[rows] = Status.LOCAL
         size = np.full(len(rows), BOX)
         while len(rows):
             x = self.found.x[rows, :m]

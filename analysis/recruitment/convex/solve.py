@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.analysis.recruitment.convex.descent import CAREFUL, Ends, descended
 from myoquat.analysis.recruitment.convex.interior import SAFE
 from myoquat.analysis.recruitment.convex.outcome import Status
-from myoquat.analysis.recruitment.convex.program import Programs
+from myoquat.analysis.recruitment.convex.program import Programs, in_one_pass
 from myoquat.analysis.recruitment.convex.split import Split
 from myoquat.core.typing import Array
 
@@ -122,7 +122,9 @@ def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
     ends = descended(scaled.program, scaled.scale, backend)
     open_ = np.flatnonzero(ends.status == Status.UNSETTLED)
     if len(open_):
-        again = descended(scaled.program.taken(open_), scaled.scale[open_], backend, CAREFUL)
+        program, size = _in_units_of_solution(scaled.program.taken(open_), scaled.scale[open_])
+        again = descended(program, scaled.scale[open_], backend, CAREFUL)
+        again = replace(again, x=again.x * size, price=again.price / size)
         for name, values in vars(again).items():
             getattr(ends, name)[open_] = values
     rows = np.flatnonzero(ends.status != Status.SOLVED)
@@ -137,6 +139,27 @@ def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
         getattr(ends, name)[rows[proof > SAFE]] = getattr(nearest, name)[proof > SAFE]
     ends.bound[refuted] = np.inf
     return scaled.solution(ends)
+
+
+def _in_units_of_solution(p: Programs, scale: Array) -> tuple[Programs, Array]:
+    """The programs, and the sizes (k, n) of their new variables x / size: 1 for bounded variables and, for the others,
+    what of b the bounded ones cannot give needs at least. From x = 0 steps to large solutions would be short. `scale`
+    (k, rows) as for `descended`."""
+    bounded = np.isfinite(p.lower) & np.isfinite(p.upper)
+    A = np.abs(p.A) * scale[:, : p.b.shape[1], None]
+    farthest = np.where(bounded, np.maximum(np.abs(p.lower), np.abs(p.upper)), 0.0)
+    rest = np.abs(p.b) - in_one_pass(A, farthest)
+    unbounded = in_one_pass(A, np.where(bounded, 0.0, 1.0))
+    needed = np.where(unbounded > 0, rest / np.where(unbounded > 0, unbounded, 1.0), 0.0).max(axis=-1, initial=1.0)
+    size = np.where(bounded, 1.0, powers_of_two(needed)[:, None])
+    return replace(
+        p,
+        A=p.A * size[:, None],
+        G=p.G * size[:, None, None],
+        weights=p.weights * size**p.powers,
+        lower=p.lower / size,
+        upper=p.upper / size,
+    ), size
 
 
 def _least_violation(p: Programs, backend: str) -> Ends:

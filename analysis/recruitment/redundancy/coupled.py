@@ -278,12 +278,18 @@ def check_recruited(effort: Effort, dynamics: bool | Coupled, tendons: str) -> N
 
 
 def recruited(
-    demands: Demands, effort: Effort, backend: str, time: Array, dynamics: bool | Coupled = False
+    demands: Demands,
+    effort: Effort,
+    backend: str,
+    time: Array,
+    dynamics: bool | Coupled = False,
+    certified: bool = True,
 ) -> Recruited:
-    """The solutions of demands at times (t,) [s]: of frames by themselves, one after the other, or together."""
+    """The solutions of demands at times (t,) [s]: of frames by themselves, one after the other, or together.
+    `certified` as for `Recruitment`; frames together always are."""
     if isinstance(dynamics, Coupled):
         return CoupledRecruitment(demands, effort, backend, time, dynamics)
-    found = Recruitment(demands, effort, backend)
+    found = Recruitment(demands, effort, backend, certified)
     if dynamics:
         found.follow(time)
     return found

@@ -1,6 +1,6 @@
 """What a motion asks of its muscles: equations on the free velocities, affine in activations and reserves."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
-from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
+from myoquat.analysis.motion.inverse_dynamics import JointTorques, inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.convex import Programs
 from myoquat.analysis.recruitment.convex.program import in_one_pass
 from myoquat.analysis.recruitment.free import free_velocities
@@ -21,9 +21,8 @@ from myoquat.analysis.recruitment.redundancy.joint_cone import (
     reserve_lines,
     rest_forces,
 )
-from myoquat.analysis.recruitment.redundancy.lines import bends, least_activations, strengths
-from myoquat.analysis.recruitment.redundancy.paths import paths_along
-from myoquat.analysis.recruitment.redundancy.rounds import Bending
+from myoquat.analysis.recruitment.redundancy.lines import LawParameters, least_activations, strengths
+from myoquat.analysis.recruitment.redundancy.paths import Paths, paths_along
 from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
@@ -32,7 +31,7 @@ from myoquat.joints.vectors import matvec
 from myoquat.muscle import law_forces
 from myoquat.muscle.model import Model
 
-__all__ = ["Demands", "Effort", "Numbers", "picked"]
+__all__ = ["Demands", "Effort", "picked"]
 
 
 @dataclass(frozen=True)
@@ -114,15 +113,6 @@ def _given(arms: Array, x: Array) -> Array:
     return in_one_pass(np.swapaxes(arms, -1, -2), x)
 
 
-class Numbers(NamedTuple):
-    """A model's laws as a function of their numbers: bind(p) is the model with numbers p (n,), floats or symbols, `key`
-    what tells the function from others."""
-
-    bind: Callable[[Array], Model]
-    key: Hashable
-    p: Array
-
-
 class Units(NamedTuple):
     """The tensions F0 + F1 x of variables x that reach from low to high, (t, m) each."""
 
@@ -137,51 +127,74 @@ class Demands:
     unit tension of each muscle gives arms (t, m, e) and each reserve at c = 1 helps (t, r, e); forces on the parents of
     the joints with cones, lines (t, c, m, 3) per tension, pushes (t, c, r, 3) per reserve and rest (t, c, 3), forces of
     constraints included: `through` (t, c, nu, 3) is what these pass there per unit of what the motion lacks, None
-    without. `columns` (t, nu, r) or (nu, r) are what reserves at c = 1 give on all velocities, at all frames."""
+    without. `columns` (t, nu, r) or (nu, r) are what reserves at c = 1 give on all velocities, at all frames.
+
+    Demands(model, (q, u), torque, ...) are those of torques (t, nu) in poses q (t, nq) at speeds u (t, nu); `of_motion`
+    also knows `needed`, what the motion needs by inverse dynamics."""
+
+    needed: JointTorques
+    outer: Array
+    through: Array | None = None
 
     def __init__(
         self,
+        model: Model,
+        poses: tuple[Array, Array],
+        torque: Array,
+        reserves: float | Sequence[AnyReserve],
+        cones: Sequence[JointCone] = (),
+        paths: Paths | None = None,
+    ) -> None:
+        q, u = poses
+        self.names, self.C = free_velocities(model, q)
+        self.torque = picked(torque[:, None], self.C)[:, 0]
+        self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
+        joints = joints_of(model, self.cones)
+        self.lengths, J, self.lines, self.parents = paths_along(model, q, joints) if paths is None else paths
+        self.model, self.speeds = model, in_one_pass(J, u)
+        self.arms = picked(-J, self.C)
+        self.columns = reserve_columns(model.system, self.reserves, q)
+        self.helps = picked(np.swapaxes(self.columns, -1, -2), self.C)
+        self.pushes = reserve_lines(model, q, self.reserves, joints, self.parents)
+        self.rest = np.zeros((len(q), len(joints), 3))
+        self.lower = least_activations(model)
+        self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
+        self.laws = LawParameters(lambda p: model, model.content_key, np.zeros(0))
+        self.count, self.numbers = len(q), np.arange(len(q))
+        self.low = np.broadcast_to(self.lower, self.lengths.shape)
+        self.high = np.ones(self.lengths.shape)
+
+    @classmethod
+    def of_motion(
+        cls,
         model: Model,
         motion: Motion,
         loads: Forces | None,
         reserves: float | Sequence[AnyReserve],
         cones: Sequence[JointCone],
-    ) -> None:
-        self.needed = needed = inverse_dynamics_of_motion(model, motion, loads)
-        self.names, C = free_velocities(model, motion.q)
-        self.C = C
-        self.torque = picked(needed.torque[:, None], C)[:, 0]
-        self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
-        joints = joints_of(model, self.cones)
-        self.lengths, J, self.lines, self.parents = paths_along(model, motion.q, joints)
+    ) -> Self:
+        """Those of a motion (q, u, udot) under external loads, forces of constraints included."""
+        needed = inverse_dynamics_of_motion(model, motion, loads)
         assert motion.u is not None
-        self.model, self.speeds = model, in_one_pass(J, motion.u)
-        self.arms = picked(np.negative(J, out=J), C)
-        self.columns = reserve_columns(model.system, self.reserves, motion.q)
-        self._press(motion, joints, J)
-        self.helps = picked(np.swapaxes(self.columns, -1, -2), C)
-        self.lower = least_activations(model)
-        self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
-        self.laws = Numbers(lambda p: model, model.content_key, np.zeros(0))
-        self.bending = Bending(lambda l, v, a, p: bends(model, l, v, a), model.content_key, np.zeros((1, 0)))
-        self.count, self.numbers = len(motion.time), np.arange(len(motion.time))
-        self.low = np.broadcast_to(self.lower, self.lengths.shape)
-        self.high = np.ones(self.lengths.shape)
+        joints = joints_of(model, tuple(cones))
+        paths = paths_along(model, motion.q, joints)
+        found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths)
+        found.needed = needed
+        found._press(motion, joints, paths.jacobian)
+        return found
 
-    def _press(self, motion: Motion, joints: tuple[int, ...], negative: Array) -> None:
-        """What presses on the parents of the joints, forces of constraints included; `negative` is -J."""
+    def _press(self, motion: Motion, joints: tuple[int, ...], J: Array) -> None:
+        """Add what forces of constraints and the motion itself press on the parents of the joints."""
         model = self.model
-        self.pushes = reserve_lines(model, motion.q, self.reserves, joints, self.parents)
         self.through = constraint_lines(model, motion, joints, self.parents)
         self.outer = self.needed.wrenches + own_wrenches(model, motion) if joints else self.needed.wrenches
-        self.rest = np.zeros((len(motion.time), len(joints), 3))
         if joints:
             assert motion.u is not None
             assert motion.udot is not None
             passing = joint_reactions(model.system, motion.q, motion.u, motion.udot, self.outer)
             self.rest = self.beside(rest_forces(passing, joints, self.parents), self.needed.torque)
         if self.through is not None:
-            self.lines = self.lines - negative[:, None] @ self.through
+            self.lines = self.lines + J[:, None] @ self.through
             self.pushes = self.pushes - np.swapaxes(self.columns, -1, -2)[..., None, :, :] @ self.through
 
     def beside(self, rest: Array, torque: Array) -> Array:

@@ -1,6 +1,7 @@
 """Muscle forces as straight lines in the activation, tendons rigid."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,10 +12,19 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.kinds import of_laws
 
-__all__ = ["bends", "chords", "least_activations", "strengths", "tangents"]
+__all__ = ["LawParameters", "bends", "chords", "least_activations", "strengths", "tangents"]
 
 Forces = Callable[[Array], Array]  # (poses, m) tensions of activations (poses, m)
 APART = 1e-5  # half the distance of the activations between which a slope is taken
+
+
+class LawParameters(NamedTuple):
+    """A model's laws as a function of their parameters: bind(p) is the model with parameters p (n,), floats or symbols,
+    `key` distinguishes the function from others."""
+
+    bind: Callable[[Array], Model]
+    key: Hashable
+    p: Array
 
 
 def least_activations(model: Model) -> Array:

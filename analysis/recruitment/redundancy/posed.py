@@ -26,6 +26,7 @@ from myoquat.analysis.recruitment.convex import (
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.lines import strengths
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicCurves, MetabolicEffort
+from myoquat.analysis.recruitment.redundancy.sampled_dual import sampled_minima
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
 
@@ -39,6 +40,7 @@ MET = 1e-9  # of the greatest torque: what the forces may miss
 SNAP = 1e-9  # of a range of tensions: within it a tension is taken as that of the end
 ZOOMS = 8  # of the range about the least and the greatest tension
 BOUND_TOLERANCE = 1e-10  # of the effort: what the bound may lose to the search of minima
+SUFFICIENT_GAP = 5e-9  # of the effort: a bound that is nearer to it is not improved
 SMALL_EFFORT = 1e-4  # of the greatest weight: an effort below it is not told from zero more finely
 MAX_COMPARISONS = 2**22  # of tensions with those of the grid at a time
 LEAST_SAVED = 1e-9  # of the effort: new solutions that save less are not taken
@@ -53,12 +55,24 @@ class PosedFrames:
     def __init__(self, demands: Demands, effort: Effort, backend: str) -> None:
         self.demands, self.effort, self.backend = demands, effort, backend
         self.count, self.m = demands.lengths.shape
-        low, width = demands.low[..., None], (demands.high - demands.low)[..., None]
-        target = np.clip(demands.targets(effort), demands.low, demands.high)[..., None]
+
+    @cached_property
+    def target(self) -> Array:
+        """(t, m) the activations within reach that cost the least."""
+        return np.clip(self.target_as_given, self.demands.low, self.demands.high)
+
+    @cached_property
+    def grid(self) -> Array:
+        """(t, m, g) ascending activations at which the shape of laws and efforts is evaluated."""
+        low, width = self.demands.low[..., None], (self.demands.high - self.demands.low)[..., None]
         grid = low + width * np.linspace(0.0, 1.0, GRID_POINTS) ** 2
-        self.target = target[..., 0]
-        self.grid = np.sort(np.concatenate([grid, target, *self._corners()], axis=-1), axis=-1)
-        self.values = self.tensions(np.arange(self.count), self.grid)
+        corners = [] if self._curves is None else [self._curves.corners()]
+        return np.sort(np.concatenate([grid, self.target[..., None], *corners], axis=-1), axis=-1)
+
+    @cached_property
+    def values(self) -> Array:
+        """(t, m, g) the tensions at the grid."""
+        return self.tensions(np.arange(self.count), self.grid)
 
     def tensions(self, rows: Array, a: Array) -> Array:
         """(r, m, p) [N] at activations (r, m, p) of frames (r,)."""
@@ -186,18 +200,30 @@ class PosedFrames:
         return np.maximum(result, 1e-300)
 
     def bounds(self, found: Solutions) -> Array:
-        """(t,) what no effort is below, as the multipliers of solutions x (t, m + r) prove; as far as the points at
-        which tensions are looked at show their shape (`lower_bounds`)."""
+        """(t,) what no effort is below, as the multipliers of measured solutions x (t, m + r) prove; as far as the
+        points at which tensions are looked at show their shape (`lower_bounds`)."""
         price, m = self._prices(found), self.m
         rest, _ = self.reserves_only.certificates(found.x, self._multipliers(found), price)
-        tolerance = BOUND_TOLERANCE * self.sizes(self.objectives(found.x))
-        points = self._points(found.x[:, :m])
-        own = np.empty(points.shape[:2])
-        for first in range(0, self.count, BLOCK):
-            rows = np.arange(first, min(first + BLOCK, self.count))
-            own[rows] = self._least(rows, price[rows, :m, None], points[rows], tolerance[rows])
+        sizes, own = self.sizes(found.objective), self._sampled(found.x[:, :m], price[:, :m])
+        open_ = np.flatnonzero(~(found.objective - rest - own.sum(axis=-1) <= SUFFICIENT_GAP * sizes))
+        for first in range(0, len(open_), BLOCK):
+            rows = open_[first : first + BLOCK]
+            points = self._points(rows, found.x[rows, :m])
+            divided = self._least(rows, price[rows, :m, None], points, BOUND_TOLERANCE * sizes[rows])
+            own[rows] = np.maximum(own[rows], divided)
         total: Array = rest + own.sum(axis=-1)
         return total
+
+    def _sampled(self, a: Array, price: Array) -> Array:
+        """(t, m) what efforts less prices times tensions are nowhere below, as one pass about activations a (t, m)
+        finds it; minus infinity for efforts that are not powers of activations."""
+        demands, effort = self.demands, self.effort
+        if self._curves is not None or effort.of != "activation":
+            return np.full(price.shape, -np.inf)
+        given = {"lengths": demands.lengths, "speeds": demands.speeds, "price": price, "weight": self._weights,
+                 "target": self.target_as_given, "low": demands.low, "high": demands.high, "solution": a}  # fmt: skip
+        given = {name: x[:1] if not x.strides[0] else x for name, x in given.items()}
+        return sampled_minima(demands.laws, float(effort.power), given, self.backend)
 
     def _multipliers(self, found: Solutions) -> Array:
         return np.concatenate([found.y, found.z.reshape(self.count, -1)], axis=-1)
@@ -217,13 +243,13 @@ class PosedFrames:
 
         return lower_bounds(paid, points, tolerance)
 
-    def _points(self, a: Array) -> Array:
-        """(t, m, p) the grid, and points about the activations a (t, m)."""
+    def _points(self, rows: Array, a: Array) -> Array:
+        """(r, m, p) the grid of frames (r,), and points about the activations a (r, m)."""
         count = int(np.log(1 / NEAREST) / np.log(RATIO))
         part = NEAREST * RATIO ** np.arange(count + 1)
-        low, high = self.demands.low[..., None], self.demands.high[..., None]
+        low, high = self.demands.low[rows][..., None], self.demands.high[rows][..., None]
         about = a[..., None] + (high - low) * np.concatenate([-part, [0.0], part])
-        return np.sort(np.concatenate([self.grid, np.clip(about, low, high)], axis=-1), axis=-1)
+        return np.sort(np.concatenate([self.grid[rows], np.clip(about, low, high)], axis=-1), axis=-1)
 
     # ---- solutions -------------------------------------------------------------------------------------------
 
@@ -237,7 +263,8 @@ class PosedFrames:
 
         low, high = self.ranges
         corners = np.clip(self.values, low[..., None], high[..., None])
-        found = solve_separable(self.programs, curves, corners, backend=self.backend)
+        metabolic = self._curves is not None  # other efforts have a faster method for local minima
+        found = solve_separable(self.programs, curves, corners, backend=self.backend, improve=metabolic)
         x = found.x.copy()
         x[:, : self.m] = self.activations(np.arange(self.count), found.x[:, : self.m, None])[..., 0]
         return replace(found, x=x)
@@ -274,12 +301,13 @@ class PosedFrames:
     def certified(self, found: Solutions, tolerance: float) -> Solutions:
         """Solutions with their efforts and bounds: LOCAL where the effort is further above the bound than a part
         `tolerance` of it, UNSETTLED where the equations are missed."""
-        measured, bound = self.measured(found), self.bounds(found)
-        return self._judged(measured, bound, tolerance)
+        measured = self.measured(found)
+        return self._judged(measured, self.bounds(measured), tolerance)
 
     def better(self, known: Solutions, new: Solutions, tolerance: float) -> Solutions:
         """Of known and new solutions those of less effort, and the greater bounds."""
-        found, bound = self.cheaper(known, self.measured(new)), np.fmax(known.bound, self.bounds(new))
+        measured = self.measured(new)
+        found, bound = self.cheaper(known, measured), np.fmax(known.bound, self.bounds(measured))
         return self._judged(found, bound, tolerance)
 
     def cheaper(self, known: Solutions, new: Solutions) -> Solutions:
@@ -328,7 +356,3 @@ class PosedFrames:
     def _curves(self) -> MetabolicCurves | None:
         effort = self.effort
         return MetabolicCurves(effort, self.demands, self.backend) if isinstance(effort, MetabolicEffort) else None
-
-    def _corners(self) -> list[Array]:
-        """Activations at which the effort has corners (t, m, q)."""
-        return [] if self._curves is None else [self._curves.corners()]

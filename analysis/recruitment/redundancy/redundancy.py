@@ -88,7 +88,7 @@ def redundancy(
     if not len(motion.time):
         raise ValueError("the motion has no frames")
     rigid = model.with_rigid_tendons()
-    demands = Demands(rigid, motion, loads, reserves, cones)
+    demands = Demands.of_motion(rigid, motion, loads, reserves, cones)
     check_consistent(rigid, motion)
     solve = partial(recruited, effort=effort, backend=backend, time=motion.time, dynamics=dynamics)
     if tendons == "rigid" or rigid is model:

@@ -5,8 +5,8 @@ x (N,) are activations, then reserves, then what fills the last group of variabl
 centre, bounds, and 1 for a muscle; `bent` (N, 3) the force, 1 where it is a reserve's, and its two derivatives.
 """
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +19,12 @@ from myoquat.analysis.recruitment.convex.squares import (
     grouped,
     squares_rounds,
 )
+from myoquat.analysis.recruitment.redundancy.lines import LawParameters, bends
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
 
-__all__ = ["CONVEX", "OUTPUTS", "Bending", "settled_rounds"]
+__all__ = ["CONVEX", "OUTPUTS", "settled_rounds"]
 
 STILL = 2e-7  # activations that would change by less with another step are at the end of what is worth one
 ROUNDS = 60
@@ -33,33 +34,23 @@ NAMES = ("weight", "centre", "low", "high")  # of the first four numbers of a ro
 OUTPUTS = ("x", "price", "bent", "lack", "objective", "floor", "done", "rounds")
 
 
-class Bending(NamedTuple):
-    """forces(lengths, speeds, activation, p), (..., m) each, gives (..., m, 3) tensions and their first and second
-    derivatives in the activation: a formula that `key` tells from all others; p (k, n) or (1, n) are its parameters."""
-
-    forces: Callable[[Array, Array, Array, Array], Array]
-    key: Hashable
-    p: Array
-
-
-def settled_rounds(given: Mapping[str, Array], bending: Bending, power: float, backend: str) -> dict[str, Array]:
+def settled_rounds(given: Mapping[str, Array], laws: LawParameters, power: float, backend: str) -> dict[str, Array]:
     """The OUTPUTS by name for inputs (k, ...) or (1, ...) of `_Settle`."""
     m, e = given["arms"].shape[1:]
-    shape, size = Shape(e, 0, 3, m + given["helps"].shape[1], power), bending.p.shape[-1]
+    shape, size = Shape(e, 0, 3, m + given["helps"].shape[1], power), laws.p.shape[-1]
+    inputs = {**given, "p": laws.p[None]} if size else dict(given)
     if backend == "numpy":
         with np.errstate(all="ignore"):  # of frames that are done and carried along
-            rounds = _Settle(shape, m, 0, lambda l, v, a, _: bending.forces(l, v, a, bending.p[0]))
-            found = rounds.program.side_by_side(given, OUTPUTS)
+            found = _Settle(shape, m, size, laws).program.side_by_side(inputs, OUTPUTS)
         return dict(zip(OUTPUTS, found, strict=True))
-    inputs = {**given, "p": bending.p} if size else dict(given)
 
     def make() -> Program:
-        return _Settle(shape, m, size, bending.forces).program
+        return _Settle(shape, m, size, laws).program
 
     def build(content: str | None) -> Compiled:
         return compile_program(make, OUTPUTS, name="settle", content=content)
 
-    kernel: Any = kernel_for(("settle", shape, m, bending.key), build)
+    kernel: Any = kernel_for(("settle", shape, m, laws.key), build)
     return dict(zip(OUTPUTS, kernel(**inputs), strict=True))
 
 
@@ -68,8 +59,8 @@ class _Settle:
     (m, e) and helps (n - m, e), what a unit of each gives; torque (e), enough (), what it may be missed by; x and y to
     start from; lengths and speeds (m); weight, centre, low and high (n); p (size) if there are any."""
 
-    def __init__(self, shape: Shape, m: int, size: int, forces: Callable[[Array, Array, Array, Array], Array]) -> None:
-        self.shape, self.m, self.forces, self.groups = shape, m, forces, grouped(shape.n)
+    def __init__(self, shape: Shape, m: int, size: int, laws: LawParameters) -> None:
+        self.shape, self.m, self.laws, self.groups = shape, m, laws, grouped(shape.n)
         e, n = shape.e, shape.n
         inputs: dict[str, Any] = {"arms": (m, e), "helps": (n - m, e), "torque": e, "enough": ()}
         inputs |= {"x_start": n, "y_start": e, "lengths": m, "speeds": m, **dict.fromkeys(NAMES, n)}
@@ -128,7 +119,7 @@ class _Settle:
         )
 
     def _bent(self, lengths: Array, speeds: Array, x: Array, p: Array | None = None) -> dict[str, Array]:
-        F = self.forces(lengths, speeds, x[..., : self.m], np.zeros(0) if p is None else p)
+        F = bends(self.laws.bind(np.zeros(0) if p is None else p), lengths, speeds, x[..., : self.m])
         rest = x[..., self.m :]
         own = np.stack([rest, 1.0 + 0.0 * rest, 0.0 * rest], axis=-1)
         return {"bent": np.concatenate([F, own], axis=-2)}

@@ -58,7 +58,7 @@ class Settling:
             {"arms": demands.arms, "helps": demands.helps[:1] if alike else demands.helps, "torque": demands.torque,
              "enough": self.enough, "x_start": x, "y_start": y, "lengths": demands.lengths, "speeds": demands.speeds,
              "weight": self.weights, "centre": self.centre, "low": self.low, "high": self.high},
-            demands.bending, self.effort.power, self.backend,
+            demands.laws, self.effort.power, self.backend,
         )  # fmt: skip
         objective, bound = found["objective"], found["floor"]
         size = np.maximum(objective, SMALL * self.weights.max(axis=-1, initial=0.0))

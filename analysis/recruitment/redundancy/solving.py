@@ -38,6 +38,8 @@ class Recruitment:
     demands: Demands
     effort: Effort
     backend: str
+    certified: bool = True  # False: only one local solution per frame, without a bound where laws are not affine
+    neighbours: bool = True  # whether frames of long motions start from the solutions beside them
     whole: None = None
 
     def __post_init__(self) -> None:
@@ -62,7 +64,7 @@ class Recruitment:
         """Solutions of all frames: of some by themselves, of those between from what the two beside have, nearer and
         nearer ones."""
         k, step = len(self.slopes), APART
-        if not self.settles or k <= 2 * step:
+        if not (self.neighbours and self.settles) or k <= 2 * step:
             return self._of(np.arange(k), self.demands)
         few = np.append(np.arange(0, k - 1, step), k - 1)
         known = self._of(few, self.demands.taken(few))
@@ -84,7 +86,7 @@ class Recruitment:
             known, tangent = self._settle(rows, x[near], y[near])
             bent = are_bent(self.demands.taken(rows), *tangent, ENDS)
             nonlinear = np.flatnonzero((known.status == Status.SOLVED) & bent)
-            if len(nonlinear):
+            if len(nonlinear) and self.certified:
                 posed = self._posed(self.demands.taken(rows[nonlinear]))
                 known.put(nonlinear, posed.certified(known.taken(nonlinear), CERTIFIED))
             found.put(rows, known)
@@ -135,8 +137,11 @@ class Recruitment:
         for attempt in (self._near, self._anywhere):
             part = posed.taken(open_)
             for new in attempt(part, frames[open_], start.taken(open_)):
-                start.put(open_, part.better(start.taken(open_), new, CERTIFIED))
-            open_ = open_[start.status[open_] != Status.SOLVED]
+                known = start.taken(open_)
+                start.put(open_, part.better(known, new, CERTIFIED) if self.certified
+                          else part.cheaper(known, part.measured(new)))  # fmt: skip
+            status = start.status[open_]
+            open_ = open_[status != Status.SOLVED if self.certified else ~are_met(status)]
             if not len(open_):
                 break
         return start

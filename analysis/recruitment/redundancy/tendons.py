@@ -78,20 +78,25 @@ class Tendons:
             found[:, members] = np.hypot(np.maximum(along, law.shortest_along), law.width)
         return found
 
-    def solved(self, demands: Demands, time: Array, solve: Callable[[Demands], Recruited]) -> tuple[Demands, Recruited]:
+    def solved(self, demands: Demands, time: Array, solve: Callable[..., Recruited]) -> tuple[Demands, Recruited]:
         """Demands on the shortened paths, and their solutions: UNSETTLED at frames where fiber and tendon are not
-        brought to pull alike."""
+        brought to pull alike. Bounds, and the better solutions that they lead to, are sought once tensions agree."""
         stretch = np.zeros((len(time), len(self.members)))
         inputs: list[Array] = []
         changes: list[Array] = []
-        for _ in range(ROUNDS):
+        certified = False
+        for number in range(ROUNDS):
             part = self._shortened(demands, time, stretch)
-            found = solve(part)
+            certified = certified or number == ROUNDS - 1
+            found = solve(part, certified=certified)
             tension = part.tensions(found.found.x[:, : part.lengths.shape[1]])[:, self.members]
             off = np.abs(np.maximum(tension, 0.0) - self.pulls(stretch)).max(axis=-1, initial=0.0)
             apart = off > AGREED * self.strength.max(initial=1.0)
             if not apart.any():
-                break
+                if certified:
+                    break
+                certified = True
+                continue
             wanted = self.stretches(tension)
             inputs, changes = [*inputs, stretch][-KEPT:], [*changes, wanted - stretch][-KEPT:]
             stretch = np.maximum(_combined(inputs, changes), 0.0)

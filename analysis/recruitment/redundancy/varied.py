@@ -14,11 +14,10 @@ import numpy as np
 
 from myoquat.analysis.recruitment.joint_loads import own_wrenches
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_wrenches
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Numbers, picked
+from myoquat.analysis.recruitment.redundancy.equations import Demands, picked
 from myoquat.analysis.recruitment.redundancy.joint_cone import JointCone, joints_of, rest_forces
-from myoquat.analysis.recruitment.redundancy.lines import bends, least_activations
+from myoquat.analysis.recruitment.redundancy.lines import LawParameters, least_activations
 from myoquat.analysis.recruitment.redundancy.paths import joint_lines
-from myoquat.analysis.recruitment.redundancy.rounds import Bending
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
@@ -75,7 +74,7 @@ class VariedDemands:
         self.parameters, self.motion = parameters, motion
         kinds = [_kind(place.steps) for place in parameters.places]
         self.columns = {kind: [k for k, own in enumerate(kinds) if own == kind] for kind in ("bodies", "paths", "laws")}
-        self.base = Demands(model, motion, loads, *actuators)
+        self.base = Demands.of_motion(model, motion, loads, *actuators)
         self.needed, self.C = self.base.needed, self.base.C
         places = [parameters.places[k].steps for k in self.columns["paths"]]
         self.moved = sorted({int(steps[1]) for steps in places})
@@ -96,9 +95,8 @@ class VariedDemands:
         if self.columns["laws"]:
             own = p[self.columns["laws"]]
             part.law = lambda lengths, speeds, a: self._laws(lengths=lengths, speeds=speeds, activation=a, p=own)
-            part.bending = self._bending._replace(p=own[None])
             chosen = self._chosen("laws")
-            part.laws = Numbers(self._bound, ("trial", chosen.model.content_key, chosen.names), own)
+            part.laws = LawParameters(self._bound, ("trial", chosen.model.content_key, chosen.names), own)
         return part
 
     def reactions(self, force: Array, controls: Array, p: Array) -> Array:
@@ -215,16 +213,6 @@ class VariedDemands:
     def _laws(self) -> Any:
         m = len(self.base.model.muscles)
         return self._kernel("laws", "laws", {"lengths": (m,), "speeds": (m,), "activation": (m,)}, forces_of_laws)
-
-    @cached_property
-    def _bending(self) -> Bending:
-        chosen = self._chosen("laws")
-
-        def forces(lengths: Array, speeds: Array, activation: Array, p: Array) -> Array:
-            bound: Any = chosen.bind(p)
-            return bends(bound, lengths, speeds, activation)
-
-        return Bending(forces, ("trial", chosen.model.content_key, chosen.names), np.zeros((1, 0)))
 
     def _bound(self, p: Array) -> Model:
         """The model with numbers of its laws, floats or symbols."""

@@ -90,7 +90,7 @@ def test_clarabel_finds_the_same(rates):
     model, motion, reserves = arm()
     effort = Effort(weights=np.linspace(0.5, 2.0, 8), target=np.linspace(0.0, 0.1, 8))
     found = solved(model, motion, reserves, Coupled(rates=rates), effort=effort)
-    demands = Demands(model, motion, None, reserves, ())
+    demands = Demands.of_motion(model, motion, None, reserves, ())
     t, n = len(motion.time), 11
     p = demands.programs(*chords(demands.tensions, demands.lower, t), effort)
     a = sparse.kron(sparse.eye(t), sparse.eye(8, n)).tocsr()

@@ -10,6 +10,8 @@ from scipy.optimize import lsq_linear, minimize
 
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, joint_loads, redundancy
 from myoquat.analysis.recruitment.convex import Status, lower_bounds
+from myoquat.analysis.recruitment.redundancy.lines import LawParameters
+from myoquat.analysis.recruitment.redundancy.sampled_dual import sampled_minima
 from myoquat.dynamics import inverse_dynamics
 from myoquat.kernels.runtime import batch
 from myoquat.muscle import ActivationDynamics, muscle_forces, path_jacobian, path_lengths
@@ -247,3 +249,26 @@ def test_lower_bounds_hold_and_are_close():
     least = functions(np.arange(40), fine).min(axis=-1)
     assert (found <= least + 1e-12).all()
     assert (found > least - 1e-8).all()
+
+
+@pytest.mark.parametrize("kind", ["millard", "thelen"])
+def test_sampled_minima_hold_anywhere_and_are_close_at_a_solution(kind, rng):
+    """Beside values on a fine grid, about random activations and about the best of the grid; kernel and NumPy agree."""
+    model, k = arm(kind), 40
+    optimal = np.array([muscle.law.optimal_fiber_length + muscle.law.tendon_slack_length for muscle in model.muscles])
+    lengths, speeds = optimal * rng.uniform(0.8, 1.2, (k, 6)), rng.uniform(-0.6, 0.6, (k, 6))
+    price, target = 0.02 * rng.normal(size=(k, 6)), rng.uniform(0, 0.3, (k, 6))
+    given = {"lengths": lengths, "speeds": speeds, "price": price, "weight": np.ones((1, 6)), "target": target,
+             "low": np.full((1, 6), LEAST), "high": np.ones((1, 6))}  # fmt: skip
+    grid = np.linspace(LEAST, 1.0, 4001)[:, None, None]
+    forces = [muscle.law.force(lengths[:, i], speeds[:, i], grid[..., 0]) for i, muscle in enumerate(model.muscles)]
+    values = (grid - target) ** 2 - price * np.stack(forces, axis=-1)
+    best = grid[values.argmin(axis=0), 0, 0]
+    laws = LawParameters(lambda p: model, model.content_key, np.zeros(0))
+    anywhere, near = (sampled_minima(laws, 2.0, {**given, "solution": a}, "numpy")
+                      for a in (rng.uniform(LEAST, 1, (k, 6)), best))  # fmt: skip
+    assert (anywhere <= values.min(axis=0) + 1e-12).all()
+    assert (near <= values.min(axis=0) + 1e-12).all()
+    assert np.median(values.min(axis=0) - near) < 1e-6
+    kernel = sampled_minima(laws, 2.0, {**given, "solution": best}, "kernel")
+    np.testing.assert_allclose(kernel, near, rtol=1e-9, atol=1e-9)
