@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from myoquat.data.leftovers import Doubts
+from myoquat.data.lenient import mended
 from myoquat.data.osim.components import sort_components
-from myoquat.data.osim.lenient import mended
 from myoquat.data.osim.names import close_names, settle_names
 from myoquat.data.osim.older import OLDEST, modernize
 from myoquat.data.xml import Element, parse

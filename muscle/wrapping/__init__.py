@@ -5,7 +5,20 @@ from myoquat.muscle.wrapping.chain import Piece
 from myoquat.muscle.wrapping.contacts import path_contacts
 from myoquat.muscle.wrapping.cylinder import WrapCylinder
 from myoquat.muscle.wrapping.ellipsoid import WrapEllipsoid
+from myoquat.muscle.wrapping.side_site import InsideCylinder, InsideSphere, SideCylinder
 from myoquat.muscle.wrapping.sphere import WrapSphere
 from myoquat.muscle.wrapping.torus import WrapTorus
 
-__all__ = ["Contact", "Piece", "Wrap", "WrapCylinder", "WrapEllipsoid", "WrapSphere", "WrapTorus", "path_contacts"]
+__all__ = [
+    "Contact",
+    "InsideCylinder",
+    "InsideSphere",
+    "Piece",
+    "SideCylinder",
+    "Wrap",
+    "WrapCylinder",
+    "WrapEllipsoid",
+    "WrapSphere",
+    "WrapTorus",
+    "path_contacts",
+]

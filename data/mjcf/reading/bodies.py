@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.document import Document, elements_of
 from myoquat.data.mjcf.reading.frames import HERE, Place, place_of
 from myoquat.data.mjcf.reading.geoms import Geom, read_geom
@@ -27,8 +28,8 @@ PICTURES = ("camera", "light")
 @dataclass
 class Skeleton:
     """The bodies in the order of the file, depth first, which is MuJoCo's order of coordinates; where they stand, the
-    coordinates' ranges and references, and the geoms, the first of each name also in `named`, and sites by their
-    names."""
+    coordinates' ranges and references, and the geoms, the first of each name also in `named`, and sites and their
+    axes (3, 3) by their names."""
 
     bodies: list[Body] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
@@ -37,6 +38,7 @@ class Skeleton:
     geoms: list[Geom] = field(default_factory=list)
     named: dict[str, Geom] = field(default_factory=dict)
     sites: dict[str, PathPoint] = field(default_factory=dict)
+    axes: dict[str, Array] = field(default_factory=dict)
 
     def add(self, geoms: list[Geom]) -> None:
         """Geoms that follow those that are there."""
@@ -115,6 +117,7 @@ class _Reader:
         self._document.finish(values, "class", "type", "size", "rgba", "group", "material", "user")
         if name:
             self.found.sites[name] = PathPoint(body, place.position)
+            self.found.axes[name] = place.R
 
     def _read_body(self, element: Element, parent: str, outer: Place, childclass: str | None) -> None:
         values = self._document.values(element)

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from myoquat.data.leftovers import Census
-from myoquat.data.mjcf.reading.values import Values
+from myoquat.data.leftovers import Census, Doubts
+from myoquat.data.lenient import mended
+from myoquat.data.mjcf.reading.includes import follow_includes
+from myoquat.data.mjcf.reading.values import Values, attributes
 from myoquat.data.xml import Element, complain, parse
 from myoquat.joints.errors import ModelError
 
-__all__ = ["ACTUATORS", "Compiler", "Document", "elements_of", "read_document"]
+__all__ = ["ACTUATORS", "Compiler", "Document", "document_in", "elements_of", "read_document"]
 
 ACTUATORS = (
     *("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion"),
@@ -51,6 +53,7 @@ class Document:
     classes: dict[str, dict[str, dict[str, str]]]
     meshes: dict[str, str]
     census: Census = field(default_factory=Census)
+    doubts: Doubts = field(default_factory=Doubts)
 
     def sections(self, tag: str) -> Iterator[Element]:
         """The elements in all sections of a name: a file may open a section more than once."""
@@ -75,22 +78,27 @@ def elements_of(parent: Element) -> list[Element]:
     return [element for element in parent if isinstance(element.tag, str)]
 
 
-def read_document(path: Path) -> Document:
-    """The document in a file; ModelError for another kind of file, and for one that includes others."""
-    root = parse(path)
+def read_document(path: Path, anywhere: bool = False) -> Document:
+    """The document in a file, with those that it includes in their places (`follow_includes`).
+
+    Text that is no XML and that MuJoCo reads, such as hyphens in comments, is read too. ModelError for another type of
+    file.
+    """
+    doubts = Doubts()
+    root = parse(path, lambda text: mended(text, doubts))
     if root.tag != "mujoco":
         raise ModelError(f"<mujoco> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
-    for element in root.iter("include"):
-        complain(
-            element,
-            f"<include file={element.get('file')!r}> is not followed, as only the given file is opened; save the whole "
-            "model with MuJoCo (mujoco.mj_saveLastXML)",
-        )
+    follow_includes(root, path, lambda text: mended(text, doubts), anywhere)
+    return document_in(root, doubts)
+
+
+def document_in(root: Element, doubts: Doubts | None = None) -> Document:
+    """The document of an element <mujoco> that includes no others."""
     census = Census()
     for element in root.iter():
         if len(element.attrib) > MAX_DEFAULTS:
             complain(element, f"<{element.tag}> has {len(element.attrib)} attributes; at most {MAX_DEFAULTS} are read")
-    return Document(root, _compiler(root, census), _classes(root), _meshes(root), census)
+    return Document(root, _compiler(root, census), _classes(root), _meshes(root), census, doubts or Doubts())
 
 
 def _meshes(root: Element) -> dict[str, str]:
@@ -109,7 +117,7 @@ def _compiler(root: Element, census: Census) -> Compiler:
     merged: dict[str, str] = {}
     last = None
     for last in root.findall("compiler"):
-        merged |= {str(key): str(value) for key, value in last.attrib.items()}
+        merged |= attributes(last)
     if last is None:
         return Compiler()
     values = Values(last, merged)
@@ -148,7 +156,7 @@ def _add_class(element: Element, name: str, parent: str, classes: dict[str, dict
     classes[name] = known
     for child in elements_of(element):
         if child.tag != "default" and (child.attrib or _kind(child) not in known):
-            own = {str(key): str(value) for key, value in child.attrib.items()}
+            own = attributes(child)
             known[_kind(child)] = known.get(_kind(child), {}) | own
             if max(len(known), len(known[_kind(child)])) > MAX_DEFAULTS:
                 told = f"the default class {name!r} holds more than {MAX_DEFAULTS} kinds of elements, or attributes"

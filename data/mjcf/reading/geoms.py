@@ -63,7 +63,7 @@ def read_geom(element: Element, document: Document, body: str, outer: Place, chi
         complain(element, f"a {kind} fitted to a mesh is not supported, as the mesh's file is not opened")
     place = outer.holds(place_of(values, document.compiler, ends=True))
     sizes = _sizes(values, kind)
-    touches = any(values.number(key, 1.0) for key in ("contype", "conaffinity"))
+    masks = [values.number(key, 1.0) for key in ("contype", "conaffinity")]
     geom = Geom(
         element,
         values.text("name", ""),
@@ -72,7 +72,7 @@ def read_geom(element: Element, document: Document, body: str, outer: Place, chi
         sizes,
         place,
         _inertia(values, kind, sizes, place),
-        touches,
+        any(masks),
         values.vector("rgba", (0.5, 0.5, 0.5, 1.0)) if values.has("rgba") else None,
         values.text("material", ""),
         _mesh(values, document) if kind == "mesh" else values.text("mesh", ""),
