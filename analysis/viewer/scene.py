@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.analysis.viewer.meshes import Mesh
 from myoquat.analysis.viewer.shapes import limb, shape_mesh, surface
 from myoquat.analysis.viewer.tubes import tubes
 from myoquat.core.typing import Array
+from myoquat.data.meshes import Mesh
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.muscle import Model
 from myoquat.muscle.polylines import polylines

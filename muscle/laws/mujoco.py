@@ -36,7 +36,7 @@ class MujocoMuscle(ForceLaw):
     >>> law = MujocoMuscle(100.0, shortest_length=0.2, longest_length=0.3, lowest=0.75, highest=1.05)
     >>> length = 0.2 + 0.1 / 0.3 * np.array([0.25, 0.5])  # fibers of optimal length, and of 5/4 of it
     >>> law.force(length, 0.0, 1.0).round(3)
-    array([100.   ,  87.847])
+    array([100.   , 110.417])
     """
 
     kind: ClassVar[str] = "mujoco_muscle"
@@ -54,10 +54,9 @@ class MujocoMuscle(ForceLaw):
     passive_offset: float = 0.0
 
     @property
-    def optimal_length(self) -> Array:
+    def optimal_length(self) -> float:
         """L0 [m], the path length that the fiber takes where it is optimal."""
-        result: Array = (self.longest_length - self.shortest_length) / (self.highest - self.lowest)
-        return result
+        return (self.longest_length - self.shortest_length) / (self.highest - self.lowest)
 
     def fiber(self, length: Array) -> Array:
         """(...) L, the length of the fiber over its optimal one."""

@@ -296,7 +296,7 @@ def test_what_is_not_read_is_told_with_its_line_or_refused(old, new, told, tmp_p
         (
             '<geom type="box" size="0.1 0.2 0.3"',
             '<geom type="mesh" mesh="skull"',
-            "mass of a mesh .skull. is not known",
+            "there is no mesh .skull.",
         ),
         ("<freejoint", "<composite/><freejoint", "<composite> makes bodies"),
         ('<joint name="h2"', '<joint name="h2" type="screw"', "type is one of free, ball, slide, hinge, not 'screw'"),

@@ -107,7 +107,7 @@ def _on_tendon(drive: FileDrive, document: Document, state: int | None) -> Drive
     if kind == "muscle":
         rise, fall, smooth = drive.dynamics[1][:3]
         form = {"form": "quintic", "smoothing": smooth} if smooth > 0 else {"form": "piecewise"}
-        dynamics = ActivationDynamics(rise, fall, **form)  # type: ignore[arg-type]
+        dynamics = ActivationDynamics(rise, fall, **form)
     elif kind != "none":
         document.census.count(drive.element, f"dyntype {kind}; its activation follows its control at once")
     if law is not None:

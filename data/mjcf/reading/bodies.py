@@ -1,6 +1,5 @@
 """The tree: nested bodies as ours, with the geoms and sites on them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +11,7 @@ from myoquat.data.mjcf.reading.frames import HERE, Place, place_of
 from myoquat.data.mjcf.reading.geoms import Geom, read_geom
 from myoquat.data.mjcf.reading.inertias import WEIGHTLESS, Inertia, read_inertial, total
 from myoquat.data.mjcf.reading.joints import FileJoint, Link, links_of, read_joint
+from myoquat.data.mjcf.reading.meshes import Meshes
 from myoquat.data.xml import Element, complain
 from myoquat.joints.body import Body
 from myoquat.joints.types import FixedJoint
@@ -71,6 +71,10 @@ class _Reader:
     def __init__(self, document: Document) -> None:
         self.found = Skeleton()
         self._document = document
+        compiler = document.compiler
+        self._meshes = Meshes(
+            document.assets("mesh"), document.folder, compiler.meshes, compiler.bare_files, document.anywhere
+        )
         given = [str(body.get("name")) for body in document.root.iter("body") if body.get("name")]
         self._taken = {GROUND, *given}
         self._numbered: dict[str, int] = {}  # the last number that was tried after a name
@@ -100,7 +104,7 @@ class _Reader:
             elif child.tag == "inertial":
                 content.inertial = read_inertial(child, self._document)
             elif child.tag == "geom":
-                content.geoms.append(read_geom(child, self._document, name, outer, childclass))
+                content.geoms.append(read_geom(child, self._document, self._meshes, name, outer, childclass))
             elif child.tag == "site":
                 self._read_site(child, name, outer, childclass)
             elif child.tag in MAKERS:
@@ -196,7 +200,7 @@ class _Reader:
         how = self._document.compiler.from_geoms
         inertia = content.inertial or WEIGHTLESS
         if how == "true" or (how == "auto" and content.inertial is None):
-            heavy = list(self._weighing(content.geoms))
+            heavy = [found for geom in content.geoms if (found := geom.weight()).mass]
             if heavy or content.inertial is None:
                 inertia = total(heavy)
         return {
@@ -204,15 +208,3 @@ class _Reader:
             "center_of_mass": tuple(map(float, inertia.center)),
             "inertia": tuple(map(float, inertia.inertia)),
         }
-
-    @staticmethod
-    def _weighing(geoms: list[Geom]) -> Iterator[Inertia]:
-        for geom in geoms:
-            if geom.inertia is None:
-                complain(
-                    geom.element,
-                    f"the mass of a {geom.kind} ({geom.mesh or 'no file'}) is not known, as files of meshes are not "
-                    'opened: give the body an <inertial>, or the geom mass="0"',
-                )
-            if geom.inertia.mass:
-                yield geom.inertia

@@ -67,10 +67,10 @@ def read_drive(element: Element, document: Document, index: int) -> FileDrive | 
     controls = _range(values, "ctrllimited", "ctrlrange", document)
     for key in ("forcerange", "actrange"):
         values.has(key)
-    lengths = values.vector("lengthrange", (0.0, 0.0))
+    shortest, longest = values.vector("lengthrange", (0.0, 0.0))
     drive = FileDrive(
         element, index, values.text("name", ""), on, values.text(on), values.numbers("gear", 1, 6, (1.0,)),
-        given["gain"], given["bias"], given["dyn"], controls, lengths if lengths[0] < lengths[1] else None,
+        given["gain"], given["bias"], given["dyn"], controls, (shortest, longest) if shortest < longest else None,
     )  # fmt: skip
     if on == "site" and values.has("refsite"):
         document.census.count(element, "refsite")

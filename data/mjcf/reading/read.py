@@ -55,21 +55,31 @@ def load_mjcf(
     is that of the file; a body with more joints than one of ours holds, or with a joint away from its origin, is
     carried by massless bodies.
 
-    strict: what is not read, else told in one UnsupportedWarning with counts and lines, is an error. anywhere: files
-    that it includes may lie outside its folder. Only included files are opened: meshes are kept by
-    their names. Raises ModelError with file, element and line for a file that is broken, makes bodies by rule,
-    or lets a mesh weigh, since the model would move otherwise.
+    strict: what is not read, else told in one UnsupportedWarning with counts and lines, is an error. wrapping: the rule
+    for cylinders with a side site, "shortest" that of a `WrapCylinder`, "mujoco" that of MuJoCo 4, a `SideCylinder`.
+    anywhere: files that it includes, and meshes, may lie outside its folder. Files of meshes are opened where a body's
+    inertia is made of them (.stl, .obj). Raises ModelError with file, element and line for a file that is broken or
+    makes bodies by rule.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import myoquat as mq
+    >>> text = '<mujoco><worldbody><body><joint name="hinge"/><geom size="0.1"/></body></worldbody></mujoco>'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "ball.xml"
+    ...     _ = path.write_text(text)
+    ...     mq.data.load_mjcf(path).system.coordinate_names
+    ('hinge',)
     """
     if wrapping not in WRAPPING:
         raise ValueError(f"wrapping is one of {', '.join(WRAPPING)}, not {wrapping!r}")
-    if isinstance(source, (CompiledModel, ModelSpec)):
-        root = document_of(source)
-        path, told = None, "the compiled model"
-    else:
-        path, root = Path(source), None
-        told = str(path)
+    path = None if isinstance(source, (CompiledModel, ModelSpec)) else Path(source)
+    told, root = "the compiled model" if path is None else str(path), None
     try:
-        document = document_in(root) if path is None else read_document(path, anywhere)
+        if isinstance(source, (CompiledModel, ModelSpec)):
+            document = document_in(document_of(source))
+        else:
+            document = read_document(Path(source), anywhere)
         root = document.root
         model = _model(document, path, wrapping)
     except ModelError as error:
@@ -139,7 +149,7 @@ def _with_shapes(skeleton: Skeleton, used: Used, document: Document) -> list[Bod
     is a surface alone."""
     shapes: dict[str, list[Shape]] = {body.name: [] for body in skeleton.bodies}
     for geom in skeleton.geoms:
-        if geom.name in used.geoms and not geom.touches and geom.inertia is not None and not geom.inertia.mass:
+        if geom.name in used.geoms and not geom.touches and not geom.weighs:
             continue
         shape = geom.shape()
         if shape is None or geom.body not in shapes:

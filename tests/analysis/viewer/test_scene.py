@@ -11,12 +11,12 @@ import pytest
 from myoquat.analysis.viewer import view
 from myoquat.analysis.viewer.controls import PoseControls
 from myoquat.analysis.viewer.films import film_of
-from myoquat.analysis.viewer.meshes import read_mesh
 from myoquat.analysis.viewer.reel import Reel
 from myoquat.analysis.viewer.scene import FIELD, Scene
 from myoquat.analysis.viewer.shapes import limb, sphere, surface, tube
 from myoquat.analysis.viewer.tubes import pieces, tubes
 from myoquat.data import Forces, load_model
+from myoquat.data.meshes import read_mesh
 from myoquat.data.motions import Motion
 from myoquat.joints import rotation_matrix
 from myoquat.joints.shapes import Shape
