@@ -265,7 +265,7 @@ def test_a_motor_that_pulls_by_negative_controls(tmp_path):
         ('tendon="t1" gear', 'joint="wrist" gear', "an actuator on a joint of this type"),
         ('springlength="0 0.2"', "", "a spring that rests where the model starts"),
         ('<spatial name="t2"', '<spatial name="t2" range="0 1"', "1 spatial .limits of a length; nothing"),
-        ("<equality>", '<equality><weld body1="arm"/>', "1 weld .constraint."),
+        ("<equality>", '<equality><tendon tendon1="t1"/>', "1 tendon .constraint; the model moves without it"),
         ("<tendon>", "<sensor/><tendon>", "1 sensor .section."),
         ('<joint name="h2"', '<joint name="h2" frictionloss="2"', "1 joint .frictionloss."),
         ('<joint name="h2"', '<joint name="h2" magic="2"', "1 joint .magic."),

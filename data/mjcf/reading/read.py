@@ -9,7 +9,7 @@ from myoquat.data.mjcf.reading.actuators import read_actuators
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton, read_skeleton
 from myoquat.data.mjcf.reading.compiled import document_of
 from myoquat.data.mjcf.reading.document import Document, document_in, read_document
-from myoquat.data.mjcf.reading.equalities import read_couplers
+from myoquat.data.mjcf.reading.equalities import read_equalities
 from myoquat.data.mjcf.reading.keyframes import read_start
 from myoquat.data.mjcf.reading.tendons import Used, read_tendons
 from myoquat.data.mjcf.reading.values import Values
@@ -103,6 +103,7 @@ def _model(document: Document, path: Path | None, wrapping: str) -> Model:
     system = ArticulatedSystem(tuple(bodies), ground=GROUND, gravity=_gravity(document), name=name)
     start = read_start(document, system, system.check_q(skeleton.start), (drives.count, drives.states))
     drives.started(start)
+    couplers, constraints = read_equalities(document, skeleton, system)
     neutral = not document.root.findall("keyframe/key") and tuple(start.q) == tuple(system.neutral())
     return Model(
         system,
@@ -112,7 +113,8 @@ def _model(document: Document, path: Path | None, wrapping: str) -> Model:
         start_u=None if start.u is None or not start.u.any() else tuple(map(float, start.u)),
         file=path,
         coordinates=tuple(c for c in skeleton.coordinates if c.range is not None),
-        couplers=read_couplers(document, skeleton),
+        couplers=couplers,
+        constraints=constraints,
         actuators=tuple(drives.actuators),
         forces=tuple(drives.forces),
         markers=tuple(
