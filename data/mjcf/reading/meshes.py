@@ -50,8 +50,8 @@ class Meshes:
             corners = self._corners(values)
             size, center, moments = (_shell if how == SURFACE else _solid)(corners, how)
         except ModelError as error:
-            place = f"{Path(error.file).name}:{error.line or 1}: " if error.file else ""
-            told = f"the mass of the mesh {name!r} is not known: {place}{error.message}"
+            where = f"{Path(error.file).name}:{error.line or 1}: " if error.file else ""
+            told = f"the mass of the mesh {name!r} is not known: {where}{error.message}"
             complain(geom, f'{told}; give the body an <inertial>, or the geom mass="0"')
         weight = density * size if mass is None else mass
         turned = np.asarray(congruent(place.R, moments * (weight / size)))
