@@ -1,10 +1,10 @@
+from .apps.viewer import Viewer as Viewer
+from .apps.viewer import view as view
 from .mapping import MappingReport as MappingReport
 from .mapping import mapping_analysis as mapping_analysis
-from .muscles.curves import plot_curves as plot_curves
-from .muscles.load_figures import plot_activations as plot_activations
-from .muscles.load_figures import plot_loads as plot_loads
-from .muscles.load_figures import plot_socket as plot_socket
+from .recruitment.figures.curves import plot_curves as plot_curves
+from .recruitment.figures.loads import plot_activations as plot_activations
+from .recruitment.figures.loads import plot_loads as plot_loads
+from .recruitment.figures.loads import plot_socket as plot_socket
 from .studies import Study as Study
 from .studies import open_results as open_results
-from .viewer import Viewer as Viewer
-from .viewer import view as view

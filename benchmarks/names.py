@@ -20,9 +20,9 @@ NAMES = {
     "consistency": "benchmarks.opensim.consistency",  # no timing: moment arms against slopes of lengths, here and there
     "osim_motion": "benchmarks.opensim.osim_motion",  # model files in motion, muscles with all their states
     "shoulder": "benchmarks.opensim.shoulder",  # a second of a constrained shoulder; MYOQUAT_SHOULDER names its folder
-    "sweeps": "benchmarks.own.sweeps",  # real models over their ranges: time, slopes, jumps; both variables above
+    "sweeps": "benchmarks.wrapping.sweeps",  # real models over their ranges: time, slopes, jumps; both variables above
     "bits": "benchmarks.own.bits",  # no timing: digests of results, to compare two commits; both variables above
-    "certificate": "benchmarks.own.certificate",  # no timing: paths past 10,000 random surfaces against shooting
+    "certificate": "benchmarks.wrapping.certificate",  # no timing: paths past 10,000 random surfaces against shooting
     "constraints": "benchmarks.own.constraints",  # the forms of Udwadia and Kalaba: cost, instability, contradictions
     "closed_loops": "benchmarks.own.closed_loops",  # benchmark mechanisms: reference positions, energy, violation, time
     "recorded": "benchmarks.own.recorded",  # markers to poses, memory of long trials; MYOQUAT_GAIT names a folder

@@ -14,8 +14,9 @@ from benchmarks.sympy import paths as sympy_paths
 from myoquat import kernels
 from myoquat.data import load_model
 from myoquat.joints import rotation_matrix
-from myoquat.muscle import Model, jacobians, path_jacobian, path_lengths
+from myoquat.muscle import Model, path_jacobian, path_lengths
 from myoquat.muscle.path import lengths
+from myoquat.muscle.segments import jacobians
 
 __all__ = ["run"]
 

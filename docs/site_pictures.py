@@ -12,7 +12,7 @@ import myoquat as mq
 from myoquat.analysis import plot_curves
 from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import LAWS, PathPoint, WrapCylinder, laws
-from myoquat.muscle.stick import stick_figure
+from myoquat.muscle.display.stick import stick_figure
 
 HILL = {"max_isometric_force": 1000.0, "optimal_fiber_length": 0.1, "tendon_slack_length": 0.2, "pennation": 0.2}
 NUMBERS: dict[str, dict[str, float]] = {

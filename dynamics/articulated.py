@@ -17,9 +17,9 @@ from myoquat.dynamics.elimination import Articulated, Elimination, alone, elimin
 from myoquat.dynamics.passive import passive_force
 from myoquat.dynamics.wrenches import link_wrenches
 from myoquat.joints.motion import Motion, Pair, assembled, kinematics, placement, to_child, velocity_and_drift
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.tree import WORLD, Link
 from myoquat.joints.stacking import joined
-from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.tree import WORLD, Link
 from myoquat.kernels.control_flow.out_of_line_call import varies
 from myoquat.kernels.control_flow.tree_scan import looped, recursion
 from myoquat.kernels.control_flow.tree_scan_members import Member, Pass

@@ -11,8 +11,8 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.dynamics.passive import rotor_inertia
 from myoquat.joints.motion import Motion, Pair, kinematics
-from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.tree import WORLD, Tree
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.tree import WORLD, Tree
 from myoquat.joints.vectors import congruent, dot, full, matvec, mirrored, row_cross
 from myoquat.kernels.symbolic.arrays import as_array
 

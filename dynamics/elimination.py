@@ -16,7 +16,7 @@ from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import inverse3, solve_small
 from myoquat.dynamics.inverse import gyroscopic
 from myoquat.joints.motion import Pair, inertia_times, to_parent
-from myoquat.joints.tree import Link
+from myoquat.joints.multibody.tree import Link
 from myoquat.joints.vectors import congruent, full, matvec, product_upper, row_cross, skew, symmetric_times, vecmat
 from myoquat.kernels.symbolic.arrays import may_be_nonzero
 

@@ -9,8 +9,8 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.inverse import inverse
-from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.tree import WORLD
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.vectors import mirrored
 from myoquat.kernels.control_flow.out_of_line_call import called
 

@@ -18,12 +18,12 @@ from myoquat.core.content import content_key
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.blocks import solve_small
-from myoquat.joints import state
-from myoquat.joints.checks import check_array, check_state
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.door import Call, SystemLike, system_of
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody import state
+from myoquat.joints.multibody.checks import check_array, check_state
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at

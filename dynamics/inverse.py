@@ -19,8 +19,8 @@ from myoquat.joints.motion import (
     kinematics,
     to_parent,
 )
-from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.tree import WORLD, Tree
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.tree import WORLD, Tree
 from myoquat.joints.vectors import cross, vecmat
 from myoquat.kernels.symbolic.arrays import may_be_nonzero
 

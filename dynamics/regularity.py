@@ -7,8 +7,8 @@ from myoquat.dynamics.composite import mass
 from myoquat.dynamics.factor import ancestors
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import check_lock
-from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.tree import Link
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.tree import Link
 from myoquat.joints.types import EulerJoint
 
 __all__ = ["check_definite", "check_locks", "check_massive", "check_pose", "check_regular", "singular_velocity"]

@@ -28,7 +28,7 @@ import numpy as np
 
 from myoquat.core.arguments import check_kind, real_array
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.checks import check_array
+from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.vectors import matvec
 
 __all__ = ["RANK_TOLERANCE", "Constrained", "augmented", "classical", "kkt", "priorities", "working"]

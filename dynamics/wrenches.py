@@ -7,8 +7,8 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.motion import Motion, Pair, world_poses
-from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.tree import WORLD, Tree
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.tree import WORLD, Tree
 from myoquat.joints.vectors import cross, vecmat
 from myoquat.muscle.forces.separate import separate_bodies, wrenches_of_work
 from myoquat.muscle.model import Model

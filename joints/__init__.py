@@ -8,8 +8,8 @@ the parent. Vectors of `frame_*` functions are in world axes, or in the frame's 
 radians; arrays have leading batch axes, and symbols of SymPy or CasADi serve wherever floats do.
 """
 
-from myoquat.joints.balls import why_not_ball
-from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
+from myoquat.joints.conversion.balls import why_not_ball
+from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.euler import (
     SEQUENCES,
@@ -20,7 +20,6 @@ from myoquat.joints.euler import (
     quaternion_from_euler,
     rotation_matrix_from_euler,
 )
-from myoquat.joints.indices import BodyIndex, CoordinateIndex, FrameIndex, VelocityIndex
 from myoquat.joints.kinematics import (
     angular_momentum,
     center_of_mass,
@@ -47,6 +46,10 @@ from myoquat.joints.maps import (
     spatial_to_quaternion,
     spatial_torque,
 )
+from myoquat.joints.multibody.indices import BodyIndex, CoordinateIndex, FrameIndex, VelocityIndex
+from myoquat.joints.multibody.sampling import random_system
+from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.system import ArticulatedSystem, Body
 from myoquat.joints.quaternion import (
     normalize,
     quaternion_conjugate,
@@ -69,9 +72,6 @@ from myoquat.joints.rotations.davenport import (
     quaternion_from_davenport,
     unreached_angle,
 )
-from myoquat.joints.sampling import random_system
-from myoquat.joints.shapes import Shape
-from myoquat.joints.system import ArticulatedSystem, Body
 from myoquat.joints.types import (
     JOINT_FACTS,
     Angles,

@@ -4,9 +4,9 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.motion import Pair, inertia_times, kinematics, world_poses
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.stacking import joined
-from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.tree import WORLD
 from myoquat.joints.vectors import cross, matvec, row_cross
 
 __all__ = ["center", "center_jacobian", "momentum", "total_mass"]

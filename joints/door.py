@@ -6,10 +6,10 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.checks import check_array, check_state, warn_far
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.checks import check_array, check_state, warn_far
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import Program
 from myoquat.kernels.symbolic.arrays import is_symbolic
 

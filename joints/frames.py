@@ -10,9 +10,9 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.motion import Pair, accelerations, kinematics, world_poses
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.tree import WORLD, Frame, Tree
 from myoquat.joints.stacking import joined
-from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.tree import WORLD, Frame, Tree
 from myoquat.joints.vectors import cross, matvec, row_cross
 
 __all__ = ["acceleration", "jacobian", "jacobian_rate", "local", "local_rate", "pose"]

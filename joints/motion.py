@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.tree import WORLD, Link, Tree
 from myoquat.joints.stacking import joined
-from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.tree import WORLD, Link, Tree
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import cross, matvec, symmetric_times, vecmat
 from myoquat.kernels.symbolic.arrays import as_array

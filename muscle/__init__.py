@@ -21,7 +21,6 @@ from myoquat.muscle.evaluate import (
     path_lengths,
     unit_wrenches,
 )
-from myoquat.muscle.flags import PathFlag
 from myoquat.muscle.functional import LengthPoint, function_path
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws import LAWS, ForceLaw, LawA, LawB
@@ -30,6 +29,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters, parameter_names
 from myoquat.muscle.path import Muscle, MuscleGroup, Pulley
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
+from myoquat.muscle.segments.flags import PathFlag
 from myoquat.muscle.states import state_names
 from myoquat.muscle.wrapping import (
     InsideCylinder,

@@ -9,8 +9,8 @@ import numpy as np
 from myoquat.core.records import Record
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, straight_line
+from myoquat.joints.multibody.tree import find_cycle
 from myoquat.joints.ranges import check_interval, check_ranges
-from myoquat.joints.tree import find_cycle
 
 __all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow", "linear_couplings"]
 

@@ -10,10 +10,10 @@ from myoquat import kernels
 from myoquat.core.arguments import check_kind
 from myoquat.core.lazy_imports import casadi, is_imported
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.checks import UNIT_TOLERANCE, check_array, check_state, warn_far
 from myoquat.joints.compiled import Input, kernel_for
 from myoquat.joints.door import Call
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.checks import UNIT_TOLERANCE, check_array, check_state, warn_far
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.limits import is_timed
 from myoquat.muscle.model import Model

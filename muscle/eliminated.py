@@ -4,7 +4,7 @@ import numpy as np
 
 from myoquat.core.arguments import check_unmasked
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
 __all__ = ["eliminated_components", "quaternions"]

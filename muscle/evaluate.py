@@ -14,16 +14,17 @@ import numpy as np
 
 from myoquat.core.arguments import check_kinds, check_unmasked
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.checks import check_state
+from myoquat.joints.multibody.checks import check_state
 from myoquat.kernels.symbolic.arrays import is_symbolic
-from myoquat.muscle import actuators, jacobians, limits, states, tables
+from myoquat.muscle import actuators, limits, states
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.door import MuscleCall
 from myoquat.muscle.eliminated import eliminated_components
-from myoquat.muscle.flags import flags
 from myoquat.muscle.laws.equilibrium import LawKind, equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import carried_bodies, carried_wrenches, lengths, wrenches
+from myoquat.muscle.segments import jacobians, tables
+from myoquat.muscle.segments.flags import flags
 
 __all__ = [
     "activation_rates",

@@ -8,7 +8,7 @@ from myoquat.core.arguments import check_kinds
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import MultivariatePolynomial
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.points import DrivenPoint, PathPoint
 
 __all__ = ["LengthPoint", "function_path"]

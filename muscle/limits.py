@@ -9,9 +9,9 @@ import numpy as np
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.stacking import vector
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.forces import LoadingForce, MeasuredForce, PassiveForce

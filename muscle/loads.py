@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, dot, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 

@@ -14,10 +14,10 @@ from myoquat.core.lazy_imports import html
 from myoquat.core.records import Record
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.constraints import Constraint
-from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
+from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities, with_rotations
+from myoquat.joints.conversion.pose import by_name, named_system
 from myoquat.joints.errors import ModelError
-from myoquat.joints.pose import by_name, named_system
-from myoquat.joints.system import ArticulatedSystem, check_state
+from myoquat.joints.multibody.system import ArticulatedSystem, check_state
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.actuators import Actuator, delayed
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow, linear_couplings

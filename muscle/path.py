@@ -11,9 +11,9 @@ import numpy as np
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.joints.stacking import joined
-from myoquat.joints.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import cross, matvec
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
@@ -22,7 +22,7 @@ from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Piece, Wrap, path_contacts
-from myoquat.muscle.wrapping.places import in_order
+from myoquat.muscle.wrapping.order_along_path import in_order
 
 __all__ = [
     "Contacts",

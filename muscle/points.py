@@ -10,7 +10,7 @@ from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Multiplier
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["EDGE", "ConditionalPoint", "DrivenPoint", "MovingPoint", "PathPoint"]

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.scaling import scaled_system
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.scaling import scaled_system
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.evaluate import path_lengths
 from myoquat.muscle.model import Model
@@ -21,7 +21,7 @@ Factors = Mapping[str, Array]
 
 def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masses: bool = False) -> Model:
     """The model whose bodies, by name, are stretched by factors (3,) along their axes; see
-    `myoquat.joints.scaling.scaled_system` for mass and keep_masses.
+    `myoquat.joints.multibody.scaling.scaled_system` for mass and keep_masses.
 
     Points, surfaces, markers and what constraints, passive forces and contacts are fixed to (see
     `myoquat.muscle.scaled_parts`) are stretched with their bodies; ModelError for constraints and forces of which it is

@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.core.arguments import check_kinds
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.checks import check_state
+from myoquat.joints.multibody.checks import check_state
 from myoquat.joints.stacking import joined
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.activation import ActivationDynamics
@@ -18,7 +18,7 @@ from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.laws.equilibrium import LawKind, kind_of
 from myoquat.muscle.laws.kinds import of_laws
 from myoquat.muscle.model import Model
-from myoquat.muscle.stretches import paths
+from myoquat.muscle.segments.stretches import paths
 
 __all__ = [
     "activation_rates",

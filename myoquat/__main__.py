@@ -1,6 +1,6 @@
 """`python -m myoquat`: the command line, where the command `myoquat` is not on the path."""
 
-from myoquat.analysis.command import main
+from myoquat.analysis.apps.command import main
 
 if __name__ == "__main__":
     main()

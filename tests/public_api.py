@@ -35,9 +35,9 @@ PACKAGES = (
     "myoquat.dynamics.udwadia_kalaba",
     "myoquat.analysis",
     "myoquat.analysis.mapping",
-    "myoquat.analysis.muscles",
+    "myoquat.analysis.recruitment",
     "myoquat.analysis.studies",
-    "myoquat.analysis.explore",
+    "myoquat.analysis.apps.explorer",
     "myoquat",
 )
 Definition = ast.FunctionDef | ast.ClassDef

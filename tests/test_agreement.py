@@ -18,9 +18,9 @@ from myoquat import dynamics, joints, kernels, muscle
 from myoquat.data import library_models, load_model
 from myoquat.joints.quaternion import EXTENSIONS
 from myoquat.kernels.tracing.tape import arguments, read_tape
-from myoquat.muscle import jacobians
 from myoquat.muscle.eliminated import eliminated_components
 from myoquat.muscle.path import lengths
+from myoquat.muscle.segments import jacobians
 from myoquat.muscle.states import forces, torques
 
 UNITS = 4

@@ -10,7 +10,7 @@ import benchmarks
 from benchmarks import figure, machine
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.names import NAMES
-from benchmarks.own.jumps import jumps
+from benchmarks.wrapping.jumps import jumps
 
 FOLDER = Path(benchmarks.__file__).parent
 

@@ -26,7 +26,7 @@ importlib.util.find_spec = lambda name, *more: None if name.partition(".")[0] in
 BASE = """
 import numpy as np
 import myoquat as mq
-from myoquat.analysis.command import main
+from myoquat.analysis.apps.command import main
 model = mq.load_model("two_link")
 assert mq.path_jacobian(model, model.start_q).shape == (6, 6)
 assert np.isfinite(mq.simulate(model, duration=0.01, step=1e-3).energy).all()
@@ -41,7 +41,7 @@ FEATURES = {
     "studies": "import myoquat as mq; mq.Study",
     "control": "from myoquat.kernels import symbols_casadi; symbols_casadi('x', (3,))",
     "mocap": "from myoquat.data import load_markers; open('a.c3d', 'wb').write(bytes(600)); load_markers('a.c3d')",
-    "notebooks": "from myoquat.analysis.explore import explore",
+    "notebooks": "from myoquat.analysis.apps.explorer import explore",
 }
 
 
@@ -67,7 +67,7 @@ def test_a_feature_without_its_extra_names_the_command_that_installs_it(extra, t
 
 
 def test_a_command_without_its_extra_prints_one_sentence(tmp_path):
-    code = "from myoquat.analysis.command import main; main(['sweep', 'study.toml'])"
+    code = "from myoquat.analysis.apps.command import main; main(['sweep', 'study.toml'])"
     done = run(code, tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1

@@ -11,7 +11,7 @@ from fuzz import KINDS, fuzz
 from fuzz.kinds import DATA, STUDY
 
 from myoquat.analysis.studies import StoreError, Study, open_results
-from myoquat.analysis.studies.verification import verify_results
+from myoquat.analysis.studies.storage.verification import verify_results
 from myoquat.data import load_model, read_motion
 from myoquat.data.toml.document import line_of
 from myoquat.dynamics import Trajectory, simulate

@@ -14,8 +14,8 @@ import test_doors
 
 import myoquat as mq
 from myoquat import kernels
-from myoquat.analysis.explore import Explorer
-from myoquat.analysis.muscles import Effort, JointCone, joint_loads, redundancy
+from myoquat.analysis.apps.explorer import Explorer
+from myoquat.analysis.recruitment import Effort, JointCone, joint_loads, redundancy
 from myoquat.core.arguments import real_array_with_gaps
 from myoquat.data.motions import Emg, Forces, Markers, Motion, Orientations
 from myoquat.dynamics import Gamma, Simulator

@@ -208,7 +208,7 @@ def test_a_type_checker_finds_the_types(kind, request, tmp_path_factory, tmp_pat
     assert done.returncode == 0, done.stdout + done.stderr
     (told,) = [line for line in done.stdout.splitlines() if "Revealed type" in line]
     assert "-> myoquat.muscle.model.Model" in told.replace('"', ""), told
-    assert "-> myoquat.dynamics.simulation.trajectory.Trajectory" in told, told
+    assert "-> myoquat.dynamics.simulation.results.trajectory.Trajectory" in told, told
     rotation_matrix = told[: told.index("Model")]
     assert "def (Q:" in rotation_matrix, told  # decorators keep the signature
     assert "-> Any" not in rotation_matrix, told
@@ -306,7 +306,7 @@ def test_what_simulates_optimizes_and_shows_imports_little():
     """Tables, statistics and symbolic mathematics are imported where they are used, not by those who do without."""
     script = (
         "import sys; from myoquat.data import load_model; from myoquat.dynamics import simulate; "
-        "from myoquat.analysis.muscles import static_optimization; from myoquat.analysis.viewer import view; "
+        "from myoquat.analysis.recruitment import static_optimization; from myoquat.analysis.apps.viewer import view; "
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

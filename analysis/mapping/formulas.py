@@ -9,9 +9,9 @@ import numpy as np
 
 from myoquat.analysis.mapping.readings import AnglesReading, Reading, SequenceReading
 from myoquat.core.typing import Array
-from myoquat.joints.axes import in_angles
-from myoquat.joints.balls import followed, why_not_ball
-from myoquat.joints.convert import with_rotations
+from myoquat.joints.conversion.axes import in_angles
+from myoquat.joints.conversion.balls import followed, why_not_ball
+from myoquat.joints.conversion.convert import with_rotations
 from myoquat.joints.maps import (
     constrained_to_spatial,
     quaternion_radial,

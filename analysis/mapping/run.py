@@ -23,16 +23,16 @@ from myoquat.analysis.mapping.readings import AnglesReading
 from myoquat.analysis.mapping.report import MappingReport
 from myoquat.analysis.mapping.singular import approach_rows
 from myoquat.analysis.mapping.statistics import Statistics, largest_entry
-from myoquat.analysis.rest import tensions_at_rest
 from myoquat.core.arguments import check_kinds
 from myoquat.core.progress import Bar, progress_bar
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.joints.compiled import kernel_for
-from myoquat.joints.convert import convert_coordinates
+from myoquat.joints.conversion.convert import convert_coordinates
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.muscle import LawA, Model, path_jacobian
 from myoquat.muscle.eliminated import eliminated_components
+from myoquat.muscle.tensions_at_rest import tensions_at_rest
 
 __all__ = ["mapping_analysis"]
 

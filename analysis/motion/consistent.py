@@ -17,7 +17,7 @@ from myoquat.dynamics.constraints.least import least_motions
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.door import SystemLike, system_of
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle.coordinates import Coupler, follow

@@ -24,7 +24,7 @@ class Load(NamedTuple):
     from its origin).
 
     >>> import numpy as np
-    >>> from myoquat.analysis.muscles import Load
+    >>> from myoquat.analysis.recruitment import Load
     >>> load = Load(force=np.array([0.0, 0, 20.0]), moment=np.zeros(3), point=np.zeros(3))
     >>> load.force
     array([ 0.,  0., 20.])
@@ -48,7 +48,7 @@ class ConstraintForces:
     generalized forces of `Model.constraints`, without couplers and locks.
 
     >>> import myoquat as mq
-    >>> from myoquat.analysis.muscles import joint_loads
+    >>> from myoquat.analysis.recruitment import joint_loads
     >>> from myoquat.data import Motion
     >>> from myoquat.dynamics.constraints import PointLoop
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))

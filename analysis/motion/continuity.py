@@ -19,7 +19,7 @@ from myoquat.data.motions import Motion
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.joints.constraints import Constraint, CoordinateCoupler, PolynomialCoupler, Prescribed
 from myoquat.joints.constraints.loops import Pair
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 
 __all__ = [
     "Hinges",

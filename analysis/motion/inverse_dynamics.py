@@ -18,8 +18,8 @@ from myoquat.dynamics import inverse_dynamics
 from myoquat.dynamics.constraints import HeldMotion
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.evaluate import limit_torques
@@ -121,7 +121,7 @@ def inverse_dynamics_of_motion(
     locks carry the rest, `JointTorques.constraints`, and torque is what the motors give; other velocities have what
     neither gives, zero but for rounding where the motors suffice. None: all velocities are driven, and forces of
     constraints are part of the torque, since the motion does not determine them;
-    `myoquat.analysis.muscles.free_torques` has torques without them.
+    `myoquat.analysis.recruitment.free_torques` has torques without them.
 
     Raises ValueError for a motion of another system, or without u and udot (`smooth` and `differentiate` find them),
     loads on or in frames that do not exist (with the nearest ones), loads on no body yet, and times that the loads do

@@ -29,7 +29,7 @@ from myoquat.data.motions.angles import balls
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 

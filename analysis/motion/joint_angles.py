@@ -13,8 +13,8 @@ from myoquat.data.motions import Motion
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import axes_rotation, indices_of
-from myoquat.joints.checks import check_array
 from myoquat.joints.euler import SEQUENCES, condition_euler, euler_from_quaternion
+from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.quaternion import (
     quaternion_conjugate,
     quaternion_from_matrix,

@@ -6,8 +6,8 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.data.motions.angles import BallAngles, angle_axes, balls
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import cross, dot, matvec
 

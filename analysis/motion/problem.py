@@ -37,8 +37,8 @@ from myoquat.dynamics.factor import factor, solve
 from myoquat.dynamics.inverse import generalized, transmitted
 from myoquat.joints import frames
 from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
+from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
-from myoquat.joints.tree import WORLD
 from myoquat.joints.vectors import cross, dot, matvec, row_cross, steiner, vecmat
 from myoquat.muscle.coordinates import Marker
 

@@ -68,7 +68,7 @@ def scale_model(
     order         which of "measurements" and "factors" are applied, the later one replacing the earlier.
 
     Bodies, joints, points of muscles, wrapping surfaces, markers, and what constraints, springs, bushings and contacts
-    are fixed to are stretched with the body that they are on; inertias follow `myoquat.joints.scaling`; the optimal
+    are fixed to are stretched with the body that they are on; inertias follow `myoquat.joints.multibody.scaling`; the optimal
     fibers, slack tendons and resting ligaments, and the rest of springs and rods between points, grow as the paths do
     in the pose at the start. Muscle strengths, stiffnesses and coordinates stay. Unlike in OpenSim, which stretches
     along the axes of the frame that a point is given in, it is always the body's axes that count, and every law with

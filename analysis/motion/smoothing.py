@@ -32,7 +32,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.motions.series import gaps_of
 from myoquat.joints.door import SystemLike
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.coordinates import follow
 
 __all__ = ["check_cutoff", "differentiate", "even_times", "smooth"]

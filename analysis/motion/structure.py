@@ -15,10 +15,10 @@ from myoquat.core.typing import Array
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.factor import ancestors
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
-from myoquat.joints import state
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.constraints.loops import Pair
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody import state
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import iterate
 from myoquat.muscle.coordinates import Coupler, Marker

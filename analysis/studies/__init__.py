@@ -9,15 +9,15 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra(error) from None
 
-from myoquat.analysis.studies.errors import StoreError
+from myoquat.analysis.studies.definition.trial import MuscleTrial
 from myoquat.analysis.studies.export import export, to_table, to_trajectories
-from myoquat.analysis.studies.lock import LockedError
 from myoquat.analysis.studies.recompute import recompute, study_of
 from myoquat.analysis.studies.sensitivity import correlation, main_effects, sobol_indices
-from myoquat.analysis.studies.store import open_results
+from myoquat.analysis.studies.storage.errors import StoreError
+from myoquat.analysis.studies.storage.lock import LockedError
+from myoquat.analysis.studies.storage.store import open_results
+from myoquat.analysis.studies.storage.verification import Verification, verify_results
 from myoquat.analysis.studies.study import Study
-from myoquat.analysis.studies.trial import MuscleTrial
-from myoquat.analysis.studies.verification import Verification, verify_results
 
 __all__ = [
     "LockedError",

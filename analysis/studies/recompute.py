@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from myoquat.analysis.studies.describe import differences
-from myoquat.analysis.studies.engines import engine_of
-from myoquat.analysis.studies.errors import StoreError
-from myoquat.analysis.studies.machine import machine
-from myoquat.analysis.studies.memory import dataset_of
-from myoquat.analysis.studies.restore import arguments_of
-from myoquat.analysis.studies.store import open_results
+from myoquat.analysis.studies.execution.engines import engine_of
+from myoquat.analysis.studies.storage.describe import differences
+from myoquat.analysis.studies.storage.errors import StoreError
+from myoquat.analysis.studies.storage.machine import machine
+from myoquat.analysis.studies.storage.memory import dataset_of
+from myoquat.analysis.studies.storage.restore import arguments_of
+from myoquat.analysis.studies.storage.store import open_results
 from myoquat.analysis.studies.study import Study
 from myoquat.core.arguments import PATH, check_kinds
 from myoquat.kernels import Outcome

@@ -11,15 +11,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from myoquat.analysis.studies.describe import description, key_of
-from myoquat.analysis.studies.engines import Engine, TrialEngine, check_study, engine_for, engine_of
-from myoquat.analysis.studies.interrupts import interrupts
-from myoquat.analysis.studies.layout import sizes, variables
-from myoquat.analysis.studies.machine import UNSEEN, machine, user_code
-from myoquat.analysis.studies.memory import Memory
-from myoquat.analysis.studies.results import Done, Results, RunReport, stored
-from myoquat.analysis.studies.specification import Specification
-from myoquat.analysis.studies.store import Store
+from myoquat.analysis.studies.definition.specification import Specification
+from myoquat.analysis.studies.execution.engines import Engine, TrialEngine, check_study, engine_for, engine_of
+from myoquat.analysis.studies.execution.interrupts import interrupts
+from myoquat.analysis.studies.storage.describe import description, key_of
+from myoquat.analysis.studies.storage.layout import sizes, variables
+from myoquat.analysis.studies.storage.machine import UNSEEN, machine, user_code
+from myoquat.analysis.studies.storage.memory import Memory
+from myoquat.analysis.studies.storage.results import Done, Results, RunReport, stored
+from myoquat.analysis.studies.storage.store import Store
 from myoquat.core.progress import progress_bar
 from myoquat.kernels.runtime.execution import cancellable
 from myoquat.kernels.runtime.settings import thread_count
@@ -122,7 +122,7 @@ def _block_size(study: Specification, block: int | None) -> int:
 def _cluster() -> Any:
     """The module that talks to Dask, which is an extra."""
     try:
-        return importlib.import_module("myoquat.analysis.studies.cluster")
+        return importlib.import_module("myoquat.analysis.studies.execution.cluster")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"{error}: running on a cluster needs the extra myoquat[cluster]") from None
 

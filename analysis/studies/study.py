@@ -7,9 +7,9 @@ from typing import Any
 
 import xarray as xr
 
-from myoquat.analysis.studies.files import MAX_BYTES, located, read_study
+from myoquat.analysis.studies.definition.specification import Specification
+from myoquat.analysis.studies.definition.study_files import MAX_BYTES, located, read_study
 from myoquat.analysis.studies.run import WAIT, RunOptions, compute
-from myoquat.analysis.studies.specification import Specification
 from myoquat.data.files import read_text
 
 __all__ = ["Study"]
@@ -21,7 +21,7 @@ class Study(Specification):
 
     @classmethod
     def from_toml(cls, path: str | Path) -> "Study":
-        """The study in a TOML file, see `myoquat.analysis.studies.files`."""
+        """The study in a TOML file, see `myoquat.analysis.studies.definition.study_files`."""
         arguments = read_study(path)
         try:
             return cls(**arguments)

@@ -42,7 +42,7 @@ path_lengths(model, q), path_jacobian(model, q)
 {_DONE}""",
     "simulate 0.02 s": f"{_LOADED}{_SIMULATED}{_DONE}",
     "static optimization of a pose": f"""{_LOADED}
-from myoquat.analysis.muscles import static_optimization
+from myoquat.analysis.recruitment import static_optimization
 static_optimization(model, q, np.zeros(model.system.nu), np.zeros(model.system.nu), reserves=1000.0)
 {_DONE}""",
 }
@@ -117,7 +117,7 @@ _LINK_WORK = {
 COUNTS = (10, 100, 1_000, 10_000)  # of muscles of one kind
 LINKS = (6, 12, 24, 48, 96, 192, 384)
 _IMPORTS = ("import myoquat", "from myoquat.dynamics import simulate")
-_IMPORTS += ("from myoquat.analysis.muscles import static_optimization",)
+_IMPORTS += ("from myoquat.analysis.recruitment import static_optimization",)
 
 
 def run(repeats: int = 3) -> list[dict[str, Any]]:

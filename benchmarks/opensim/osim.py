@@ -18,10 +18,11 @@ import numpy as np
 from myoquat import dynamics, kernels
 from myoquat.data import load_model
 from myoquat.data.leftovers import UnsupportedWarning
-from myoquat.muscle import Model, PathFlag, WrapCylinder, jacobians, path_flags
+from myoquat.muscle import Model, PathFlag, WrapCylinder, path_flags
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.path import lengths
+from myoquat.muscle.segments import jacobians
 
 __all__ = [
     "SMALL",

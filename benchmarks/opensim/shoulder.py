@@ -19,7 +19,7 @@ import numpy as np
 from scipy.integrate import cumulative_simpson
 
 from benchmarks.opensim.osim import both_kernel, in_opensim, seconds_per_pose
-from myoquat.analysis.muscles import static_optimization
+from myoquat.analysis.recruitment import static_optimization
 from myoquat.data import load_model
 from myoquat.dynamics import inverse_dynamics, potential_energy, simulate
 from myoquat.dynamics.constraints import assemble

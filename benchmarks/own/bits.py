@@ -16,7 +16,7 @@ import numpy as np
 
 import myoquat as mq
 from benchmarks.opensim.osim import random_poses
-from myoquat.analysis.muscles import static_optimization
+from myoquat.analysis.recruitment import static_optimization
 from myoquat.muscle import Model
 
 __all__ = ["run"]

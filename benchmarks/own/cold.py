@@ -22,7 +22,7 @@ import time, json
 import numpy as np
 from myoquat import kernels
 from myoquat.data import load_model
-from myoquat.muscle import jacobians
+from myoquat.muscle.segments import jacobians
 from myoquat.muscle.path import lengths
 start = time.perf_counter()
 model = load_model("two_link")

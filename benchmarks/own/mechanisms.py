@@ -14,7 +14,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from myoquat.dynamics.constraints import Constraint, Distance, ParallelAxes, PointLoop
-from myoquat.joints.system import ArticulatedSystem, Body
+from myoquat.joints.multibody.system import ArticulatedSystem, Body
 from myoquat.joints.types import PrismaticJoint, RevoluteJoint
 from myoquat.muscle import Model, Muscle, PathPoint
 from myoquat.muscle.laws import ForceLaw

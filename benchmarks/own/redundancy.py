@@ -23,10 +23,18 @@ from scipy.sparse import csc_matrix
 
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.own.walk import walking
-from myoquat.analysis.muscles import Coupled, Effort, JointCone, MetabolicEffort, Reserve, consistent_motion, redundancy
-from myoquat.analysis.muscles.convex import Programs, Status, are_met, solve_programs
-from myoquat.analysis.muscles.recruitment.equations import Demands
-from myoquat.analysis.muscles.recruitment.lines import chords
+from myoquat.analysis.recruitment import (
+    Coupled,
+    Effort,
+    JointCone,
+    MetabolicEffort,
+    Reserve,
+    consistent_motion,
+    redundancy,
+)
+from myoquat.analysis.recruitment.convex import Programs, Status, are_met, solve_programs
+from myoquat.analysis.recruitment.redundancy.equations import Demands
+from myoquat.analysis.recruitment.redundancy.lines import chords
 from myoquat.data import Motion, load_model, load_motion
 from myoquat.muscle import Model
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010

@@ -18,7 +18,7 @@ from scipy.special import ellipj
 from myoquat.dynamics import quaternion_accelerations, simulate
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.joints import G
-from myoquat.joints.system import ArticulatedSystem, Body
+from myoquat.joints.multibody.system import ArticulatedSystem, Body
 from myoquat.joints.types import SphericalJoint
 
 __all__ = ["run"]

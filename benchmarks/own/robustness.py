@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.own.redundancy import FREE, PENALTY, STRENGTHS, moving_abduction
-from myoquat.analysis.muscles import Reserve
+from myoquat.analysis.recruitment import Reserve
 from myoquat.analysis.studies import MuscleTrial, Study
 from myoquat.data import Motion
 from myoquat.muscle import Model

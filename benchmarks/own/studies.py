@@ -27,9 +27,9 @@ import numpy as np
 import xarray as xr
 
 from myoquat.analysis.studies import Study, open_results
-from myoquat.analysis.studies.describe import description
 from myoquat.analysis.studies.run import RunOptions, compute
-from myoquat.analysis.studies.verification import verify_results
+from myoquat.analysis.studies.storage.describe import description
+from myoquat.analysis.studies.storage.verification import verify_results
 
 __all__ = ["run"]
 
@@ -103,7 +103,7 @@ def _dask(samples: int, workers: int) -> dict[str, float]:
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.run(importlib.import_module, "myoquat.analysis.studies.cluster")
+        client.run(importlib.import_module, "myoquat.analysis.studies.execution.cluster")
         _, report = compute(study(samples), Path(folder) / "results", RunOptions(client=client))
         return _measured(report, Path(folder), report.wall)
 

@@ -17,8 +17,8 @@ from benchmarks.own.systems import chain
 from myoquat import kernels
 from myoquat.data import load_model
 from myoquat.dynamics import articulated
-from myoquat.muscle import jacobians
 from myoquat.muscle.path import lengths
+from myoquat.muscle.segments import jacobians
 
 __all__ = ["run"]
 

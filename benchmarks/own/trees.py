@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.dynamics import articulated, composite, energy, factor, inverse
-from myoquat.joints.sampling import random_system
+from myoquat.joints.multibody.sampling import random_system
 
 __all__ = ["run"]
 

@@ -10,11 +10,11 @@ from myoquat.data.mjcf.joints import Joints
 from myoquat.data.mjcf.shapes import HALVED, file_sizes
 from myoquat.data.mjcf.sites import Sites
 from myoquat.data.xml import Element
-from myoquat.joints.body import Body, check_inertia, principal_moments
 from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.body import Body, check_inertia, principal_moments
+from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix
-from myoquat.joints.shapes import Shape
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import full
 
 __all__ = ["Bodies"]

@@ -9,10 +9,10 @@ import numpy as np
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
 from myoquat.data.xml import Element
-from myoquat.joints.axes import as_axes
-from myoquat.joints.body import Body
+from myoquat.joints.conversion.axes import as_axes
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Multiplier, coefficients_of
+from myoquat.joints.multibody.body import Body
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import CustomJoint, EulerJoint, FixedJoint, FloatingJoint, SphericalJoint
 from myoquat.joints.types.custom import Axis

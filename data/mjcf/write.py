@@ -15,7 +15,7 @@ from myoquat.data.mjcf.joints import Joints
 from myoquat.data.mjcf.sites import Sites, why_no_tendon
 from myoquat.data.mjcf.tendons import add_tendons
 from myoquat.data.xml import Element
-from myoquat.joints.convert import convert_velocities
+from myoquat.joints.conversion.convert import convert_velocities
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle

@@ -16,10 +16,10 @@ from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import assign, check_series, check_time, cut, indices_of
 from myoquat.data.motions.storage import read_motion, write_motion
-from myoquat.joints.checks import warn_far
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError, in_file
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.checks import warn_far
+from myoquat.joints.multibody.system import ArticulatedSystem
 
 __all__ = ["Motion", "load_motion"]
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from myoquat.data.osim.actuators import BOUNDS, control_bound
+from myoquat.data.osim.reading.actuators import BOUNDS, control_bound
 from myoquat.data.xml import parse
 
 __all__ = ["read_control_bounds"]

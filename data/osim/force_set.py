@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.data.document import boolean, last_name, text
-from myoquat.data.osim.actuators import ACTUATORS
 from myoquat.data.osim.frames import Frame, Frames
+from myoquat.data.osim.reading.actuators import ACTUATORS
 from myoquat.data.xml import Element, complain, parse
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.actuators import Actuator, PointActuator, TorqueActuator

@@ -20,7 +20,7 @@ A model file (all numbers in SI units, quaternions scalar first):
     mass = 5.0                          # [kg], optional
     center_of_mass = [0.0, 0.0, -0.5]   # [m] in the body's frame, whose origin is the joint
     inertia = [xx, yy, zz, xy, xz, yz]  # [kg m^2] about the center of mass; three numbers for a diagonal one
-    shapes = [{ kind = "sphere", sizes = [0.1] }]    # optional: `myoquat.joints.shapes.Shape`
+    shapes = [{ kind = "sphere", sizes = [0.1] }]    # optional: `myoquat.joints.multibody.shapes.Shape`
     [bodies.joint]
     type = "spherical"                  # or "fixed", "floating", "revolute", "prismatic", "euler", "planar",
                                         # "universal", "custom", "ellipsoid"
@@ -65,7 +65,7 @@ from myoquat.data.toml.records import read_fields, read_record
 from myoquat.data.toml.values import check_keys, numbers, string
 from myoquat.data.toml.write import BODY_FIELDS, EXTRAS, FORMAT, JOINT_FIELDS, VERSION
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import ArticulatedSystem, Body
+from myoquat.joints.multibody.system import ArticulatedSystem, Body
 from myoquat.joints.types import Joint
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle

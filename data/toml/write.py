@@ -8,7 +8,7 @@ from myoquat.data.files import check_output, write_text
 from myoquat.data.toml.records import write_fields, write_record
 from myoquat.data.toml.values import array
 from myoquat.joints.constraints import Constraint
-from myoquat.joints.system import Body
+from myoquat.joints.multibody.system import Body
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.forces import PassiveForce

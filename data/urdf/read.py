@@ -15,10 +15,10 @@ from myoquat.core.arguments import PATH, check_kinds
 from myoquat.data.urdf import xml
 from myoquat.data.urdf.links import materials, pose, read_inertial, read_shapes
 from myoquat.data.xml import Element, located
-from myoquat.joints.body import Body, Vector, check_body, check_mount
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.tree import find_cycle
+from myoquat.joints.multibody.body import Body, Vector, check_body, check_mount
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.tree import find_cycle
 from myoquat.joints.types import (
     FixedJoint,
     FloatingJoint,

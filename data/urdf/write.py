@@ -11,11 +11,11 @@ from myoquat.data.files import check_output, write_text
 from myoquat.data.urdf.drives import UNLIMITED
 from myoquat.data.urdf.written import NO_DRIVE, Drive, joint_name
 from myoquat.data.xml import Element
-from myoquat.joints.body import Body, Vector
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import euler_from_quaternion
-from myoquat.joints.shapes import Shape
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.body import Body, Vector
+from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import PlanarJoint, PrismaticJoint, RevoluteJoint
 
 __all__ = ["write_system", "write_urdf"]

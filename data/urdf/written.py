@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from myoquat.data.leftovers import Leftovers
-from myoquat.joints.body import Body
 from myoquat.joints.functions import coefficients_of
+from myoquat.joints.multibody.body import Body
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model

@@ -13,7 +13,7 @@ from myoquat.dynamics.constraints.least import least_motions
 from myoquat.dynamics.constraints.own import constraints_of
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.door import SystemLike, system_of
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model
 
 __all__ = ["AssemblyError", "assemble", "mobilities"]

@@ -20,9 +20,9 @@ from myoquat.core.typing import Array
 from myoquat.dynamics import composite, factor, inverse
 from myoquat.dynamics.blocks import solve_small
 from myoquat.dynamics.regularity import singular_velocity
-from myoquat.joints import state
 from myoquat.joints.constraints.base import Constraint
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody import state
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 
 __all__ = ["Constraints"]

@@ -28,7 +28,7 @@ from myoquat.dynamics.constraints.own import constraints_of
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
 from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic, PolynomialCoupler, Prescribed
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle.model import Model
 

@@ -15,10 +15,10 @@ from myoquat.core.content import content_key
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated
 from myoquat.dynamics.constraints import Constraint, Constraints
-from myoquat.joints import state
 from myoquat.joints.door import system_of
+from myoquat.joints.multibody import state
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined, vector
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle import actuators, limits
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import activation_rates, rates, state_names, torques

@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
-from myoquat.joints import state
+from myoquat.joints.multibody import state
 from myoquat.joints.stacking import joined
 from myoquat.kernels import Stages, StepLoop, step_loop
 

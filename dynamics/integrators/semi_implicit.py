@@ -5,7 +5,7 @@ from typing import ClassVar
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
-from myoquat.joints import state
+from myoquat.joints.multibody import state
 from myoquat.joints.stacking import joined
 from myoquat.kernels import StepLoop, step_loop
 

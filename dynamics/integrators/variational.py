@@ -11,8 +11,8 @@ from myoquat.dynamics import composite, energy, factor
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.passive import damping_force
-from myoquat.joints import state
 from myoquat.joints.compiled import kernel_for
+from myoquat.joints.multibody import state
 from myoquat.joints.stacking import joined
 from myoquat.kernels import Kernel, StepLoop, step_loop
 from myoquat.kernels.tracing.derivatives import jacobian_at

@@ -10,7 +10,7 @@ import numpy as np
 from myoquat.core.content import content_key
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.equations import StateEquations
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 

@@ -1,10 +1,10 @@
 """Simulation: states advanced in time, and what can be read from the trajectory."""
 
 from myoquat.dynamics.simulation.events import Event, Occurrence
+from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.simulate import SimulationWarning, simulate
 from myoquat.dynamics.simulation.simulator import Simulator
 from myoquat.dynamics.simulation.stiffness import StiffnessWarning
-from myoquat.dynamics.simulation.trajectory import Trajectory
 
 __all__ = ["Event", "Occurrence", "Run", "SimulationWarning", "Simulator", "StiffnessWarning", "Trajectory", "simulate"]

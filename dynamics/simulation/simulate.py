@@ -17,13 +17,13 @@ from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs
 from myoquat.dynamics.simulation.events import Event
 from myoquat.dynamics.simulation.methods import ADAPTIVE, MethodChoice
 from myoquat.dynamics.simulation.problem import Problem
+from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.dynamics.simulation.simulator import Simulator
 from myoquat.dynamics.simulation.start import Start
 from myoquat.dynamics.simulation.stiffness import StiffnessWarning, stiffness_message
 from myoquat.dynamics.simulation.stops import stop_message
-from myoquat.dynamics.simulation.trajectory import Trajectory
 from myoquat.joints.compiled import traced_once
 from myoquat.joints.door import SystemLike
 

@@ -18,7 +18,7 @@ from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.joints.compiled import kernel_for, traced_once
 from myoquat.joints.door import SystemLike, system_of
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import Outcome, StepLoop
 
 __all__ = ["Simulator"]

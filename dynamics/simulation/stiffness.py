@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.simulation.trajectory import Trajectory
-from myoquat.joints import state
+from myoquat.dynamics.simulation.results.trajectory import Trajectory
+from myoquat.joints.multibody import state
 from myoquat.muscle.evaluate import path_lengths
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.kinds import stacked_laws

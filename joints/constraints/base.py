@@ -18,9 +18,9 @@ import numpy as np
 
 from myoquat.core.records import Record
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints import state
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody import state
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.tracing.derivatives import jacobian_at
 

@@ -7,7 +7,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.constraints.base import Holonomic, check_coordinates
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Linear
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 
 __all__ = ["CoordinateCoupler", "PolynomialCoupler", "Prescribed"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from myoquat.core.typing import Array
 from myoquat.joints.constraints.base import Holonomic, NonHolonomic
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 
 __all__ = ["PositionFormula", "VelocityFormula"]
 

@@ -8,8 +8,8 @@ from myoquat.core.typing import Array
 from myoquat.joints.constraints.base import Holonomic, check_bodies, point_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import quaternion_from_euler
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types.direction import perpendiculars, unit_axis
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.symbolic.analytic import arctan2

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints import state
 from myoquat.joints.constraints.base import NonHolonomic, check_bodies, point_of
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody import state
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types.direction import unit_axis
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at

@@ -9,8 +9,8 @@ from myoquat.joints.constraints.base import point_of
 from myoquat.joints.constraints.loops import ORIGIN, Pair, Vector
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import quaternion_from_euler
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import vecmat
 
 __all__ = ["OnSurface"]

@@ -14,9 +14,9 @@ from myoquat.kernels.codegen.ir import Module
 from myoquat.kernels.codegen.lower import emit_straight
 from myoquat.kernels.codegen.multi_block import Call
 from myoquat.kernels.codegen.parts import Body, Cost, Ports, Size, places_of, price, slots_in, take_ports
-from myoquat.kernels.codegen.slot_allocation import Schedule, arrays_of, at_once, in_time
-from myoquat.kernels.codegen.slots import Place
-from myoquat.kernels.codegen.stack_frames import Frame, Planned
+from myoquat.kernels.codegen.stack.slot_allocation import Schedule, arrays_of, at_once, in_time
+from myoquat.kernels.codegen.stack.slots import Place
+from myoquat.kernels.codegen.stack.stack_frames import Frame, Planned
 from myoquat.kernels.control_flow.while_loop import Loop
 from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.tape import Ends, Tape

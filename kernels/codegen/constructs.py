@@ -13,7 +13,7 @@ from myoquat.kernels.codegen.loops import FormulaPorts, shared, suffix, write_la
 from myoquat.kernels.codegen.lower import write_table
 from myoquat.kernels.codegen.multi_block import Way
 from myoquat.kernels.codegen.parts import Cost, InnerCall, WriteFormula, price, slots_of, take_ports
-from myoquat.kernels.codegen.stack_frames import Behind, Frame
+from myoquat.kernels.codegen.stack.stack_frames import Behind, Frame
 from myoquat.kernels.codegen.table_search import write_search
 from myoquat.kernels.codegen.tree_passes import write_recursion
 from myoquat.kernels.control_flow.compressed_jacobian import Sweep

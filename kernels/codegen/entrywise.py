@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from myoquat.core.digests import digest
-from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.lower import emit_values
 from myoquat.kernels.codegen.parts import Cost, Ports, price
-from myoquat.kernels.codegen.stack_frames import Frame
+from myoquat.kernels.codegen.stack import slots
+from myoquat.kernels.codegen.stack.stack_frames import Frame
 from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.traced import Signature, Traced
 

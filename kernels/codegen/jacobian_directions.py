@@ -1,10 +1,10 @@
 """Compressed Jacobians in machine code: one direction as a function, in a loop over a table of seeds."""
 
-from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.parts import Cost, InnerCall, WriteFormula, slots_of, take_ports
-from myoquat.kernels.codegen.stack_frames import Frame
+from myoquat.kernels.codegen.stack import slots
+from myoquat.kernels.codegen.stack.stack_frames import Frame
 from myoquat.kernels.control_flow.compressed_jacobian import Sweep
 
 __all__ = ["write_directions"]

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.compact_loops import compact_loop, room
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.multi_block import Way
 from myoquat.kernels.codegen.parts import Cost, InnerCall, WriteFormula, slots_of, take_ports
-from myoquat.kernels.codegen.stack_frames import Behind, Frame
+from myoquat.kernels.codegen.stack import slots
+from myoquat.kernels.codegen.stack.stack_frames import Behind, Frame
 from myoquat.kernels.control_flow.while_loop import Loop
 from myoquat.kernels.tracing.traced import Traced
 

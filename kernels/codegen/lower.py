@@ -10,13 +10,13 @@ instruction selection and register allocation of one huge block take more than l
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.elementary import functions
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.multi_block import Call, Several, Way, listed, pointers_of
-from myoquat.kernels.codegen.slot_allocation import Schedule
-from myoquat.kernels.codegen.slots import Place
-from myoquat.kernels.codegen.stack_frames import Frame
+from myoquat.kernels.codegen.stack import slots
+from myoquat.kernels.codegen.stack.slot_allocation import Schedule
+from myoquat.kernels.codegen.stack.slots import Place
+from myoquat.kernels.codegen.stack.stack_frames import Frame
 from myoquat.kernels.control_flow.map_rows import Element
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.tape import Node, Tape, arguments

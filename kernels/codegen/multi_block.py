@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from myoquat.kernels.codegen.compaction import block_count, handed
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.stack_frames import Frame
+from myoquat.kernels.codegen.stack.stack_frames import Frame
 
 __all__ = ["Call", "Several", "Way", "listed", "pointers_of"]
 

@@ -8,8 +8,8 @@ from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.elementary.functions import ARITY
 from myoquat.kernels.codegen.ir import Module
 from myoquat.kernels.codegen.multi_block import Way
-from myoquat.kernels.codegen.slots import Place
-from myoquat.kernels.codegen.stack_frames import Frame
+from myoquat.kernels.codegen.stack.slots import Place
+from myoquat.kernels.codegen.stack.stack_frames import Frame
 from myoquat.kernels.tracing.tape import Tape
 from myoquat.kernels.tracing.traced import Signature, Traced
 

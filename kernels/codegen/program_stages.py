@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core.digests import digest
-from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.body import Straight
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.lower import emit_values
 from myoquat.kernels.codegen.multi_block import Call, Several, Way
 from myoquat.kernels.codegen.parts import Cost, Ports, price, take_ports
-from myoquat.kernels.codegen.stack_frames import Frame
+from myoquat.kernels.codegen.stack import slots
+from myoquat.kernels.codegen.stack.stack_frames import Frame
 from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.traced import Shape, Signature
 

@@ -2,7 +2,7 @@
 
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.parts import PRICE, Cost, InnerCall, slots_of, take_ports
-from myoquat.kernels.codegen.stack_frames import Frame
+from myoquat.kernels.codegen.stack.stack_frames import Frame
 from myoquat.kernels.control_flow.table_lookup import Lookup
 
 __all__ = ["write_lookup", "write_search"]

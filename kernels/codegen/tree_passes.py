@@ -12,7 +12,7 @@ import numpy as np
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.lower import emit_values
 from myoquat.kernels.codegen.parts import Cost, InnerCall, price
-from myoquat.kernels.codegen.stack_frames import Frame
+from myoquat.kernels.codegen.stack.stack_frames import Frame
 from myoquat.kernels.control_flow.traced_tree_scan import Kind, Recursive, Stage, Way
 from myoquat.kernels.control_flow.tree_scan_members import ROOT
 from myoquat.kernels.tracing.rewrite import rewritten

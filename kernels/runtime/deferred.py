@@ -8,7 +8,7 @@ from myoquat.core.digests import digest
 from myoquat.kernels.codegen.body import Straight
 from myoquat.kernels.codegen.ir import Module
 from myoquat.kernels.codegen.parts import Body, Cost, Ports
-from myoquat.kernels.codegen.stack_frames import Frame
+from myoquat.kernels.codegen.stack.stack_frames import Frame
 from myoquat.kernels.tracing.traced import Pattern, Signature, Traced
 
 __all__ = ["Deferred", "DeferredBody"]

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import Positive
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.actuators.coordinate import CoordinateActuator
 
 __all__ = ["ActivationCoordinateActuator"]

@@ -12,8 +12,8 @@ from myoquat.core.arguments import check_kind
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import vector
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.loads import Load, Poses, generalized_force
 
 __all__ = [

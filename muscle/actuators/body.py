@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.actuators.base import ORIGIN, Actuator, Vector
 from myoquat.muscle.loads import Load, generalized_force, world_point

@@ -6,8 +6,8 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import vector
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.actuators.base import ScalarActuator

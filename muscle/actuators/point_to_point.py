@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import dot
 from myoquat.muscle.actuators.base import ORIGIN, ScalarActuator, Vector
 from myoquat.muscle.loads import Load, Poses, world_point

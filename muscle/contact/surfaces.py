@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from myoquat.core.records import Record
 from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import Positive, check_ranges
-from myoquat.joints.system import ArticulatedSystem
 
 __all__ = ["ContactEllipsoid", "ContactHalfSpace", "ContactSphere", "ContactSurface"]
 

@@ -12,9 +12,9 @@ from myoquat.joints.labels import identifiers
 from myoquat.joints.maps import constrained_to_spatial, quaternion_to_spatial
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle import jacobians
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import lengths
+from myoquat.muscle.segments import jacobians
 
 __all__ = ["JACOBIANS", "Derivation", "derive"]
 

@@ -12,7 +12,7 @@ from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.forces.separate import separate_bodies, wrenches_of_work

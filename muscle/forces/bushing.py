@@ -6,8 +6,8 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.euler import quaternion_from_euler
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.symbolic.analytic import arctan2
 from myoquat.kernels.symbolic.arrays import as_array

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import dot
 from myoquat.muscle.contact import ContactSurface, Touch, touch
 from myoquat.muscle.forces.base import LoadingForce

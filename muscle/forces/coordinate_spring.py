@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import vector
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.forces.base import MeasuredForce
 
 __all__ = ["CoordinateForce", "CoordinateSpring"]

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from myoquat.core.typing import Array
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import vector
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.expressions import check_expression, evaluate
 from myoquat.muscle.forces.bushing import ORIGIN, FrameForce, Vector, six
 from myoquat.muscle.forces.coordinate_spring import CoordinateForce

@@ -9,8 +9,8 @@ import numpy as np
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.symbolic.arrays import may_be_nonzero
 from myoquat.muscle.contact import ContactHalfSpace, ContactSurface, Touch, can_touch
 from myoquat.muscle.forces.contact import ContactForce, Friction, raised

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import vector
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.forces.base import MeasuredForce
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, Constant
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import vector
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.forces.base import LoadingForce
 from myoquat.muscle.loads import Load, Poses

@@ -10,8 +10,8 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.motion import Pair
-from myoquat.joints.system import ArticulatedSystem, Body
-from myoquat.joints.tree import WORLD, Frame, Link, Tree
+from myoquat.joints.multibody.system import ArticulatedSystem, Body
+from myoquat.joints.multibody.tree import WORLD, Frame, Link, Tree
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import row_cross
 from myoquat.kernels.tracing.derivatives import jacobian_at

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.symbolic.arrays import may_be_nonzero
 from myoquat.muscle.contact import ContactHalfSpace, ContactSphere, ContactSurface, Touch
 from myoquat.muscle.forces.contact import ContactForce, Friction

@@ -7,8 +7,8 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_multiply, rotation_matrix
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import dot, matvec
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.forces.base import MeasuredForce

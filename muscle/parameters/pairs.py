@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.names import Place
 

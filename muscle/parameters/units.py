@@ -1,6 +1,6 @@
 """Units of a model's numbers, told from the names of the fields that hold them."""
 
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.parameters.names import START, Place
 
 __all__ = ["unit_of"]

@@ -1,13 +1,13 @@
 """Surfaces that paths wrap around: spheres, cylinders, ellipsoids and tori, one or several on the way."""
 
-from myoquat.muscle.wrapping.base import Contact, Wrap
-from myoquat.muscle.wrapping.chain import Piece
 from myoquat.muscle.wrapping.contacts import path_contacts
-from myoquat.muscle.wrapping.cylinder import WrapCylinder
-from myoquat.muscle.wrapping.ellipsoid import WrapEllipsoid
+from myoquat.muscle.wrapping.segment_solver import Piece
 from myoquat.muscle.wrapping.side_site import InsideCylinder, InsideSphere, SideCylinder
-from myoquat.muscle.wrapping.sphere import WrapSphere
-from myoquat.muscle.wrapping.torus import WrapTorus
+from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
+from myoquat.muscle.wrapping.surfaces.cylinder import WrapCylinder
+from myoquat.muscle.wrapping.surfaces.ellipsoid import WrapEllipsoid
+from myoquat.muscle.wrapping.surfaces.sphere import WrapSphere
+from myoquat.muscle.wrapping.surfaces.torus import WrapTorus
 
 __all__ = [
     "Contact",

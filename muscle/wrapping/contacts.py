@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.points import PathPoint
-from myoquat.muscle.wrapping.alone import contacts_alone
-from myoquat.muscle.wrapping.base import Contact, Wrap
-from myoquat.muscle.wrapping.chain import Piece, alone, taut
-from myoquat.muscle.wrapping.sites import Poses, Site
+from myoquat.muscle.wrapping.resolved_points import Poses, Site
+from myoquat.muscle.wrapping.segment_solver import Piece, alone, taut
+from myoquat.muscle.wrapping.single_surface_contact import contacts_alone
+from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 
 __all__ = ["path_contacts"]
 

@@ -14,14 +14,14 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import iterate
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.base import Contact, Line, Near, Wrap
-from myoquat.muscle.wrapping.circle import Plane, Winding, around
-from myoquat.muscle.wrapping.cylinder import WrapCylinder
-from myoquat.muscle.wrapping.sphere import WrapSphere
-from myoquat.muscle.wrapping.vectors import plane_of, project
+from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Near, Wrap
+from myoquat.muscle.wrapping.surfaces.circle import Plane, Winding, around
+from myoquat.muscle.wrapping.surfaces.cylinder import WrapCylinder
+from myoquat.muscle.wrapping.surfaces.sphere import WrapSphere
+from myoquat.muscle.wrapping.surfaces.vectors import plane_of, project
 
 __all__ = ["InsideCylinder", "InsideSphere", "SideCylinder"]
 

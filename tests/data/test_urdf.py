@@ -16,7 +16,7 @@ from myoquat.joints import (
     SphericalJoint,
     rotation_matrix,
 )
-from myoquat.joints.sampling import random_system
+from myoquat.joints.multibody.sampling import random_system
 from myoquat.joints.vectors import axis_angle_matrix, full
 
 ARM = Path(__file__).parents[1] / "data" / "arm.urdf"

@@ -24,7 +24,7 @@ from myoquat.dynamics import (
 )
 from myoquat.joints import RevoluteJoint
 from myoquat.joints.kinematics import frame_acceleration, frame_jacobian, frame_pose, momentum
-from myoquat.joints.sampling import random_system
+from myoquat.joints.multibody.sampling import random_system
 
 STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # sixth-order central difference
 STEP = 2e-3

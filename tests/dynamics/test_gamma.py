@@ -13,8 +13,8 @@ from myoquat.dynamics.gamma import Gamma, forward_dynamics_gamma
 from myoquat.dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.functions import Linear
-from myoquat.joints.sampling import random_system
-from myoquat.joints.system import Body
+from myoquat.joints.multibody.sampling import random_system
+from myoquat.joints.multibody.system import Body
 from myoquat.joints.types import RevoluteJoint, SphericalJoint
 
 

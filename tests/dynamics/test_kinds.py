@@ -15,7 +15,7 @@ from myoquat.dynamics import (
 )
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, PointLoop
 from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.sampling import KINDS, random_joint, random_system
+from myoquat.joints.multibody.sampling import KINDS, random_joint, random_system
 from myoquat.joints.types import RevoluteJoint, SphericalJoint
 
 LINKS = 56  # more than `articulated.MANY`

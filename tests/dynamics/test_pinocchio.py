@@ -26,7 +26,7 @@ from myoquat.joints.kinematics import (
     frame_pose,
     momentum,
 )
-from myoquat.joints.sampling import random_system
+from myoquat.joints.multibody.sampling import random_system
 from myoquat.joints.vectors import full, steiner
 
 pin = pytest.importorskip("pinocchio")

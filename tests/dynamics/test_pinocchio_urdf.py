@@ -6,7 +6,7 @@ import pytest
 from myoquat.data import load_urdf, write_urdf
 from myoquat.dynamics import bias_force, forward_dynamics, mass_matrix
 from myoquat.joints import frame_pose
-from myoquat.joints.sampling import random_system
+from myoquat.joints.multibody.sampling import random_system
 
 pin = pytest.importorskip("pinocchio")
 pytestmark = pytest.mark.peers

@@ -5,7 +5,7 @@ import pytest
 
 from myoquat.dynamics import inverse_dynamics, joint_reactions
 from myoquat.joints import frame_acceleration, frame_pose, frame_velocity
-from myoquat.joints.sampling import random_system
+from myoquat.joints.multibody.sampling import random_system
 from myoquat.joints.vectors import full
 
 

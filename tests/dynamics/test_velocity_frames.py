@@ -9,7 +9,7 @@ from myoquat import kernels
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, kinetic_energy, mass_matrix
 from myoquat.joints import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.kinematics import frame_acceleration, frame_velocity
-from myoquat.joints.sampling import random_system
+from myoquat.joints.multibody.sampling import random_system
 
 COUNT = 5
 

@@ -14,9 +14,9 @@ from myoquat.joints import (
     why_not_ball,
     with_rotations,
 )
+from myoquat.joints.conversion.pose import by_name
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant, Linear, Multiplier, SimmSpline
-from myoquat.joints.pose import by_name
 from myoquat.joints.types import CustomJoint, FloatingJoint, RevoluteJoint, SphericalJoint
 from myoquat.joints.types.custom import Axis
 

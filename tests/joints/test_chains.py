@@ -7,7 +7,7 @@ import pytest
 
 import myoquat as mq
 from myoquat import dynamics
-from myoquat.analysis.muscles import moment_arms
+from myoquat.analysis.recruitment import moment_arms
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -20,8 +20,8 @@ from myoquat.joints import (
     convert_velocities,
     with_rotations,
 )
-from myoquat.joints.axes import in_angles
-from myoquat.joints.chains.find import find_chains, why_no_chain
+from myoquat.joints.conversion.axes import in_angles
+from myoquat.joints.conversion.chains.find import find_chains, why_no_chain
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear, SimmSpline
 from myoquat.joints.types.custom import Axis

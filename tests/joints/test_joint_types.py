@@ -21,7 +21,7 @@ from myoquat.joints import (
     joint_table,
 )
 from myoquat.joints.functions import Constant, Linear, Polynomial
-from myoquat.joints.sampling import KINDS, random_joint
+from myoquat.joints.multibody.sampling import KINDS, random_joint
 from myoquat.joints.vectors import axis_angle_matrix, matvec
 from myoquat.kernels.symbolic.arrays import symbols_casadi
 from myoquat.kernels.tracing.derivatives import jacobian_at

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from myoquat import kernels
 from myoquat.kernels import iterate
 from myoquat.kernels.codegen.compaction import BLOCKS
-from myoquat.kernels.codegen.slot_allocation import arrays_of, at_once, in_time
+from myoquat.kernels.codegen.stack.slot_allocation import arrays_of, at_once, in_time
 from myoquat.kernels.control_flow.out_of_line_call import called
 from myoquat.kernels.tracing.tape import Ends, Node, Tape, arguments
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.muscles import metabolic_power
+from myoquat.analysis.recruitment import metabolic_power
 from myoquat.data import Motion
 from myoquat.joints.errors import ModelError
 from myoquat.joints.types import PrismaticJoint

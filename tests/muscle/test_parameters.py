@@ -12,7 +12,7 @@ from myoquat.dynamics import energy, inverse
 from myoquat.dynamics.articulated import forward
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
-from myoquat.joints.sampling import random_system
+from myoquat.joints.multibody.sampling import random_system
 from myoquat.joints.types import Axis, CustomJoint
 from myoquat.muscle import LawB, Model, Muscle, PathPoint
 from myoquat.muscle.parameters import Parameters, parameter_names

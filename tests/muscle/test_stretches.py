@@ -17,7 +17,7 @@ from myoquat.muscle import (
     path_jacobian,
     path_lengths,
 )
-from myoquat.muscle.stretches import FEWEST, stretches
+from myoquat.muscle.segments.stretches import FEWEST, stretches
 
 SPLINE = SimmSpline((-2.0, -0.5, 0.3, 2.0), (0.02, 0.05, 0.01, 0.04))
 COPIES = FEWEST + 1  # of each sort of path: enough for tables of several rows

@@ -9,8 +9,9 @@ import pytest
 from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint, random_system
 from myoquat.kernels import compile_program
-from myoquat.muscle import Model, Muscle, PathPoint, muscle_wrenches, path_jacobian, path_lengths, tables
+from myoquat.muscle import Model, Muscle, PathPoint, muscle_wrenches, path_jacobian, path_lengths
 from myoquat.muscle.eliminated import eliminated_components
+from myoquat.muscle.segments import tables
 
 LEG = Path(__file__).parent.parent / "data" / "small_leg.osim"
 

@@ -13,7 +13,7 @@ from myoquat.data.mjcf.reading.inertias import WEIGHTLESS, Inertia, read_inertia
 from myoquat.data.mjcf.reading.joints import FileJoint, Link, links_of, read_joint
 from myoquat.data.mjcf.reading.meshes import Meshes
 from myoquat.data.xml import Element, complain
-from myoquat.joints.body import Body
+from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.points import PathPoint

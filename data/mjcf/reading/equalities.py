@@ -12,8 +12,8 @@ from myoquat.data.xml import complain
 from myoquat.joints.constraints import Constraint, PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.euler import euler_from_quaternion
 from myoquat.joints.functions import AxisFunction, Linear, Polynomial
+from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.quaternion import quaternion_from_matrix
-from myoquat.joints.system import ArticulatedSystem, Poses
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.points import PathPoint
 

@@ -10,7 +10,7 @@ from myoquat.data.mjcf.reading.meshes import Meshes
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.mjcf.shapes import HALVED, whole_sizes
 from myoquat.data.xml import Element, complain
-from myoquat.joints.shapes import Shape
+from myoquat.joints.multibody.shapes import Shape
 
 __all__ = ["Geom", "read_geom"]
 

@@ -9,8 +9,8 @@ from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.frames import unit
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import vecmat
 

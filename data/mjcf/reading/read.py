@@ -14,10 +14,10 @@ from myoquat.data.mjcf.reading.keyframes import read_start
 from myoquat.data.mjcf.reading.tendons import Used, read_tendons
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import located
-from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
-from myoquat.joints.shapes import Shape
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.body import Body
+from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 

@@ -1,11 +1,11 @@
-"""Actuators as OpenSim's; mirrors `myoquat.data.osim.actuators`."""
+"""Actuators as OpenSim's; mirrors `myoquat.data.osim.reading.actuators`."""
 
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from myoquat.data.elements import add, checked_name
-from myoquat.data.osim.actuators import BOUNDS, DELAYED
+from myoquat.data.osim.reading.actuators import BOUNDS, DELAYED
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError

@@ -9,9 +9,9 @@ from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.frames import GROUND, Frame
 from myoquat.data.osim.writing.joints import Placed, add_joint, add_offset
 from myoquat.data.xml import Element
-from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.body import Body
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 

@@ -1,12 +1,12 @@
-"""Couplers and constraints as OpenSim's; mirrors `myoquat.data.osim.constraints`."""
+"""Couplers and constraints as OpenSim's; mirrors `myoquat.data.osim.reading.constraints`."""
 
 from collections.abc import Callable
 from typing import Any
 
 from myoquat.data.elements import add, add_set, checked_name
 from myoquat.data.leftovers import Leftovers
-from myoquat.data.osim.constraints import COUPLER, powers_of
 from myoquat.data.osim.functions import add_function
+from myoquat.data.osim.reading.constraints import COUPLER, powers_of
 from myoquat.data.osim.writing.joints import add_offset, path_of
 from myoquat.data.xml import Element
 from myoquat.joints.constraints import (

@@ -1,11 +1,11 @@
-"""Contact surfaces and forces as OpenSim's; mirrors `myoquat.data.osim.contact`."""
+"""Contact surfaces and forces as OpenSim's; mirrors `myoquat.data.osim.reading.contact`."""
 
 import math
 from collections.abc import Mapping
 from typing import Any
 
 from myoquat.data.elements import add, add_set, body_fixed, checked_name
-from myoquat.data.osim.contact import MATERIAL, SET, SMOOTH
+from myoquat.data.osim.reading.contact import MATERIAL, SET, SMOOTH
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.osim.writing.obstacles import Obstacles
 from myoquat.data.xml import Element

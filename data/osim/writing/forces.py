@@ -1,11 +1,11 @@
-"""Passive forces as OpenSim's; mirrors `myoquat.data.osim.forces`."""
+"""Passive forces as OpenSim's; mirrors `myoquat.data.osim.reading.forces`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from myoquat.data.elements import add, checked_name
-from myoquat.data.osim.forces import BUSHING, DAMPING, EXPRESSIONS, FUNCTIONS, PRESCRIBED, SPRING
 from myoquat.data.osim.functions import add_function
+from myoquat.data.osim.reading.forces import BUSHING, DAMPING, EXPRESSIONS, FUNCTIONS, PRESCRIBED, SPRING
 from myoquat.data.osim.writing.constraints import add_placed
 from myoquat.data.osim.writing.contact import write_hunt_crossley, write_smooth
 from myoquat.data.osim.writing.joints import path_of

@@ -7,8 +7,8 @@ from lxml import etree
 
 from myoquat.data.elements import add
 from myoquat.data.leftovers import Census
-from myoquat.data.osim.laws import LAWS, TIMES, read_activation_dynamics, read_law
-from myoquat.data.osim.schutte import SCHUTTE, add_quadratic
+from myoquat.data.osim.force_laws.laws import LAWS, TIMES, read_activation_dynamics, read_law
+from myoquat.data.osim.force_laws.schutte import SCHUTTE, add_quadratic
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.laws import ForceLaw

@@ -1,4 +1,4 @@
-"""Paths that are laid over hints, as OpenSim's paths over obstacles; mirrors `myoquat.data.osim.obstacles`."""
+"""Paths that are laid over hints, as OpenSim's paths over obstacles; mirrors `myoquat.data.osim.reading.obstacles`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.data.elements import add, body_fixed, checked_name
-from myoquat.data.osim.obstacles import OBSTACLE, POINT, TAG
-from myoquat.data.osim.surfaces import add_sizes, obstacle_tag
+from myoquat.data.osim.reading.obstacles import OBSTACLE, POINT, TAG
+from myoquat.data.osim.reading.surfaces import add_sizes, obstacle_tag
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError

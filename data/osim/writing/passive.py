@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from myoquat.data.elements import add, checked_name
 from myoquat.data.leftovers import Leftovers
-from myoquat.data.osim.passive import LIMITED, unit_of
+from myoquat.data.osim.reading.passive import LIMITED, unit_of
 from myoquat.data.osim.writing.joints import forward_joint, joint_name
 from myoquat.data.xml import Element
-from myoquat.joints.body import Body
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.body import Body
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
 from myoquat.muscle.limits import CoordinateLimit
 

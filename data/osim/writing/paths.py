@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from myoquat.data.elements import add, add_set, body_fixed, checked_name
-from myoquat.data.osim.functional import add_functional
 from myoquat.data.osim.functions import add_function
-from myoquat.data.osim.joints import UNBOUND
-from myoquat.data.osim.surfaces import add_sizes, is_known
+from myoquat.data.osim.reading.functional import add_functional
+from myoquat.data.osim.reading.surfaces import add_sizes, is_known
+from myoquat.data.osim.tree.joints import UNBOUND
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.osim.writing.obstacles import Obstacles, is_hinted
 from myoquat.data.xml import Element

@@ -11,8 +11,8 @@ from lxml import etree
 from myoquat.data.elements import add, add_set, checked_name
 from myoquat.data.files import check_output, write_text
 from myoquat.data.leftovers import Leftovers
-from myoquat.data.osim.controllers import add_inputs
-from myoquat.data.osim.laws import TIMES
+from myoquat.data.osim.force_laws.laws import TIMES
+from myoquat.data.osim.reading.controllers import add_inputs
 from myoquat.data.osim.writing.actuators import add_actuators
 from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
 from myoquat.data.osim.writing.constraints import add_constraints
@@ -24,9 +24,9 @@ from myoquat.data.osim.writing.obstacles import Obstacles
 from myoquat.data.osim.writing.passive import add_limits, add_passive
 from myoquat.data.osim.writing.paths import Paths, WrapObjects
 from myoquat.data.xml import Element
-from myoquat.joints.axes import with_angles
-from myoquat.joints.convert import convert_coordinates, convert_velocities
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.conversion.axes import with_angles
+from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model
 
 __all__ = ["write_model"]

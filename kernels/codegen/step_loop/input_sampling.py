@@ -3,7 +3,7 @@
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.row_transfer import read_rows
-from myoquat.kernels.codegen.slots import turns
+from myoquat.kernels.codegen.stack.slots import turns
 
 __all__ = ["read_sample"]
 

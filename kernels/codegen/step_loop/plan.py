@@ -7,7 +7,7 @@ from myoquat.core.digests import digest
 from myoquat.kernels.codegen.body import Straight
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.parts import Body, Ports, take_ports
-from myoquat.kernels.codegen.stack_frames import Frame
+from myoquat.kernels.codegen.stack.stack_frames import Frame
 
 __all__ = ["HEADER", "Places", "StepPlan", "nodes_of"]
 

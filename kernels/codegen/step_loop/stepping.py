@@ -13,11 +13,11 @@ from typing import Any
 
 from myoquat.core.digests import digest
 from myoquat.core.outcomes import Outcome
-from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.driver import ENTRY, Port
 from myoquat.kernels.codegen.ir import Builder, Module, double
 from myoquat.kernels.codegen.parts import Body, Ports, Size, slots_in
 from myoquat.kernels.codegen.row_transfer import read_rows, write_rows
+from myoquat.kernels.codegen.stack import slots
 from myoquat.kernels.codegen.step_loop.input_sampling import read_sample
 from myoquat.kernels.codegen.step_loop.plan import HEADER, Places, StepPlan
 from myoquat.kernels.tracing.traced import Signature

@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
-from myoquat.analysis.command import main
+from myoquat.analysis.apps.command import main
+from myoquat.analysis.apps.opensim_tools import run_setup
 from myoquat.analysis.motion import (
     MotionWarning,
     Sensor,
@@ -17,7 +18,6 @@ from myoquat.analysis.motion import (
     smooth,
     smooth_angles,
 )
-from myoquat.analysis.tools import run_setup
 from myoquat.data import Markers, Motion, Orientations, load_markers, load_model, load_motion
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body

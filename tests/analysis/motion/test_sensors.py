@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from fuzz.setups import PLACER, TRACKING
 
+from myoquat.analysis.apps.opensim_tools import run_setup
 from myoquat.analysis.motion import Sensor, calibrate_orientations, inverse_kinematics
-from myoquat.analysis.tools import run_setup
 from myoquat.data import Motion, Orientations, load_model, load_motion, load_orientations, load_table
-from myoquat.data.osim.sensor_frames import read_sensor_frames
+from myoquat.data.osim.reading.sensor_frames import read_sensor_frames
 from myoquat.joints import ModelError, quaternion_multiply
 from myoquat.joints.euler import axis_quaternion, axis_rotation
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix

@@ -9,10 +9,10 @@ import pytest
 import xarray as xr
 import zarr
 
-from myoquat.analysis.command import main
+from myoquat.analysis.apps.command import main
 from myoquat.analysis.studies import Study, recompute, study_of
-from myoquat.analysis.studies.describe import description
-from myoquat.analysis.studies.machine import surroundings
+from myoquat.analysis.studies.storage.describe import description
+from myoquat.analysis.studies.storage.machine import surroundings
 from myoquat.data import load_model
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
@@ -65,7 +65,9 @@ def test_a_model_s_name_in_a_store_names_no_file(hostile, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nor_on_a_worker_of_a_cluster(hostile, name):
-    compute_block = pytest.importorskip("myoquat.analysis.studies.cluster", exc_type=ImportError).compute_block
+    compute_block = pytest.importorskip(
+        "myoquat.analysis.studies.execution.cluster", exc_type=ImportError
+    ).compute_block
     _, folder = hostile
     found = description(STUDY)
     found["model"]["name"] = name.format(folder=folder)

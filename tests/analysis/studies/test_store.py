@@ -20,7 +20,7 @@ import zarr
 
 from myoquat.analysis.studies import StoreError, Study, open_results, run
 from myoquat.analysis.studies.run import RunOptions, compute
-from myoquat.analysis.studies.store import Store
+from myoquat.analysis.studies.storage.store import Store
 from myoquat.muscle import ModelError
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}

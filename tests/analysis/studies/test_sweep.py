@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from myoquat.analysis import open_results
-from myoquat.analysis.command import main
+from myoquat.analysis.apps.command import main
 from myoquat.analysis.studies import Study
 from myoquat.data import load_model
 from myoquat.kernels import Outcome

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from myoquat.analysis.motion import smooth
-from myoquat.analysis.muscles.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve
+from myoquat.analysis.recruitment.redundancy import Coupled, Effort, JointCone, MetabolicEffort, Reserve
 from myoquat.analysis.studies import MuscleTrial, Study, open_results
 from myoquat.data import Motion, load_model, load_motion
 from myoquat.joints import ArticulatedSystem, Body

@@ -6,8 +6,8 @@ import pytest
 import xarray as xr
 from shoulder import shoulder
 
-from myoquat.analysis.muscles import Coupled, Effort, MetabolicEffort, Reserve, redundancy
-from myoquat.analysis.muscles.convex import are_met
+from myoquat.analysis.recruitment import Coupled, Effort, MetabolicEffort, Reserve, redundancy
+from myoquat.analysis.recruitment.convex import are_met
 from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, verify_results
 from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, Model, Muscle

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from shoulder import shoulder
 
-from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve, redundancy
+from myoquat.analysis.recruitment.redundancy import Effort, JointCone, Reserve, redundancy
 from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, to_table, verify_results
 from myoquat.data import Motion
 from myoquat.dynamics import joint_reactions

@@ -17,23 +17,15 @@ import pytest
 import xarray as xr
 
 import myoquat
-from myoquat.analysis.command import main
-from myoquat.analysis.studies import (
-    LockedError,
-    StoreError,
-    Study,
-    durable,
-    open_results,
-    recompute,
-    store,
-    verify_results,
-)
-from myoquat.analysis.studies import machine as machine_module
-from myoquat.analysis.studies.lock import Lock
-from myoquat.analysis.studies.machine import ROOMS, fingerprint
+from myoquat.analysis.apps.command import main
+from myoquat.analysis.studies import LockedError, StoreError, Study, open_results, recompute, verify_results
 from myoquat.analysis.studies.run import RunOptions, compute
-from myoquat.analysis.studies.store import Store
-from myoquat.analysis.studies.verification import verify
+from myoquat.analysis.studies.storage import durable, store
+from myoquat.analysis.studies.storage import machine as machine_module
+from myoquat.analysis.studies.storage.lock import Lock
+from myoquat.analysis.studies.storage.machine import ROOMS, fingerprint
+from myoquat.analysis.studies.storage.store import Store
+from myoquat.analysis.studies.storage.verification import verify
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
 STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5, summaries=("work",))
@@ -219,7 +211,7 @@ def test_sweep_allows_any_code(tmp_path, path, monkeypatch, capsys):
 
 def test_the_fingerprint_is_of_all_sources_that_an_engine_imports():
     script = """
-import sys, myoquat.analysis.studies.engines
+import sys, myoquat.analysis.studies.execution.engines
 print("\\n".join(m.__file__ for n, m in sys.modules.items() if n.startswith("myoquat.") and m.__file__))
 """
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

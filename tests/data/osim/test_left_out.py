@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from myoquat.analysis.command import main
-from myoquat.data.osim.left_out import CHANGES, change_of
+from myoquat.analysis.apps.command import main
+from myoquat.data.osim.reading.left_out import CHANGES, change_of
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "tests" / "data" / "small_leg.osim").read_text()

@@ -20,7 +20,7 @@ from myoquat.dynamics.constraints import (
 )
 from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
 from myoquat.joints.functions import Linear, Polynomial
-from myoquat.joints.system import Body
+from myoquat.joints.multibody.system import Body
 from myoquat.joints.types import FixedJoint, FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
 
 INERTIA = (0.2, 0.3, 0.12, 0.01, 0.0, 0.02)

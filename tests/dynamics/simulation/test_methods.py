@@ -14,7 +14,7 @@ from myoquat.dynamics.constraints import Distance
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.methods import ADAPTIVE
 from myoquat.joints import ArticulatedSystem, normalize
-from myoquat.joints.system import Body
+from myoquat.joints.multibody.system import Body
 from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
 from myoquat.muscle import path_lengths
 

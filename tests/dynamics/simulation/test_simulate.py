@@ -11,7 +11,7 @@ from myoquat.data import load_model
 from myoquat.dynamics import SimulationWarning, Simulator, simulate
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.errors import OffSphereError
-from myoquat.joints.system import Body
+from myoquat.joints.multibody.system import Body
 from myoquat.joints.types import RevoluteJoint
 
 ORACLE = json.loads((Path(__file__).parents[2] / "data" / "two_link_trajectory.json").read_text())

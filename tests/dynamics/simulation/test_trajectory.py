@@ -12,10 +12,10 @@ from myoquat.data.motions import load_table, states_from_motion
 from myoquat.dynamics import SimulationWarning, Simulator, Trajectory, simulate
 from myoquat.dynamics.constraints import CoordinateCoupler, Distance, PointLoop, Prescribed, Rolling, Weld
 from myoquat.dynamics.constraints.files import constraints_text, parse_constraints
-from myoquat.dynamics.simulation.figures import _Film
+from myoquat.dynamics.simulation.results.figures import _Film
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Polynomial
-from myoquat.joints.system import Body
+from myoquat.joints.multibody.system import Body
 from myoquat.joints.types import FloatingJoint
 from myoquat.kernels import Outcome
 

@@ -17,8 +17,8 @@ from myoquat.muscle import (
     path_jacobian,
     path_lengths,
 )
-from myoquat.muscle.polylines import polylines
-from myoquat.muscle.wrapping import places
+from myoquat.muscle.display.polylines import polylines
+from myoquat.muscle.wrapping import order_along_path as places
 
 BALL = WrapSphere(body="ground", position=(-0.03, 0.0, 0.0), radius=0.025)
 ROD = WrapCylinder(body="ground", position=(0.03, 0.01, 0.0), radius=0.015, quadrant="+y")

@@ -13,7 +13,7 @@ from myoquat.muscle import (
     path_flags,
     path_lengths,
 )
-from myoquat.muscle.wrapping import chain
+from myoquat.muscle.wrapping import segment_solver as chain
 
 
 def rod(position, turned, **numbers):

@@ -6,7 +6,7 @@ from models import past
 from scipy.integrate import quad
 
 from myoquat.muscle import WrapTorus, path_jacobian, path_lengths
-from myoquat.muscle.wrapping.moments import along_tube, bridge, clear_of_tube, tangent
+from myoquat.muscle.wrapping.surfaces.torus_moments import along_tube, bridge, clear_of_tube, tangent
 
 SHARES = (0.1, 0.5, 0.8, 0.96)  # the tube's radius, of the ring's
 

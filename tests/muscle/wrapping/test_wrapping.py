@@ -35,8 +35,8 @@ from myoquat.muscle import (
     path_jacobian,
     path_lengths,
 )
+from myoquat.muscle.display.stick import stick_figures
 from myoquat.muscle.path import contacts
-from myoquat.muscle.stick import stick_figures
 
 WHOLE = model()
 SOME = model("sphere", "cylinder_side", "ellipsoid", "two")

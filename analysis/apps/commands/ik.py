@@ -1,0 +1,55 @@
+"""`myoquat ik`."""
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from myoquat.analysis.apps.commands.marker_fit import fit_markers
+from myoquat.analysis.apps.opensim_tools.report import Section, check_report, told, write_report
+from myoquat.data import load_model
+from myoquat.data.files import check_output
+
+__all__ = ["command"]
+
+
+@click.command("ik")
+@click.argument("model")
+@click.argument("markers", type=click.Path(path_type=Path))
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="Weight of a marker; 1 if nothing is said.")
+@click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y'.")
+@click.option("--start", type=float, default=-np.inf, help="First time [s].")
+@click.option("--end", type=float, default=np.inf, help="Last time [s].")
+@click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
+@click.option(
+    "--constraint-weight", default=np.inf, show_default=True, help="Weight of the model's constraints; infinite: exact."
+)
+@click.option("--errors", type=click.Path(path_type=Path), help="Store the error of every marker [m]: .csv.")
+@click.option("--report", type=click.Path(path_type=Path), help="Show errors and angles: .html, one page by itself.")
+@click.option("--force", is_flag=True, help="Replace output files that exist.")
+def command(
+    model: str, markers: Path, output: Path, weights: tuple[str, ...], axes: str | None, start: float, end: float,
+    rotations: str, constraint_weight: float, errors: Path | None, report: Path | None, force: bool,
+) -> None:  # fmt: skip
+    """Find the motion of MODEL that fits MARKERS (.trc, .c3d) and write its angles as OUTPUT (.mot, .sto).
+
+    Exit code 1 if frames did not settle; what was found is stored.
+    """
+    for path in (output, errors):
+        if path is not None:
+            check_output(path, force)
+    check_report(report, force)
+    fit = fit_markers(load_model(model, rotations), markers, weights, axes, (start, end), constraint_weight)
+    fit.save(output, overwrite=force)
+    click.echo(f"wrote {output}")
+    if errors is not None:
+        fit.errors().to_csv(errors)
+        click.echo(f"wrote {errors}")
+    if report is not None:
+        sections = [Section("Errors of markers", fit.errors() * 1e3, "mm"),
+                    Section("Coordinates", fit.angles(in_degrees=True), "degrees, m")]  # fmt: skip
+        write_report(report, f"{output.name} of {markers.name}", [told(fit)], sections)
+        click.echo(f"wrote {report}")
+    if not (fit.settled | fit.empty).all():
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,167 @@
+"""`myoquat info`."""
+
+import re
+import warnings
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+import click
+
+from myoquat import kernels
+from myoquat.analysis.recruitment.units import coordinate_units
+from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model, urdf
+from myoquat.data.leftovers import Census
+from myoquat.data.osim.reading.left_out import change_of
+from myoquat.joints.conversion.balls import why_not_ball
+from myoquat.joints.labels import printable
+from myoquat.joints.multibody.body import Body
+from myoquat.joints.types import EulerJoint, FloatingJoint, FollowerJoint, SphericalJoint
+from myoquat.muscle import Model, Muscle
+
+__all__ = ["command"]
+
+UNREAD = Census.opening
+
+
+@click.command("info")
+@click.argument("model", required=False)
+@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
+@click.option("--kernels", "show_kernels", is_flag=True, help="Show lanes, threads, cache and processor.")
+def command(model: str | None, rotations: str, show_kernels: bool) -> None:
+    """Show the joints, coordinates and muscles of MODEL; without it, the models of the library.
+
+    With --rotations quaternion: which joints became ball joints, by what angles, and why the others did not.
+    """
+    if show_kernels:
+        for key, value in kernels.info().items():
+            click.echo(f"{key:<18}{_listed(value)}")
+    if model is not None:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = load_model(model, rotations)
+        _describe(found)
+        _tell([warning for warning in told if not _is_of_the_file(warning)])
+        for line in _left_out(filter(_is_of_the_file, told)):
+            click.echo(printable(line))
+    elif not show_kernels:
+        click.echo("Models of the library: " + ", ".join(library_models()))
+
+
+def _listed(value: Any) -> str:
+    """A setting of kernels in words: several ones with commas or blanks, not as Python writes them."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item}" for key, item in value.items())
+    return " ".join(value) if isinstance(value, list) else str(value)
+
+
+def _is_of_the_file(warning: warnings.WarningMessage) -> bool:
+    return issubclass(warning.category, (UnsupportedWarning, ImplausibleWarning))
+
+
+def _tell(others: Iterable[warnings.WarningMessage]) -> None:
+    """Pass on what is not said below."""
+    for warning in others:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def _left_out(told: Iterable[warnings.WarningMessage]) -> Iterator[str]:
+    """What of the file was not read, and what that changes; and what was read though it cannot be."""
+    for warning in told:
+        heading, _, rest = str(warning.message).rpartition(f": {UNREAD}: ")
+        if not heading:
+            yield str(warning.message)
+            continue
+        yield "left out of the file:"
+        for part in rest.split("; "):
+            tag = re.match(r"\d+ ([\w.]+) \(", part)
+            yield f"  {part}" + (f": {_change_of(tag[1])}" if tag else "")
+
+
+def _change_of(tag: str) -> str:
+    return urdf.CHANGES.get(tag) or change_of(tag)
+
+
+def _describe(model: Model) -> None:
+    """All that the model holds, every line free of control characters: its names may come from a stranger's file."""
+    for line in _lines(model):
+        click.echo(printable(line))
+
+
+def _lines(model: Model) -> Iterator[str]:
+    system = model.system
+    yield f"{model.name}: {model.description}" if model.description else model.name
+    yield (
+        f"{len(system.bodies)} bodies, {system.nq} coordinates, {system.nu} velocities, {len(model.muscles)} muscles"
+    )
+    driven = {coupler.dependent for coupler in model.couplers}
+    locked = {coordinate.name for coordinate in model.coordinates if coordinate.locked}
+    for body in system.bodies:
+        sequence = getattr(body.joint, "sequence", None)
+        joint = f"{body.joint.kind} {sequence}" if sequence else body.joint.kind
+        yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{_as_ball(body, driven, locked)}"
+    units = coordinate_units(model)
+    for coordinate in model.coordinates:
+        unit = units.get(coordinate.name, "rad")  # an angle of the file that a quaternion has replaced
+        notes = [f"from {coordinate.range[0]:g} to {coordinate.range[1]:g} {unit}"] if coordinate.range else []
+        notes += [word for word in ("locked", "clamped") if getattr(coordinate, word)]
+        yield f"  coordinate {coordinate.name} [{unit}]: {', '.join(notes) or 'no range'}"
+    for coupler in model.couplers:
+        kind = type(coupler.function).__name__
+        scale = f"{coupler.scale:g} times " if coupler.scale != 1 else ""
+        yield f"  coupler {coupler.name}: {coupler.dependent} = {scale}{kind} of {coupler.independent}"
+    for constraint in model.constraints:
+        bodies = [getattr(constraint, key) for key in ("first", "second") if hasattr(constraint, key)]
+        yield f"  constraint {constraint.label}" + (f" between {' and '.join(bodies)}" if bodies else "")
+    for force in model.forces:
+        yield f"  passive {force.element}: {type(force).__name__}"
+    for actuator in model.actuators:
+        yield f"  {actuator.element}: {type(actuator).__name__}"
+    for given in model.inputs:
+        yield f"  input {given.name}: {type(given.function).__name__} of the time"
+    for muscle in model.muscles:
+        yield f"  muscle {muscle.name}: {_muscle(muscle)}"
+    for group in model.groups:
+        yield f"  group {group.name}: {', '.join(group.members) or 'no muscles'}"
+    for limit in model.limits:
+        unit = units.get(limit.coordinate, "rad")
+        yield f"  limit {limit.name}: {limit.coordinate} from {limit.lower:g} to {limit.upper:g} {unit}"
+    if model.markers:
+        yield f"  {len(model.markers)} markers"
+
+
+def _as_ball(body: Body, driven: Collection[str], locked: Collection[str]) -> str:
+    """Whether a joint that turns in some other way could be a quaternion joint, and why not."""
+    angles = getattr(body.joint, "angles", None)
+    if isinstance(body.joint, FollowerJoint):
+        return f"; a frame that follows body {body.joint.leader}"
+    if angles is not None:
+        return f"; angles {', '.join(angles.all_names)}"
+    if isinstance(body.joint, (SphericalJoint, FloatingJoint)) or body.joint.facts.nu < 3:
+        return ""
+    if {*body.names_of_coordinates} <= {*driven}:
+        return "; no quaternion joint unless it is named: couplers drive all its coordinates"
+    fixed = sorted({*body.names_of_coordinates} & {*locked})
+    if fixed and why_not_ball(body) is None:
+        return f"; no quaternion joint unless it is named: {', '.join(fixed)} is locked"
+    reason = why_not_ball(body)
+    if reason is not None:
+        return f"; no quaternion joint: {reason}"
+    return "; can be a quaternion joint" if not isinstance(body.joint, EulerJoint) else ""
+
+
+def _muscle(muscle: Muscle) -> str:
+    law = f"law {muscle.law.kind}" if muscle.law is not None else "no force law"
+    strength = getattr(muscle.law, "max_isometric_force", None)
+    parts = [" - ".join(point.body for point in muscle.path), law]
+    if strength is not None:
+        parts.append(f"F0 = {strength:g} N")
+    if muscle.law is not None and muscle.law.can_push:
+        parts.append("may push" + (" (pull_only = true holds it at zero)" if hasattr(muscle.law, "pull_only") else ""))
+    if muscle.activation_dynamics is not None:
+        parts.append("activation dynamics")
+    for wrap in muscle.wraps:
+        side = "" if wrap.quadrant == "all" else f" on {wrap.quadrant}"
+        if wrap.hint is not None:
+            side = " over the point " + ", ".join(f"{x:g}" for x in wrap.hint)
+        parts.append(f"around {wrap.kind} {wrap.name or ''} of {wrap.body}{side}".replace("  ", " "))
+    return ", ".join(parts)

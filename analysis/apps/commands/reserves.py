@@ -1,0 +1,103 @@
+"""Reserves and cones as command lines name them."""
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+import click
+import numpy as np
+
+from myoquat.analysis.recruitment import JointCone, Reserve, ReserveActuator
+from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.core.typing import Array
+from myoquat.data.motions.angles import balls
+from myoquat.data.motions.series import indices_of
+from myoquat.joints.types import FloatingJoint
+from myoquat.muscle.actuators import CoordinateActuator
+from myoquat.muscle.model import Model
+
+__all__ = ["cone_of", "named_numbers", "reserves_named"]
+
+Named = Sequence[tuple[str, float]]
+
+
+def named_numbers(option: str, given: Iterable[str]) -> list[tuple[str, float]]:
+    """(name, number) of texts NAME=NUMBER; BadParameter for others."""
+    found = []
+    for text in given:
+        name, equals, value = text.rpartition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = np.nan
+        if not equals or not name or not np.isfinite(number):
+            more = "; --reserve-torque [N m] and --reserve-force [N] set all others" if option == "--reserve" else ""
+            raise click.BadParameter(f"{option} is NAME=NUMBER, not {text!r}{more}")
+        found.append((name, number))
+    return found
+
+
+def reserves_named(
+    model: Model, q: Array, strengths: Named, weights: Named, defaults: tuple[float, float]
+) -> list[Reserve | ReserveActuator]:
+    """A reserve on every free velocity at poses q (t, nq): of the strength that is named last, or the default for
+    torques [N m] or forces [N]. Of a ball joint one of whose angles in the file is named, all of them are on angles.
+
+    ValueError for a name or pattern that fits no velocity, coordinate or angle, or only such as locks, couplers or
+    constraints drive.
+    """
+    rows = _rows(model, q, [name for name, _ in (*strengths, *weights)])
+    known = [name for row in rows for name in row[:2]]
+    for pattern, _ in (*strengths, *weights):
+        if not any(fnmatchcase(name, pattern) for name in known):
+            indices_of("free coordinate or velocity", [pattern], known)
+    return [_reserve(model, row, strengths, weights, defaults) for row in rows]
+
+
+def _rows(model: Model, q: Array, patterns: Sequence[str]) -> list[tuple[str, str, str]]:
+    """What every reserve is on, a velocity or a coordinate, its other name, and its unit."""
+    system, free = model.system, free_velocities(model, q[:1])[0]
+    named = {ball.body: ball.angles.names for ball in balls(system)}
+    rows: list[tuple[str, str, str]] = []
+    for i, (body, iu) in enumerate(zip(system.bodies, system.u_slices, strict=True)):
+        own, coordinates = system.velocity_names[iu], body.names_of_coordinates
+        angles = named.get(i, ())
+        file = (*(coordinates[:3] if isinstance(body.joint, FloatingJoint) else ()), *angles) if angles else ()
+        if any(fnmatchcase(name, pattern) for name in file for pattern in patterns):
+            rows += [(name, name, "N m" if name in angles else "N") for name in file]
+            continue
+        others = coordinates if len(coordinates) == len(own) else own
+        units = ["N m" if unit.startswith("rad") else "N" for unit in body.joint.facts.velocity_units]
+        rows += [row for row in zip(own, others, units, strict=True) if row[0] in free]
+    return rows
+
+
+def _reserve(
+    model: Model, row: tuple[str, str, str], strengths: Named, weights: Named, defaults: tuple[float, float]
+) -> Reserve | ReserveActuator:
+    name, _, unit = row
+    strength = _last(strengths, row, defaults[0] if unit == "N m" else defaults[1])
+    weight = _last(weights, row, 1.0)
+    if name in model.system.velocity_names:
+        return Reserve(name, strength, weight)
+    return ReserveActuator(CoordinateActuator(name, name, optimal_force=strength), weight)
+
+
+def _last(given: Named, row: tuple[str, str, str], default: float) -> float:
+    fitting = [number for pattern, number in given if any(fnmatchcase(name, pattern) for name in row[:2])]
+    return fitting[-1] if fitting else default
+
+
+def cone_of(model: Model, text: str) -> JointCone:
+    """The cone of JOINT=HEAD,CENTRE,RIM, markers, or JOINT=X,Y,Z,DEGREES; BadParameter for other texts."""
+    joint, _, rest = text.partition("=")
+    parts = rest.split(",")
+    if joint and len(parts) == 3:
+        return JointCone.from_markers(model, joint, *parts)
+    if joint and len(parts) == 4:
+        try:
+            x, y, z, angle = map(float, parts)
+        except ValueError:
+            pass
+        else:
+            return JointCone(joint, (x, y, z), float(np.radians(angle)))
+    raise click.BadParameter(f"--cone is JOINT=HEAD,CENTRE,RIM or JOINT=X,Y,Z,DEGREES, not {text!r}")

@@ -1,0 +1,169 @@
+"""The moving stick figure: a plotly figure of a model, its muscles coloured by a number each."""
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import traitlets
+from plotly.colors import sample_colorscale
+
+from myoquat.joints.labels import markup
+from myoquat.muscle import Model
+from myoquat.muscle.display.stick import Stick, stick_figure
+
+__all__ = ["LiveFigure", "View"]
+
+BONE, JOINT = "#8a8f98", "#3b4048"
+SCALE = "YlOrRd"
+WIDTH = {"bone": 12, "muscle": 6}
+
+
+# Every figure of plotly brings plotly's own module, 5 MB, and a page gives up on a figure whose module is not there and
+# parsed within two seconds: it shows what it was opened with and never moves. So the figures of a page share one
+# module, and each is there at once and has its module when that is ready.
+LOADER = """
+function plotly(model) {
+  if (!window.myoquat_plotly) {
+    const text = new Blob([model.get("_module")], { type: "text/javascript" });
+    window.myoquat_plotly = import(URL.createObjectURL(text));
+  }
+  return window.myoquat_plotly;
+}
+
+export default () => {
+  let figure;
+  return {
+    initialize({ model }) {
+      figure = plotly(model).then((module) => {
+        const made = module.default();
+        made.initialize({ model });
+        return made;
+      });
+    },
+    async render(context) {
+      return (await figure).render(context);
+    },
+  };
+};
+"""
+
+
+class LiveFigure(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
+    """A figure that a notebook is told of by `publish`, as it is then.
+
+    A FigureWidget announces itself while it is still empty and sends its traces after that, when a busy page may not
+    listen yet.
+    """
+
+    _esm = LOADER
+    _module = traitlets.Unicode(str(go.FigureWidget._esm)).tag(sync=True)
+    _published = False
+
+    def open(self) -> None:
+        """Called by the constructor of every widget; waits for `publish`."""
+        if self._published:
+            super().open()
+
+    def publish(self) -> None:
+        """Tell the notebook, once, with everything that was drawn until now."""
+        if not self._published:
+            self._repr_mimebundle_()  # brings the state that is sent up to date with data and layout
+            self._published = True
+            self.open()
+
+
+class View:
+    """`figure`, a LiveFigure that the mouse turns; `show` moves it.
+
+    values: what colours the muscles, from 0 to `greatest`; `label` names it at the colour bar. The axes have room for
+    all of `poses` (n, nq).
+    """
+
+    def __init__(self, model: Model, poses: np.ndarray, greatest: float, label: str) -> None:
+        self.model, self.greatest = model, greatest if greatest > 0 else 1.0
+        stick = stick_figure(model, poses[0])
+        traces = [
+            _trace("bones", _bones(stick), mode="lines", line={"width": WIDTH["bone"], "color": BONE}),
+            _trace("joints", stick.joints, mode="markers", marker={"size": 7, "color": JOINT}),
+            *(_trace(name, path, mode="lines+markers", marker={"size": 3}) for name, path in stick.muscles.items()),
+        ]
+        bar = [_color_bar(self.greatest, label)] if model.muscles else []
+        self.figure = LiveFigure([*traces, *bar], _layout(*_box(model, poses)))
+        self._bones, self._joints, *drawn = self.figure.data[: len(traces)]
+        self._muscles = dict(zip(stick.muscles, drawn, strict=True))
+
+    def show(self, q: np.ndarray, values: np.ndarray) -> None:
+        """Draw the pose q (nq,), muscles coloured by values (m,)."""
+        stick = stick_figure(self.model, q)
+        shades = sample_colorscale(SCALE, np.clip(0.2 + 0.8 * values / self.greatest, 0, 1)) if len(values) else []
+        with self.figure.batch_update():
+            _place(self._bones, _bones(stick))
+            _place(self._joints, stick.joints)
+            for name, color, value in zip(stick.muscles, shades, values, strict=True):
+                trace = self._muscles[name]
+                _place(trace, stick.muscles[name])
+                trace.line = {"width": WIDTH["muscle"], "color": color}
+                trace.marker.color = color
+                trace.hovertemplate = f"{markup(name)}: {value:.3g}<extra></extra>"
+
+
+def _trace(name: str, points: np.ndarray, **look: Any) -> Any:
+    x, y, z = points.T
+    return go.Scatter3d(x=x, y=y, z=z, name=markup(name), showlegend=False, **look)
+
+
+def _color_bar(greatest: float, label: str) -> Any:
+    """A trace of one point that nobody sees: plotly draws a colour bar only for a trace with a colour scale."""
+    ticks = np.linspace(0, greatest, 5)
+    bar = {"title": {"text": label, "side": "right"}, "thickness": 12, "len": 0.7, "x": 0.88}
+    bar |= {"tickvals": ticks, "ticktext": [f"{t:.3g}" for t in ticks]}
+    look = {"colorscale": SCALE, "cmin": -0.25 * greatest, "cmax": greatest, "color": [0], "size": 0.1}
+    nowhere = {"x": [None], "y": [None], "z": [None], "hoverinfo": "skip"}
+    return go.Scatter3d(mode="markers", showlegend=False, marker={**look, "colorbar": bar}, **nowhere)
+
+
+def _place(trace: Any, points: np.ndarray) -> None:
+    trace.x, trace.y, trace.z = points.T
+
+
+def _bones(stick: Stick) -> np.ndarray:
+    """All segments (2, 3) one after the other, NaN in between."""
+    gap = np.full((1, 3), np.nan)
+    segments = [segment for found in stick.bones.values() for segment in found]
+    return np.concatenate([part for segment in segments for part in (segment, gap)] or [gap])
+
+
+def _box(model: Model, poses: np.ndarray) -> tuple[np.ndarray, float]:
+    """Middle and half width [m] of a cube around the model in all poses."""
+    points = [np.zeros((1, 3))]
+    for q in poses:
+        stick = stick_figure(model, q)
+        points += [stick.joints, stick.attachments, *(s for segments in stick.bones.values() for s in segments)]
+    whole = np.concatenate(points)
+    low, high = whole.min(axis=0), whole.max(axis=0)
+    return (low + high) / 2, max(float(np.max(high - low)) * 0.55, 1e-3)
+
+
+def _layout(middle: np.ndarray, half: float) -> dict[str, Any]:
+    axes = {
+        f"{name}axis": {
+            "range": [float(c - half), float(c + half)],
+            "title": f"{name} [m]",
+            "backgroundcolor": "white",
+            "gridcolor": "#e3e5e8",
+            "zerolinecolor": "#c3c6cb",
+        }
+        for name, c in zip("xyz", middle, strict=True)
+    }
+    return {
+        "scene": {
+            **axes,
+            "aspectmode": "manual",
+            "aspectratio": dict.fromkeys("xyz", 1.4),
+            "camera": {"eye": {"x": 0.85, "y": -1.0, "z": 0.4}},
+        },
+        "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
+        "width": 560,
+        "height": 500,
+        "uirevision": "keep",  # the view that the mouse has turned stays
+    }

@@ -1,0 +1,104 @@
+"""OpenSim's tools, run from their own setup files, with the files that they write."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from myoquat.analysis.apps.opensim_tools.analyze import run_analyze
+from myoquat.analysis.apps.opensim_tools.control import run_cmc
+from myoquat.analysis.apps.opensim_tools.dynamics import run_inverse_dynamics
+from myoquat.analysis.apps.opensim_tools.forward import run_forward
+from myoquat.analysis.apps.opensim_tools.kinematics import run_inverse_kinematics
+from myoquat.analysis.apps.opensim_tools.outputs import Outputs
+from myoquat.analysis.apps.opensim_tools.report import Section, check_report, write_report
+from myoquat.analysis.apps.opensim_tools.scale import run_scale
+from myoquat.analysis.apps.opensim_tools.sensors import run_sensor_placer, run_sensor_tracking
+from myoquat.data.files import files_read
+from myoquat.data.setups import (
+    AnalyzeSetup,
+    CmcSetup,
+    ForwardSetup,
+    InverseDynamicsSetup,
+    InverseKinematicsSetup,
+    ScaleSetup,
+    SensorPlacerSetup,
+    SensorTrackingSetup,
+    Setup,
+    read_setup,
+)
+from myoquat.joints.errors import in_file
+
+__all__ = ["run_setup"]
+
+
+def run_setup(
+    path: str | Path,
+    *,
+    model: str | Path | None = None,
+    rotations: str = "file",
+    overwrite: bool = True,
+    anywhere: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
+    report: str | Path | None = None,
+) -> list[Path]:
+    """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
+    ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, from its own folder. Returns
+    what was written.
+
+    Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction,
+    Actuation and ForceReporter. What is not known, or cannot be known from the files, such as forces of muscles without
+    their states, is left out with a warning that names it.
+    Of CMCTool: tasks of coordinates with critically damped gains, and actuators of one control as reserves; tendons are
+    rigid and controls act at once, as in `myoquat.analysis.recruitment.computed_muscle_control`, in the file's coordinates.
+    Of ForwardTool: controls of files and of functions, external loads and corrections toward the states of a file; rows
+    are as far apart as the longest step allows, and no more than 0.01 s; analyses are those of AnalyzeTool.
+
+    model: a file in place of the setup's <model_file>, which OpenSim's application leaves unassigned.
+    rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's
+    coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. anywhere: the setup may
+    write outside its own folder, which a stranger's should not. tell: what is done with lines about the progress.
+    report: an .html page, wherever that is, with what was told and a figure of every table. All files are written when
+    everything is computed, or none: also if one would replace another, or a file that was read.
+
+    ModelError with file and line for a setup that is broken, names files that do not exist, asks for what is not known
+    here, or would write outside its folder; otherwise errors of the functions that do the work, with the setup's name.
+    """
+    page = None if report is None else Path(report)
+    check_report(page, overwrite)
+    outputs, told = Outputs(overwrite), []
+
+    def tell_and_keep(line: str) -> None:
+        told.append(line)
+        tell(line)
+
+    with files_read() as read:
+        setup = read_setup(path, anywhere, model)
+        try:
+            _run(setup, outputs, rotations, tell_and_keep)
+        except ValueError as error:
+            raise in_file(error, setup.path) from None
+    if page is not None:
+        sections = [Section(place.name, table) for place, table in outputs.tables]
+        outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", told, sections))
+    return outputs.write(read)
+
+
+def _run(setup: Setup, outputs: Outputs, rotations: str, tell: Callable[[str], None]) -> None:
+    """Compute what the setup asks for."""
+    tell(f"{type(setup).__name__.removesuffix('Setup')} {setup.name!r}, model {setup.model.name}")
+    if isinstance(setup, ScaleSetup):
+        run_scale(setup, outputs, tell)
+    elif isinstance(setup, InverseKinematicsSetup):
+        run_inverse_kinematics(setup, outputs, rotations, tell)
+    elif isinstance(setup, InverseDynamicsSetup):
+        run_inverse_dynamics(setup, outputs, rotations, tell)
+    elif isinstance(setup, CmcSetup):
+        run_cmc(setup, outputs, tell)
+    elif isinstance(setup, ForwardSetup):
+        run_forward(setup, outputs, tell)
+    elif isinstance(setup, SensorPlacerSetup):
+        run_sensor_placer(setup, outputs, tell)
+    elif isinstance(setup, SensorTrackingSetup):
+        run_sensor_tracking(setup, outputs, rotations, tell)
+    else:
+        assert isinstance(setup, AnalyzeSetup)
+        run_analyze(setup, outputs, rotations, tell)

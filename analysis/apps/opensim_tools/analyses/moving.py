@@ -1,0 +1,142 @@
+"""What all analyses share: a model, its motion, loads, and the states of its muscles where they are known."""
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.analysis.apps.opensim_tools.analyses.actuated import actuated
+from myoquat.analysis.apps.opensim_tools.moved import actuators_of, cut_motion, loaded_motion, loads_at, with_speeds
+from myoquat.analysis.motion.angle_smoothing import natural_spline, smooth_angles
+from myoquat.analysis.motion.inverse_kinematics import MotionWarning
+from myoquat.analysis.recruitment.joint_loads import joint_loads
+from myoquat.core.typing import Array
+from myoquat.data import load_model
+from myoquat.data.files import file_name
+from myoquat.data.motions import Forces, Motion, load_table, muscle_states_from_motion
+from myoquat.data.motions.muscles import actuation_from_motion
+from myoquat.data.setups import AnalyzeSetup, ForwardSetup
+from myoquat.data.setups.controls import read_controls
+from myoquat.joints.errors import ModelError, in_file
+from myoquat.muscle import muscle_forces
+from myoquat.muscle.model import Model
+from myoquat.muscle.states import state_names
+
+__all__ = ["Moving", "moving_of", "note"]
+
+
+def note(message: str) -> None:
+    """Tell what is left out."""
+    warnings.warn(message, MotionWarning, stacklevel=3)
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """A motion with u; where it comes from coordinates, with udot, which splines through them give. activation (t, m)
+    and muscle_states (t, ns) are those of a states file, None where there is none."""
+
+    setup: AnalyzeSetup | ForwardSetup
+    model: Model
+    motion: Motion
+    loads: Forces | None
+    first: int  # the number of the first frame in the file
+    activation: Array | None = None
+    muscle_states: Array | None = None
+    given_controls: Array | None = None
+    actuation: dict[str, Array] | None = None  # (t,) activations of actuators in the file of states
+
+    @cached_property
+    def controls(self) -> Array:
+        """(t, k) those given, or what the setup's controllers say, 0 where they say nothing; activations of the file of
+        states in place of those that they follow with a delay."""
+        if self.given_controls is not None:
+            return self.given_controls
+        model, time = self.model, self.motion.time
+        controls = np.zeros((len(time), len(model.control_names)))
+        for path in self.setup.controls:
+            table = read_controls(path)
+            for k in (k for k, name in enumerate(model.control_names) if name in table):
+                controls[:, k] = table[model.control_names[k]].at(time)
+        for name, activation in (self.actuation or {}).items():
+            controls[:, model.control_names.index(name)] = activation
+        return controls
+
+    @cached_property
+    def actuated(self) -> tuple[Array | None, Array | None]:
+        """What the actuators do at the controls, see `actuated`."""
+        return actuated(self.model, self.motion, self.controls)
+
+    @property
+    def forward(self) -> Motion:
+        """The motion without accelerations, so that forces have to cause them."""
+        return replace(self.motion, udot=None)
+
+    @property
+    def tensions(self) -> Array | None:
+        """(t, m) [N] tensions of the muscles, None where their states are not known."""
+        m, n = self.motion, len(self.model.muscles)
+        if not n:
+            return np.zeros((len(m.time), 0))
+        if self.activation is None or (self.muscle_states is None and state_names(self.model)):
+            return None
+        assert m.u is not None
+        return muscle_forces(self.model, m.q, m.u, self.activation, self.muscle_states)
+
+    @cached_property
+    def accelerations(self) -> Array | str:
+        """(t, nu) udot that the forces cause, as OpenSim's analyses have them, or why they are not known."""
+        tensions = self.tensions
+        if tensions is None:
+            return "accelerations are those that the forces cause, and what the muscles do is not in the file"
+        pull = tensions if tensions.size else None
+        try:
+            udot = joint_loads(self.model, self.forward, pull, self.loads, *self.actuated).motion.udot
+        except ModelError as error:
+            return f"accelerations are not known: {error}"
+        assert udot is not None
+        return udot
+
+    def file(self, analysis: str, table: str) -> Path:
+        """Where a table of an analysis is written; ModelError for names that no file can have."""
+        return self.setup.results / file_name(f"{self.setup.name}_{analysis}_{table}.sto")
+
+    def rows(self, interval: int) -> Array:
+        """The numbers of the frames that an analysis records: the first, those whose number in the file is a multiple
+        of its interval, and the last."""
+        k = np.arange(len(self.motion.time))
+        return np.flatnonzero(((k + self.first) % interval == 0) | (k == 0) | (k == len(k) - 1))
+
+
+def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
+    """The motion that a setup asks for, cut to its times."""
+    model = load_model(setup.model, rotations)
+    own = actuators_of(model, setup.force_sets)
+    model = replace(model, actuators=tuple(own.values()), inputs=())
+    if setup.states is None:
+        assert setup.coordinates is not None
+        whole = loaded_motion(setup.coordinates, model, in_degrees=True)
+        try:
+            whole = smooth_angles(whole, setup.cutoff)
+        except ValueError as error:
+            raise in_file(error, setup.coordinates) from None
+        if setup.speeds is not None:
+            whole = with_speeds(whole, setup.speeds)
+        assert whole.u is not None
+        bends = natural_spline(whole.time, whole.u)(whole.time, 1)  # not the second derivatives of the coordinates
+        rows, motion = cut_motion(replace(whole, udot=bends), setup.times)
+        return Moving(setup, model, motion, loads_at(setup.loads, motion.time), rows.start)
+    rows, motion = cut_motion(loaded_motion(setup.states, model, in_degrees=False), setup.times)
+    if motion.u is None:
+        raise ModelError("the file of states holds no speeds", file=setup.states)
+    table = load_table(setup.states)
+    try:
+        states = muscle_states_from_motion(model, table)
+    except ValueError as error:
+        raise in_file(error, setup.states) from None
+    activation, fibers = (None if x is None else x[rows] for x in states)
+    acting = {name: values[rows] for name, values in actuation_from_motion(model, table).items()}
+    return Moving(
+        setup, model, motion, loads_at(setup.loads, motion.time), rows.start, activation, fibers, actuation=acting
+    )

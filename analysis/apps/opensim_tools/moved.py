@@ -1,0 +1,102 @@
+"""Motions as OpenSim's tools read them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
+from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table
+from myoquat.data.motions.angles import with_quaternions
+from myoquat.data.motions.coordinates import bare_name, states_from_motion
+from myoquat.data.osim.force_set import read_force_set
+from myoquat.joints.errors import ModelError, in_file
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle.actuators.base import Actuator
+from myoquat.muscle.model import Model
+
+__all__ = ["actuators_of", "cut_motion", "degree_scale", "loaded_motion", "loads_at", "with_speeds"]
+
+
+def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
+    """The motion in a file; what it does not hold keeps its start, as in OpenSim, and columns of other models and of
+    muscles are passed over. in_degrees: how a file that does not say it is read."""
+    table = load_table(path)
+    own = {*model.system.coordinate_names, *model.system.angle_names}
+    own |= {f"{name}_u" for name in own} | {*model.system.velocity_names}
+    names = [str(label) for label in table.columns]
+    ignore = [name for name in names if bare_name(name) not in own]
+    if len(ignore) == len(names):
+        raise ModelError("no column is a coordinate of the model", file=path)
+    said = table.attrs.get("in_degrees")
+    return load_motion(path, model, in_degrees=in_degrees if said is None else None, start=model.start, ignore=ignore)
+
+
+def with_speeds(motion: Motion, path: Path) -> Motion:
+    """The motion whose speeds are those of a file, by straight lines between its rows, as OpenSim's AnalyzeTool has
+    them: radians and metres per second, whatever the file says of degrees, so that one that says so is refused."""
+    given = load_table(path)
+    given.columns = [bare_name(str(label)) for label in given.columns]
+    table = motion.angles()
+    speeds = [name for name in table if name.endswith("_u")]
+    missing = [name for name in speeds if name not in given]
+    if missing:
+        raise ModelError(f"the file of speeds has no column {', '.join(missing)}", file=path)
+    if given.attrs.get("in_degrees"):
+        raise ModelError("speeds must be in radians per second: inDegrees=no", file=path)
+    time, rows = motion.time, given.index.to_numpy(dtype=float)
+    if not len(rows) or rows[0] > time[0] or rows[-1] < time[-1]:
+        raise ModelError(f"speeds are needed from {time[0]:g} to {time[-1]:g} s", file=path)
+    for name in speeds:
+        table[name] = np.interp(time, rows, given[name])
+    frame = with_quaternions(motion.system, table, False, None)
+    q, u = states_from_motion(motion.system, frame, in_degrees=False)
+    return replace(motion, q=q, u=u)
+
+
+def loads_at(path: Path | None, time: Array) -> Forces | None:
+    """The external loads at these times, on natural cubic splines through the rows of their file, as OpenSim's
+    ExternalForce has them; None for no file. ModelError for times that they do not cover."""
+    if path is None:
+        return None
+    loads = load_forces(path)
+    try:
+        found = loads.resampled(time)
+    except ValueError as error:
+        raise in_file(error, path) from None
+    if len(loads.time) < 3 or not len(time):
+        return found
+    kinds = ("force", "point", "torque")
+    splines = {
+        kind: scipy.interpolate.CubicSpline(loads.time, getattr(loads, kind), bc_type="natural")(time) for kind in kinds
+    }
+    return replace(found, **splines)
+
+
+def degree_scale(system: ArticulatedSystem) -> Array:
+    """(nq,) what takes coordinates from radians to degrees, and leaves lengths alone."""
+    units = [unit for body in system.bodies for unit in body.joint.facts.coordinate_units]
+    scale: Array = np.where(np.array(units) == "rad", 180 / np.pi, 1.0)
+    return scale
+
+
+def cut_motion(motion: Motion, times: tuple[float, float]) -> tuple[slice, Motion]:
+    """The rows between two times, and their motion."""
+    rows = rows_between(motion.time, *times)
+    u, udot = (None if x is None else x[rows] for x in (motion.u, motion.udot))
+    return rows, Motion(motion.system, motion.time[rows], motion.q[rows], u, udot)
+
+
+def rows_between(time: Array, first: float, last: float) -> slice:
+    """Rows of OpenSim's Storage from `first` to `last`: from the last that is not later than each of them."""
+    a = max(int(np.searchsorted(time, first, side="right")) - 1, 0)
+    b = max(int(np.searchsorted(time, last, side="right")) - 1, 0)
+    return slice(a, b + 1)
+
+
+def actuators_of(model: Model, force_sets: Sequence[Path]) -> dict[str, Actuator]:
+    """By name the actuators of a model and of a setup's force sets, which replace those of the same name."""
+    own = {actuator.name: actuator for actuator in model.actuators}
+    return own | {actuator.name: actuator for path in force_sets for actuator in read_force_set(path)}

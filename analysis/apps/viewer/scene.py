@@ -1,0 +1,159 @@
+"""What the viewer shows of a model, without a browser: bodies with what is fixed to them, and how to look at them."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.analysis.apps.viewer.shapes import limb, shape_mesh, surface
+from myoquat.analysis.apps.viewer.tubes import tubes
+from myoquat.core.typing import Array
+from myoquat.data.meshes import Mesh
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.muscle import Model
+from myoquat.muscle.display.polylines import polylines
+from myoquat.muscle.wrapping import Wrap
+
+__all__ = ["FIELD", "Part", "Scene"]
+
+THICK = 0.06  # radius of a limb, of its length
+FIELD = np.radians(40)  # vertical field of view
+FILLED, BESIDE = 0.92, 0.6  # of the frame's height; of that, to either side, where controls cover none of it
+SMALL = 1e-3  # of the figure: shorter limbs are not drawn
+
+
+@dataclass(frozen=True)
+class Part:
+    """A mesh in the frame of a body: position [m] and unit quaternion there."""
+
+    body: str
+    mesh: Mesh
+    position: Array
+    orientation: Array
+    color: tuple[int, int, int] | None = None
+
+
+@dataclass
+class Scene:
+    """A model at a start pose q (nq,); `geometry` are folders in which its geometry files may lie."""
+
+    model: Model
+    q: Array
+    geometry: tuple[Path, ...] = ()
+    missing: list[str] = field(default_factory=list)
+
+    @cached_property
+    def poses(self) -> dict[str, tuple[Array, Array]]:
+        return self.model.system.poses(self.q)
+
+    @cached_property
+    def lines(self) -> list[Array]:
+        """The muscles' paths at the start."""
+        return [line[0] for line in polylines(self.model, self.q[None])]
+
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        """Lowest and highest corner [m] of bodies and paths."""
+        bodies = self.model.system.bodies
+        points = [np.stack([self.poses[b.name][1] for b in bodies]) if bodies else np.zeros((1, 3)), *self.lines]
+        points += [p + np.einsum("ij,kj->ki", R, self._ends(name)) for name, (R, p) in self.poses.items()]
+        for part in self.bones:
+            R, p = self.poses[part.body]
+            local = part.mesh.vertices @ rotation_matrix(part.orientation).T + part.position
+            points.append(local @ R.T + p)
+        whole = np.concatenate(points)
+        return whole.min(axis=0), whole.max(axis=0)
+
+    @cached_property
+    def size(self) -> float:
+        """[m] diagonal of the box."""
+        return max(float(np.linalg.norm(self.box[1] - self.box[0])), 1e-3)
+
+    @cached_property
+    def up(self) -> Array:
+        """(3,) unit vector against gravity; z where there is none."""
+        g = np.array(self.model.system.gravity)
+        strength = np.linalg.norm(g)
+        return -g / strength if strength > 0 else np.array([0.0, 0.0, 1.0])
+
+    @cached_property
+    def camera(self) -> tuple[Array, Array]:
+        """(eye, middle) [m]: from beside the widest view, every corner of the box within the frame."""
+        low, high = self.box
+        middle, extent = (low + high) / 2, high - low
+        flat = [i for i in np.argsort(extent) if abs(self.up[i]) < 0.9]
+        toward = np.eye(3)[flat[0]] + 0.6 * np.eye(3)[flat[-1]] + 0.15 * self.up
+        toward /= np.linalg.norm(toward)
+        across = np.cross(self.up, toward)
+        across /= np.linalg.norm(across)
+        corners = np.array([[(low, high)[b][k] for k, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)]) - middle
+        off_axis = np.maximum(np.abs(corners @ np.cross(toward, across)), np.abs(corners @ across) / BESIDE)
+        distance = (off_axis / (FILLED * np.tan(FIELD / 2)) + corners @ toward).max()
+        return middle + max(distance, 0.1 * self.size) * toward, middle
+
+    @cached_property
+    def bones(self) -> list[Part]:
+        """The shapes of every body: its geometry files and shapes, and where these are missing, limbs."""
+        return [part for body in self.model.system.bodies for part in self._given(body) or self._limbs(body)]
+
+    def _given(self, body: object) -> list[Part]:
+        parts = []
+        for shape in body.shapes:  # type: ignore[attr-defined]
+            if shape.purpose != "visual":
+                continue
+            mesh = shape_mesh(shape, self.geometry)
+            if mesh is None:
+                self.missing.append(shape.file)
+                continue
+            color = None if shape.color is None else tuple(int(255 * x) for x in shape.color[:3])
+            place = np.array(shape.position), np.array(shape.orientation)
+            parts.append(Part(body.name, mesh, *place, color))  # type: ignore[attr-defined, arg-type]
+        return parts
+
+    def _limbs(self, body: object) -> list[Part]:
+        """A limb to every joint that the body carries, where that stands at the start."""
+        parts = []
+        for end in self._ends(body.name):  # type: ignore[attr-defined]
+            length = float(np.linalg.norm(end))
+            if length > SMALL:
+                _, Q, _ = tubes(np.zeros(3), end)
+                radius = min(THICK * length, 0.04 * max(length, 1.0))
+                parts.append(Part(body.name, limb(length, radius), np.zeros(3), Q))  # type: ignore[attr-defined]
+        return parts
+
+    def _ends(self, name: str) -> Array:
+        """(n, 3) [m] in the body's frame: origins of the bodies that it carries, the movement of their joints included;
+        without any, the farthest of its centre of mass and attachments."""
+        system = self.model.system
+        if name == system.ground:
+            return np.zeros((0, 3))
+        R, p = self.poses[name]
+        carried = [self.poses[b.name][1] for b in system.bodies if b.parent == name]
+        ends = [R.T @ (x - p) for x in carried if np.linalg.norm(x - p) > SMALL]
+        if ends:
+            return np.array(ends)
+        attached = [point.position for m in self.model.muscles for point in m.path if point.body == name]
+        body = system.bodies[system.body_names.index(name)]
+        points = np.array([body.center_of_mass, *attached], dtype=float)
+        return points[[int(np.argmax(np.linalg.norm(points, axis=-1)))]]
+
+    @cached_property
+    def surfaces(self) -> list[Part]:
+        """The surfaces that muscles wrap, each once."""
+        seen: dict[tuple[object, ...], Wrap] = {}
+        for muscle in self.model.muscles:
+            for wrap in muscle.wraps:
+                seen.setdefault((wrap.body, wrap.kind, wrap.position, wrap.orientation, *wrap.sizes().items()), wrap)
+        return [
+            Part(w.body, surface(w, 0.15 * self.size), np.array(w.position), np.array(w.orientation))
+            for w in seen.values()
+        ]
+
+    @cached_property
+    def radii(self) -> Array:
+        """(m,) [m] of the muscles' tubes: thicker where they are stronger."""
+        forces = [getattr(m.law, "max_isometric_force", None) or 0.0 for m in self.model.muscles]
+        relative = np.sqrt(np.array(forces) / max(max(forces, default=0.0), 1e-9)) if forces else np.zeros(0)
+        whole: Array = self.size * (0.0016 + 0.0036 * relative)
+        return whole

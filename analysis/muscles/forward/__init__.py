@@ -1,7 +1,0 @@
-"""Does it move? Muscles that drive a model forward along a motion, while feedback keeps it there."""
-
-from myoquat.analysis.muscles.forward.check import forward_check, track
-from myoquat.analysis.muscles.forward.control import computed_muscle_control
-from myoquat.analysis.muscles.forward.tracking import Tracking
-
-__all__ = ["Tracking", "computed_muscle_control", "forward_check", "track"]

@@ -1,0 +1,72 @@
+"""Questions about a model's muscles: moment arms, whether their powers balance, and how little they can do."""
+
+from myoquat.analysis.recruitment.emg import (
+    Calibration,
+    MuscleTorques,
+    Trial,
+    calibrate_muscles,
+    emg_activations,
+    emg_driven,
+    emg_effort,
+)
+from myoquat.analysis.recruitment.figures.surfaces import compare_models, moment_arm_surface
+from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_control, forward_check, track
+from myoquat.analysis.recruitment.free import free_moment_arms, free_torques
+from myoquat.analysis.recruitment.joint_loads import JointLoads, Load, joint_loads
+from myoquat.analysis.recruitment.metabolic_power import MetabolicPower, metabolic_power
+from myoquat.analysis.recruitment.moment_arms import moment_arms
+from myoquat.analysis.recruitment.power import PowerCheck, power_check
+from myoquat.analysis.recruitment.redundancy import (
+    Coupled,
+    Effort,
+    JointCone,
+    MetabolicEffort,
+    Redundancy,
+    Reserve,
+    ReserveActuator,
+    WholeTrial,
+    consistent_derivatives,
+    consistent_motion,
+    redundancy,
+)
+from myoquat.analysis.recruitment.static_optimization import StaticOptimization, static_optimization, torques_of_motion
+
+__all__ = [
+    "Calibration",
+    "Coupled",
+    "Effort",
+    "JointCone",
+    "JointLoads",
+    "Load",
+    "MetabolicEffort",
+    "MetabolicPower",
+    "MuscleTorques",
+    "PowerCheck",
+    "Redundancy",
+    "Reserve",
+    "ReserveActuator",
+    "StaticOptimization",
+    "Tracking",
+    "Trial",
+    "WholeTrial",
+    "calibrate_muscles",
+    "compare_models",
+    "computed_muscle_control",
+    "consistent_derivatives",
+    "consistent_motion",
+    "emg_activations",
+    "emg_driven",
+    "emg_effort",
+    "forward_check",
+    "free_moment_arms",
+    "free_torques",
+    "joint_loads",
+    "metabolic_power",
+    "moment_arm_surface",
+    "moment_arms",
+    "power_check",
+    "redundancy",
+    "static_optimization",
+    "torques_of_motion",
+    "track",
+]

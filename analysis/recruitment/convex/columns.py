@@ -1,0 +1,242 @@
+"""What a step of the interior-point method computes variable by variable: a group of variables at a time, with their
+columns of B, as elements of tables.
+
+All formulas run on arrays (..., g, ...) of g variables: `columns` (..., g, r), rows of B^T; `fixed` (..., g, 6 or 7)
+and `state` (..., g, 5) in the order of FIXED and STATE; `way` (..., g, 4) in that of WAY. What belongs to a whole
+program has no axis of the variables: multipliers (..., r), frames (..., c, d, d), aim and mu (...).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.recruitment.convex import terms
+from myoquat.core.typing import Array
+
+__all__ = ["BALANCED", "FIXED", "STATE", "WAY", "Columns", "Shape", "triangle"]
+
+PROXIMAL = 1e-9  # curvature, of the greatest weight, against which variables without one of their own move
+FIXED = ("weight", "low", "high", "has_low", "has_high", "root", "power")  # `power` only where powers differ
+STATE = ("x", "room_low", "room_high", "bound_low", "bound_high")
+WAY = ("stationary", "softness", "pull", "price")
+TILE = 4  # rows of a matrix that are summed together
+BALANCED = 6  # sums over all variables at a point
+
+
+@dataclass(frozen=True)
+class Shape:
+    """e equations, c cones of d rows, n variables, all of one power, or None where they differ."""
+
+    e: int
+    c: int
+    d: int
+    n: int
+    power: float | None = 2.0
+
+    @property
+    def rows(self) -> int:
+        """All rows of B: A, and G cone by cone."""
+        return self.e + self.c * self.d
+
+
+class Columns:
+    """The formulas for programs of one shape."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+
+    def started(self, a: Array, g: Array, scale: Array, lower: Array, upper: Array, weight: Array, power: Array,
+                greatest: Array) -> dict[str, Array]:  # fmt: skip
+        """Of one variable: its column of B, that of A and G scaled, or zero where its bounds are equal and hold it;
+        `fixed`; and the `state` it starts from, strictly within its bounds, x and the multipliers of the bounds. The
+        number of its bounds, and what it adds to B x."""
+        low, high, kept = (np.where(c, 1.0, 0.0) for c in (lower > -np.inf, upper < np.inf, lower < upper))
+        low, high, weight = low * kept, high * kept, weight * kept
+        bottom, top = np.where(low > 0, lower, 0.0), np.where(high > 0, upper, 0.0)
+        x = np.where(high > 0, np.where(low > 0, (bottom + top) / 2, top - 1), low * (bottom + 1))
+        rooms = (np.where(low > 0, x - bottom, 1.0), np.where(high > 0, top - x, 1.0))
+        p = power if self.shape.power is None else float(self.shape.power)
+        if isinstance(p, float) and p == 2:
+            root = 1.0 + 0.0 * x
+        else:
+            root = terms.power_of(np.where(weight > 0, weight, greatest), -1.0 / p)
+        column = np.concatenate([a, g], axis=-1) * scale * kept[..., None]
+        fixed = (weight, bottom, top, low, high, root, *((power,) if self.shape.power is None else ()))
+        return {
+            "columns": column,
+            "fixed": np.stack(fixed, axis=-1),
+            "state": np.stack([x, *rooms, low * greatest, high * greatest], axis=-1),
+            "bounds": np.stack([low + high], axis=-1),
+            "begun": column * x[..., None],
+        }
+
+    def prepared(self, columns: Array, fixed: Array, state: Array, multipliers: Array, about: Array, mu: Array,
+                 frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
+        """The conditions linearized at a point: `way`, and sums over the variables: the lower triangle of B D^-1 B^T,
+        the rows B x, the right side B D^-1 pull, and the numbers that tell how far the point is from a solution."""
+        weight, p = fixed[..., 0], self._power(fixed)
+        x, room, bound = state[..., 0], state[..., 1:3], state[..., 3:5]
+        price = _dot(columns, multipliers)
+        stationary = terms.slope(weight, p, x) - price - bound[..., 0] + bound[..., 1]
+        stiff = bound / room
+        softness = 1.0 / (self._curvature(fixed, p, x, about, mu) + stiff[..., 0] + stiff[..., 1])
+        pull = -stationary - bound[..., 0] + bound[..., 1]
+        turned = self._turned(columns, frames)
+        return {
+            "way": np.stack([stationary, softness, pull, price], axis=-1),
+            "matrix": _lower_triangle(turned, softness),
+            "values": np.sum(columns * x[..., None], axis=-2),
+            "right": np.sum(turned * (softness * pull)[..., None], axis=-2),
+            "balance": self._balance(fixed, p, state, stationary, price),
+        }
+
+    def _balance(self, fixed: Array, p: Any, state: Array, stationary: Array, price: Array) -> Array:
+        """(..., 6) summed over the variables: products of bounds' multipliers and distances; what gradients leave;
+        the objective; its least at this price; the greatest price x; and the size of that."""
+        weight, low, high, has = fixed[..., 0], fixed[..., 1], fixed[..., 2], fixed[..., 3:5]
+        x, room, bound = state[..., 0], state[..., 1:3], state[..., 3:5]
+        span = np.minimum(room[..., 0] + 1 - has[..., 0], room[..., 1] + 1 - has[..., 1])
+        low, high = terms.reach(x, np.where(has[..., 0] > 0, low, -np.inf), np.where(has[..., 1] > 0, high, np.inf))
+        most = terms.most(price, low, high, has[..., 0] * has[..., 1] > 0)
+        parts = (
+            room[..., 0] * bound[..., 0] + room[..., 1] * bound[..., 1],
+            np.abs(stationary) * span,
+            terms.cost(weight, p, x),
+            terms.least(weight, p, price, low, high),
+            most,
+            np.abs(most),
+        )
+        return np.stack([np.sum(part, axis=-1) for part in parts], axis=-1)
+
+    def predicted(self, columns: Array, fixed: Array, state: Array, way: Array, turned: Array,
+                  frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
+        """The way to products of zero, x and the bounds' multipliers changing by dx and dbound: `products` (..., g, 2)
+        of the changes; sums of what the products change by, in the first and in the second order; right sides for the
+        corrected way without its aim, and for an aim of one; how much the cones' rows move; the least ratio."""
+        has, room, bound = fixed[..., 3:5], state[..., 1:3], state[..., 3:5]
+        rotated = self._turned(columns, frames)
+        dx = way[..., 1] * (way[..., 2] + _dot(rotated, turned))
+        droom = _both(dx) * has
+        dbound = -has * (room * bound + bound * _both(dx)) / room
+        products = _both(dx) * dbound
+        wanted = (-room * bound - products) / room
+        unit = has / room
+        corrected = way[..., 1] * (-way[..., 0] + wanted[..., 0] - wanted[..., 1])
+        per_aim = way[..., 1] * (unit[..., 0] - unit[..., 1])
+        first, second = room * dbound + bound * droom, droom * dbound
+        sums = [np.sum(part[..., 0] + part[..., 1], axis=-1) for part in (first, second)]
+        return {
+            "products": products,
+            "ahead": np.stack(sums, axis=-1),
+            "corrected": np.sum(rotated * corrected[..., None], axis=-2),
+            "per_aim": np.sum(rotated * per_aim[..., None], axis=-2),
+            "shrink": _least_ratio(droom, room, dbound, bound),
+            **self._moved(rotated, dx),
+        }
+
+    def taken(self, columns: Array, fixed: Array, state: Array, way: Array, products: Array, second: Array,
+              aim: Array, frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
+        """The corrected way to products of `aim`: `change` (..., g, 3) of x and of the bounds' multipliers, how much
+        the cones' rows move, and the least ratio."""
+        has, room, bound = fixed[..., 3:5], state[..., 1:3], state[..., 3:5]
+        wanted = aim[..., None, None] * has - room * bound - products
+        per_room = wanted / room
+        rotated = self._turned(columns, frames)
+        g = -way[..., 0] + per_room[..., 0] - per_room[..., 1]
+        dx = way[..., 1] * (g + _dot(rotated, second))
+        dbound = has * (wanted - bound * _both(dx)) / room
+        return {
+            "change": np.concatenate([dx[..., None], dbound], axis=-1),
+            "shrink": _least_ratio(_both(dx) * has, room, dbound, bound),
+            **self._moved(rotated, dx),
+        }
+
+    def noted(self, state: Array, way: Array, best: Array, better: Array) -> Array:
+        """(..., g, 2) x and the price where the point is the best so far."""
+        here = np.stack([state[..., 0], way[..., 3]], axis=-1)
+        return np.where(better[..., None, None] > 0, here, best)
+
+    def moved(self, fixed: Array, state: Array, change: Array, share: Array) -> Array:
+        """(..., g, 5) the state after a share of the way."""
+        dx, has = change[..., 0], fixed[..., 3:5]
+        after = np.concatenate([dx[..., None], has * _both(dx), change[..., 1:3]], axis=-1)
+        result: Array = state + share[..., None, None] * after
+        return result
+
+    def bent(self, fixed: Array, state: Array, change: Array, about: Array, mu_here: Array, share: Array) -> Array:
+        """(..., 2) summed over the variables: by how much the objective rises above its tangent over a share of the
+        way, and by how much its curvature would have it at all of the way."""
+        weight, p, x, dx = fixed[..., 0], self._power(fixed), state[..., 0], change[..., 0]
+        part = share[..., None] * dx
+        rise = terms.cost(weight, p, x + part) - terms.cost(weight, p, x) - part * terms.slope(weight, p, x)
+        bend = self._curvature(fixed, p, x, about, mu_here) * dx * dx
+        return np.stack([np.sum(rise, axis=-1), np.sum(bend, axis=-1)], axis=-1)
+
+    # ---- parts -----------------------------------------------------------------------------------------------
+
+    def _power(self, fixed: Array) -> Any:
+        return fixed[..., 6] if self.shape.power is None else float(self.shape.power)
+
+    def _curvature(self, fixed: Array, p: Any, x: Array, about: Array, mu: Array) -> Array:
+        """(..., g) of the objective, of powers other than 2 as if no variable were so small that it adds less than mu:
+        near zero the curvature of a high power vanishes and that of a low one is infinite."""
+        weight, floor = fixed[..., 0], PROXIMAL * about[..., 2, None]
+        if isinstance(p, float) and p == 2:
+            own: Array = 2 * weight
+        else:
+            one = isinstance(p, float)
+            small = terms.power_of(mu, 1.0 / p)[..., None] if one else terms.power_of(mu[..., None], 1 / p)
+            own = terms.curvature(weight, p, np.maximum(np.abs(x), small * fixed[..., 5]))
+        result: Array = np.maximum(own, floor)
+        return result
+
+    def _turned(self, columns: Array, frames: Array | None) -> Array:
+        """(..., g, r) columns of B, the rows of each cone along the axes of its scaling: there what it adds is
+        diagonal."""
+        e, d = self.shape.e, self.shape.d
+        if frames is None:
+            return columns
+        blocks = [columns[..., e + j * d : e + (j + 1) * d] @ frames[..., j, :, :] for j in range(self.shape.c)]
+        return np.concatenate([columns[..., :e], *blocks], axis=-1)
+
+    def _moved(self, rotated: Array, dx: Array) -> dict[str, Array]:
+        """The cones' rows of B dx, along the axes of their scalings."""
+        if not self.shape.c:
+            return {}
+        return {"shift": np.sum(rotated[..., self.shape.e :] * dx[..., None], axis=-2)}
+
+
+def _dot(columns: Array, multipliers: Array) -> Array:
+    """(..., g) B^T multipliers."""
+    result: Array = np.sum(columns * multipliers[..., None, :], axis=-1)
+    return result
+
+
+def _lower_triangle(columns: Array, softness: Array) -> Array:
+    """(..., r (r + 1) / 2) of the sum of columns, times softness, times columns, in the order of `triangle`."""
+    soft = columns * softness[..., None]
+    entries = [np.sum(soft[..., i] * columns[..., j], axis=-1) for i, j in triangle(columns.shape[-1])]
+    return np.stack(entries, axis=-1)
+
+
+def triangle(r: int) -> list[tuple[int, int]]:
+    """The places (i, j), j <= i, in the lower triangle of an (r, r) matrix: a few rows at a time, and in them column by
+    column, so that machine code has what it multiplies in its registers."""
+    blocks = [range(first, min(first + TILE, r)) for first in range(0, r, TILE)]
+    return [(i, j) for block in blocks for j in range(block.stop) for i in block if j <= i]
+
+
+def _both(x: Array) -> Array:
+    """(..., g, 2) how the distances from the lower and the upper bounds change with x (..., g)."""
+    return np.stack([x, -x], axis=-1)
+
+
+def _least_ratio(droom: Array, room: Array, dbound: Array, bound: Array) -> Array:
+    """(...) the least of what is gained in a full step over what is there."""
+    ratios = np.minimum(droom / room, dbound / np.where(bound > 0, bound, 1.0))
+    least = np.minimum(ratios[..., 0], ratios[..., 1])
+    result = least[..., 0]
+    for k in range(1, least.shape[-1]):
+        result = np.minimum(result, least[..., k])
+    return result

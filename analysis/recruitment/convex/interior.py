@@ -1,0 +1,270 @@
+"""A primal-dual interior-point method with predictor and corrector, as formulas of what concerns a whole program.
+
+The optimality conditions are linearized at a point, the products of multipliers and distances from the bounds and cones
+driven towards sigma mu, and all but the multipliers of equations and cones eliminated: what is left is one small
+positive definite system. Sources: [M] S. Mehrotra, On the implementation of a primal-dual interior point method, SIAM
+J. Optim. 2, 1992; [V] L. Vandenberghe, The CVXOPT linear and quadratic cone program solvers, 2010, for the cones.
+
+The formulas run on leading axes. Sums over variables come from the tables of `columns`, (..., 1, w).
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.recruitment.convex import cones
+from myoquat.analysis.recruitment.convex.columns import Shape, triangle
+from myoquat.analysis.recruitment.convex.outcome import Status
+from myoquat.core.typing import Array
+from myoquat.dynamics.blocks import Factors
+
+__all__ = ["ABOUT", "FAR", "LOOSE", "SAFE", "SMALL", "Conditions"]
+
+GAP = 1e-11  # between objective and bound, relative to the objective, at which a program is solved
+MET = 1e-11  # what an equation or a cone may be off, relative to its row of B (of length 1) and to b
+LOOSE = 100.0  # times these, where rounding ends progress
+PATIENCE = 15  # steps in which neither the distance from a solution nor the mean product falls
+ENOUGH = 4  # such steps of the distance alone, where it is within LOOSE
+SMALL = 1e-4  # of the greatest weight: an objective below it is not told from zero more finely
+SAFE = 1e-9  # by which a proof that there is no solution must hold
+NEAR_BOUNDARY = 0.995  # of the step to the boundary that is taken
+REGULAR = 1e-14  # of a row's own entry, against which multipliers of dependent equations move
+BENT = 0.5  # times its curvature that the objective may bend along a step
+FAR = 1e299  # how far a point is from a solution where that is no number
+# Numbers of products and bounds; the greatest weight; the objective that is not told from zero; and of the mean product
+# that gradients which do not balance stand for.
+ABOUT = ("count", "bounds", "greatest", "floor", "balance")
+
+
+class Conditions:
+    """The formulas for programs of one shape."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+
+    def opened(self, target: Array, begun: Array, bounds: Array, greatest: Array, balance: Array
+               ) -> dict[str, Array]:  # fmt: skip
+        """What is known of a program before its first point: multipliers, s, `about`, and the records. `begun` (..., 1,
+        r) is B x there, of which the cones' s are as long."""
+        zero, d = 0.0 * greatest, self.shape.d
+        values = begun[..., 0, :] - target
+        lengths = [np.sqrt(np.sum(v * v, axis=-1)) for v in self._of_rows(values)]
+        e = cones.identity(d)
+        s = [np.maximum(length, 1.0)[..., None] * e for length in lengths]
+        z = [greatest[..., None] * e for _ in lengths]
+        begin = {
+            "merit": 10 * FAR,
+            "least": FAR,
+            "since": 0.0,
+            "waited": 0.0,
+            "status": float(Status.UNSETTLED),
+            "steps": 0.0,
+            "number": 0.0,
+        }
+        number = bounds[..., 0, 0]
+        return {
+            **{name: zero + value for name, value in {**begin, "running": 1.0, "mu": 1.0, "best_bound": 0.0}.items()},
+            "best_multipliers": 0.0 * target,
+            "multipliers": np.concatenate([0.0 * target[..., : self.shape.e], *z], axis=-1),
+            "s": np.concatenate(s, axis=-1) if s else zero[..., None],
+            "about": np.stack([number + self.shape.c, number, greatest, SMALL * greatest, balance], axis=-1),
+        }
+
+    def framed(self, multipliers: Array, s: Array) -> dict[str, Array]:
+        """The scalings of the cones: their axes (..., c, d, d) and widths (..., c, d)."""
+        scales = [cones.scaling(a, b) for a, b in zip(self._cones(s), self._of_rows(multipliers), strict=True)]
+        return {
+            "frames": np.stack([scale.V for scale in scales], axis=-3),
+            "widths": np.stack([scale.values for scale in scales], axis=-2),
+        }
+
+    def measured(self, values: Array, balance: Array, target: Array, multipliers: Array, s: Array, about: Array
+                 ) -> dict[str, Array]:  # fmt: skip
+        """`off` (...), how far a point is from a solution over what is allowed; `refuted`, 1 where it proves that there
+        is none; the mean product mu; and rows (..., r), B x - target."""
+        products, _, objective, least, most, size = (balance[..., 0, k] for k in range(6))
+        rows, e = values[..., 0, :] - target, self.shape.e
+        terms = multipliers * target
+        fixed = np.sum(terms, axis=-1)
+        gap = np.abs(objective - fixed - least) / np.maximum(objective, about[..., 3]) / GAP
+        size = size + np.sum(np.abs(terms), axis=-1)
+        proof = (fixed - most) / np.where(size > 0, size, 1.0)
+        lacks = [np.abs(rows[..., i]) / np.maximum(np.abs(target[..., i]), 1.0) for i in range(e)]
+        if self.shape.c:
+            cone = rows[..., e:]
+            sizes = [np.abs(cone[..., i]) for i in range(cone.shape[-1])]
+            greatest = np.maximum(reduce(np.maximum, sizes), 1.0)
+            lacks += [np.abs(cone[..., i] - s[..., i]) / greatest for i in range(cone.shape[-1])]
+        off = np.maximum(gap, reduce(np.maximum, lacks) / MET)
+        for one, other in zip(self._cones(s), self._of_rows(multipliers), strict=True):
+            products = products + np.sum(one * other, axis=-1)
+        return {
+            "off": np.where(off < FAR, off, FAR),
+            "refuted": np.where(proof > SAFE, 1.0, 0.0),
+            "bound": fixed + least,
+            "mu_here": products / np.maximum(about[..., 0], 1.0),
+            "residual": rows,
+        }
+
+    def recorded(self, off: Array, refuted: Array, running: Array, bound: Array, mu_here: Array, multipliers: Array,
+                 *records: Array) -> dict[str, Array]:  # fmt: skip
+        """What is kept of a program so far, and whether it goes on."""
+        merit, least, since, waited, status, steps, number, best_bound, best = records
+        better = running * np.where((off < merit) | (refuted > 0), 1.0, 0.0)
+        merit = np.where(better > 0, off, merit)
+        since = np.where(better > 0, 0.0, since + 1)
+        waited = np.where((better > 0) | (mu_here < least), 0.0, waited + 1)
+        patient = (waited < PATIENCE) & ((since < ENOUGH) | (merit > LOOSE))
+        go = (off > 1) & (off < FAR) & patient & (refuted < 1)
+        return {
+            "better": better,
+            "merit_next": merit,
+            "least_next": np.minimum(mu_here, least),
+            "since_next": since,
+            "waited_next": waited,
+            "status_next": np.where(running * refuted > 0, float(Status.INFEASIBLE), status),
+            "steps_next": np.where(running > 0, number, steps),
+            "number_next": number + 1,
+            "running_next": running * np.where(go, 1.0, 0.0),
+            "best_bound_next": np.where(better > 0, bound, best_bound),
+            "best_multipliers_next": np.where(better[..., None] > 0, multipliers, best),
+        }
+
+    def factored(self, matrix: Array, right: Array, residual: Array, multipliers: Array, s: Array, *scales: Array
+                 ) -> dict[str, Array]:  # fmt: skip
+        """The factors of the matrix, and the change of the multipliers on the way to products of zero."""
+        factors = Factors(self._matrix(matrix[..., 0, :], scales))
+        cone = _Cones(self, multipliers, s, scales)
+        pulls = [cone.pull(j, None) for j in range(self.shape.c)]
+        rows = self._right(residual, right[..., 0, :], cone, pulls)
+        return {**_kept(factors), "turned": _solved(factors, rows)}
+
+    def corrected(self, found: dict[str, Array], multipliers: Array, s: Array, *scales: Array) -> dict[str, Array]:
+        """The aim of the corrected way, and its change of the multipliers. `found` holds what the formulas above give,
+        and what the table `predicted` has summed."""
+        cone = _Cones(self, multipliers, s, scales)
+        ds, dz = self._changes(cone, found, found["turned"])
+        share = self._longest(found["shrink"], cone, ds, dz, 1.0)
+        products = found["balance"][..., 0, 0]
+        products = products + share * (found["ahead"][..., 0, 0] + share * found["ahead"][..., 0, 1])
+        for a, b, da, db in zip(cone.s, cone.z, ds, dz, strict=True):
+            products = products + np.sum((a + share[..., None] * da) * (b + share[..., None] * db), axis=-1)
+        count = np.maximum(found["about"][..., 0], 1.0)
+        sigma = np.clip(products / count / found["mu_here"], 0.0, 1.0) ** 3
+        unbalanced = found["about"][..., 4] * found["balance"][..., 0, 1] / count
+        aim = np.maximum(sigma * found["mu_here"], unbalanced)
+        right = found["corrected"][..., 0, :] + aim[..., None] * found["per_aim"][..., 0, :]
+        pulls = [cone.pull(j, aim, (ds[j], dz[j])) for j in range(self.shape.c)]
+        rows = self._right(found["residual"], right, cone, pulls)
+        return {"aim": aim, "second": _solved(_factors(found, self.shape.rows), rows)}
+
+    def shared(self, found: dict[str, Array], multipliers: Array, s: Array, *scales: Array) -> dict[str, Array]:
+        """The share of the corrected way that is taken, and the ways of multipliers and s."""
+        cone = _Cones(self, multipliers, s, scales)
+        ds, dz = self._changes(cone, found, found["second"])
+        share = self._longest(found["shrink"], cone, ds, dz, NEAR_BOUNDARY)
+        change = np.concatenate([found["second"][..., : self.shape.e], *dz], axis=-1)
+        return {"share": share, "dmultipliers": change, "ds": np.concatenate(ds, axis=-1) if ds else 0.0 * s}
+
+    def halved(self, bend: Array, about: Array, mu: Array, share: Array, running: Array) -> dict[str, Array]:
+        """Half the share where the objective bends much more than its curvature has it; `bent`: where it does."""
+        most = BENT * share * share * bend[..., 0, 1] + mu * np.maximum(about[..., 1], 1.0)
+        bent = running * np.where(bend[..., 0, 0] > most, 1.0, 0.0)
+        return {"share_next": np.where(bent > 0, share / 2, share), "bent_next": bent}
+
+    # ---- parts -----------------------------------------------------------------------------------------------
+
+    def _cones(self, rows: Array) -> list[Array]:
+        """Rows (..., cd) cone by cone."""
+        d = self.shape.d
+        return [rows[..., j * d : (j + 1) * d] for j in range(self.shape.c)]
+
+    def _of_rows(self, rows: Array) -> list[Array]:
+        """Of rows (..., r) those of the cones, cone by cone."""
+        return self._cones(rows[..., self.shape.e :])
+
+    def _matrix(self, entries: Array, scales: Sequence[Array]) -> list[list[Any]]:
+        """The lower triangle of B D^-1 B^T, with W^2 added for the cones."""
+        r, e, d = self.shape.rows, self.shape.e, self.shape.d
+        place = {at: k for k, at in enumerate(triangle(r))}
+        rows = [[entries[..., place[i, j]] for j in range(i + 1)] for i in range(r)]
+        for i in range(e, r):
+            width = scales[1][..., (i - e) // d, (i - e) % d]
+            rows[i][i] = rows[i][i] + width * width
+        for i, row in enumerate(rows):
+            row[i] = np.where(row[i] > 0, row[i] * (1 + REGULAR), 1.0)
+        return rows
+
+    def _right(self, residual: Array, right: Array, cone: "_Cones", pulls: Sequence[Array]) -> list[Array]:
+        rows = [-residual[..., i] - right[..., i] for i in range(self.shape.e)]
+        for j, off in enumerate(self._off(residual, cone)):
+            lack, first = cone.scales[j].along(pulls[j] - off), self.shape.e + j * self.shape.d
+            rows += [lack[..., i] - right[..., first + i] for i in range(self.shape.d)]
+        return rows
+
+    def _off(self, residual: Array, cone: "_Cones") -> list[Array]:
+        return [values - s for values, s in zip(self._of_rows(residual), cone.s, strict=True)]
+
+    def _changes(self, cone: "_Cones", found: dict[str, Array], turned: Array) -> tuple[list[Array], list[Array]]:
+        """How s and the multipliers of the cones change with their rows, which are along the axes of the scalings."""
+        if not self.shape.c:
+            return [], []
+        moved, off = self._cones(found["shift"][..., 0, :]), self._off(found["residual"], cone)
+        ds = [scale.back(m) + o for scale, m, o in zip(cone.scales, moved, off, strict=True)]
+        dz = [scale.back(m) for scale, m in zip(cone.scales, self._of_rows(turned), strict=True)]
+        return ds, dz
+
+    def _longest(self, shrink: Array, cone: "_Cones", ds: Sequence[Array], dz: Sequence[Array], share: float) -> Array:
+        """(...) the longest step, at most 1, of which `share` stays off the boundary."""
+        limits = [-1.0 / np.minimum(shrink[..., 0], -share)]
+        for at, change in zip([*cone.s, *cone.z], [*ds, *dz], strict=True):
+            limits.append(np.minimum(cones.longest_step(at, change), 1.0 / share))
+        result: Array = share * reduce(np.minimum, limits)
+        return result
+
+
+class _Cones:
+    """s, z and scalings, cone by cone."""
+
+    def __init__(self, owner: Conditions, multipliers: Array, s: Array, scales: Sequence[Array]) -> None:
+        self.s, self.z = owner._cones(s), owner._of_rows(multipliers)
+        c = range(owner.shape.c)
+        self.scales = [cones.Scaling(scales[0][..., j, :, :], scales[1][..., j, :]) for j in c]
+        self.middles = [scale.times(z) for scale, z in zip(self.scales, self.z, strict=True)]
+
+    def pull(self, j: int, aim: Array | None, changes: tuple[Array, Array] | None = None) -> Array:
+        """(..., d) W times what (W^-1 s + W z) of a cone is to change by, with products of `aim` to come, and changes
+        of s and z that have been tried."""
+        scale, middle = self.scales[j], self.middles[j]
+        wanted = -cones.product(middle, middle)
+        if aim is not None:
+            wanted = wanted + aim[..., None] * cones.identity(middle.shape[-1])
+        if changes is not None:
+            wanted = wanted - cones.product(scale.divides(changes[0]), scale.times(changes[1]))
+        return scale.times(cones.divided(middle, wanted))
+
+
+def _kept(factors: Factors) -> dict[str, Array]:
+    """Factors as arrays: the entries below the diagonal of the factored matrix, their ratios, and the pivots."""
+    below = [(i, j) for i in range(len(factors.pivots)) for j in range(i)]
+    pairs = {
+        "below": [factors.lower[i][j] for i, j in below],
+        "ratios": [factors.ratios[i][j] for i, j in below],
+        "pivots": factors.pivots,
+    }
+    zero = 0.0 * factors.pivots[0]
+    return {name: np.stack([*entries, zero], axis=-1) for name, entries in pairs.items()}
+
+
+def _factors(kept: dict[str, Array], r: int) -> Factors:
+    """The factors from these arrays."""
+    below, ratios = (
+        [[kept[name][..., i * (i - 1) // 2 + j] for j in range(i)] for i in range(r)] for name in ("below", "ratios")
+    )
+    return Factors.of(below, ratios, [kept["pivots"][..., i] for i in range(r)])
+
+
+def _solved(factors: Factors, rows: list[Array]) -> Array:
+    return np.stack(np.broadcast_arrays(*factors.solve(rows), subok=True), axis=-1)

@@ -1,0 +1,157 @@
+"""The shape of the programs, and what holds of their solutions: bounds on the least objective, and of none at all."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from myoquat.analysis.recruitment.convex import terms
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
+
+__all__ = ["Programs", "in_one_pass", "prices"]
+
+
+def in_one_pass(A: Array, x: Array) -> Array:
+    """(..., m) large matrices A (..., m, n) times vectors x (..., n), without a copy of A."""
+    result: Array = np.einsum("...mn,...n->...m", A, x)
+    return result
+
+
+def prices(A: Array, y: Array) -> Array:
+    """(..., n) multipliers y (..., m) times large matrices A (..., m, n), without a copy of A."""
+    result: Array = (y[..., None, :] @ A)[..., 0, :]
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Programs:
+    """k programs: minimise sum_i w_i |x_i|^p_i subject to A x = b, lower <= x <= upper, and G_j x + h_j in the
+    second-order cone s_0 >= |(s_1, s_2, ...)| for every j.
+
+    A (k, e, n), b (k, e); weights w >= 0, powers p >= 1, lower and upper (infinite ones are none) are (n,), or (k, n)
+    where they differ; G (k, c, d, n), h (k, c, d), None for no cones.
+    """
+
+    A: Array
+    b: Array
+    weights: Array
+    powers: Array
+    lower: Array
+    upper: Array
+    G: Array
+    h: Array
+
+    @classmethod
+    def of(
+        cls,
+        A: ArrayLike,
+        b: ArrayLike,
+        *,
+        weights: ArrayLike = 1.0,
+        powers: ArrayLike = 2.0,
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = 1.0,
+        G: ArrayLike | None = None,
+        h: ArrayLike | None = None,
+    ) -> Self:
+        """Programs of arrays that broadcast to the shapes of the fields; ValueError for those that do not, numbers
+        that are not finite (bounds may be infinite), negative weights, powers below 1, or a lower bound above an
+        upper one."""
+        A, b = real_array("A", A), real_array("b", b)
+        if A.ndim != 3 or b.shape != A.shape[:2]:
+            raise ValueError(f"A (k, e, n) and b (k, e) are wanted, not {A.shape} and {b.shape}")
+        k, n = len(A), A.shape[-1]
+        names = ("weights", "powers", "lower", "upper")
+        rows = {}
+        for name, given in zip(names, (weights, powers, lower, upper), strict=True):
+            values = real_array(name, given)
+            if (
+                not all(have in (1, need) for have, need in zip(values.shape[::-1], (n, k), strict=False))
+                or values.ndim > 2
+            ):
+                raise ValueError(f"{name} has shape {values.shape}; ({n},) or ({k}, {n}) is needed")
+            rows[name] = np.broadcast_to(values, (k, n))
+        G = np.zeros((k, 0, 3, n)) if G is None else real_array("G", G)
+        h = np.zeros(G.shape[:3]) if h is None else real_array("h", h)
+        if G.ndim != 4 or G.shape[0] != k or G.shape[-1] != n or h.shape != G.shape[:3]:
+            raise ValueError(f"G ({k}, c, d, {n}) and h ({k}, c, d) are wanted, not {G.shape} and {h.shape}")
+        found = cls(A, b, **rows, G=G, h=h)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        for name in ("A", "b", "weights", "powers", "G", "h"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name} must be finite")
+        for name, least in (("weights", 0.0), ("powers", 1.0)):
+            smallest = getattr(self, name).min(initial=np.inf)
+            if smallest < least:
+                raise ValueError(f"{name} must be at least {least:g}, not {smallest:g}")
+        wrong = np.argwhere(~(self.lower <= self.upper) | (self.lower == np.inf) | (self.upper == -np.inf))
+        if len(wrong):
+            i, j = map(int, wrong[0])
+            raise ValueError(f"bounds of variable {j} in program {i}: [{self.lower[i, j]:g}, {self.upper[i, j]:g}]")
+
+    @property
+    def B(self) -> Array:
+        """(k, e + c d, n) A over the rows of all G."""
+        return np.concatenate([self.A, self.G.reshape(len(self.A), -1, self.A.shape[-1])], axis=1)
+
+    def taken(self, rows: Array | slice) -> Self:
+        """Some of the programs, by their numbers, a mask or a slice."""
+        return replace(self, **{name: values[rows] for name, values in vars(self).items()})
+
+    def around(self, centre: Array) -> Self:
+        """The programs whose variables are x - centre (k, n)."""
+        return replace(
+            self,
+            b=-self.residual(centre),
+            h=self.cone_values(centre),
+            lower=self.lower - centre,
+            upper=self.upper - centre,
+        )
+
+    @property
+    def power(self) -> float | None:
+        """The power of all terms, where they have one."""
+        first = float(self.powers.flat[0]) if self.powers.size else 2.0
+        return first if (self.powers == first).all() else None
+
+    # ---- what holds of points and multipliers ----------------------------------------------------------------
+
+    def objective(self, x: Array) -> Array:
+        """(k,) at x (k, n)."""
+        result: Array = np.sum(terms.cost(self.weights, self._exponents, x), axis=-1)
+        return result
+
+    def residual(self, x: Array) -> Array:
+        """(k, e) A x - b."""
+        return in_one_pass(self.A, x) - self.b
+
+    def cone_values(self, x: Array) -> Array:
+        """(k, c, d) G x + h."""
+        flat = in_one_pass(self.G.reshape(len(x), -1, x.shape[-1]), x)
+        return flat.reshape(self.h.shape) + self.h
+
+    def certificates(self, x: Array, multipliers: Array, price: Array) -> tuple[Array, Array]:
+        """What multipliers (k, e + c d) of equations and cones, of price B^T multipliers, say.
+
+        (k,) what no solution's objective is below: the Lagrange dual, whose minimum is found variable by variable in
+        closed form [S. Boyd, L. Vandenberghe, Convex Optimization, 2004, section 5.1]. (k,) by how much they prove that
+        there is no solution, relative to the size of what is compared; positive where they do: of no x within the
+        bounds is price . x as great as y . b - z . h [section 5.8]. Variables without a bound are looked at up to 10
+        times the size of x for the first, 1e5 times for the second.
+        """
+        low, high = terms.reach(x, self.lower, self.upper)
+        least = terms.least(self.weights, self._exponents, price, low, high)
+        most = terms.most(price, low, high, np.isfinite(self.lower) & np.isfinite(self.upper))
+        fixed = multipliers * np.concatenate([self.b, -self.h.reshape(len(x), -1)], axis=-1)
+        total, size = fixed.sum(axis=-1), np.abs(fixed).sum(axis=-1) + np.abs(most).sum(axis=-1)
+        proof = (total - most.sum(axis=-1)) / np.where(size > 0, size, 1.0)
+        return total + least.sum(axis=-1), proof
+
+    @property
+    def _exponents(self) -> float | Array:
+        power = self.power
+        return self.powers if power is None else power

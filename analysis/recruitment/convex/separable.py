@@ -1,0 +1,250 @@
+"""Programs whose objective is a sum of any functions of one variable each, on bounded intervals.
+
+Every function is replaced by its lower convex envelope, which no convex function below it exceeds: the greatest lower
+bound that multipliers prove [J. E. Falk, Lagrange multipliers and nonconvex programs, SIAM J. Control 7, 1969]. The
+envelope is that of points, to which more are added about the solution until it no longer changes: the objective is then
+piecewise linear, and its pieces are the variables of a program of `solve_programs` [G. B. Dantzig, Linear Programming
+and Extensions, 1963, chapter 24]. Where the functions are above their envelopes at the solution, it is improved within
+boxes that shrink about it, down to a local minimum; the bound says how much better any other solution could be.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from myoquat.analysis.recruitment.convex import terms
+from myoquat.analysis.recruitment.convex.envelopes import Hulls
+from myoquat.analysis.recruitment.convex.outcome import Status
+from myoquat.analysis.recruitment.convex.program import Programs
+from myoquat.analysis.recruitment.convex.solve import Solutions, solve_programs
+from myoquat.core.typing import Array
+from myoquat.joints.vectors import vecmat
+
+__all__ = ["solve_separable"]
+
+Curves = Callable[[Array, Array], Array]  # numbers of programs (k,) and points (k, m, p) to values (k, m, p)
+
+GRID = 33  # points of every function to begin with
+KNOTS = 16  # of each in a program
+RECENT = 4  # points about which these lie: of the last two solutions and of what was cheapest at their multipliers
+ROUNDS = 20
+BLOCK = 256  # programs that go side by side
+CERTAIN = 1e-7  # of the objective: what it may be above its bound
+SMALL = 1e-4  # of the greatest value of a function: an objective below it is not told from zero more finely
+BOX, SMALLEST = 0.1, 1e-6  # of the interval: half the first box and the last about a solution
+SHRINK = 0.2
+
+
+def solve_separable(programs: Programs, curves: Curves, corners: Array, *, backend: str = "kernel") -> Solutions:
+    """The solutions of min sum_i<m f_i(x_i) + sum_i>=m w_i |x_i|^p_i under the conditions of the programs.
+
+    curves(numbers, x) gives the f_i at points x (k, m, p) of the programs of those numbers (k,), smooth but for corners
+    (all k, m, q), of which some may be equal; the first m variables are bounded, and their weights and powers play no
+    part. `bound` is what no objective is below, as far as the points at which f is looked at show its envelope: 33 of
+    the interval, the corners, and more and more about the solution. Solved are programs whose objective is above it by
+    no more than 1e-7 of itself; LOCAL those of which only a local minimum is known, y and z being of the envelopes.
+    """
+    blocks = [np.arange(first, min(first + BLOCK, len(programs.b))) for first in range(0, len(programs.b), BLOCK)]
+    parts = [_Envelopes(programs, curves, corners, backend, rows).found for rows in blocks]
+    names = Solutions.__dataclass_fields__
+    if not parts:
+        return solve_programs(programs, backend=backend)
+    return Solutions(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Programs on the pieces between knots x (k, m, p) with values f: what falls is counted from its right end, so that
+    no weight is negative."""
+
+    given: Programs
+    x: Array
+    f: Array
+
+    @property
+    def _turned(self) -> tuple[Array, Array, Array]:
+        """(k, m, p - 1) widths and slopes of the pieces, and -1 for those that fall."""
+        width = np.diff(self.x, axis=-1)
+        slope = np.where(width > 0, np.diff(self.f, axis=-1) / np.where(width > 0, width, 1.0), 0.0)
+        return width, slope, np.where(slope < 0, -1.0, 1.0)
+
+    def solved(self, backend: str) -> Solutions:
+        """The solutions in the variables of the programs."""
+        given, (width, slope, sign) = self.given, self._turned
+        k, m, count = width.shape
+        start = self.x[..., 0] + np.sum(np.where(sign < 0, width, 0.0), axis=-1)
+        at = np.concatenate([start, np.zeros((k, given.A.shape[-1] - m))], axis=-1)
+
+        def pieces(rows: Array) -> Array:
+            own = np.repeat(rows[..., :m], count, axis=-1) * sign.reshape(k, *(rows.ndim - 2) * [1], -1)
+            return np.concatenate([own, rows[..., m:]], axis=-1)
+
+        def beside(first: Array, rest: Array) -> Array:
+            return np.concatenate(
+                [np.broadcast_to(first.reshape(len(first), -1), (k, m * count)), rest[:, m:]], axis=-1
+            )
+
+        program = Programs(
+            A=pieces(given.A),
+            b=-given.residual(at),
+            weights=beside(np.abs(slope), given.weights),
+            powers=beside(np.ones(width.shape), given.powers),
+            lower=beside(np.zeros(width.shape), given.lower),
+            upper=beside(width, given.upper),
+            G=pieces(given.G),
+            h=given.cone_values(at),
+        )
+        found = solve_programs(program, backend=backend)
+        moved = np.sum(sign * found.x[:, : m * count].reshape(width.shape), axis=-1)
+        x = np.clip(start + moved, self.x[..., 0], self.x[..., -1])
+        return replace(found, x=np.concatenate([x, found.x[:, m * count :]], axis=-1))
+
+
+class _Envelopes:
+    """The solutions `found` of some of the programs."""
+
+    def __init__(self, programs: Programs, curves: Curves, corners: Array, backend: str, numbers: Array) -> None:
+        self.given, self.curves, self.m, self.backend = programs.taken(numbers), curves, corners.shape[1], backend
+        self.numbers = numbers
+        low, high = self.given.lower[:, : self.m], self.given.upper[:, : self.m]
+        self.corners = np.clip(corners[numbers], low[..., None], high[..., None])
+        x = np.sort(np.concatenate([_spaced(low, high, GRID), self.corners], axis=-1), axis=-1)
+        self.hulls = Hulls(x, self._at(np.arange(len(numbers)), x))
+        self.found = self._first()
+        open_ = self._open(np.arange(len(numbers)))
+        for _ in range(ROUNDS):
+            if not len(open_):
+                break
+            open_ = self._open(self._round(open_))
+        self._settle()
+        self._improve(np.flatnonzero((self.found.status == Status.SOLVED) & (self._excess() > CERTAIN)))
+
+    def _settle(self) -> None:
+        """Bounds less by what the points leave open, where that is more than it should be."""
+        found = self.found
+        left = np.where(found.status == Status.SOLVED, self.envelope - found.bound, 0.0)
+        found.bound[:] -= np.where(left > CERTAIN / 2 * self._size(), left, 0.0)
+        found.bound[:] = np.where(found.status == Status.SOLVED, np.minimum(found.bound, found.objective), found.bound)
+
+    def _first(self) -> Solutions:
+        middle = (self.given.lower[:, : self.m] + self.given.upper[:, : self.m]) / 2
+        self.about = np.repeat(middle[..., None], RECENT, axis=-1)
+        found = _Pieces(self.given, *self.hulls.near(middle[..., None], KNOTS)).solved(self.backend)
+        self.envelope = np.full(len(self.numbers), np.inf)  # the objective of the envelopes
+        self._certify(np.arange(len(self.numbers)), found)
+        return found
+
+    def _open(self, rows: Array) -> Array:
+        """Those of some programs that the points do not show well enough yet."""
+        excess = (self.envelope - self.found.bound) / self._size()
+        found: Array = rows[(self.found.status[rows] == Status.SOLVED) & (excess[rows] > CERTAIN / 2)]
+        return found
+
+    def _round(self, rows: Array) -> Array:
+        """Another solution between the points about the last one; the numbers of those for which there was one."""
+        hulls = self.hulls.taken(rows)
+        near = hulls.near(self.about[rows], KNOTS)
+        found = _Pieces(self.given.taken(rows), *near).solved(self.backend)
+        lost = found.status != Status.SOLVED  # where rounding ends progress: what was known, with what is seen now
+        for name in ("x", "y", "z"):
+            getattr(found, name)[lost] = getattr(self.found, name)[rows[lost]]
+        found.status[lost] = Status.SOLVED
+        self._certify(rows, found)
+        self.found.put(rows, found)
+        going: Array = rows[~lost]
+        return going
+
+    def _certify(self, rows: Array, found: Solutions) -> None:
+        """Objective and bound of solutions, from more points about them."""
+        given, m, x = self.given.taken(rows), self.m, found.x[:, : self.m]
+        self._refine(rows, x)
+        hulls = self.hulls.taken(rows)
+        multipliers = np.concatenate([found.y, found.z.reshape(len(x), -1)], axis=-1)
+        price = vecmat(multipliers, given.B)
+        dear = hulls.f - price[:, :m, None] * hulls.x
+        least = np.min(dear, axis=-1).sum(axis=-1)
+        cheapest = np.take_along_axis(hulls.x, np.argmin(dear, axis=-1)[..., None], axis=-1)
+        self.about[rows] = np.concatenate([x[..., None], cheapest, self.about[rows][..., :-2]], axis=-1)
+        rest = self._rest(rows)
+        low, high = terms.reach(found.x, given.lower, given.upper)
+        inner = terms.least(rest.weights, rest.powers, price, low, high)[:, m:].sum(axis=-1)
+        fixed = np.sum(found.y * given.b, axis=-1) - np.sum(found.z * given.h, axis=(-1, -2))
+        cost = rest.objective(found.x)
+        solved = found.status == Status.SOLVED
+        self.envelope[rows] = hulls.values(x).sum(axis=-1) + cost
+        found.bound[:] = np.where(solved, fixed + least + inner, found.bound)
+        found.objective[:] = self._at(rows, x[..., None])[..., 0].sum(axis=-1) + cost
+        found.residual[:] = given.residual(found.x)
+
+    def _refine(self, rows: Array, at: Array) -> None:
+        """More points of some of the hulls, about `at` (k, m)."""
+        hulls = self.hulls.taken(rows)
+        x, ends = hulls.between(at), hulls.at_ends(at)
+        f, middle = self._at(rows, x), x[..., 4]
+        straight = f[..., 4] > hulls.values(middle)  # where the function is above its envelope
+        ends = np.where(straight[..., None], ends, middle[..., None])
+        f = np.concatenate([f, np.where(straight[..., None], self._at(rows, ends), f[..., 4:5])], axis=-1)
+        joined = hulls.joined(np.concatenate([x, ends], axis=-1), f)
+        width = max(joined.x.shape[-1], self.hulls.x.shape[-1])
+        for name in ("x", "f"):
+            values, new = (_padded(getattr(h, name), width) for h in (self.hulls, joined))
+            values[rows] = new
+            setattr(self.hulls, name, values)
+
+    def _improve(self, rows: Array) -> None:
+        """Local minima about what the envelopes gave, within boxes that shrink where they hold nothing better."""
+        m, given = self.m, self.given
+        self.found.status[rows] = Status.LOCAL
+        size = np.full(len(rows), BOX)
+        while len(rows):
+            x = self.found.x[rows, :m]
+            low, high = given.lower[rows, :m], given.upper[rows, :m]
+            away = size[:, None] * (high - low)
+            low, high = np.maximum(low, x - away), np.minimum(high, x + away)
+            corners = np.clip(self.corners[rows], low[..., None], high[..., None])
+            points = np.sort(np.concatenate([_spaced(low, high, KNOTS), corners], axis=-1), axis=-1)
+            box = Hulls(points, self._at(rows, points))
+            tried = _Pieces(given.taken(rows), *box.near(x[..., None], KNOTS)).solved(self.backend)
+            cost = self._at(rows, tried.x[:, :m, None])[..., 0].sum(axis=-1)
+            cost = cost + self._rest(rows).objective(tried.x)
+            gain = self.found.objective[rows] - cost
+            better = (tried.status == Status.SOLVED) & (gain > 0)
+            done = rows[better]
+            self.found.x[done], self.found.objective[done] = tried.x[better], cost[better]
+            self.found.residual[done] = given.taken(done).residual(tried.x[better])
+            size = np.where(better & (gain > CERTAIN * self._size()[rows]), size, SHRINK * size)
+            goes_on = size > SMALLEST
+            rows, size = rows[goes_on], size[goes_on]
+
+    def _at(self, rows: Array, x: Array) -> Array:
+        return self.curves(self.numbers[rows], x)
+
+    def _rest(self, rows: Array) -> Programs:
+        """Some of the programs, the objective being that of the variables without a function."""
+        given = self.given.taken(rows)
+        return replace(given, weights=np.where(np.arange(given.A.shape[-1]) < self.m, 0.0, given.weights))
+
+    def _size(self) -> Array:
+        """(k,) what objectives are compared with: themselves, or a small part of what the functions give."""
+        greatest = np.abs(self.hulls.f).max(axis=(-1, -2), initial=0.0)
+        result: Array = np.maximum(np.abs(self.found.objective), np.maximum(SMALL * greatest, 1e-300))
+        return result
+
+    def _excess(self) -> Array:
+        """(k,) by how much objectives are above their bounds, relative to them."""
+        result: Array = (self.found.objective - self.found.bound) / self._size()
+        return result
+
+
+def _spaced(low: Array, high: Array, count: int) -> Array:
+    """(..., count) points between low and high, both among them."""
+    part = np.linspace(0.0, 1.0, count)
+    result: Array = low[..., None] * (1 - part) + high[..., None] * part
+    return result
+
+
+def _padded(values: Array, width: int) -> Array:
+    more = np.repeat(values[..., -1:], width - values.shape[-1], axis=-1)
+    result: Array = np.concatenate([values, more], axis=-1)
+    return result

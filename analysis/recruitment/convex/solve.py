@@ -1,0 +1,166 @@
+"""Programs solved in blocks: scaled, split where a power has a corner, certified, and, where there is no solution, as
+nearly met as can be."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from myoquat.analysis.recruitment.convex.descent import CAREFUL, Ends, descended
+from myoquat.analysis.recruitment.convex.interior import SAFE
+from myoquat.analysis.recruitment.convex.outcome import Status
+from myoquat.analysis.recruitment.convex.program import Programs
+from myoquat.analysis.recruitment.convex.split import Split
+from myoquat.core.typing import Array
+
+__all__ = ["Solutions", "powers_of_two", "solve_programs"]
+
+BLOCK = 1024  # programs that are solved side by side
+LITTLE = 1e-8  # weight of the effort beside violations
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """x (k, n); status (k,); objective and bound (k,), what no solution's objective is below; multipliers y (k, e) of
+    the equations, the change of the objective with b, and z (k, c, d) of the cones; residual (k, e), A x - b; steps
+    (k,). Of an infeasible program x violates the conditions the least, the sum of squares of residuals over the lengths
+    of the rows of A, and the multipliers prove that it is infeasible."""
+
+    x: Array
+    status: Array
+    objective: Array
+    bound: Array
+    y: Array
+    z: Array
+    residual: Array
+    steps: Array
+
+    def taken(self, rows: Array) -> "Solutions":
+        """Some of the solutions, by their numbers or a mask."""
+        return Solutions(**{name: values[rows] for name, values in vars(self).items()})
+
+    def put(self, rows: Array, given: "Solutions") -> None:
+        """Take over the solutions of some of the programs, by their numbers."""
+        for name, values in vars(given).items():
+            getattr(self, name)[rows] = values
+
+
+def solve_programs(programs: Programs, *, backend: str = "kernel", block: int = BLOCK) -> Solutions:
+    """The solutions of all programs.
+
+    A program is solved when its equations and cones are met to 1e-11 of their rows and its objective is above the bound
+    by no more than 1e-11 of itself, or, where rounding ends progress before, 1e-9 of both; within bounds it always is.
+    `block` programs go side by side; which ones does not change a bit of any solution. Where a variable of a power
+    below 2 can have both signs in one of the programs, it is split in all of them.
+    """
+    split = Split(programs)
+    parts = []
+    for first in range(0, len(programs.b), block):
+        given = programs.taken(slice(first, first + block))
+        parts.append(_solved_or_nearest(_Scaled(given, split), backend))
+    names = Solutions.__dataclass_fields__
+    if not parts:
+        k, _, n = programs.A.shape
+        empty = np.zeros(0)
+        return Solutions(np.zeros((k, n)), empty.astype(int), empty, empty, programs.b, programs.h, programs.b,
+                         empty.astype(int))  # fmt: skip
+    return Solutions(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+
+# ---- parts -------------------------------------------------------------------------------------------------
+
+
+class _Scaled:
+    """Programs with rows of length about 1: A and G are left as they are, to be taken times `scale` (k, rows); what
+    variables whose bounds are equal add, `at` (k, n), is taken from b and h."""
+
+    def __init__(self, given: Programs, split: Split) -> None:
+        self.given, self.split = given, split
+        p = split.applied(given)
+        self.held = p.lower == p.upper
+        self.at = np.where(self.held, p.lower, 0.0)
+        sizes = np.sqrt(np.max(np.einsum("kcdn,kcdn->kcd", p.G, p.G), axis=-1, initial=0.0))
+        self.rows, self.cones = powers_of_two(np.sqrt(np.einsum("ken,ken->ke", p.A, p.A))), powers_of_two(sizes)
+        self.scale = 1 / np.concatenate([self.rows, np.repeat(self.cones, p.h.shape[-1], axis=-1)], axis=-1)
+        b, h, self.fixed = p.b, p.h, np.zeros(len(p.b))
+        if self.held.any():
+            b, h, self.fixed = -p.residual(self.at), p.cone_values(self.at), p.objective(self.at)
+        self.program = replace(p, b=b / self.rows, h=h / self.cones[..., None])
+
+    def solution(self, ends: Ends) -> Solutions:
+        """In the variables and units that were given."""
+        p = self.given
+        x = np.clip(self.split.merged(np.where(self.held, self.at, ends.x)), p.lower, p.upper)  # steps to a bound round
+        e = p.b.shape[1]
+        y = ends.multipliers[:, :e] / self.rows
+        z = ends.multipliers[:, e:].reshape(p.h.shape) / self.cones[..., None]
+        return Solutions(x, ends.status, p.objective(x), ends.bound + self.fixed, y, z, p.residual(x), ends.steps)
+
+    def applied(self, rows: Array) -> Programs:
+        """Some of the programs, with the scale, and with free variables without columns for those that are held."""
+        p, held = self.program.taken(rows), self.held[rows]
+        k, e, n = p.A.shape
+        B = np.concatenate([p.A, p.G.reshape(k, -1, n)], axis=1) * self.scale[rows][..., None] * ~held[:, None]
+        return replace(
+            p,
+            A=B[:, :e],
+            G=B[:, e:].reshape(p.G.shape),
+            weights=np.where(held, 0.0, p.weights),
+            lower=np.where(held, -np.inf, p.lower),
+            upper=np.where(held, np.inf, p.upper),
+        )
+
+
+def powers_of_two(sizes: Array) -> Array:
+    """(...) the nearest powers of two, by which division does not round; 1 for zero."""
+    return np.asarray(np.exp2(np.round(np.log2(np.where(sizes > 0, sizes, 1.0)))))
+
+
+def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
+    """The solutions, on a more careful way where the first does not settle; what violates the conditions the least
+    where there is none. Its multipliers may prove that, where the search for a solution has ended without a proof:
+    along variables without bounds proofs are long in coming."""
+    ends = descended(scaled.program, scaled.scale, backend)
+    open_ = np.flatnonzero(ends.status == Status.UNSETTLED)
+    if len(open_):
+        again = descended(scaled.program.taken(open_), scaled.scale[open_], backend, CAREFUL)
+        for name, values in vars(again).items():
+            getattr(ends, name)[open_] = values
+    rows = np.flatnonzero(ends.status != Status.SOLVED)
+    if not len(rows):
+        return scaled.solution(ends)
+    program = scaled.applied(rows)
+    nearest = _least_violation(program, backend)
+    proof = program.certificates(nearest.x, nearest.multipliers, nearest.price)[1]
+    refuted = rows[(proof > SAFE) | (ends.status[rows] == Status.INFEASIBLE)]
+    ends.x[refuted], ends.status[refuted] = nearest.x[np.isin(rows, refuted)], Status.INFEASIBLE
+    for name in ("multipliers", "price"):
+        getattr(ends, name)[rows[proof > SAFE]] = getattr(nearest, name)[proof > SAFE]
+    ends.bound[refuted] = np.inf
+    return scaled.solution(ends)
+
+
+def _least_violation(p: Programs, backend: str) -> Ends:
+    """x within the bounds that violates equations and cones the least, by squares; of several, one of little
+    effort. Equations get a variable each that makes up for the rest, cones one that widens them."""
+    k, e, n = p.A.shape
+    c, d = p.h.shape[1:]
+    extra = np.zeros((k, c, d, e + c))
+    for j in range(c):
+        extra[:, j, 0, e + j] = 1.0
+    wide = np.broadcast_to(np.concatenate([np.eye(e), np.zeros((e, c))], axis=-1), (k, e, e + c))
+    greatest = np.maximum(p.weights.max(axis=-1, initial=0.0, keepdims=True), 1e-300)
+    bounded = np.isfinite(p.lower) | np.isfinite(p.upper)
+    free = np.full((k, e + c), np.inf)
+    floor = np.concatenate([-free[:, :e], np.zeros((k, c))], axis=-1)
+    relaxed = Programs(
+        A=np.concatenate([p.A, wide], axis=-1),
+        b=p.b,
+        weights=np.concatenate([bounded * LITTLE * p.weights / greatest, np.ones((k, e + c))], axis=-1),
+        powers=np.concatenate([np.full((k, n), 2.0), np.full((k, e + c), 2.0)], axis=-1),
+        lower=np.concatenate([p.lower, floor], axis=-1),
+        upper=np.concatenate([p.upper, free], axis=-1),
+        G=np.concatenate([p.G, extra], axis=-1),
+        h=p.h,
+    )
+    found = descended(relaxed, np.ones((k, e + c * d)), backend)
+    return replace(found, x=found.x[:, :n], price=found.price[:, :n])

@@ -1,0 +1,189 @@
+"""The interior-point method as one program of the kernels: rounds of tables over the variables and formulas between
+them, until every program that is solved side by side is done. NumPy runs the same stages without compiling."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from myoquat.analysis.recruitment.convex.columns import BALANCED, FIXED, STATE, WAY, Columns, Shape
+from myoquat.analysis.recruitment.convex.interior import Conditions
+from myoquat.core.typing import Array
+from myoquat.kernels import Program
+
+__all__ = ["GROUP", "OUTPUTS", "sweeps"]
+
+STEPS = 100
+HALVINGS = 10  # of a step along which the objective bends too much
+GROUP = 2  # variables of one element of a table: sums are read and written once for them
+OUTPUTS = ("best", "best_multipliers", "best_bound", "status", "merit", "steps")
+_RECORDS = ("merit", "least", "since", "waited", "status", "steps", "number", "best_bound", "best_multipliers")
+
+
+@lru_cache(maxsize=16)
+def sweeps(shape: Shape) -> Program:
+    """Inputs: A (e, n), G (cd, n), scale (r), target (r), b over -h, both scaled; lowers, uppers, weights, powers (n);
+    the greatest weight (), and `by` (), of the mean product that gradients which do not balance stand for. Outputs:
+    best (N, 2), x and price of the best point, N the variables up to a whole number of groups; its multipliers, bound
+    and merit; status, and steps."""
+    return _Sweeps(shape).program
+
+
+class _Sweeps:
+    """Puts the program together."""
+
+    def __init__(self, shape: Shape) -> None:
+        cd, r, n = shape.c * shape.d, shape.rows, shape.n
+        self.shape, self.columns, self.conditions = shape, Columns(shape), Conditions(shape)
+        self.groups = np.arange(-(-n // GROUP) * GROUP).reshape(-1, GROUP)
+        self.fixed = len(FIXED) - (shape.power is not None)
+        inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "greatest": (), "by": (),
+                  **dict.fromkeys(("lowers", "uppers", "weights", "powers"), n)}  # fmt: skip
+        self.program = Program("interior_point", inputs)
+        self.frames = ["frames"] if shape.c else []
+        self.point = ["residual", "multipliers", "s", *(("frames", "widths") if shape.c else ())]
+        self._start()
+        with self.program.repeat(STEPS + 1, "running", {name: f"{name}_next" for name in ("running", *_RECORDS)}):
+            self._look()
+            after = {"multipliers": "multipliers_after", "s": "s_after", "mu": "mu_here"}
+            with self.program.repeat(1, "running_next", after):
+                self._go()
+
+    def _start(self) -> None:
+        shape, program, each = self.shape, self.program, np.arange(self.shape.n)
+        gather = {}
+        for name, rows in (("A", shape.e), ("G", shape.c * shape.d)):
+            program.view(f"{name}_entries", name, (rows * shape.n,))
+            gather[name.lower()] = (f"{name}_entries", each[:, None] + shape.n * np.arange(rows))
+        gather |= {key: (f"{key}s", each) for key in ("lower", "upper", "weight", "power")}
+        widths = {"columns": shape.rows, "fixed": self.fixed, "state": len(STATE)}
+        sums = {"bounds": 1, "begun": shape.rows}
+        program.table(
+            self.columns.started,
+            shape.n,
+            gather=gather,
+            shared=["scale", "greatest"],
+            store={key: (key, each) for key in widths},
+            add={key: (key, 0 * each) for key in sums},
+            buffers={key: (self.groups.size, width) for key, width in {**widths, "best": 2}.items()}
+            | {key: (1, width) for key, width in sums.items()},
+        )
+        over = np.arange(shape.n, self.groups.size)  # variables that are there to fill the last group
+        if len(over):
+            program.table(
+                lambda row: row + np.array([0.0, 1.0, 1.0, 0.0, 0.0]), len(over), gather={"row": ("state", over)},
+                store={"output0": ("state", over)},
+            )  # fmt: skip
+            full = np.eye(self.fixed)[5] + (np.eye(self.fixed)[6] if self.fixed > 6 else 0.0)
+            program.table(
+                lambda row: row + full, len(over), gather={"row": ("fixed", over)}, store={"output0": ("fixed", over)}
+            )
+        program.formula(self.conditions.opened, ["target", "begun", "bounds", "greatest", "by"])
+
+    # ---- a round ---------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """The point: how far it is from a solution, and the conditions linearized there."""
+        program, conditions, r = self.program, self.conditions, self.shape.rows
+        if self.shape.c:
+            program.formula(conditions.framed, ["multipliers", "s"])
+        sums = {"matrix": r * (r + 1) // 2, "values": r, "right": r, "balance": BALANCED}
+        self._table(
+            self.columns.prepared, ["columns", "fixed", "state"], ["multipliers", "about", "mu", *self.frames],
+            new={"way": len(WAY)}, sums=sums,
+        )  # fmt: skip
+        program.formula(conditions.measured, ["values", "balance", "target", "multipliers", "s", "about"])
+        program.formula(
+            conditions.recorded, ["off", "refuted", "running", "bound", "mu_here", "multipliers", *_RECORDS]
+        )
+        self._table(self.columns.noted, ["state", "way", "best"], ["better"], store={"output0": "best"})
+
+    def _go(self) -> None:
+        """To the next point: the way to products of zero, the corrected way, and the share of it."""
+        program, conditions, r = self.program, self.conditions, self.shape.rows
+        program.formula(conditions.factored, ["matrix", "right", *self.point])
+        given = ["columns", "fixed", "state", "way"]
+        shift = {"shift": self.shape.c * self.shape.d} if self.shape.c else {}
+        sums = {"ahead": 2, "corrected": r, "per_aim": r, **shift}
+        self._table(
+            self.columns.predicted, given, ["turned", *self.frames], new={"products": 2}, sums=sums, least="shrink"
+        )
+        self._of_names(
+            conditions.corrected,
+            ["below", "ratios", "pivots", "turned", "balance", "mu_here", "about", "shrink", *sums],
+        )
+        again = {name: f"{name}_again" for name in ("shrink", *shift)}
+        self._table(
+            self.columns.taken, [*given, "products"], ["second", "aim", *self.frames],
+            new={"change": 3}, sums=shift, least="shrink", names=again,
+        )  # fmt: skip
+        self._of_names(conditions.shared, ["second", *again.values()], {b: a for a, b in again.items()})
+        self._trust()
+        self._table(self.columns.moved, ["fixed", "state", "change"], ["share"], store={"output0": "state"})
+        program.formula(_after, ["multipliers", "dmultipliers", "s", "ds", "share"])
+
+    def _trust(self) -> None:
+        """The share halved while the objective bends too much along the way; squares do not."""
+        if self.shape.power in (1.0, 2.0):
+            return
+        self.program.formula(lambda running: {"bent": running}, ["running_next"])
+        with self.program.repeat(HALVINGS, "bent", {"share": "share_next", "bent": "bent_next"}):
+            self._table(
+                self.columns.bent, ["fixed", "state", "change"], ["about", "mu_here", "share"], sums={"output0": 2},
+                names={"output0": "bend"},
+            )  # fmt: skip
+            self.program.formula(self.conditions.halved, ["bend", "about", "mu_here", "share", "bent"])
+
+    # ---- stages ----------------------------------------------------------------------------------------------
+
+    def _table(
+        self,
+        formula: Callable[..., Array | dict[str, Array]],
+        gather: Sequence[str],
+        shared: Sequence[str],
+        *,
+        new: Mapping[str, int] | None = None,
+        store: Mapping[str, str] | None = None,
+        sums: Mapping[str, int] | None = None,
+        least: str = "",
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        """A table over groups of variables. Outputs: `new` numbers for each variable, `store`d into buffers that are
+        there, `sums` (1, w) over all variables, the `least` of zero and what they give. `names` of their buffers where
+        they are other than the outputs'."""
+        new, sums, name = new or {}, sums or {}, names or {}
+        once = np.zeros(len(self.groups), dtype=int)
+        buffers: dict[str, tuple[int, ...]] = {key: (self.groups.size, width) for key, width in new.items()}
+        buffers |= {name.get(key, key): (1, width) for key, width in sums.items()}
+        buffers |= {name.get(least, least): (1,)} if least else {}
+        self.program.table(
+            formula,
+            len(self.groups),
+            gather={key: (key, self.groups) for key in gather},
+            shared=shared,
+            store={key: (buffer, self.groups) for key, buffer in [*zip(new, new, strict=True), *(store or {}).items()]},
+            add={key: (name.get(key, key), once) for key in sums},
+            least={least: (name.get(least, least), once)} if least else None,
+            buffers=buffers,
+        )
+
+    def _of_names(
+        self,
+        formula: Callable[..., dict[str, Array]],
+        reads: Sequence[str],
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        """A formula that takes buffers by name, under other `names` for some, and what belongs to the point."""
+        called = [(names or {}).get(key, key) for key in reads]
+
+        def given(*arrays: Array) -> dict[str, Array]:
+            found = dict(zip([*called, *self.point], arrays, strict=True))
+            return formula(found, *arrays[len(reads) + 1 :])
+
+        given.__name__ = formula.__name__
+        self.program.formula(given, [*reads, *self.point])
+
+
+def _after(multipliers: Array, dmultipliers: Array, s: Array, ds: Array, share: Array) -> dict[str, Array]:
+    part = share[..., None]
+    return {"multipliers_after": multipliers + part * dmultipliers, "s_after": s + part * ds}

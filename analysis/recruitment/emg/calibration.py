@@ -1,0 +1,288 @@
+"""Muscles in the size of a person: strengths, optimal and slack lengths under which measured activations give the
+torques of recorded trials.
+
+minimise sum ((torque - needed) / torque_error)^2 + sum (log factor / prior)^2 within bounds: the most probable factors
+where torques have independent normal errors and factors are log-normal about 1 [after D. G. Lloyd, T. F. Besier, An
+EMG-driven musculoskeletal model to estimate muscle forces and knee joint moments in vivo, J. Biomech. 36, 2003]. The
+force of a muscle depends on its own factors alone, so that a column of the Jacobian costs one muscle.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
+from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.redundancy.lines import least_activations
+from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.data.motions import Forces, Motion
+from myoquat.data.motions.series import indices_of
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.muscle import path_jacobian, path_lengths
+from myoquat.muscle.checks import check_laws
+from myoquat.muscle.laws import ForceLaw
+from myoquat.muscle.model import Model
+
+__all__ = ["Calibration", "Trial", "calibrate_muscles"]
+
+KINDS = {"strength": "max_isometric_force", "optimal_length": "optimal_fiber_length",
+         "slack_length": "tendon_slack_length"}  # fmt: skip
+BOUNDS = {"strength": (0.5, 2.0), "optimal_length": (0.85, 1.15), "slack_length": (0.85, 1.15)}
+SMALL = 1e-6  # of a logarithm of a factor
+EDGE = 1e-3  # of the logarithm of a bound: a factor as near as that is at it
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A motion (q, u, udot) with the activations (t, m) of all muscles, in the model's order, and its external loads.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import Trial
+    >>> from myoquat.data import Motion
+    >>> sled = mq.ArticulatedSystem((mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0),))
+    >>> still = [[0.0]] * 2
+    >>> Trial(Motion(sled, [0.0, 0.1], still, still, still), [[]] * 2).loads is None
+    True
+    """
+
+    motion: Motion
+    activation: ArrayLike
+    loads: Forces | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """model, with the numbers found; factors, a table of muscles by "strength", "optimal_length" and "slack_length",
+    NaN where a law has no such number, and deviations, the standard deviations of their logarithms to first order;
+    errors, per velocity the root mean squares [N m, N] of what the motions need, and of torque - needed before and
+    after; settled: whether no further step would help.
+
+    >>> from myoquat.analysis.recruitment import Calibration
+    >>> Calibration.__dataclass_fields__.keys() >= {"model", "factors", "errors"}  # see calibrate_muscles
+    True
+    """
+
+    model: Model
+    factors: "pd.DataFrame"
+    deviations: "pd.DataFrame"
+    errors: "pd.DataFrame"
+    bounds: Mapping[str, tuple[float, float]]
+    settled: bool
+
+    def __repr__(self) -> str:
+        before, after = (float(np.sqrt(np.mean(self.errors[c] ** 2))) for c in ("before", "after"))
+        return f"<Calibration {len(self.factors)} muscles, RMS error {before:.3g} before, {after:.3g} after>"
+
+    def at_bounds(self) -> list[tuple[str, str]]:
+        """(muscle, kind) of the factors that lie at a bound: what the trials ask for is not within the bounds."""
+        found = []
+        for kind, (low, high) in self.bounds.items():
+            near = EDGE * np.log(high / low)
+            for muscle, factor in self.factors[kind].dropna().items():
+                if not np.log(low) + near < np.log(factor) < np.log(high) - near:
+                    found.append((str(muscle), kind))
+        return found
+
+
+def calibrate_muscles(
+    model: Model,
+    trials: Sequence[Trial],
+    *,
+    velocities: Sequence[str] | None = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+    prior: float | Mapping[str, float] = 0.1,
+    torque_error: float = 1.0,
+) -> Calibration:
+    """Factors on strengths, optimal fiber lengths and tendon slack lengths of all muscles from trials.
+
+    velocities    free velocities whose torques are compared; all by default. Those that others than the measured
+                  muscles move do not belong here.
+    bounds        of the factors by kind, (0.5, 2) for "strength" and (0.85, 1.15) for "optimal_length" and
+                  "slack_length" unless they are given; (1, 1) keeps a kind.
+    prior         standard deviation of the logarithm of a factor, one for all kinds or by kind (0.1 for others).
+    torque_error  standard deviation [N m, N] of the errors of torques.
+
+    Elastic tendons are taken as rigid. What the trials do not tell stays at 1; `Calibration.deviations` says how well a
+    factor is known. Raises ValueError as `inverse_dynamics_of_motion` does, for no trials, activations of another shape
+    or outside [0, 1], velocities that are not free in every trial, bounds that do not hold 1 or have an unknown kind,
+    and sizes that are not positive; ModelError for muscles without a law.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import Trial, calibrate_muscles
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle import LawA, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawA(0.5, 100.0)),))
+    >>> held = Motion(model, [0.0, 0.1], [[0.0]] * 2, [[0.0]] * 2, [[0.0]] * 2)  # needs 9.81 N m
+    >>> found = calibrate_muscles(model, [Trial(held, [[0.3]] * 2)], prior=1.0, torque_error=0.01)
+    >>> round(float(found.factors.strength["biceps"]), 2)
+    1.33
+    """
+    check_kinds(model=(model, Model), trials=(trials, (list, tuple)))
+    limits = _limits(bounds)
+    sigma = _deviations(prior, torque_error)
+    if not trials:
+        raise ValueError("at least one trial is needed")
+    check_laws(model)
+    rigid = model.with_rigid_tendons()
+    records = [_record(rigid, trial, velocities) for trial in trials]
+    problem = _Problem(rigid, records, limits, sigma, torque_error)
+    found = problem.solved()
+    factors = np.exp(found.x)
+    laws = _changed([muscle.law for muscle in model.muscles], problem.places, factors)
+    muscles = tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True))
+    covariance = np.linalg.inv(found.jac.T @ found.jac)
+    return Calibration(
+        model=replace(model, muscles=muscles),
+        factors=problem.table(factors),
+        deviations=problem.table(np.sqrt(np.diag(covariance))),
+        errors=problem.errors(found.x),
+        bounds=limits,
+        settled=bool(found.success),
+    )
+
+
+def _deviations(prior: float | Mapping[str, float], torque_error: float) -> dict[str, float]:
+    """Standard deviations of the logarithms by kind."""
+    sigma = {kind: prior if isinstance(prior, (int, float)) else prior.get(kind, 0.1) for kind in KINDS}
+    for name, value in {**{f"prior of {kind!r}": s for kind, s in sigma.items()}, "torque_error": torque_error}.items():
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be positive, not {value}")
+    return sigma
+
+
+class _Record(NamedTuple):
+    """What is known of a trial: path lengths, speeds and activations (t, m), torques (t, e, m) of unit tensions and
+    those that are needed (t, e), on velocities by name."""
+
+    lengths: Array
+    speeds: Array
+    activation: Array
+    arms: Array
+    needed: Array
+    names: tuple[str, ...]
+
+
+def _limits(given: Mapping[str, tuple[float, float]] | None) -> dict[str, tuple[float, float]]:
+    given = given or {}
+    indices_of("kind of factor", list(given), list(KINDS))
+    limits = {**BOUNDS, **given}
+    for kind, (low, high) in limits.items():
+        if not 0 < low <= 1 <= high < np.inf:
+            raise ValueError(f"the bounds of {kind!r} must be positive and hold 1, not {low} and {high}")
+    return limits
+
+
+def _record(model: Model, trial: Trial, velocities: Sequence[str] | None) -> _Record:
+    motion, shape = trial.motion, (len(trial.motion.time), len(model.muscles))
+    activation = real_array("activation", trial.activation)
+    if activation.shape != shape:
+        raise ValueError(f"activation of a trial must have the shape {shape}, not {activation.shape}")
+    activation = np.maximum(model.check_activation(activation), least_activations(model))
+    needed = inverse_dynamics_of_motion(model, motion, trial.loads).torque
+    names, C = free_velocities(model, motion.q)
+    chosen = names if velocities is None else tuple(velocities)
+    rows = indices_of("free velocity", chosen, names)
+    J = path_jacobian(model, motion.q)
+    arms = -np.swapaxes(J @ C[..., rows], -1, -2)
+    speeds = matvec(J, motion.u)  # type: ignore[arg-type]
+    return _Record(path_lengths(model, motion.q), speeds, activation, arms, vecmat(needed, C)[:, rows], chosen)
+
+
+class _Problem:
+    """Residuals of the logarithms x of factors, one for each of `places`: (muscle, kind)."""
+
+    def __init__(
+        self,
+        model: Model,
+        records: Sequence[_Record],
+        limits: Mapping[str, tuple[float, float]],
+        sigma: Mapping[str, float],
+        torque_error: float,
+    ) -> None:
+        self.names, self.laws = model.muscle_names, [muscle.law for muscle in model.muscles]
+        self.records, self.error = records, torque_error
+        self.places = [(i, kind) for i, law in enumerate(self.laws) for kind, field in KINDS.items()
+                       if getattr(law, field, None) and limits[kind][0] < limits[kind][1]]  # fmt: skip
+        self.low, self.high = (np.log([limits[kind][k] for _, kind in self.places]) for k in (0, 1))
+        self.sigma = np.array([sigma[kind] for _, kind in self.places])
+        if not self.places:
+            raise ValueError("there is no number to calibrate: no muscle has one whose bounds leave it free")
+
+    def solved(self) -> "scipy.optimize.OptimizeResult":
+        start = np.zeros(len(self.places))
+        return scipy.optimize.least_squares(
+            self.residual, start, self.jacobian, (self.low, self.high), xtol=1e-10, ftol=1e-12, gtol=1e-10
+        )
+
+    def residual(self, x: Array) -> Array:
+        laws = _changed(self.laws, self.places, np.exp(x))
+        off = [((matvec(r.arms, _tensions(r, laws)) - r.needed) / self.error).ravel() for r in self.records]
+        return np.concatenate([*off, x / self.sigma])
+
+    def jacobian(self, x: Array) -> Array:
+        blocks = []
+        ahead, behind = (_changed_alone(self.laws, self.places, np.exp(x + h), np.exp(x)) for h in (SMALL, -SMALL))
+        for r in self.records:
+            columns = []
+            for k, (i, _) in enumerate(self.places):
+                slope = (_tension(r, i, ahead[k]) - _tension(r, i, behind[k])) / (2 * SMALL)
+                columns.append((r.arms[:, :, i] * slope[:, None] / self.error).ravel())
+            blocks.append(np.stack(columns, axis=-1))
+        return np.concatenate([*blocks, np.diag(1 / self.sigma)])
+
+    def table(self, values: Array) -> "pd.DataFrame":
+        frame = pd.DataFrame(np.nan, index=pd.Index(self.names), columns=pd.Index(list(KINDS)))
+        for (i, kind), value in zip(self.places, values, strict=True):
+            frame.loc[self.names[i], kind] = value
+        return frame
+
+    def errors(self, x: Array) -> "pd.DataFrame":
+        found: dict[str, list[Array]] = {}
+        changed = _changed(self.laws, self.places, np.exp(x))
+        for r in self.records:
+            before, after = (matvec(r.arms, _tensions(r, laws)) - r.needed for laws in (self.laws, changed))
+            for k, name in enumerate(r.names):
+                found.setdefault(name, []).append(np.stack([r.needed[:, k], before[:, k], after[:, k]]))
+        rows = {name: np.sqrt(np.mean(np.concatenate(parts, axis=1) ** 2, axis=1)) for name, parts in found.items()}
+        return pd.DataFrame.from_dict(rows, orient="index", columns=["needed", "before", "after"])
+
+
+Laws = Sequence[ForceLaw | None]
+
+
+def _changed(laws: Laws, places: Sequence[tuple[int, str]], factors: Array) -> list[ForceLaw]:
+    """The laws with their numbers times the factors."""
+    found = list(laws)
+    for (i, kind), factor in zip(places, factors, strict=True):
+        found[i] = _times(found[i], kind, factor)
+    return [law for law in found if law is not None]
+
+
+def _changed_alone(laws: Laws, places: Sequence[tuple[int, str]], moved: Array, factors: Array) -> list[ForceLaw]:
+    """Per place the law of its muscle, with that number times the moved factor and the others times theirs."""
+    found = _changed(laws, places, factors)
+    return [_times(found[i], kind, moved[k] / factors[k]) for k, (i, kind) in enumerate(places)]
+
+
+def _times(law: ForceLaw | None, kind: str, factor: float) -> ForceLaw:
+    assert law is not None
+    assert any(f.name == KINDS[kind] for f in fields(law))  # type: ignore[arg-type]
+    return replace(law, **{KINDS[kind]: float(getattr(law, KINDS[kind]) * factor)})  # type: ignore[type-var]
+
+
+def _tension(r: _Record, i: int, law: ForceLaw) -> Array:
+    """(t,) [N] of muscle i under another law."""
+    return np.asarray(law.force(r.lengths[:, i], r.speeds[:, i], r.activation[:, i]))
+
+
+def _tensions(r: _Record, laws: Laws) -> Array:
+    """(t, m) [N]."""
+    return np.stack([_tension(r, i, law) for i, law in enumerate(laws) if law is not None], axis=-1)

@@ -1,0 +1,1 @@
+"""Figures of muscles, activations, moment arms and joint loads."""

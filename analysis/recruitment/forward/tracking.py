@@ -1,0 +1,131 @@
+"""How well a model that muscles drive follows a motion, and with how much help."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.analysis.recruitment.forward.drive import Driven
+from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.tables import named_columns
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
+from myoquat.data.motions import Motion
+from myoquat.dynamics import mass_matrix
+from myoquat.joints.vectors import vecmat
+from myoquat.muscle.evaluate import muscle_forces, path_jacobian
+from myoquat.muscle.model import Model
+from myoquat.muscle.states import state_names
+
+__all__ = ["Tracking", "tracking_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """`motion`, what the model did (q, u) at the frames that it reached, beside `reference`, the motion to follow.
+
+    error (k, nu) [rad, m] is the displacement from the pose to the reference's, of ball joints their rotation vector;
+    activation, force (k, m), tensions [N]; muscle_torque and help (k, e) [N m, N], the generalized forces on the free
+    velocities `velocities` of the muscles, and of what helped them in the window after each frame: the feedback of
+    `track`, the reserves of `computed_muscle_control`.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import track
+    >>> from myoquat.data import Motion
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
+    >>> time = np.linspace(0.0, 0.5, 51)
+    >>> way = Motion(mq.ArticulatedSystem((sled,)), time, time[:, None] ** 2, 2 * time[:, None])
+    >>> found = track(mq.Model(way.system), way, torque=np.full((51, 1), 4.0))  # 2 kg times 2 m/s^2
+    >>> float(found.errors().largest_m["sled"].round(6)), bool(abs(found.help).max() < 1e-9)
+    (0.0, True)
+    """
+
+    model: Model
+    reference: Motion
+    motion: Motion
+    velocities: tuple[str, ...]
+    error: Array
+    activation: Array
+    force: Array
+    muscle_torque: Array
+    help: Array
+    share: float
+    """What helped over what the muscles did: the ratio of the root mean squares of x^T H^-1 x, x the generalized forces
+    on the free velocities and H their mass matrix, so that [N m] and [N] are weighed by what they move."""
+
+    def __repr__(self) -> str:
+        table = self.errors()
+        size = [f"{table.rms_degrees.max():.3g} degrees"] if table.rms_degrees.notna().any() else []
+        size += [f"{table.rms_m.max() * 1e3:.3g} mm"] if table.rms_m.notna().any() else []
+        count = len(self.motion.time)
+        frames = f"{count}" if self.complete else f"{count} of {len(self.reference.time)}"
+        return f"<Tracking {frames} frames, {' and '.join(size)} RMS at most, help {self.share:.2%} of the muscles>"
+
+    @property
+    def complete(self) -> bool:
+        """True if the simulation reached the last frame."""
+        return len(self.motion.time) == len(self.reference.time)
+
+    def errors(self) -> "pd.DataFrame":
+        """A row per body whose joint moves: root mean square and greatest size of the displacement from the motion, in
+        degrees of what turns and in metres of what slides, NaN where nothing does."""
+        rows = {}
+        system = self.model.system
+        for body, s in zip(system.bodies, system.u_slices, strict=True):
+            if s.stop == s.start:
+                continue
+            turns = np.array([unit.startswith("rad") for unit in body.joint.facts.velocity_units])
+            angle, length = _sizes(self.error[:, s][:, turns]), _sizes(self.error[:, s][:, ~turns])
+            rows[body.name] = (*np.degrees(angle), *length)
+        columns = ["rms_degrees", "largest_degrees", "rms_m", "largest_m"]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+    def efforts(self) -> "pd.DataFrame":
+        """A row per free velocity: root mean squares [N m, N] of the generalized forces of muscles and help."""
+        parts = {"muscles": self.muscle_torque, "help": self.help}
+        return pd.DataFrame(
+            {name: np.sqrt(np.mean(x**2, axis=0)) for name, x in parts.items()}, index=pd.Index(self.velocities)
+        )
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.error', and of the free velocities
+        '<velocity>.muscles' and '<velocity>.help', over the index time [s]."""
+        muscles, velocities = self.model.muscle_names, self.model.system.velocity_names
+        parts = (
+            (muscles, "activation", self.activation), (muscles, "force", self.force), (velocities, "error", self.error),
+            (self.velocities, "muscles", self.muscle_torque), (self.velocities, "help", self.help),
+        )  # fmt: skip
+        return pd.DataFrame(named_columns(parts), pd.Index(self.motion.time, name="time"))
+
+
+def tracking_of(model: Model, reference: Motion, driven: Driven) -> Tracking:
+    """The record of what was driven."""
+    system, q, u = model.system, driven.q, driven.u
+    k = len(q)
+    names, C = free_velocities(model, q)
+    states = (driven.states,) if state_names(model) else ()
+    force = muscle_forces(model, q, u, driven.activation, *states) if model.muscles else np.zeros((k, 0))
+    torque = -vecmat(force, path_jacobian(model, q)) if model.muscles else np.zeros(u.shape)
+    pulled, helped = vecmat(torque, C), vecmat(driven.help, C)
+    H = np.swapaxes(C, -1, -2) @ mass_matrix(system, q) @ C
+    sizes = [float(np.sum(x * np.linalg.solve(H, x[..., None])[..., 0])) for x in (helped, pulled)]
+    return Tracking(
+        model=model,
+        reference=reference,
+        motion=Motion(system, reference.time[:k], q, u),
+        velocities=names,
+        error=system.difference(q, reference.q[:k]),
+        activation=driven.activation,
+        force=force,
+        muscle_torque=pulled,
+        help=helped,
+        share=float(np.sqrt(sizes[0] / sizes[1])) if sizes[1] else float("nan"),
+    )
+
+
+def _sizes(displacement: Array) -> tuple[float, float]:
+    """Root mean square and greatest length of (k, n) displacements, NaN for n = 0."""
+    if not displacement.shape[-1]:
+        return float("nan"), float("nan")
+    length = np.linalg.norm(displacement, axis=-1)
+    return float(np.sqrt(np.mean(length**2))), float(length.max())

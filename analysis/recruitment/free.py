@@ -1,0 +1,140 @@
+"""The velocities that a model with locked and coupled coordinates and constraints is free to choose, and what belongs
+to them: torques, from which the forces of the constraints have dropped out, and moment arms."""
+
+import numpy as np
+
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints
+from myoquat.muscle import Model, path_jacobian
+from myoquat.muscle.coordinates import Coupler
+
+__all__ = ["free_moment_arms", "free_torques", "free_velocities"]
+
+INDEPENDENT = 1e-10  # of the greatest pivot: rows of A below it say nothing new
+REGULAR = 1e-7  # of the greatest singular value of the driven columns: below it they do not determine a motion
+
+
+def free_torques(model: Model, q: ArrayLike, torque: ArrayLike) -> "pd.DataFrame":
+    """Torques on the free velocities, C^T tau with u = C u_free: a row per pose of q (..., nq), torque (..., nu).
+
+    Forces of constraints do no work and have dropped out. These torques, on the free velocities alone, give the motion
+    under the constraints that `torque` gives with any forces of them. Raises ValueError as `free_moment_arms` does.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import free_torques
+    >>> from myoquat.dynamics.constraints import CoordinateCoupler
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> couple = CoordinateCoupler("b.position", "a.position")
+    >>> model = mq.Model(mq.ArticulatedSystem(tuple(bodies)), constraints=(couple,))
+    >>> free_torques(model, [0.0, 0.0], [1.0, 3.0]).to_numpy()  # both push what moves as one
+    array([[4.]])
+    """
+    check_kinds(model=(model, Model))
+    system = model.system
+    rows = system.check_q(q).reshape(-1, system.nq)
+    tau = system.check_u(torque, "torque").reshape(-1, system.nu)
+    names, C = free_velocities(model, rows)
+    return pd.DataFrame(np.einsum("pij,pi->pj", C, tau), columns=pd.Index(names))
+
+
+def free_moment_arms(model: Model, q: ArrayLike) -> "pd.DataFrame":
+    """Moment arms along the motions that locks, couplers and constraints leave, -J C: rows (pose, muscle), a column per
+    free velocity. Per pose of q (..., nq), which must lie on the constraints (`assemble`).
+
+    Raises ValueError where the velocities that the constraints drive, chosen at the first pose, are not determined by
+    the free ones at a later one.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import free_moment_arms
+    >>> from myoquat.dynamics.constraints import CoordinateCoupler
+    >>> from myoquat.muscle import PathPoint
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> spring = mq.Muscle("band", (PathPoint("ground", (-1.0, 0, 0)), PathPoint("b", (0.0, 0, 0))))
+    >>> couple = CoordinateCoupler("b.position", "a.position")
+    >>> model = mq.Model(mq.ArticulatedSystem(tuple(bodies)), (spring,), constraints=(couple,))
+    >>> free_moment_arms(model, [0.0, 0.0]).to_numpy().round(3)
+    array([[-1.]])
+    """
+    check_kinds(model=(model, Model))
+    rows = model.system.check_q(q).reshape(-1, model.system.nq)
+    names, C = free_velocities(model, rows)
+    arms = -path_jacobian(model, rows) @ C
+    index = pd.MultiIndex.from_product([range(len(rows)), model.muscle_names], names=["pose", "muscle"])
+    return pd.DataFrame(arms.reshape(-1, len(names)), index=index, columns=pd.Index(names, name="moment arm"))
+
+
+def free_velocities(model: Model, q: Array) -> tuple[tuple[str, ...], np.ndarray]:
+    """(names, C (poses, nu, n)): u = C u_free at q (poses, nq), without locked coordinates, couplers followed, A C = 0
+    for the model's constraints.
+
+    Raises ValueError for couplers that go in a circle, or a coupled coordinate that has no velocity of its own, and for
+    poses at which the velocities that the constraints drive at the first pose are not determined.
+    """
+    free, C = _coupled(model, q)
+    if model.constraints and len(q):
+        free, C = _constrained(model, q, free, C)
+    return tuple(model.system.velocity_names[k] for k in free), C
+
+
+def _constrained(model: Model, q: Array, free: list[int], C: np.ndarray) -> tuple[list[int], np.ndarray]:
+    """Fewer free velocities: some are driven by the others, A C = 0; which, is decided at the first pose."""
+    held = ConstraintArrays(Constraints(model.system, model.constraints))
+    B = held.jacobian(q, 0.0) @ C
+    _, R, order = scipy.linalg.qr(B[0], mode="economic", pivoting=True)
+    pivots = np.abs(np.diag(R))
+    rank = int((pivots > INDEPENDENT * pivots.max(initial=0.0)).sum())
+    driven, rest = sorted(order[:rank]), sorted(order[rank:])
+    U, sizes, V = np.linalg.svd(B[:, :, driven], full_matrices=False)
+    lost = np.flatnonzero(sizes[:, rank - 1] < REGULAR * sizes.max()) if rank else np.zeros(0, dtype=int)
+    if len(lost):
+        names = ", ".join(model.system.velocity_names[free[k]] for k in driven)
+        raise ValueError(f"at pose {lost[0]} the constraints do not determine the velocities {names}")
+    X = -np.swapaxes(V, -1, -2) @ (np.swapaxes(U, -1, -2) @ B[:, :, rest] / sizes[..., None])
+    return [free[k] for k in rest], C[:, :, rest] + C[:, :, driven] @ X
+
+
+def _coupled(model: Model, q: Array) -> tuple[list[int], np.ndarray]:
+    """The free velocities without the constraints, and C, read-only: one matrix for all poses without couplers."""
+    system = model.system
+    place = _velocity_of(model)
+    C = np.tile(np.eye(system.nu), (len(q) if model.couplers else 1, 1, 1))
+    held = {place[c.name] for c in model.coordinates if c.locked and c.name in place}
+    for coupler in _in_order(model):
+        for name in (coupler.dependent, coupler.independent):
+            if name not in place:
+                raise ValueError(
+                    f"coupler {coupler.name!r}: coordinate {name!r} has no velocity of its own in this description "
+                    "of the joints; take the model with the file's angles (rotations='file')"
+                )
+        driver = system.coordinate(coupler.independent, q)
+        share = coupler.scale * coupler.function.slope(driver)
+        C[:, place[coupler.dependent]] = share[:, None] * C[:, place[coupler.independent]]
+    C[:, sorted(held)] = 0.0
+    driven = {place[coupler.dependent] for coupler in model.couplers}
+    free = [k for k in range(system.nu) if k not in held and k not in driven]
+    return free, np.broadcast_to(C[:, :, free], (len(q), system.nu, len(free)))
+
+
+def _in_order(model: Model) -> list[Coupler]:
+    """The couplers, each after those that drive what drives it; ValueError for a circle."""
+    waiting, found = list(model.couplers), list[Coupler]()
+    while waiting:
+        dependent = {coupler.dependent for coupler in waiting}
+        ready = [coupler for coupler in waiting if coupler.independent not in dependent]
+        if not ready:
+            raise ValueError(f"couplers go in a circle at {waiting[0].dependent!r}")
+        found += ready
+        waiting = [coupler for coupler in waiting if coupler not in ready]
+    return found
+
+
+def _velocity_of(model: Model) -> dict[str, int]:
+    """The number of the velocity that is the rate of a coordinate, by the coordinate's name."""
+    system, found = model.system, dict[str, int]()
+    for s, v in zip(system.q_slices, system.u_slices, strict=True):
+        if s.stop - s.start == v.stop - v.start:
+            found.update(zip(system.coordinate_names[s], range(v.start, v.stop), strict=True))
+    return found

@@ -1,0 +1,298 @@
+"""What joints carry while muscles act: forces and moments on their surfaces, seen from any frame at any point."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import NoneType
+
+import numpy as np
+
+from myoquat.analysis.motion.constraint_forces import ConstraintForces, Load, load_columns
+from myoquat.analysis.motion.inverse_dynamics import external_wrenches
+from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.lazy_imports import is_imported
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.data.motions import Forces, Motion
+from myoquat.data.motions.series import indices_of
+from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
+from myoquat.dynamics.constraints import HeldMotion
+from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import Poses
+from myoquat.joints.types import FixedJoint
+from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.muscle.contact_forces import force_wrenches
+from myoquat.muscle.evaluate import limit_torques, muscle_wrenches, path_jacobian
+from myoquat.muscle.forces import LoadingForce, MeasuredForce
+from myoquat.muscle.limits import has_loads
+from myoquat.muscle.model import Model
+from myoquat.muscle.points import DrivenPoint
+
+__all__ = ["JointLoads", "Load", "joint_loads", "own_wrenches"]
+
+SIDES = ("child", "parent")
+
+
+@dataclass(frozen=True, eq=False)
+class JointLoads:
+    """wrench (t, bodies, 6): the force [N] and the torque [N m] that each body gets through its joint, at its origin in
+    world axes: all that passes there, with actuators, springs, dampers, limits, couplers and locks of the joint, so
+    that every body's momentum is balanced. NaN where redundant constraints leave it open: `undetermined` names these
+    joints. `applied` (t, bodies, 6) is what muscles and external loads do to the bodies, in the same way; `driven`
+    (t, nu) [N m, N] what muscles do to the coordinates that move points of their paths. `motion` has the accelerations
+    that they belong to, `constraints` the forces of the model's constraints, None for a model without.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import joint_loads
+    >>> from myoquat.data import Motion
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> model = mq.Model(mq.ArticulatedSystem((bob,)))
+    >>> still = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
+    >>> loads = joint_loads(model, still)
+    >>> loads.of("bob").force.round(2) + 0.0  # it hangs at rest: m g
+    array([[ 0.  ,  0.  , 19.62],
+           [ 0.  ,  0.  , 19.62]])
+    """
+
+    model: Model
+    motion: Motion
+    wrench: Array
+    applied: Array
+    driven: Array
+    constraints: ConstraintForces | None = None
+
+    def __repr__(self) -> str:
+        lost = self.undetermined
+        rest = f"; not determined: {', '.join(lost)}" if lost else ""
+        return f"<JointLoads {self.wrench.shape[1]} joints, {len(self.motion.time)} frames{rest}>"
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """The joints whose load redundant constraints leave open in some frame; their loads are NaN there."""
+        lost = np.asarray(np.isnan(self.wrench).any(axis=(0, 2)))
+        return tuple(self._name(i) for i, own in enumerate(lost) if own and self._name(i) in self.joints)
+
+    @cached_property
+    def _poses(self) -> Poses:
+        return self.model.system.poses(self.motion.q)
+
+    def of(self, joint: str, *, on: str = "child", frame: str = "ground", point: ArrayLike | None = None) -> Load:
+        """The load of a joint, by its name or that of its body, `on` its "child" or its "parent".
+
+        frame  in whose axes it is given: a body, "ground", whatever that is called, or "child" or "parent", the bodies
+               that the joint joins.
+        point  (3,) [m] in the child body's axes about which the moment is; None for the centre of the joint's frame on
+               the side that the load acts on.
+
+        ValueError for a joint, a frame or a side that does not exist.
+        """
+        if on not in SIDES:
+            raise ValueError(f"on is 'child' or 'parent', not {on!r}")
+        i = self._index(joint)
+        poses, (carrier, parent) = self._poses, self._ends(i)
+        system = self.model.system
+        names = {"child": carrier, "parent": parent, "ground": system.ground}
+        indices_of("body", [frame] if frame not in names else [], (system.ground, *system.body_names))
+        body = system.bodies[i]
+        force, moment, origin = self.wrench[:, i, :3], self.wrench[:, i, 3:], poses[body.name][1]
+        R_parent, p_parent = poses[body.parent]
+        at = origin if on == "child" else p_parent + matvec(R_parent, np.array(body.position))
+        if point is not None:
+            R, p = poses[carrier]
+            at = p + matvec(R, real_array("point", point))
+        moment = moment + cross(origin - at, force)
+        sign = 1.0 if on == "child" else -1.0
+        R, p = poses[names.get(frame, frame)]
+        return Load(vecmat(sign * force, R), vecmat(sign * moment, R), vecmat(at - p, R) + np.zeros(force.shape))
+
+    def to_dataframe(
+        self, joints: Sequence[str] | None = None, *, on: str = "child", frame: str = "ground"
+    ) -> "pd.DataFrame":
+        """Columns '<joint>_on_<body>_in_<frame>_fx' ... '_mx' ... '_px' ..., as OpenSim's JointReaction names them,
+        over the index time [s]; all joints of the file if none are named."""
+        columns: dict[str, Array] = {}
+        for joint in self.joints if joints is None else joints:
+            i = self._index(joint)
+            ends = dict(zip(SIDES, self._ends(i), strict=True))
+            load = self.of(joint, on=on, frame=frame)
+            columns |= load_columns(f"{self._name(i)}_on_{ends[on]}_in_{ends.get(frame, frame)}", load)
+        return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints in order, without those that only fix a body to the frame of its own joint."""
+        bodies = self.model.system.bodies
+        return tuple(self._name(i) for i, b in enumerate(bodies) if b.joint_name or not isinstance(b.joint, FixedJoint))
+
+    @cached_property
+    def residual(self) -> "pd.DataFrame":
+        """A column per velocity: the generalized force [N m, N] that the motion needs beyond muscles, external loads,
+        and the model's limits and constraints; zero where these alone move it. Springs and dampers are no part of it;
+        what motors (`torque`) give and what holds locks and couplers is."""
+        m, system = self.motion, self.model.system
+        assert m.u is not None
+        assert m.udot is not None
+        torque = _lacking(self.model, m, m.udot, self.applied, self.driven)
+        if self.constraints is not None:
+            torque = torque - self.constraints.force
+        return pd.DataFrame(torque, pd.Index(m.time, name="time"), pd.Index(system.velocity_names))
+
+    def _index(self, joint: str) -> int:
+        bodies = self.model.system.bodies
+        places = {b.name: i for i, b in enumerate(bodies)} | {b.joint_name: i for i, b in enumerate(bodies)}
+        indices_of("joint", [joint], [name for name in places if name])
+        return places[joint]
+
+    def _name(self, i: int) -> str:
+        body = self.model.system.bodies[i]
+        return body.joint_name or body.name
+
+    def _ends(self, i: int) -> tuple[str, str]:
+        """The bodies that a joint joins: one that is only the frame of the joint stands for the one that it carries."""
+        bodies = self.model.system.bodies
+        body = bodies[i]
+        carried = [b for b in bodies if b.parent == body.name and not b.joint_name and isinstance(b.joint, FixedJoint)]
+        frame = body.name == f"{body.joint_name}_frame" and len(carried) == 1
+        return (carried[0].name if frame else body.name), body.parent
+
+
+def joint_loads(
+    model: Model,
+    motion: Motion,
+    muscle_forces: "ArrayLike | pd.DataFrame | None" = None,
+    loads: Forces | None = None,
+    torque: ArrayLike | None = None,
+    wrenches: ArrayLike | None = None,
+) -> JointLoads:
+    """Forces and moments in every joint of a model that moves while muscles pull and loads act, and the forces of its
+    constraints.
+
+    motion         q and u, and udot, the accelerations. Without udot they are those that muscles, loads, gravity, the
+                   model's limits and passive forces, and `torque` cause (forward dynamics), as OpenSim's JointReaction
+                   takes them.
+    muscle_forces  (t, m) tensions [N] in the order of the model's muscles, or a table whose columns are muscles by name
+                   (columns of others are passed over), at the times of the motion. None: muscles do not pull.
+    loads          external loads, interpolated at the times of the motion.
+    torque         (t, nu) what motors at the joints give, such as reserves: for a motion without udot, or a model with
+                   constraints, whose forces depend on it.
+    wrenches       (t, bodies, 6) further forces [N] and torques [N m] on the bodies at their origins, in world axes.
+
+    Each body's momentum is balanced, whether or not the forces produce the motion: what is missing appears in the loads
+    about the joints' own axes, and in `JointLoads.residual`. Constraint forces are those that the balance leaves; where
+    forces are missing, those of the motion that the forces would cause (`myoquat.dynamics.constraints.HeldMotion`).
+    Redundant constraints leave some loads open, which are NaN. Without udot, locked coordinates stay and couplers are
+    followed; what holds them is in the loads. `Redundancy.joint_loads` has the loads of a solution.
+
+    Raises ValueError for a motion of another system or without u, tensions, torques or wrenches of another shape or
+    with NaN, a table without a muscle of the model, and a torque that has no effect; ModelError for constraints on
+    velocities, and passive forces of one's own that do not say on which bodies they act.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import joint_loads
+    >>> from myoquat.data import Motion
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> model = mq.Model(mq.ArticulatedSystem((bob,)))
+    >>> swing = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [3.0]], [[0.0], [0.0]])
+    >>> joint_loads(model, swing).of("bob").force.round(2) + 0.0  # m g, and m g + m l omega^2
+    array([[ 0.  ,  0.  , 19.62],
+           [ 0.  ,  0.  , 28.62]])
+    """
+    check_kinds(model=(model, Model), motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
+    system = model.system
+    motion.check_system(system)
+    if motion.u is None:
+        raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
+    if motion.udot is not None and torque is not None and not model.constraints:
+        raise ValueError("torque has no effect on a motion that has its accelerations, without constraints")
+    own = own_wrenches(model, motion)
+    applied, driven = np.zeros((len(motion.time), len(system.bodies), 6)), np.zeros(motion.u.shape)
+    if muscle_forces is not None:
+        tensions = _tensions(model, motion, muscle_forces)
+        applied = applied + muscle_wrenches(model, motion.q, tensions)
+        driven = _driven(model, motion, tensions, applied)
+    if loads is not None:
+        applied = applied + external_wrenches(system, motion, loads)
+    if wrenches is not None:
+        applied = applied + _finite("wrenches", wrenches, applied.shape)
+    motors = np.zeros(driven.shape) if torque is None else _finite("torque", torque, driven.shape)
+    return _balanced(model, motion, (applied, own), driven, motors)
+
+
+def own_wrenches(model: Model, motion: Motion) -> Array:
+    """(t, bodies, 6) what the model's passive forces do to its bodies, at their origins in world axes. ModelError for
+    one that does not say on which bodies it acts."""
+    for force in model.forces:
+        if not isinstance(force, (LoadingForce, MeasuredForce)):
+            raise ModelError(
+                "it does not say on which bodies it acts, so that the loads of joints are not determined; make it a "
+                "MeasuredForce or a LoadingForce, or take the model without",
+                element=force.element,
+            )
+    assert motion.u is not None
+    if not has_loads(model):
+        return np.zeros((len(motion.time), len(model.system.bodies), 6))
+    return force_wrenches(model, motion.q, motion.u, motion.time)
+
+
+def _balanced(model: Model, motion: Motion, wrenches: tuple[Array, Array], driven: Array, motors: Array) -> JointLoads:
+    """The loads with all forces known: accelerations where the motion has none, constraints, then the joints. wrenches:
+    those applied, and those of the model's passive forces."""
+    applied, own = wrenches
+    system, q, u, udot = model.system, motion.q, motion.u, motion.udot
+    assert u is not None
+    constrained = bool(model.constraints)
+    held = HeldMotion(model, q, motion.time) if constrained or (udot is None and _restricted(model)) else None
+    if udot is None:
+        udot = _accelerations(model, motion, applied, driven + motors, held)
+        motion = Motion(system, motion.time, q, u, udot)
+    if held is None or not constrained:
+        return JointLoads(model, motion, joint_reactions(system, q, u, udot, applied + own), applied, driven)
+    multipliers = held.multipliers(_lacking(model, motion, udot, applied, driven + motors))
+    wrench = joint_reactions(system, q, u, udot, applied + own + held.wrenches(multipliers))
+    wrench[held.undetermined] = np.nan
+    return JointLoads(model, motion, wrench, applied, driven, ConstraintForces.of_multipliers(held, multipliers))
+
+
+def _restricted(model: Model) -> bool:
+    return bool(model.couplers) or any(coordinate.locked for coordinate in model.coordinates)
+
+
+def _lacking(model: Model, motion: Motion, udot: Array, applied: Array, driven: Array) -> Array:
+    """(t, nu) what a motion with accelerations udot needs beyond all forces but those of constraints."""
+    assert motion.u is not None
+    torque = inverse_dynamics(model.system, motion.q, motion.u, udot, applied) - driven
+    if model.limits or model.forces:
+        torque = torque - limit_torques(model, motion.q, motion.u, motion.time)
+    return torque
+
+
+def _accelerations(model: Model, motion: Motion, applied: Array, driven: Array, held: HeldMotion | None) -> Array:
+    """(t, nu) udot that the forces cause, constraints kept, couplers followed and locked coordinates at rest."""
+    q, u = motion.q, motion.u
+    assert u is not None
+    if held is not None:
+        return held.acceleration(u, -_lacking(model, motion, np.zeros(u.shape), applied, driven))
+    tau = driven + limit_torques(model, q, u, motion.time) if model.limits or model.forces else driven
+    return forward_dynamics(model.system, q, u, tau, applied)
+
+
+def _finite(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
+    values = real_array(name, given)
+    if values.shape != shape or not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite numbers of shape {shape}, not {values.shape}")
+    return values
+
+
+def _tensions(model: Model, motion: Motion, given: "ArrayLike | pd.DataFrame") -> Array:
+    if is_imported("pandas") and isinstance(given, pd.DataFrame):
+        labels = [str(label) for label in given.columns]
+        given = given.to_numpy(dtype=float)[:, indices_of("column of tensions for", model.muscle_names, labels)]
+    return _finite("muscle_forces", given, (len(motion.time), len(model.muscles)))
+
+
+def _driven(model: Model, motion: Motion, tensions: Array, wrenches: Array) -> Array:
+    """(t, nu) what is left of -J^T F beyond the forces on the bodies: the work where a point moves along its body."""
+    if not any(isinstance(point, DrivenPoint) for muscle in model.muscles for point in muscle.path):
+        return np.zeros((len(motion.time), model.system.nu))
+    result: Array = -vecmat(tensions, path_jacobian(model, motion.q)) - external_force(model, motion.q, wrenches)
+    return result

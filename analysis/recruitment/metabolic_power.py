@@ -1,0 +1,129 @@
+"""What a motion costs its muscles: metabolic power and energy."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.analysis.recruitment.fibers import MuscleFibers
+from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.data.motions import Motion
+from myoquat.joints.vectors import matvec
+from myoquat.muscle import path_jacobian, path_lengths
+from myoquat.muscle.metabolics import MetabolicCost, Umberger2010
+from myoquat.muscle.model import Model
+from myoquat.muscle.states import check_start, state_names, state_slices
+
+__all__ = ["MetabolicPower", "metabolic_power"]
+
+BASAL = 1.2  # [W/kg] of the body, standing, as in OpenSim's probes, which cite Umberger, Gerritsen and Martin (2003)
+
+
+@dataclass(frozen=True, eq=False)
+class MetabolicPower:
+    """power (t, m) [W] of the muscles `names`; basal [W], what the body needs besides.
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.recruitment import MetabolicPower
+    >>> found = MetabolicPower(np.array([0.0, 1.0, 2.0]), ("soleus",), np.array([[10.0], [20.0], [10.0]]), basal=80.0)
+    >>> found.total, float(found.energy)
+    (array([ 90., 100.,  90.]), 190.0)
+    """
+
+    time: Array
+    names: tuple[str, ...]
+    power: Array
+    basal: float
+
+    def __repr__(self) -> str:
+        mean = f"{self.total.mean():.4g} W on average" if len(self.time) else "no frames"
+        return f"<MetabolicPower {len(self.names)} muscles, {len(self.time)} frames, {mean}>"
+
+    @property
+    def total(self) -> Array:
+        """(t,) [W] of all muscles and the basal rate."""
+        result: Array = self.power.sum(axis=-1) + self.basal
+        return result
+
+    @property
+    def energy(self) -> float:
+        """[J] over the whole time, by trapezoids."""
+        return float(np.trapezoid(self.total, self.time))
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """A column per muscle, 'basal' and 'total' [W], over the index time [s]."""
+        columns = {name: self.power[:, k] for k, name in enumerate(self.names)}
+        return pd.DataFrame(columns | {"basal": self.basal, "total": self.total}, pd.Index(self.time, name="time"))
+
+
+def metabolic_power(
+    model: Model,
+    motion: Motion,
+    activation: ArrayLike,
+    *,
+    excitation: ArrayLike | None = None,
+    states: ArrayLike | None = None,
+    cost: MetabolicCost | None = None,
+    slow_twitch: float | Mapping[str, float] = 0.5,
+    masses: Mapping[str, float] | None = None,
+    basal_coefficient: float = BASAL,
+    basal_exponent: float = 1.0,
+) -> MetabolicPower:
+    """Metabolic power of a model's muscles along a motion (q, u).
+
+    activation   (t, m), of `redundancy`, EMG or a simulation; excitation (t, m), equal to it if not given.
+    states       (t, ns) fiber lengths of elastic tendons (`myoquat.muscle.state_names`); a model with rigid tendons has
+                 none.
+    cost         `myoquat.muscle.metabolics.Umberger2010` (the default) or `Bhargava2004`.
+    slow_twitch  share of slow-twitch fibers in [0, 1], one for all or by muscle (0.5 for others).
+    masses       [kg] by muscle; of the others they follow from strength and fiber length.
+    basal_...    basal power, coefficient * M^exponent with the mass M [kg] of the model.
+
+    Raises ValueError for arrays that do not fit or lie outside [0, 1], unknown names, masses that are not positive, and
+    a motion without u; ModelError for a muscle whose law has no fiber.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import metabolic_power
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle import PathPoint
+    >>> from myoquat.muscle.laws import Thelen2003
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> law = Thelen2003(1000.0, optimal_fiber_length=0.2, tendon_slack_length=0.3, tendon="rigid")
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, law),))
+    >>> still = Motion(model, [0.0, 0.1], [[0.0]] * 2, [[0.0]] * 2)
+    >>> metabolic_power(model, still, [[0.5], [0.0]]).power.round(1)  # [W]
+    array([[52.4],
+           [ 1.3]])
+    """
+    check_kinds(model=(model, Model), motion=(motion, Motion))
+    if motion.u is None:
+        raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
+    motion.check_system(model)
+    cost = cost or Umberger2010()
+    fibers = MuscleFibers.of(model, cost, slow_twitch, masses)
+    shape = (len(motion.time), len(model.muscles))
+    a = model.check_activation(_shaped("activation", activation, shape))
+    e = a if excitation is None else model.check_activation(_shaped("excitation", excitation, shape), "excitation")
+    own = _states(model, states, shape[0])
+    l, v = path_lengths(model, motion.q), matvec(path_jacobian(model, motion.q), motion.u)
+    power = np.zeros(shape)
+    for i, s in enumerate(state_slices(model)):
+        state = own[:, s] if s.stop > s.start else None
+        power[:, i] = cost.power(fibers.fiber(i, (l[:, i], v[:, i], a[:, i]), e[:, i], state))
+    body_mass = sum(body.mass for body in model.system.bodies)
+    return MetabolicPower(motion.time, model.muscle_names, power, basal_coefficient * body_mass**basal_exponent)
+
+
+def _states(model: Model, given: ArrayLike | None, frames: int) -> Array:
+    values = np.zeros((frames, 0)) if given is None else real_array("states", given)
+    return check_start(model, "states", _shaped("states", values, (frames, len(state_names(model)))))
+
+
+def _shaped(name: str, given: ArrayLike, shape: tuple[int, int]) -> Array:
+    values = real_array(name, given)
+    if values.shape != shape:
+        raise ValueError(f"{name} must have the shape {shape}, not {values.shape}")
+    return values

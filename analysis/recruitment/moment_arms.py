@@ -1,0 +1,169 @@
+"""Moment arms as a labelled table, each named for what it is.
+
+For a coordinate x whose rate is its velocity, the moment arm is -dl/dx. A ball joint in quaternions has no coordinate
+that a moment arm could belong to; its columns are the torque vector of a unit tension, -J^T, in child- or parent-frame
+components, or -dl/dphi of a sequence that is asked for, where that is not locked.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.data.motions.angles import angle_axes
+from myoquat.joints import euler_from_quaternion, euler_rate_matrix
+from myoquat.joints.euler import SEQUENCES
+from myoquat.joints.multibody.checks import check_array
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.types import FloatingJoint, SphericalJoint
+from myoquat.joints.types.angles import Angles
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.muscle import Model, path_jacobian
+
+__all__ = ["FRAMES", "moment_arms"]
+
+FRAMES = ("child", "parent")
+AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+
+
+def moment_arms(
+    model: Model,
+    q: ArrayLike,
+    coordinates: Collection[str] | None = None,
+    *,
+    frame: str = "child",
+    sequence: str | None = None,
+) -> "pd.DataFrame":
+    """Rows: (pose, muscle) for q (..., nq) flattened, or muscles for one pose (nq,); columns by name, [m] for turns and
+    [1] for slides.
+
+    coordinates  the columns wanted, all of them if None; an angle of a model file that a quaternion has replaced gives
+                 -dl/dx of that angle.
+    frame        of the torque of a unit tension at quaternion joints: columns '<body>.torque_x [child]', ...
+    sequence     an Euler sequence: quaternion joints then have columns '<body>.p1 [YZY]', ..., -dl/dphi in it; or
+                 "file": those that remember the angles of a model file have a column for each of these, by its name.
+
+    Where the model has couplers, the column of an independent coordinate counts what it moves: its own moment arm plus
+    d(dependent)/d(independent) times that of each dependent one, whose own columns stay and must not be added again.
+    Raises ValueError for a frame, sequence or coordinate that is unknown, couplers in a circle or two on one
+    coordinate, and as `path_jacobian` does.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import moment_arms
+    >>> from myoquat.muscle import PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), coordinate_names=("elbow",))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path),))
+    >>> moment_arms(model, [0.0]).to_numpy().round(3)  # [m] -dl/d(elbow)
+    array([[-0.24]])
+    """
+    check_kinds(model=(model, Model))
+    if frame not in FRAMES:
+        raise ValueError(f"frame is one of {', '.join(FRAMES)}, not {frame!r}")
+    q = check_array("q", q)
+    arms = -path_jacobian(model, q)
+    names, arms = _labelled(model, q, arms, frame, sequence, set(coordinates or ()))
+    arms = _coupled(model, q, list(names), arms)
+    table = arms.reshape(-1, len(names))
+    rows: Any = pd.Index(model.muscle_names, name="muscle")
+    if q.ndim > 1:
+        count = int(np.prod(q.shape[:-1]))
+        rows = pd.MultiIndex.from_product([range(count), model.muscle_names], names=["pose", "muscle"])
+    frame_of_all = pd.DataFrame(table, index=rows, columns=pd.Index(names, name="moment arm"))
+    if coordinates is None:
+        return frame_of_all
+    unknown = [name for name in coordinates if name not in names]
+    if unknown:
+        raise ValueError(f"no moment arm is called {unknown[0]!r}; there are: {', '.join(names)}")
+    return frame_of_all[list(coordinates)]
+
+
+def _labelled(
+    model: Model, q: Array, arms: Array, frame: str, sequence: str | None, wanted: set[str]
+) -> tuple[tuple[str, ...], Any]:
+    """The columns' names, and the columns of quaternion joints in the wanted frame, or along angles that are wanted:
+    -dl/dx = -J B(x), omega = B xdot, J on the child-frame angular velocity."""
+    names: list[str] = []
+    arms = arms.copy()
+    for body, iq, iu in zip(model.system.bodies, model.system.q_slices, model.system.u_slices, strict=True):
+        joint = body.joint
+        if isinstance(joint, (SphericalJoint, FloatingJoint)):
+            Q = q[..., iq][..., -4:]
+            R = rotation_matrix(Q)[..., None, :, :]
+            slides, turns = slice(iu.start, iu.stop - 3), slice(iu.stop - 3, iu.stop)
+            if isinstance(joint, FloatingJoint):
+                arms[..., slides] = _in_frame(arms[..., slides], R, joint.velocity_frame, frame)
+                names += [f"{body.name}.force_{axis} [{frame}]" for axis in "xyz"]
+            own = _angles(body, Q, sequence, wanted)
+            if own is None:
+                arms[..., turns] = _in_frame(arms[..., turns], R, joint.velocity_frame, frame)
+                names += [f"{body.name}.torque_{axis} [{frame}]" for axis in "xyz"]
+                continue
+            labels, B = own
+            child = _in_frame(arms[..., turns], R, joint.velocity_frame, "child")
+            arms[..., turns] = np.sum(child[..., None] * B[..., None, :, :], axis=-2)
+            names += labels
+        else:
+            names += body.names_of_coordinates if joint.nq == joint.nu else body.names_of_velocities
+    return tuple(names), arms
+
+
+def _in_frame(x: Array, R: Array, given: str, wanted: str) -> Array:
+    """(..., 3) a vector in components of the child's or the parent's axes."""
+    if given == wanted:
+        return x
+    return matvec(R, x) if wanted == "parent" else vecmat(x, R)
+
+
+def _angles(body: Any, Q: Array, sequence: str | None, wanted: set[str]) -> tuple[list[str], Array] | None:
+    """Names of a joint's three angles and B with omega = B xdot in child axes; None where no angles are wanted.
+
+    The file's own angles, where these are asked for, or the sequence is about their axes, in either direction."""
+    own = body.joint.angles
+    if own is not None and (sequence == "file" or wanted & {*own.names} or _turns_about(own, sequence)):
+        return list(own.names), angle_axes(own, own.values(Q))
+    if sequence is None or sequence == "file":
+        return None
+    names = [f"{body.name}.p{i} [{sequence}]" for i in (1, 2, 3)]
+    return names, euler_rate_matrix(euler_from_quaternion(Q, sequence), sequence)
+
+
+def _turns_about(own: Angles, sequence: str | None) -> bool:
+    return sequence in SEQUENCES and all(
+        abs(abs(np.dot(axis, AXES[letter])) - 1) < 1e-12 for axis, letter in zip(own.axes, sequence or "", strict=True)
+    )
+
+
+def _coupled(model: Model, q: Any, names: list[str], arms: Any) -> Any:
+    """The arms with every independent coordinate taking its dependent ones along; chains of couplers are followed."""
+    dependent = [coupler.dependent for coupler in model.couplers]
+    twice = {name for name in dependent if dependent.count(name) > 1}
+    if twice:
+        raise ValueError(
+            f"coordinate {min(twice)!r} depends on two couplers: its share in a moment arm is not determined"
+        )
+    total = arms.copy()
+    for name in names:
+        for moving, slope in _driven(model, q, name, np.ones(q.shape[:-1])).items():
+            if moving in names:
+                moved = arms[..., names.index(moving)]
+                total[..., names.index(name)] = total[..., names.index(name)] + slope[..., None] * moved
+    return total
+
+
+def _driven(model: Model, q: Any, name: str, slope: Any, above: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Every coordinate that moves with `name`, and how fast; ValueError for couplers in a circle."""
+    found: dict[str, Any] = {}
+    for coupler in model.couplers:
+        if coupler.independent != name:
+            continue
+        if coupler.dependent in (*above, name):
+            raise ValueError(f"couplers go in a circle at {coupler.dependent!r}")
+        x = model.system.coordinate(name, q)
+        rate = slope * coupler.scale * coupler.function.slope(x)
+        found[coupler.dependent] = rate
+        found |= _driven(model, q, coupler.dependent, rate, (*above, name))
+    return found

@@ -1,0 +1,25 @@
+"""Which muscles pull: activations that produce a motion with the least effort, joints kept stable."""
+
+from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, Reserve, ReserveActuator
+from myoquat.analysis.recruitment.redundancy.consistent import consistent_derivatives, consistent_motion
+from myoquat.analysis.recruitment.redundancy.equations import Effort
+from myoquat.analysis.recruitment.redundancy.joint_cone import JointCone
+from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
+from myoquat.analysis.recruitment.redundancy.redundancy import redundancy
+from myoquat.analysis.recruitment.redundancy.result import Redundancy
+from myoquat.analysis.recruitment.redundancy.whole import Coupled, WholeTrial
+
+__all__ = [
+    "AnyReserve",
+    "Coupled",
+    "Effort",
+    "JointCone",
+    "MetabolicEffort",
+    "Redundancy",
+    "Reserve",
+    "ReserveActuator",
+    "WholeTrial",
+    "consistent_derivatives",
+    "consistent_motion",
+    "redundancy",
+]

@@ -1,0 +1,141 @@
+"""Reserves: actuators that help where muscles cannot produce what a motion needs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from myoquat.analysis.motion.inverse_dynamics import velocity_row
+from myoquat.core.typing import Array
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle import Model, actuator_forces
+from myoquat.muscle.actuators import CoordinateActuator, ScalarActuator
+from myoquat.muscle.loads import body_wrenches
+
+__all__ = ["AnyReserve", "Reserve", "ReserveActuator", "reserve_columns", "reserve_wrenches", "reserves_of"]
+
+
+@dataclass(frozen=True)
+class Reserve:
+    """An actuator of strength R [N m or N] on a velocity of a system: it gives R c, and adds weight * |c|^p to the
+    effort, lower <= c <= upper. `velocity` is the velocity's name or, where its rate is that velocity, a coordinate's.
+
+    >>> from myoquat.analysis.recruitment import Reserve
+    >>> Reserve("rod.speed", strength=10.0, weight=100.0)  # dear, so that muscles go first
+    Reserve(velocity='rod.speed', strength=10.0, weight=100.0, lower=-inf, upper=inf)
+    """
+
+    velocity: str
+    strength: float = 1.0
+    weight: float = 1.0
+    lower: float = -np.inf
+    upper: float = np.inf
+
+    def __post_init__(self) -> None:
+        element = f"reserve on {self.velocity!r}"
+        if not (np.isfinite(self.strength) and self.strength > 0):
+            raise ValueError(f"{element}: its strength must be positive, not {self.strength}")
+        if not (np.isfinite(self.weight) and self.weight >= 0):
+            raise ValueError(f"{element}: its weight must not be negative, but is {self.weight}")
+        if not self.lower <= self.upper:
+            raise ValueError(f"{element}: lower is above upper: {self.lower} > {self.upper}")
+
+    @property
+    def name(self) -> str:
+        """The velocity, for tables."""
+        return self.velocity
+
+
+@dataclass(frozen=True)
+class ReserveActuator:
+    """An actuator of a model, such as a force at a point of the pelvis, as a reserve: its control c, within the bounds
+    of the actuator, adds weight * |c|^p to the effort. What it gives is its `optimal_force` [N, N m] times c.
+
+    >>> from myoquat.analysis.recruitment import ReserveActuator
+    >>> from myoquat.muscle.actuators import PointActuator
+    >>> residual = ReserveActuator(PointActuator("FX", "pelvis", (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), optimal_force=4.0))
+    >>> residual.name, residual.strength
+    ('FX', 4.0)
+    """
+
+    actuator: ScalarActuator
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.weight) and self.weight >= 0):
+            raise ValueError(f"reserve {self.name!r}: its weight must not be negative, but is {self.weight}")
+        if not self.strength > 0:
+            raise ValueError(f"reserve {self.name!r}: its optimal_force must be positive, not {self.strength}")
+
+    @property
+    def name(self) -> str:
+        """The actuator's, for tables."""
+        return self.actuator.name
+
+    @property
+    def strength(self) -> float:
+        """The actuator's optimal_force [N, N m]."""
+        return self.actuator.optimal_force
+
+    @property
+    def lower(self) -> float:
+        """The least control."""
+        return self.actuator.lower
+
+    @property
+    def upper(self) -> float:
+        """The greatest control."""
+        return self.actuator.upper
+
+
+AnyReserve = Reserve | ReserveActuator
+
+
+def reserves_of(given: float | Sequence[AnyReserve], free: Sequence[str]) -> tuple[AnyReserve, ...]:
+    """The reserves as they are given, or one of that strength on every free velocity."""
+    if isinstance(given, (int, float)):
+        return tuple(Reserve(name, float(given)) for name in free)
+    for reserve in given:
+        if not isinstance(reserve, AnyReserve):
+            raise TypeError(f"reserves are a strength or a sequence of Reserve and ReserveActuator, not {reserve!r}")
+    return tuple(given)
+
+
+def reserve_columns(system: ArticulatedSystem, reserves: Sequence[AnyReserve], q: Array) -> Array:
+    """(t, nu, r) the generalized force of every reserve at c = 1 in poses q (t, nq); (nu, r) where all are on
+    velocities. ValueError for a velocity that does not exist or has two, and for two reserves of one name."""
+    columns = np.zeros((system.nu, len(reserves)))
+    taken: set[str | int] = set()
+    for k, reserve in enumerate(reserves):
+        place = velocity_row(system, reserve.velocity) if isinstance(reserve, Reserve) else reserve.name
+        if place in taken:
+            raise ValueError(
+                f"the {'velocity' if isinstance(place, int) else 'name'} {reserve.name!r} has two reserves"
+            )
+        taken.add(place)
+        if isinstance(place, int):
+            columns[place, k] = reserve.strength
+    acting = [k for k, reserve in enumerate(reserves) if isinstance(reserve, ReserveActuator)]
+    if not acting:
+        return columns
+    found = np.repeat(columns[None], len(q), axis=0)
+    found[..., acting] = _actuator_columns(system, [r.actuator for r in reserves if isinstance(r, ReserveActuator)], q)
+    return found
+
+
+def reserve_wrenches(system: ArticulatedSystem, reserve: AnyReserve, q: Array, controls: Array) -> Array | None:
+    """(t, bodies, 6) force [N] and torque [N m] of a reserve at controls (t,) on every body, at its origin in world
+    axes; None for one that acts within joints, on velocities or coordinates."""
+    if isinstance(reserve, Reserve) or isinstance(reserve.actuator, CoordinateActuator):
+        return None
+    loads = reserve.actuator.loads(system.poses(q), (reserve.strength * controls)[:, None])
+    return body_wrenches(system, q, loads)
+
+
+def _actuator_columns(system: ArticulatedSystem, actuators: Sequence[ScalarActuator], q: Array) -> Array:
+    """(t, nu, k) the generalized force of each at its control of 1."""
+    model = Model(system, actuators=tuple(replace(a, lower=-np.inf, upper=np.inf) for a in actuators))
+    count = len(actuators)
+    poses = np.repeat(q[:, None], count, axis=1)
+    controls = np.broadcast_to(np.eye(count), (len(q), count, count))
+    return np.swapaxes(actuator_forces(model, poses, np.zeros((len(q), count, system.nu)), controls), -1, -2)

@@ -1,0 +1,133 @@
+"""Motions that keep a model's couplers and constraints exactly."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from myoquat.analysis.motion.smoothing import differentiate
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array
+from myoquat.data.motions import Motion
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
+from myoquat.dynamics.constraints.assemble import mobilities
+from myoquat.dynamics.constraints.least import least_motions
+from myoquat.joints.vectors import matvec
+from myoquat.muscle.model import Model
+
+__all__ = ["check_consistent", "consistent_derivatives", "consistent_motion"]
+
+ROUNDING = 1e-12  # of the greatest rate: what is left of it where a change meets the constraints
+VIOLATION = 1e-6  # of a position [m, rad], or of a rate over 1 and the greatest velocity
+
+
+def consistent_motion(model: Model, motion: Motion) -> Motion:
+    """The motion on the model's couplers and constraints: every pose brought there by `assemble`, u and udot, where
+    there are any, by the smallest changes after which A u = 0 and A udot = b; dependent coordinates change first.
+
+    A motion whose poses are moved needs its derivatives anew: `consistent_derivatives`. Raises AssemblyError for poses
+    that cannot be brought there.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import consistent_motion
+    >>> from myoquat.data import Motion
+    >>> from myoquat.dynamics.constraints import CoordinateCoupler
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> couple = CoordinateCoupler("b.position", "a.position")
+    >>> model = mq.Model(mq.ArticulatedSystem(tuple(bodies)), constraints=(couple,))
+    >>> still = [[0.0, 0.0]] * 2
+    >>> consistent_motion(model, Motion(model, [0.0, 0.1], [[0.1, 0.1], [0.2, 0.18]], still, still)).q.round(3)
+    array([[0.1, 0.1],
+           [0.2, 0.2]])
+    """
+    check_kinds(model=(model, Model), motion=(motion, Motion))
+    constraints = constraints_of(model)
+    if not constraints:
+        return motion
+    time = motion.time
+    q = assemble(model, motion.q, time=time)
+    held = ConstraintArrays(Constraints(model.system, constraints))
+    A, tries = held.jacobian(q, time), mobilities(model)
+    u = None if motion.u is None else motion.u - _least(A, held.rate(q, motion.u, time), tries)
+    udot = motion.udot
+    if u is not None and udot is not None:
+        udot = udot - _least(A, _missing(held, q, u, udot, time), tries)
+    return replace(motion, q=q, u=u, udot=udot)
+
+
+def consistent_derivatives(model: Model, motion: Motion) -> Motion:
+    """The motion on the model's couplers and constraints with u and udot that belong to the moved poses: poses first,
+    then their derivatives (`differentiate`), then the least changes that make these exact.
+
+    Raises ValueError as `consistent_motion` and `differentiate` do.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import consistent_derivatives
+    >>> from myoquat.data import Motion
+    >>> from myoquat.dynamics.constraints import CoordinateCoupler
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> couple = CoordinateCoupler("b.position", "a.position")
+    >>> model = mq.Model(mq.ArticulatedSystem(tuple(bodies)), constraints=(couple,))
+    >>> time = np.linspace(0.0, 1.0, 21)
+    >>> motion = consistent_derivatives(model, Motion(model, time, np.stack([time**2, 0 * time], axis=1)))
+    >>> motion.u[10].round(9), motion.udot[10].round(9)  # b follows a
+    (array([1., 1.]), array([2., 2.]))
+    """
+    check_kinds(model=(model, Model), motion=(motion, Motion))
+    poses = consistent_motion(model, replace(motion, u=None, udot=None))
+    return consistent_motion(model, differentiate(poses))
+
+
+def _least(A: Array, wanted: Array, tries: Sequence[Array]) -> Array:
+    """(t, nu) x with A x = wanted (t, k) by the first of the mobilities that does it, or else by the last."""
+    found = np.zeros((len(A), A.shape[-1]))
+    size = np.abs(wanted).max(axis=-1, initial=0.0)
+    open_ = np.flatnonzero(size > 0)
+    for moving in tries:
+        if len(open_):
+            found[open_] = moving * least_motions(A[open_] * moving, wanted[open_])
+            left = np.abs(matvec(A[open_], found[open_]) - wanted[open_]).max(axis=-1)
+            open_ = open_[~(left <= ROUNDING * size[open_])]
+    return found
+
+
+def check_consistent(model: Model, motion: Motion) -> None:
+    """ValueError, with the frame, for a motion off the model's couplers and constraints by more than 1e-6, or one that
+    moves a locked coordinate."""
+    constraints, q, u, udot = constraints_of(model), motion.q, motion.u, motion.udot
+    assert u is not None
+    assert udot is not None
+    _check_locks(model, u, udot)
+    if not constraints or not len(motion.time):
+        return
+    held = ConstraintArrays(Constraints(model.system, constraints))
+    size = 1 + np.abs(u).max(axis=-1, keepdims=True) ** 2 + np.abs(udot).max(axis=-1, keepdims=True)
+    off = {
+        "position": held.position(q, motion.time),
+        "velocity": held.rate(q, u, motion.time) / size,
+        "acceleration": _missing(held, q, u, udot, motion.time) / size,
+    }
+    for name, values in off.items():
+        worst = float(np.abs(values).max(initial=0.0))
+        if not worst <= VIOLATION:
+            frame = int(np.unravel_index(np.argmax(np.abs(values)), values.shape)[0])
+            raise ValueError(
+                f"frame {frame} of the motion is off the model's couplers and constraints: a {name} by {worst:.3g}, "
+                f"allowed is {VIOLATION:g}; consistent_motion(model, motion) brings it there"
+            )
+
+
+def _check_locks(model: Model, u: Array, udot: Array) -> None:
+    """ValueError for a locked coordinate that the motion moves."""
+    system = model.system
+    for coordinate in model.coordinates:
+        if coordinate.locked and coordinate.name in system.coordinate_names:
+            for row in system.indices.velocities_of_coordinate(coordinate.name):
+                if max(np.abs(u[:, row]).max(initial=0.0), np.abs(udot[:, row]).max(initial=0.0)) > VIOLATION:
+                    raise ValueError(f"coordinate {coordinate.name!r} is locked, but the motion moves it")
+
+
+def _missing(held: ConstraintArrays, q: Array, u: Array, udot: Array, time: Array) -> Array:
+    """(t, k) A udot - b."""
+    return matvec(held.jacobian(q, time), udot) - held.bias(q, u, time)

@@ -1,0 +1,304 @@
+"""What a motion asks of its muscles: equations on the free velocities, affine in activations and reserves."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+
+from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
+from myoquat.analysis.recruitment.convex import Programs
+from myoquat.analysis.recruitment.convex.program import in_one_pass
+from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.joint_loads import own_wrenches
+from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_columns, reserves_of
+from myoquat.analysis.recruitment.redundancy.joint_cone import (
+    JointCone,
+    constraint_lines,
+    joints_of,
+    reserve_lines,
+    rest_forces,
+)
+from myoquat.analysis.recruitment.redundancy.lines import bends, least_activations, strengths
+from myoquat.analysis.recruitment.redundancy.paths import paths_along
+from myoquat.analysis.recruitment.redundancy.rounds import Bending
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.data.motions import Forces, Motion
+from myoquat.dynamics import joint_reactions
+from myoquat.joints.vectors import matvec
+from myoquat.muscle import law_forces
+from myoquat.muscle.model import Model
+
+__all__ = ["Demands", "Effort", "Numbers", "picked"]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """sum_i w_i |a_i - t_i|^p + sum_j w_j |c_j|^p: `weights` of the muscles, one for all, in their order or by name (1
+    for those not named), and `target`, the activations t that cost nothing, one for all, (m,) or (t, m).
+
+    For an infinite power the greatest of all w_i |a_i - t_i| and w_j |c_j|, and of the solutions that share it the one
+    with the least sum of squares. Of "stress" a_i is the muscle's force over its greatest isometric force instead of
+    its activation: the stress in a fibre, up to a factor that is the same for all; without a target.
+
+    >>> from myoquat.analysis.recruitment import Effort
+    >>> Effort(power=3.0, weights={"biceps": 2.0}).of_muscles(["biceps", "triceps"])
+    array([2., 1.])
+    """
+
+    power: float = 2.0
+    weights: ArrayLike | Mapping[str, float] = 1.0
+    of: Literal["activation", "stress"] = "activation"
+    target: ArrayLike = 0.0
+
+    def of_muscles(self, names: Sequence[str]) -> Array:
+        """(m,) or (t, m) the weights; ValueError for one that is negative or of no muscle, and a power outside
+        [1, 10] other than infinity."""
+        if not (1 <= self.power <= 10 or self.power == np.inf):
+            raise ValueError(f"power must lie in [1, 10] or be infinite, not {self.power}")
+        if self.of not in ("activation", "stress"):
+            raise ValueError(f'the effort is that of "activation" or "stress", not of {self.of!r}')
+        given = self.weights
+        if isinstance(given, Mapping):
+            unknown = [name for name in given if name not in names]
+            if unknown:
+                raise ValueError(f"weights: no muscle {unknown[0]!r}; these are {', '.join(names)}")
+            given = [float(given.get(name, 1.0)) for name in names]
+        weights = real_array("weights", given)
+        if not (np.isfinite(weights).all() and (weights >= 0).all()):
+            raise ValueError("weights must be finite and not negative")
+        if weights.ndim > 2 or weights.shape[-1:] not in ((), (len(names),)):
+            raise ValueError(f"weights has shape {weights.shape}; one for each of the {len(names)} muscles is needed")
+        return weights
+
+    def targets(self, frames: int, muscles: int) -> Array:
+        """(t, m) the activations that cost nothing; ValueError for a shape that does not fit, and numbers outside
+        [0, 1]."""
+        target = real_array("target", self.target)
+        if target.shape not in ((), (muscles,), (frames, muscles)):
+            raise ValueError(f"target has shape {target.shape}; ({muscles},) or ({frames}, {muscles}) is needed")
+        if not ((target >= 0) & (target <= 1)).all():
+            raise ValueError("target must lie in [0, 1]")
+        if self.of != "activation" and target.any():
+            raise ValueError(f"a target is one of activations; the effort is of {self.of}")
+        return np.broadcast_to(target, (frames, muscles))
+
+
+def picked(J: Array, C: Array) -> Array:
+    """(t, m, e) J C of J (t, m, nu) or (m, nu) and C (t, nu, e): columns of J where C only picks some of them, J itself
+    where it picks all."""
+    alike = len(C) and (not C.strides[0] or (C[0] == C).all())
+    if alike and ((C[0] == 0) | (C[0] == 1)).all() and (C[0].sum(axis=0) == 1).all():
+        places = C[0].argmax(axis=0)
+        whole = len(places) == J.shape[-1] and (places == np.arange(len(places))).all()
+        few: Array = J if whole else J[..., places]
+        return np.broadcast_to(few, (len(C), *few.shape[-2:]))
+    result: Array = J @ C
+    return result
+
+
+def _as_slice(frames: Array) -> Array | slice:
+    """Numbers of frames as a slice where they are evenly apart: what it takes of an array is no copy."""
+    if len(frames) < 2:
+        return frames
+    step = int(frames[1] - frames[0])
+    even = step > 0 and (frames == frames[0] + step * np.arange(len(frames))).all()
+    return slice(int(frames[0]), int(frames[-1]) + 1, step) if even else frames
+
+
+def _given(arms: Array, x: Array) -> Array:
+    """(t, e) what x (t, n) gives at once, each of which gives arms (t, n, e) by itself, without a copy of the arms."""
+    return in_one_pass(np.swapaxes(arms, -1, -2), x)
+
+
+class Numbers(NamedTuple):
+    """A model's laws as a function of their numbers: bind(p) is the model with numbers p (n,), floats or symbols, `key`
+    what tells the function from others."""
+
+    bind: Callable[[Array], Model]
+    key: Hashable
+    p: Array
+
+
+class Units(NamedTuple):
+    """The tensions F0 + F1 x of variables x that reach from low to high, (t, m) each."""
+
+    F0: Array
+    F1: Array
+    low: Array
+    high: Array
+
+
+class Demands:
+    """Of every frame: torque (t, e) that muscles and reserves have to give on the free velocities `names`, of which a
+    unit tension of each muscle gives arms (t, m, e) and each reserve at c = 1 helps (t, r, e); forces on the parents of
+    the joints with cones, lines (t, c, m, 3) per tension, pushes (t, c, r, 3) per reserve and rest (t, c, 3), forces of
+    constraints included: `through` (t, c, nu, 3) is what these pass there per unit of what the motion lacks, None
+    without. `columns` (t, nu, r) or (nu, r) are what reserves at c = 1 give on all velocities, at all frames."""
+
+    def __init__(
+        self,
+        model: Model,
+        motion: Motion,
+        loads: Forces | None,
+        reserves: float | Sequence[AnyReserve],
+        cones: Sequence[JointCone],
+    ) -> None:
+        self.needed = needed = inverse_dynamics_of_motion(model, motion, loads)
+        self.names, C = free_velocities(model, motion.q)
+        self.C = C
+        self.torque = picked(needed.torque[:, None], C)[:, 0]
+        self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
+        joints = joints_of(model, self.cones)
+        self.lengths, J, self.lines, self.parents = paths_along(model, motion.q, joints)
+        assert motion.u is not None
+        self.model, self.speeds = model, in_one_pass(J, motion.u)
+        self.arms = picked(np.negative(J, out=J), C)
+        self.columns = reserve_columns(model.system, self.reserves, motion.q)
+        self._press(motion, joints, J)
+        self.helps = picked(np.swapaxes(self.columns, -1, -2), C)
+        self.lower = least_activations(model)
+        self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
+        self.laws = Numbers(lambda p: model, model.content_key, np.zeros(0))
+        self.bending = Bending(lambda l, v, a, p: bends(model, l, v, a), model.content_key, np.zeros((1, 0)))
+        self.count, self.numbers = len(motion.time), np.arange(len(motion.time))
+        self.low = np.broadcast_to(self.lower, self.lengths.shape)
+        self.high = np.ones(self.lengths.shape)
+
+    def _press(self, motion: Motion, joints: tuple[int, ...], negative: Array) -> None:
+        """What presses on the parents of the joints, forces of constraints included; `negative` is -J."""
+        model = self.model
+        self.pushes = reserve_lines(model, motion.q, self.reserves, joints, self.parents)
+        self.through = constraint_lines(model, motion, joints, self.parents)
+        self.outer = self.needed.wrenches + own_wrenches(model, motion) if joints else self.needed.wrenches
+        self.rest = np.zeros((len(motion.time), len(joints), 3))
+        if joints:
+            assert motion.u is not None
+            assert motion.udot is not None
+            passing = joint_reactions(model.system, motion.q, motion.u, motion.udot, self.outer)
+            self.rest = self.beside(rest_forces(passing, joints, self.parents), self.needed.torque)
+        if self.through is not None:
+            self.lines = self.lines - negative[:, None] @ self.through
+            self.pushes = self.pushes - np.swapaxes(self.columns, -1, -2)[..., None, :, :] @ self.through
+
+    def beside(self, rest: Array, torque: Array) -> Array:
+        """(t, c, 3) forces on the parents of joints without muscles and reserves, with those of the constraints that
+        hold a motion against all of the torque (t, nu) that it needs."""
+        if self.through is None:
+            return rest
+        result: Array = rest + np.einsum("tn,tcni->tci", torque, self.through)
+        return result
+
+    def taken(self, frames: Array) -> Self:
+        """Some of the frames, by their numbers."""
+        part, rows = copy(self), _as_slice(frames)
+        for name in (
+            "torque",
+            "arms",
+            "helps",
+            "lengths",
+            "speeds",
+            "lines",
+            "pushes",
+            "rest",
+            "low",
+            "high",
+            "numbers",
+        ):
+            values = getattr(self, name)
+            alike = not values.strides[0] and len(values)
+            setattr(part, name, np.broadcast_to(values[0], (len(frames), *values.shape[1:])) if alike else values[rows])
+        return part
+
+    def within(self, low: Array, high: Array) -> Self:
+        """Activations within (t, m), as far as they are there anyway."""
+        part = copy(self)
+        part.low = np.clip(low, self.low, self.high)
+        part.high = np.clip(high, part.low, self.high)
+        return part
+
+    def tensions(self, activation: Array, frames: Array | slice = slice(None)) -> Array:
+        """(t, m) [N] of activations, at some of the frames."""
+        return self.law(self.lengths[frames], self.speeds[frames], activation)
+
+    def weights(self, effort: Effort) -> Array:
+        """(t, m) of the muscles; without strides along the frames where all have the same."""
+        return self._of_frames("weights", effort.of_muscles(self.model.muscle_names))
+
+    def targets(self, effort: Effort) -> Array:
+        """(t, m) the activations that cost nothing."""
+        return self._of_frames("target", effort.targets(self.count, self.lengths.shape[1]))
+
+    def _of_frames(self, name: str, values: Array) -> Array:
+        """(t, m) of these frames, of values (), (m,) or (all frames, m)."""
+        if values.ndim < 2 or not values.strides[0]:
+            return np.broadcast_to(values[0] if values.ndim == 2 else values, self.lengths.shape)
+        if len(values) != self.count:
+            raise ValueError(f"{name} has shape {values.shape}; there are {self.count} frames")
+        found: Array = values[self.numbers]
+        return found
+
+    def units(self, F0: Array, F1: Array, effort: Effort) -> "Units":
+        """What the variables of the programs are, where the tensions are F0 + F1 a (t, m)."""
+        low, high = self.low, self.high
+        if effort.of == "activation":
+            return Units(F0, F1, low, high)
+        strength = strengths(self.model)
+        return Units(np.zeros(F0.shape), np.broadcast_to(strength, F0.shape), (F0 + F1 * low) / strength,
+                     np.maximum(F0 + F1 * high, F0 + F1 * low) / strength)  # fmt: skip
+
+    def programs(self, F0: Array, F1: Array, effort: Effort) -> Programs:
+        """Where the tensions are F0 + F1 a (t, m)."""
+        k, r = len(F0), len(self.reserves)
+        F0, F1, low, high = self.units(F0, F1, effort)
+        G = self.turn @ np.swapaxes(self.lines * F1[:, None, :, None], -1, -2)
+        A = np.empty((k, len(self.names), F0.shape[1] + r))
+        np.multiply(np.swapaxes(self.arms, -1, -2), F1[:, None, :], out=A[..., : F0.shape[1]])
+        A[..., F0.shape[1] :] = np.swapaxes(self.helps, -1, -2)
+        weights = self.weights(effort)
+        of_reserves = np.broadcast_to([reserve.weight for reserve in self.reserves], (k, r))
+        return Programs.of(
+            A,
+            self.torque - _given(self.arms, F0),
+            weights=np.concatenate([weights, of_reserves], axis=-1),
+            powers=2.0 if effort.power == np.inf else effort.power,
+            lower=self._with_reserves(low, [reserve.lower for reserve in self.reserves]),
+            upper=self._with_reserves(high, [reserve.upper for reserve in self.reserves]),
+            G=np.concatenate([G, self.turn @ np.swapaxes(self.pushes, -1, -2)], axis=-1),
+            h=matvec(self.turn, self.pressed(F0)),
+        )
+
+    def activations(self, x: Array, F0: Array, F1: Array, effort: Effort) -> Array:
+        """(t, m) of the programs' variables x (t, m)."""
+        if effort.of == "activation":
+            return x
+        pulls = np.abs(F1) > 0
+        a = (x * strengths(self.model) - F0) / np.where(pulls, F1, 1.0)
+        return np.where(pulls, np.clip(a, self.low, self.high), self.low)
+
+    def _with_reserves(self, muscles: Array, reserves: Sequence[float]) -> Array:
+        """(t, m + r), or (1, m + r) where all frames have the same."""
+        rows = muscles[:1] if (muscles == muscles[:1]).all() else muscles
+        return np.concatenate([rows, np.broadcast_to(reserves, (len(rows), len(reserves)))], axis=-1)
+
+    @property
+    def turn(self) -> Array:
+        """(c, 3, 3) takes a force on a joint's parent to coordinates in which its cone is the standard one."""
+        rows = [[[1.0], *2 * [[1 / np.tan(cone.half_angle)]]] * cone.frame for cone in self.cones]
+        return np.array(rows).reshape(len(self.cones), 3, 3)
+
+    def pull(self, multipliers: Array) -> Array:
+        """(t, c, 3) multipliers of the standard cones as vectors in the parents' axes."""
+        return np.asarray(np.einsum("cji,tcj->tci", self.turn, multipliers))
+
+    def pressed(self, tensions: Array, controls: Array | None = None) -> Array:
+        """(t, c, 3) forces on the parents of the joints with cones, in their axes; controls (t, r), None for 0."""
+        found = np.asarray(np.einsum("tcmi,tm->tci", self.lines, tensions) + self.rest)
+        return found if controls is None else found + np.asarray(np.einsum("tcri,tr->tci", self.pushes, controls))
+
+    def missing(self, tensions: Array, controls: Array) -> Array:
+        """(t, e) what muscles and reserves give beyond what is needed [N m, N]."""
+        return _given(self.arms, tensions) + _given(self.helps, controls) - self.torque

@@ -1,0 +1,147 @@
+"""Metabolic power as an effort: what every muscle costs at an activation, its fiber being as the motion has it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.recruitment.convex import Programs, Solutions, solve_separable
+from myoquat.analysis.recruitment.fibers import MuscleFibers
+from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array
+from myoquat.joints.compiled import kernel_for
+from myoquat.kernels import Compiled, compile
+from myoquat.muscle.laws.kinds import of_laws
+from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010
+
+__all__ = ["MetabolicCurves", "MetabolicEffort"]
+
+GRID = 33  # activations between whose neighbours at most one corner of each kind is looked for
+HALVINGS = 40  # of that distance
+
+
+@dataclass(frozen=True)
+class MetabolicEffort(Effort):
+    """sum_i w_i P_i(a_i) + sum_j w_j |c_j|^p [W]: P_i is the metabolic power of a muscle, its excitation being equal to
+    its activation, and its fiber as long and as fast as the motion has it.
+
+    cost         `myoquat.muscle.metabolics.Umberger2010` (the default) or `Bhargava2004`.
+    slow_twitch  share of slow-twitch fibers in [0, 1], one for all or by muscle (0.5 for others).
+    masses       [kg] by muscle; of the others they follow from strength and fiber length.
+    weights, power  as in `Effort`; the power is that of the reserves, whose weights are in [W].
+
+    P is not convex in the activation: Umberger's heat goes with a^0.6, and both models recruit slow fibers first. A
+    frame is `SOLVED` where no other activations cost less, by more than 1e-7, as the lower convex envelopes of all P
+    prove; where they do not, its status is `LOCAL`, nothing near costs less, and `bound` is what none is below.
+
+    >>> from myoquat.analysis.recruitment import MetabolicEffort
+    >>> from myoquat.muscle.metabolics import Bhargava2004
+    >>> effort = MetabolicEffort(cost=Bhargava2004(), slow_twitch={"soleus": 0.8}, weights={"soleus": 2.0})
+    >>> effort.of_muscles(["soleus", "gastrocnemius"])
+    array([2., 1.])
+    """
+
+    cost: MetabolicCost = field(default_factory=Umberger2010)
+    slow_twitch: float | Mapping[str, float] = 0.5
+    masses: Mapping[str, float] | None = None
+
+    def of_muscles(self, names: Sequence[str]) -> Array:
+        if self.of != "activation" or np.any(real_array("target", self.target)) or self.power == np.inf:
+            raise ValueError("a metabolic effort is of power: it has no `of`, no target, and no infinite power")
+        return super().of_muscles(names)
+
+    def solved(self, demands: Demands, programs: Programs, backend: str) -> Solutions:
+        """The solutions of the programs of these demands, whose first variables are the activations."""
+        curves = MetabolicCurves(self, demands, backend)
+        return solve_separable(programs, curves, curves.corners(), backend=backend)
+
+
+class MetabolicCurves:
+    """What the muscles cost at some frames."""
+
+    def __init__(self, effort: MetabolicEffort, demands: Demands, backend: str) -> None:
+        self.demands, self.cost, self.backend = demands, effort.cost, backend
+        self.slow = MuscleFibers.of(demands.model, effort.cost, effort.slow_twitch, effort.masses).slow
+        self.masses = dict(effort.masses or {})
+        self.weights = demands.weights(effort)
+
+    def __call__(self, rows: Array, a: Array) -> Array:
+        """(k, m, p) [W] at activations (k, m, p) of frames (k,)."""
+        found: Array = self.weights[rows][..., None] * self._powers(rows, a)[..., 0]
+        return found
+
+    def corners(self) -> Array:
+        """(t, m, q) activations at which heat reaches what it is not below, or which of these is greater changes; the
+        least activation where there is none."""
+        low, high = self.demands.low[..., None], self.demands.high[..., None]
+        rows, part = np.arange(len(low)), np.linspace(0.0, 1.0, GRID)
+        grid = low * (1 - part) + high * part
+        heats = self._powers(rows, grid)[..., 1:]
+        found = [np.empty((*low.shape[:2], 0))]
+        for pair in combinations(range(heats.shape[-1]), 2):
+            positive = heats[..., pair[0]] > heats[..., pair[1]]
+            change = positive[..., 1:] != positive[..., :-1]
+            for k in range(int(change.sum(axis=-1).max(initial=0))):
+                here = np.argsort(~change, axis=-1, kind="stable")[..., k : k + 1]
+                ends = [np.take_along_axis(grid, here + off, axis=-1) for off in (0, 1)]
+                start = np.take_along_axis(positive, here, axis=-1)
+                at = self._changing(rows, pair, ends, start)
+                found.append(np.where(np.take_along_axis(change, here, axis=-1), at, low))
+        return np.concatenate(found, axis=-1)
+
+    def _changing(self, rows: Array, pair: tuple[int, int], ends: list[Array], start: Array) -> Array:
+        """(k, m, 1) where, between the ends, which of two heats is greater changes from what it is at the first."""
+        left, right = ends
+        for _ in range(HALVINGS):
+            middle = (left + right) / 2
+            heats = self._powers(rows, middle)[..., 1:]
+            same = (heats[..., pair[0]] > heats[..., pair[1]]) == start
+            left, right = np.where(same, middle, left), np.where(same, right, middle)
+        return right
+
+    def _powers(self, rows: Array, a: Array) -> Array:
+        """(k, m, p, c) power, heat, and what heat is not below [W] at activations (k, m, p)."""
+        flat = np.swapaxes(a, -1, -2)
+        l, v = (np.broadcast_to(x[rows][:, None], flat.shape) for x in (self.demands.lengths, self.demands.speeds))
+        return np.moveaxis(np.asarray(self._formula_or_kernel(l, v, flat)), 1, 2)
+
+    def _formula_or_kernel(self, lengths: Array, speeds: Array, a: Array) -> Array:
+        laws = self.demands.laws
+        if self.backend == "numpy":
+            return self._formula(lengths, speeds, a, laws.p)
+        m, size = len(self.slow), laws.p.shape[-1]
+
+        def build(content: str | None) -> Compiled:
+            shapes = {"lengths": m, "speeds": m, "a": m, "p": size}
+            return compile(self._formula, shapes, ["powers"], name="metabolic_power", content=content)
+
+        kernel: Any = kernel_for(
+            ("metabolic", laws.key, self.cost, tuple(self.slow), tuple(self.masses.items())), build
+        )
+        found: Array = kernel(lengths, speeds, a, np.broadcast_to(laws.p, (*lengths.shape[:-1], size)))
+        return found
+
+    def _formula(self, lengths: Array, speeds: Array, a: Array, p: Array) -> Array:
+        """(..., m, c) the formula, on floats and symbols."""
+        model = self.demands.laws.bind(p)
+        laws: list[Any] = [muscle.law for muscle in model.muscles]
+        masses = [self.masses.get(name) or self.cost.mass(law.max_isometric_force, law.optimal_fiber_length)
+                  for name, law in zip(model.muscle_names, laws, strict=True)]  # fmt: skip
+        rows = []
+        for i, (slow, mass) in enumerate(zip(self.slow, masses, strict=True)):
+            at = [x[..., i] for x in (lengths, speeds, a)]
+            rows.append(np.stack([*at, *(0.0 * at[0] + x for x in (slow, mass))], axis=-1))
+        size = 2 + self.cost.forbid_negative_power + self.cost.enforce_minimum_heat
+        found = of_laws(laws, self._of_law, rows, size)
+        return np.stack(np.broadcast_arrays(*found, subok=True), axis=-2)
+
+    def _of_law(self, law: Any, row: Array) -> Array:
+        return np.stack(np.broadcast_arrays(*self._heats(law, row), subok=True), axis=-1)
+
+    def _heats(self, law: Any, row: Array) -> list[Array | float]:
+        l, v, a, slow, mass = (row[..., k] for k in range(5))
+        fiber = Fiber.of(law, (l, v, a), a, mass=mass, slow=slow)
+        return [self.cost.power(fiber), self.cost.heat(fiber), *self.cost.least_heats(fiber)]

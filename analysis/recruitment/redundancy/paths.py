@@ -1,0 +1,60 @@
+"""What a motion asks of muscle paths, by one kernel: what the paths touch is sought once for all of it."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.kernels import Kernel, compile
+from myoquat.muscle import path_jacobian, path_lengths
+from myoquat.muscle.door import MuscleCall
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle, carried_bodies, carried_wrenches, lengths
+from myoquat.muscle.segments.jacobians import velocity_of
+from myoquat.muscle.segments.tables import tables_pay
+
+__all__ = ["Paths", "joint_lines", "paths_along"]
+
+
+class Paths(NamedTuple):
+    """Lengths (t, m) and J (t, m, nu) of muscles; of some joints the forces on their parents, in the parents' axes, of
+    a unit tension of every muscle (t, c, m, 3), and the parents' orientations (t, c, 3, 3)."""
+
+    lengths: Array
+    jacobian: Array
+    lines: Array
+    parents: Array
+
+
+def paths_along(model: Model, q: Array, joints: Sequence[int]) -> Paths:
+    """At poses q (t, nq), of the joints of these bodies, by their numbers."""
+    system, count, m = model.system, len(joints), len(model.muscles)
+    q = MuscleCall(model).q(q).inputs["q"].array
+    apart = tables_pay(model)  # then lengths and J have programs of their own
+    if apart and not count:
+        return Paths(path_lengths(model, q), path_jacobian(model, q), np.zeros((len(q), 0, m, 3)),
+                     np.zeros((len(q), 0, 3, 3)))  # fmt: skip
+
+    def formula(q: Array) -> tuple[Array, ...]:
+        own = () if apart else (lengths(system, model.muscles, q), velocity_of(system, model.muscles, q))
+        return *own, *(x for i in joints for x in joint_lines(system, model.muscles, q, i))
+
+    def build(content: str | None) -> Kernel:
+        return compile(formula, {"q": (system.nq,)}, name="trial_paths", content=content)
+
+    kernel: Any = kernel_for(("trial_paths", model.content_key, tuple(joints)), build)
+    found = kernel(q)
+    own, rows = ((path_lengths(model, q), path_jacobian(model, q)), found) if apart else (found[:2], found[2:])
+    lines, parents = np.reshape(rows[::2], (count, len(q), m, 3)), np.reshape(rows[1::2], (count, len(q), 3, 3))
+    return Paths(own[0], own[1], np.swapaxes(lines, 0, 1), np.swapaxes(parents, 0, 1))
+
+
+def joint_lines(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, body: int) -> tuple[Array, Array]:
+    """(..., m, 3) and (..., 3, 3): the force on the parent of a body's joint, in the parent's axes, of a unit tension
+    of every muscle, and the parent's orientation; the formula, on floats and symbols."""
+    carried = carried_bodies(system, system.body_names[body])
+    R = system.poses(q)[system.bodies[body].parent][0] + 0.0 * q[..., :1, None]
+    return carried_wrenches(system, muscles, q, carried)[..., :3] @ R, R

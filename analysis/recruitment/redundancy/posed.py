@@ -1,0 +1,334 @@
+"""Frames whose force laws are not affine in the activation, as programs in the tensions of the muscles.
+
+In the tensions the equations and the cones are affine, and the effort is a sum of functions of one tension each:
+convex where the tension bends downwards in the activation, not convex where it bends upwards, as after a range of
+activations at which a muscle gives nothing. Any multipliers of equations and cones prove a lower bound of the effort,
+the Lagrange dual [S. Boyd, L. Vandenberghe, Convex Optimization, 2004, section 5.1]: a sum of minima over one
+activation each. The lower convex envelopes of the functions have the greatest of these bounds [J. E. Falk, Lagrange
+multipliers and nonconvex programs, SIAM J. Control 7, 1969].
+"""
+
+from dataclasses import replace
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from myoquat.analysis.recruitment.convex import (
+    Programs,
+    Solutions,
+    Status,
+    are_met,
+    lower_bounds,
+    solve_separable,
+    terms,
+)
+from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
+from myoquat.analysis.recruitment.redundancy.lines import strengths
+from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicCurves, MetabolicEffort
+from myoquat.core.typing import Array
+from myoquat.joints.vectors import vecmat
+
+__all__ = ["PosedFrames"]
+
+GRID_POINTS = 33  # activations of every muscle at which tensions and efforts are looked at, nearer at low ones
+NEAREST, RATIO = 2e-6, 1.5  # further points about a solution: the nearest, in parts of the range, and each to the next
+MAX_STEPS = 60  # of the search of an activation
+EQUAL_TENSIONS = 1e-14  # of the greatest tension of a muscle: tensions that near are equal
+MET = 1e-9  # of the greatest torque: what the forces may miss
+SNAP = 1e-9  # of a range of tensions: within it a tension is taken as that of the end
+ZOOMS = 8  # of the range about the least and the greatest tension
+BOUND_TOLERANCE = 1e-10  # of the effort: what the bound may lose to the search of minima
+SMALL_EFFORT = 1e-4  # of the greatest weight: an effort below it is not told from zero more finely
+MAX_COMPARISONS = 2**22  # of tensions with those of the grid at a time
+LEAST_SAVED = 1e-9  # of the effort: new solutions that save less are not taken
+MAX_ALTERNATIVES = 3  # muscles of which alternatives are combined
+BLOCK = 256  # frames whose bounds are computed together
+
+
+class PosedFrames:
+    """The frames of `demands` under an effort with a finite power; `programs` have tensions [N] and the controls of the
+    reserves as their variables."""
+
+    def __init__(self, demands: Demands, effort: Effort, backend: str) -> None:
+        self.demands, self.effort, self.backend = demands, effort, backend
+        self.count, self.m = demands.lengths.shape
+        low, width = demands.low[..., None], (demands.high - demands.low)[..., None]
+        target = np.clip(demands.targets(effort), demands.low, demands.high)[..., None]
+        grid = low + width * np.linspace(0.0, 1.0, GRID_POINTS) ** 2
+        self.target = target[..., 0]
+        self.grid = np.sort(np.concatenate([grid, target, *self._corners()], axis=-1), axis=-1)
+        self.values = self.tensions(np.arange(self.count), self.grid)
+
+    def tensions(self, rows: Array, a: Array) -> Array:
+        """(r, m, p) [N] at activations (r, m, p) of frames (r,)."""
+        flat = np.ascontiguousarray(np.swapaxes(a, -1, -2))
+        l, v = (x[rows][:, None] for x in (self.demands.lengths, self.demands.speeds))
+        return np.asarray(np.swapaxes(self.demands.law(l, v, flat), -1, -2))
+
+    def costs(self, rows: Array, a: Array, tensions: Array) -> Array:
+        """(r, m, p) the parts of the effort at activations, and their tensions, (r, m, p)."""
+        if self._curves is not None:
+            return self._curves(rows, a)
+        weights, power = self._weights[rows][..., None], float(self.effort.power)
+        if self.effort.of == "stress":
+            return terms.cost(weights, power, tensions / strengths(self.demands.model)[:, None])
+        return terms.cost(weights, power, a - self.target_as_given[rows][..., None])
+
+    # ---- tensions and activations ----------------------------------------------------------------------------
+
+    @cached_property
+    def ranges(self) -> tuple[Array, Array]:
+        """(t, m) the least and the greatest tension of every muscle."""
+        return self._extreme(1.0), self._extreme(-1.0)
+
+    @property
+    def lines(self) -> tuple[Array, Array]:
+        """F0, F1 (t, m): F0 + F1 a takes the range of activations to that of tensions."""
+        low, high = self.ranges
+        width = self.demands.high - self.demands.low
+        F1 = np.where(width > 0, (high - low) / np.where(width > 0, width, 1.0), 0.0)
+        return low - F1 * self.demands.low, F1
+
+    def activations(self, rows: Array, tensions: Array) -> Array:
+        """(r, m, p) activations of tensions (r, m, p) within the ranges: of several the one nearest to its target."""
+        size = max(MAX_COMPARISONS // max(tensions[0].size * self.grid.shape[-1], 1), 1) if len(tensions) else 1
+        parts = [slice(first, first + size) for first in range(0, len(rows), size)]
+        found = [self._inverse(rows[part], tensions[part]) for part in parts]
+        return np.concatenate(found) if found else tensions
+
+    def _inverse(self, rows: Array, tensions: Array) -> Array:
+        low, high = (x[rows][..., None] for x in self.ranges)
+        snap = SNAP * (high - low)
+        F = np.where(tensions <= low + snap, low, np.where(tensions >= high - snap, high, tensions))
+        near, far = self._cell(rows, F)
+        f_near, f_far = (self.tensions(rows, a) - F for a in (near, far))
+        enough = EQUAL_TENSIONS * np.maximum(np.abs(low), np.abs(high))
+        last = np.zeros(F.shape)  # the side that the last step moved: twice the same one, and the other counts half
+        for step in range(MAX_STEPS):
+            open_ = (np.minimum(np.abs(f_near), np.abs(f_far)) > enough) & (near != far)
+            if not open_.any():
+                break
+            halved = np.where(last > 1, 0.5, 1.0), np.where(last < -1, 0.5, 1.0)
+            part = f_far * halved[0] / np.where(open_, f_far * halved[0] - f_near * halved[1], 1.0)
+            a = np.where(open_, far + (part if step % 4 < 3 else 0.5) * (near - far), far)
+            f = self.tensions(rows, a) - F
+            same = np.sign(f) == np.sign(f_near)
+            near, f_near = np.where(open_ & same, a, near), np.where(open_ & same, f, f_near)
+            far, f_far = np.where(open_ & ~same, a, far), np.where(open_ & ~same, f, f_far)
+            last = np.where(same, np.maximum(last, 0.0) + 1, np.minimum(last, 0.0) - 1)
+        return np.where(np.abs(f_near) <= np.minimum(enough, np.abs(f_far)), near, far)
+
+    def _cell(self, rows: Array, F: Array) -> tuple[Array, Array]:
+        """(r, m, p) the ends of the interval of the grid that reaches a tension nearest to the target: the nearer end,
+        and the other. Where rounding hides it, the point whose tension is nearest."""
+        grid, values, target = self.grid[rows], self.values[rows], self.target[rows][..., None]
+        left, right = grid[..., :-1], grid[..., 1:]
+        away = np.maximum(np.maximum(left - target, target - right), 0.0)
+        near = np.where(left >= target, left, right)
+        far = left + right - near
+        off = values[..., None, :] - F[..., None]  # (r, m, p, g)
+        crossed = off[..., :-1] * off[..., 1:] <= 0
+        cell = np.argmin(np.where(crossed, away[..., None, :], np.inf), axis=-1)
+        point = np.argmin(np.abs(off), axis=-1)
+        missing = ~crossed.any(axis=-1)
+        ends = [np.where(missing, np.take_along_axis(grid, point, axis=-1), np.take_along_axis(end, cell, axis=-1))
+                for end in (near, far)]  # fmt: skip
+        return ends[0], ends[1]
+
+    def _extreme(self, sign: float) -> Array:
+        """(t, m) the least of sign times the tension, times the sign."""
+        rows, best = np.arange(self.count), np.argmin(sign * self.values, axis=-1)
+        found: Array = np.take_along_axis(self.values, best[..., None], axis=-1)[..., 0]
+        last = self.grid.shape[-1] - 1
+        at = [np.take_along_axis(self.grid, np.clip(best + k, 0, last)[..., None], axis=-1) for k in (-1, 1)]
+        ends = sign * np.minimum(sign * self.values[..., 0], sign * self.values[..., -1])
+        if (sign * (ends - found) <= 0).all():  # monotone laws
+            return found
+        left, right = at
+        for _ in range(ZOOMS):
+            a = left + (right - left) * np.linspace(0.0, 1.0, 9)
+            values = sign * self.tensions(rows, a)
+            place = np.argmin(values, axis=-1)[..., None]
+            left, right = (np.take_along_axis(a, np.clip(place + k, 0, 8), axis=-1) for k in (-1, 1))
+            found = sign * np.minimum(sign * found, values.min(axis=-1))
+        return found
+
+    # ---- efforts and bounds ----------------------------------------------------------------------------------
+
+    @cached_property
+    def programs(self) -> Programs:
+        """Programs in the tensions, whose first weights and powers mean nothing."""
+        demands, zero = self.demands, np.zeros(self.demands.lengths.shape)
+        found = demands.programs(zero, zero + 1.0, replace(self.effort, of="activation"))
+        r = len(demands.reserves)
+        low, high = self.ranges
+        bounds = [np.concatenate([own, np.broadcast_to(given[:, self.m :], (self.count, r))], axis=-1)
+                  for own, given in ((low, found.lower), (np.maximum(low, high), found.upper))]  # fmt: skip
+        return replace(found, lower=bounds[0], upper=bounds[1])
+
+    @cached_property
+    def reserves_only(self) -> Programs:
+        """The programs without the muscles."""
+        given, muscle = self.programs, np.arange(self.programs.A.shape[-1]) < self.m
+        parts = {name: np.where(muscle, 0.0, getattr(given, name)) for name in ("weights", "lower", "upper")}
+        return replace(given, **parts)
+
+    def objectives(self, x: Array) -> Array:
+        """(t,) of activations and controls x (t, m + r)."""
+        a, rows = x[:, : self.m, None], np.arange(self.count)
+        own: Array = self.costs(rows, a, self.tensions(rows, a)).sum(axis=(-1, -2))
+        return own + self.reserves_only.objective(x)
+
+    def sizes(self, objectives: Array) -> Array:
+        """(t,) what differences of efforts are compared with."""
+        result: Array = np.maximum(np.abs(objectives), SMALL_EFFORT * self._weights.max(axis=-1, initial=0.0))
+        return np.maximum(result, 1e-300)
+
+    def bounds(self, found: Solutions) -> Array:
+        """(t,) what no effort is below, as the multipliers of solutions x (t, m + r) prove; as far as the points at
+        which tensions are looked at show their shape (`lower_bounds`)."""
+        price, m = self._prices(found), self.m
+        rest, _ = self.reserves_only.certificates(found.x, self._multipliers(found), price)
+        tolerance = BOUND_TOLERANCE * self.sizes(self.objectives(found.x))
+        points = self._points(found.x[:, :m])
+        own = np.empty(points.shape[:2])
+        for first in range(0, self.count, BLOCK):
+            rows = np.arange(first, min(first + BLOCK, self.count))
+            own[rows] = self._least(rows, price[rows, :m, None], points[rows], tolerance[rows])
+        total: Array = rest + own.sum(axis=-1)
+        return total
+
+    def _multipliers(self, found: Solutions) -> Array:
+        return np.concatenate([found.y, found.z.reshape(self.count, -1)], axis=-1)
+
+    def _prices(self, found: Solutions) -> Array:
+        """(t, m + r) what the multipliers pay for a unit of tension or control."""
+        result: Array = vecmat(self._multipliers(found), self.programs.B)
+        return result
+
+    def _least(self, rows: Array, price: Array, points: Array, tolerance: Array) -> Array:
+        """(r, m) what efforts less prices times tensions are nowhere below."""
+
+        def paid(part: Array, a: Array) -> Array:
+            F = self.tensions(rows[part], a)
+            result: Array = self.costs(rows[part], a, F) - price[part] * F
+            return result
+
+        return lower_bounds(paid, points, tolerance)
+
+    def _points(self, a: Array) -> Array:
+        """(t, m, p) the grid, and points about the activations a (t, m)."""
+        count = int(np.log(1 / NEAREST) / np.log(RATIO))
+        part = NEAREST * RATIO ** np.arange(count + 1)
+        low, high = self.demands.low[..., None], self.demands.high[..., None]
+        about = a[..., None] + (high - low) * np.concatenate([-part, [0.0], part])
+        return np.sort(np.concatenate([self.grid, np.clip(about, low, high)], axis=-1), axis=-1)
+
+    # ---- solutions -------------------------------------------------------------------------------------------
+
+    def solved(self) -> Solutions:
+        """x (t, m + r) activations and controls of least effort as far as the convex envelopes find them: no better
+        ones are near. The multipliers are those of the envelopes."""
+
+        def curves(rows: Array, tensions: Array) -> Array:
+            a = self.activations(rows, tensions)
+            return self.costs(rows, a, tensions)
+
+        low, high = self.ranges
+        corners = np.clip(self.values, low[..., None], high[..., None])
+        found = solve_separable(self.programs, curves, corners, backend=self.backend)
+        x = found.x.copy()
+        x[:, : self.m] = self.activations(np.arange(self.count), found.x[:, : self.m, None])[..., 0]
+        return replace(found, x=x)
+
+    def alternatives(self, found: Solutions) -> list[Array]:
+        """Other starts (t, m + r) for local solutions: up to three muscles whose efforts are above their envelopes at
+        the activations of `found`, each at one of the two ends of the envelope's straight piece, in all
+        combinations."""
+        a, rows = found.x[:, : self.m], np.arange(self.count)
+        price, at = self._prices(found)[:, : self.m, None], self.tensions(rows, a[..., None])
+        grid = self.costs(rows, self.grid, self.values) - price * self.values
+        here = self.costs(rows, a[..., None], at) - price * at
+        above = here[..., 0] - grid.min(axis=-1)
+        ends = self._two_lowest(grid)
+        first = np.argsort(-above, axis=-1, kind="stable")[:, :MAX_ALTERNATIVES]
+        starts = []
+        for choice in product((0, 1), repeat=first.shape[-1]):
+            x = found.x.copy()
+            for k, end in enumerate(choice):
+                x[rows, first[:, k]] = ends[rows, first[:, k], end]
+            starts.append(x)
+        return starts
+
+    def _two_lowest(self, values: Array) -> Array:
+        """(t, m, 2) the activations of the grid at its two lowest local minima."""
+        wide = np.pad(values, ((0, 0), (0, 0), (1, 1)), constant_values=np.inf)
+        minimum = (values <= wide[..., :-2]) & (values < wide[..., 2:])
+        order = np.argsort(np.where(minimum, values, np.inf), axis=-1, kind="stable")[..., :2]
+        second = np.isfinite(np.take_along_axis(np.where(minimum, values, np.inf), order, axis=-1))
+        order = np.where(second, order, order[..., :1])
+        result: Array = np.take_along_axis(self.grid, order, axis=-1)
+        return result
+
+    def certified(self, found: Solutions, tolerance: float) -> Solutions:
+        """Solutions with their efforts and bounds: LOCAL where the effort is further above the bound than a part
+        `tolerance` of it, UNSETTLED where the equations are missed."""
+        measured, bound = self.measured(found), self.bounds(found)
+        return self._judged(measured, bound, tolerance)
+
+    def better(self, known: Solutions, new: Solutions, tolerance: float) -> Solutions:
+        """Of known and new solutions those of less effort, and the greater bounds."""
+        found, bound = self.cheaper(known, self.measured(new)), np.fmax(known.bound, self.bounds(new))
+        return self._judged(found, bound, tolerance)
+
+    def cheaper(self, known: Solutions, new: Solutions) -> Solutions:
+        """Of solutions whose efforts are known those that meet the equations with less effort: new ones where they save
+        more than a part LEAST_SAVED."""
+        saved = known.objective - new.objective > LEAST_SAVED * self.sizes(new.objective)
+        takes = are_met(new.status) & (~are_met(known.status) | saved)
+        found = known.taken(np.arange(self.count))
+        found.put(np.flatnonzero(takes), new.taken(takes))
+        return found
+
+    def measured(self, found: Solutions) -> Solutions:
+        """Solutions with their efforts: LOCAL, or UNSETTLED where the equations are missed."""
+        met = are_met(found.status) & self._are_met(found.x)
+        status = np.where(met, Status.LOCAL, Status.UNSETTLED)
+        return replace(found, objective=self.objectives(found.x), status=status)
+
+    def _judged(self, found: Solutions, bound: Array, tolerance: float) -> Solutions:
+        """Measured solutions: SOLVED where efforts are above bounds by no more than a part of them."""
+        met, gap = are_met(found.status), found.objective - bound
+        certain = met & (gap <= tolerance * self.sizes(found.objective))
+        status = np.where(certain, Status.SOLVED, found.status)
+        return replace(found, bound=np.where(met, np.minimum(bound, found.objective), bound), status=status)
+
+    def _are_met(self, x: Array) -> Array:
+        """(t,) whether activations and controls meet the equations."""
+        demands, m = self.demands, self.m
+        size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
+        off = demands.missing(demands.tensions(x[:, :m]), x[:, m:])
+        return np.asarray(np.abs(off).max(axis=-1, initial=0.0) <= MET * size)
+
+    def taken(self, rows: Array) -> "PosedFrames":
+        """Some of the frames, by their numbers."""
+        return PosedFrames(self.demands.taken(rows), self.effort, self.backend)
+
+    @cached_property
+    def _weights(self) -> Array:
+        return self.demands.weights(self.effort)
+
+    @cached_property
+    def target_as_given(self) -> Array:
+        """(t, m) the activations that cost nothing, which may be out of reach."""
+        return self.demands.targets(self.effort)
+
+    @cached_property
+    def _curves(self) -> MetabolicCurves | None:
+        effort = self.effort
+        return MetabolicCurves(effort, self.demands, self.backend) if isinstance(effort, MetabolicEffort) else None
+
+    def _corners(self) -> list[Array]:
+        """Activations at which the effort has corners (t, m, q)."""
+        return [] if self._curves is None else [self._curves.corners()]

@@ -1,0 +1,128 @@
+"""Muscle redundancy along a motion: of all activations that produce it, those of the least effort.
+
+minimise sum_i w_i |a_i - t_i|^p + sum_j w_j |c_j|^p under C^T (-J^T (F0 + F1 a) + R c) = C^T tau, bounds, and the
+forces in joints within cones; the targets t are 0 unless they are given [R. D. Crowninshield, R. A. Brand, A
+physiologically based criterion of muscle force prediction in locomotion, J. Biomech. 14, 1981, for p-th powers; I.
+Belli et al., Does enforcing glenohumeral joint stability matter?, PLoS ONE 18, 2023, for the cone]. C spans the
+velocities that locks, couplers and constraints leave free. Tendons are rigid, or stretched by what the muscles pull
+(`tendons`). A force law that is affine in the activation makes a frame a convex program. One that is not, as Thelen's
+or one that is cut off at zero, is solved by tangents until the forces themselves meet the equations, and a bound that
+holds for the law itself tells solutions from local minima (`posed`). Without cones, where all efforts have a power of
+at least 2, most frames of a long motion start from the solutions beside them (`settling`); the solutions are the same.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from types import NoneType
+from typing import Literal
+
+import numpy as np
+
+from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
+from myoquat.analysis.recruitment.redundancy.consistent import check_consistent
+from myoquat.analysis.recruitment.redundancy.coupled import Recruited, check_recruited, recruited
+from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
+from myoquat.analysis.recruitment.redundancy.joint_cone import JointCone
+from myoquat.analysis.recruitment.redundancy.result import Redundancy
+from myoquat.analysis.recruitment.redundancy.tendons import Tendons
+from myoquat.analysis.recruitment.redundancy.whole import Coupled
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array
+from myoquat.data.motions import Forces, Motion
+from myoquat.joints.compiled import traced_once
+from myoquat.muscle.model import Model
+
+__all__ = ["redundancy"]
+
+
+@traced_once()
+def redundancy(
+    model: Model,
+    motion: Motion,
+    loads: Forces | None = None,
+    *,
+    effort: Effort | None = None,
+    reserves: float | Sequence[AnyReserve] = (),
+    cones: Sequence[JointCone] = (),
+    dynamics: bool | Coupled = False,
+    tendons: Literal["rigid", "elastic"] = "rigid",
+    backend: str = "kernel",
+) -> Redundancy:
+    """Activations, reserves and muscle forces for a motion (q, u, udot) under external loads, all frames at once.
+
+    effort    what is minimal; None for the sum of squares of activations and reserves.
+    reserves  actuators beside the muscles, on velocities (`Reserve`) or anywhere (`ReserveActuator`), or one strength
+              [N m, N] for one on every free velocity.
+    cones     joints whose force has to stay within a cone of directions.
+    dynamics  whether the activations of muscles with `activation_dynamics` get no further from one frame to the next
+              than excitations of 0 or 1 all the while would bring them: frame after frame, each with the least effort
+              that the one before leaves it; or, with `Coupled`, the trial with the least sum of efforts.
+    tendons   "rigid", or "elastic" for those of the model's muscles that are: fiber and tendon pull alike in every
+              frame, to 1e-7 of the greatest strength, and a fiber's speed is the derivative of its length over the
+              frames, by differences of second order. Frames where they do not get there are unsettled.
+    backend   "kernel" compiles a step of the solver at its first use for each size of problem; "numpy" does without.
+
+    Activations reach from `minimum_activation` of a muscle's law, or 0, to 1. Locked coordinates ask for nothing;
+    couplers and constraints pass on what they carry, and the motion must keep them (`consistent_motion`). Frames are
+    independent without dynamics. One without a solution says so and gets what violates its conditions the least.
+
+    Raises ValueError for a motion without frames, without u and udot, of another system or off the constraints, locked
+    coordinates that accelerate, efforts, reserves and cones that do not fit, a metabolic effort with elastic tendons or
+    `Coupled`, a cone at a joint whose force redundant constraints leave open; ModelError for muscles without a law.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import redundancy
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle import LawB, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> muscles = tuple(mq.Muscle(name, path, LawB(0.5, 100.0)) for name in ("biceps", "brachialis"))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), muscles)
+    >>> held = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
+    >>> redundancy(model, held).force[0].round(3)  # alike muscles share alike
+    array([20.437, 20.437])
+    """
+    check_kinds(model=(model, Model), motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
+    effort = effort or Effort()
+    check_recruited(effort, dynamics, tendons)
+    if not len(motion.time):
+        raise ValueError("the motion has no frames")
+    rigid = model.with_rigid_tendons()
+    demands = Demands(rigid, motion, loads, reserves, cones)
+    check_consistent(rigid, motion)
+    solve = partial(recruited, effort=effort, backend=backend, time=motion.time, dynamics=dynamics)
+    if tendons == "rigid" or rigid is model:
+        return _result(rigid, demands, motion, solve(demands), np.zeros((len(motion.time), 0)))
+    elastic = Tendons(model)
+    demands, found = elastic.solved(demands, motion.time, solve)
+    return _result(model, demands, motion, found, elastic.fibers(demands))
+
+
+def _result(model: Model, demands: Demands, motion: Motion, recruitment: Recruited, states: Array) -> Redundancy:
+    m, found = len(model.muscles), recruitment.found
+    a, c = found.x[:, :m], found.x[:, m:]
+    force = demands.tensions(a)
+    return Redundancy(
+        model=model,
+        motion=motion,
+        velocities=demands.names,
+        reserves=demands.reserves,
+        cones=demands.cones,
+        activation=a,
+        force=force,
+        reserve=c * np.array([reserve.strength for reserve in demands.reserves]),
+        residual=demands.missing(force, c),
+        status=found.status,
+        effort=found.objective,
+        bound=found.bound,
+        price=found.y,
+        pressed=demands.pressed(force, c),
+        pull=demands.pull(found.z),
+        columns=demands.columns,
+        arms=demands.arms,
+        lines=demands.lines,
+        slopes=recruitment.slopes,
+        states=states,
+        external=demands.needed.wrenches,
+        trial=recruitment.whole,
+    )

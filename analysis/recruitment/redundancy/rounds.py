@@ -1,0 +1,252 @@
+"""The rounds of `settling` as one program of the kernels: the forces and their derivatives, the program of squares
+about the activations, its solution, and whether another round is wanted, frames side by side in the lanes.
+
+x (N,) are activations, then reserves, then what fills the last group of variables; `row` (N, 5) of each weight,
+centre, bounds, and 1 for a muscle; `bent` (N, 3) the force, 1 where it is a reserve's, and its two derivatives.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from myoquat.analysis.recruitment.convex import Status, terms
+from myoquat.analysis.recruitment.convex.columns import Shape
+from myoquat.analysis.recruitment.convex.squares import (
+    FIXED,
+    cheapest,
+    fixed_row,
+    grouped,
+    squares_rounds,
+)
+from myoquat.core.typing import Array
+from myoquat.joints.compiled import kernel_for
+from myoquat.kernels import Compiled, Program, compile_program
+
+__all__ = ["CONVEX", "OUTPUTS", "Bending", "settled_rounds"]
+
+STILL = 2e-7  # activations that would change by less with another step are at the end of what is worth one
+ROUNDS = 60
+CONVEX = 0.05  # of the effort's curvature: the least that the bend of a force leaves
+SMALLEST = 0.005  # activation or reserve at which the curvature of a power above 2 is taken
+NAMES = ("weight", "centre", "low", "high")  # of the first four numbers of a row
+OUTPUTS = ("x", "price", "bent", "lack", "objective", "floor", "done", "rounds")
+
+
+class Bending(NamedTuple):
+    """forces(lengths, speeds, activation, p), (..., m) each, gives (..., m, 3) tensions and their first and second
+    derivatives in the activation: a formula that `key` tells from all others; p (k, n) or (1, n) are its parameters."""
+
+    forces: Callable[[Array, Array, Array, Array], Array]
+    key: Hashable
+    p: Array
+
+
+def settled_rounds(given: Mapping[str, Array], bending: Bending, power: float, backend: str) -> dict[str, Array]:
+    """The OUTPUTS by name for inputs (k, ...) or (1, ...) of `_Settle`."""
+    m, e = given["arms"].shape[1:]
+    shape, size = Shape(e, 0, 3, m + given["helps"].shape[1], power), bending.p.shape[-1]
+    if backend == "numpy":
+        with np.errstate(all="ignore"):  # of frames that are done and carried along
+            rounds = _Settle(shape, m, 0, lambda l, v, a, _: bending.forces(l, v, a, bending.p[0]))
+            found = rounds.program.side_by_side(given, OUTPUTS)
+        return dict(zip(OUTPUTS, found, strict=True))
+    inputs = {**given, "p": bending.p} if size else dict(given)
+
+    def make() -> Program:
+        return _Settle(shape, m, size, bending.forces).program
+
+    def build(content: str | None) -> Compiled:
+        return compile_program(make, OUTPUTS, name="settle", content=content)
+
+    kernel: Any = kernel_for(("settle", shape, m, bending.key), build)
+    return dict(zip(OUTPUTS, kernel(**inputs), strict=True))
+
+
+class _Settle:
+    """Puts the program together: of e equations, n variables of which m are muscles, and size parameters. Inputs: arms
+    (m, e) and helps (n - m, e), what a unit of each gives; torque (e), enough (), what it may be missed by; x and y to
+    start from; lengths and speeds (m); weight, centre, low and high (n); p (size) if there are any."""
+
+    def __init__(self, shape: Shape, m: int, size: int, forces: Callable[[Array, Array, Array, Array], Array]) -> None:
+        self.shape, self.m, self.forces, self.groups = shape, m, forces, grouped(shape.n)
+        e, n = shape.e, shape.n
+        inputs: dict[str, Any] = {"arms": (m, e), "helps": (n - m, e), "torque": e, "enough": ()}
+        inputs |= {"x_start": n, "y_start": e, "lengths": m, "speeds": m, **dict.fromkeys(NAMES, n)}
+        inputs |= {"p": size} if size else {}
+        self.parameters = ["p"] if size else []
+        self.program = Program("settle", inputs)
+        self._scaled()
+        self._start()
+        carry = {name: f"{name}_next" for name in ("x", "y", "wanted", "last", "ahead", "done", "rounds")}
+        with self.program.repeat(ROUNDS, "wanted", carry):
+            self._round()
+        self._table(self._proved, ["y"], {"objective_sum": 1, "floor_sum": 1})
+        self.program.formula(_certified, ["objective_sum", "floor_sum", "y", "off", "scale"])
+
+    def _scaled(self) -> None:
+        """The buffers `scale` (e), one over the lengths of the equations, and `columns` (N, e), all that they take."""
+        program, (e, n), m = self.program, (self.shape.e, self.shape.n), self.m
+        parts = [(name, np.arange(len(rows)), rows) for name, rows in
+                 (("arms", np.arange(m)), ("helps", np.arange(m, n))) if len(rows)]  # fmt: skip
+        program.zeros({"squares": (1, e), "columns": (self.groups.size, e)})
+        for name, each, _ in parts:
+            program.table(lambda row: row * row, len(each), gather={"row": (name, each)},
+                          add={"output0": ("squares", 0 * each)})  # fmt: skip
+        program.formula(_scale, ["squares"])
+        for name, each, rows in parts:
+            program.table(lambda row, scale: row * scale, len(each), gather={"row": (name, each)}, shared=["scale"],
+                          store={"output0": ("columns", rows)})  # fmt: skip
+
+    def _start(self) -> None:
+        program, extra = self.program, self.groups.size - self.shape.n
+
+        def rows(*given: Array) -> dict[str, Array]:
+            filled = [np.concatenate([v, (w + 0.0 * v[..., :1]) * np.ones(extra)], axis=-1)
+                      for v, w in zip(given, (1.0, 0.0, 0.0, 0.0), strict=True)]  # fmt: skip
+            muscle = filled[0] * 0.0 + np.where(np.arange(self.groups.size) < self.m, 1.0, 0.0)
+            return {"row": np.stack([*filled, muscle], axis=-1)}
+
+        def begun(x: Array, y: Array, low: Array, high: Array, scale: Array) -> dict[str, Array]:
+            x, zero = np.minimum(np.maximum(x, low), high), 0.0 * x[..., 0]
+            return {"x": np.concatenate([x, 0.0 * x[..., :1] * np.ones(extra)], axis=-1), "y": y / scale,
+                    "wanted": 1.0 + zero, "last": zero, "ahead": 1.0 + zero, "done": zero, "rounds": zero}  # fmt: skip
+
+        program.formula(rows, list(NAMES))
+        program.formula(begun, ["x_start", "y_start", "low", "high", "scale"])
+
+    def _round(self) -> None:
+        program, e = self.program, self.shape.e
+        program.formula(self._bent, ["lengths", "speeds", "x", *self.parameters])
+        self._table(self._around, ["y"], {"given": e, "pulled": e}, {"fixed": FIXED, "pull": 1})
+        here = ["given", "pulled", "torque", "scale", "enough", "y", "wanted", "ahead", "done", "rounds"]
+        program.formula(_judged, here)
+        squares_rounds(program, self.shape)
+        self._table(_gone, ["multipliers"], {}, {"moved": 1}, least="farthest", extra=["fixed", "pull"])
+        program.formula(
+            _kept, ["moved", "farthest", "multipliers", "status", "going", "x", "y", "last", "ahead", "rounds"]
+        )
+
+    def _bent(self, lengths: Array, speeds: Array, x: Array, p: Array | None = None) -> dict[str, Array]:
+        F = self.forces(lengths, speeds, x[..., : self.m], np.zeros(0) if p is None else p)
+        rest = x[..., self.m :]
+        own = np.stack([rest, 1.0 + 0.0 * rest, 0.0 * rest], axis=-1)
+        return {"bent": np.concatenate([F, own], axis=-2)}
+
+    def _around(self, columns: Array, row: Array, bent: Array, x: Array, y: Array) -> dict[str, Array]:
+        """The squares about x: `fixed`, and how far it is from x to their middle; A F, and A times that."""
+        power, (F, slope, bend) = float(self.shape.power or 2.0), (bent[..., k] for k in range(3))
+        w, low, high, away = row[..., 0], row[..., 2], row[..., 3], x - row[..., 1]
+        price = np.sum(columns * y[..., None, :], axis=-1)
+        own = terms.curvature(w, power, _size(w, power, slope * price, away))
+        H = np.maximum(own - bend * price, CONVEX * own)
+        pull = np.where(low < high, terms.slope(w, power, away) / H, 0.0)
+        return {
+            "fixed": fixed_row(slope, low - x + pull, high - x + pull, H / 2),
+            "pull": pull[..., None],
+            "given": np.sum(columns * F[..., None], axis=-2),
+            "pulled": np.sum(columns * (slope * pull)[..., None], axis=-2),
+        }
+
+    def _proved(self, columns: Array, row: Array, bent: Array, x: Array, y: Array) -> dict[str, Array]:
+        """The effort, and what the multipliers prove that it is not below, but for what the forces miss."""
+        power, w, away = float(self.shape.power or 2.0), row[..., 0], x - row[..., 1]
+        low, high = terms.reach(away, row[..., 2] - row[..., 1], row[..., 3] - row[..., 1])
+        price = bent[..., 1] * np.sum(columns * y[..., None, :], axis=-1)
+        bound = price * away + terms.least(w, power, price, low, high)
+        sums = [np.sum(v, axis=-1)[..., None] for v in (terms.cost(w, power, away), bound)]
+        return {"objective_sum": sums[0], "floor_sum": sums[1]}
+
+    def _table(
+        self,
+        formula: Callable[..., dict[str, Array]],
+        shared: list[str],
+        sums: Mapping[str, int],
+        new: Mapping[str, int] | None = None,
+        *,
+        least: str = "",
+        extra: list[str] | None = None,
+    ) -> None:
+        """A table over groups of variables: `sums` (1, w) over all, `new` numbers of each, the `least` of zero and what
+        they give."""
+        groups, once, names = self.groups, np.zeros(len(self.groups), dtype=int), ["columns", "row", "bent", "x"]
+        buffers: dict[str, tuple[int, ...]] = {key: (groups.size, width) for key, width in (new or {}).items()}
+        buffers |= {key: (1, width) for key, width in sums.items()} | ({least: (1,)} if least else {})
+        self.program.table(
+            formula,
+            len(groups),
+            gather={name: (name, groups) for name in [*names, *(extra or ())]},
+            shared=shared,
+            store={key: (key, groups) for key in new or {}},
+            add={key: (key, once) for key in sums},
+            least={least: (least, once)} if least else None,
+            buffers=buffers,
+        )
+
+
+def _size(w: Array, p: float, price: Array, away: Array) -> Array:
+    """(...) at which curvatures are taken: where x is, or farther out, where the price brings it, and not too near
+    zero, where high powers are flat."""
+    if p == 2:
+        return np.abs(away)
+    goal = terms.power_of(np.abs(price) / (w * p), 1.0 / (p - 1.0))
+    return np.minimum(np.maximum(goal, np.maximum(np.abs(away), SMALLEST)), 1.0)
+
+
+def _judged(given: Array, pulled: Array, torque: Array, scale: Array, enough: Array, y: Array, *records: Array
+            ) -> dict[str, Array]:  # fmt: skip
+    """What is missing of the torques, and whether a step is worth it: in the last round only where they are not met."""
+    wanted, ahead, done, rounds = records
+    off = given[..., 0, :] - scale * torque
+    lack = off / scale
+    goes = (np.max(np.abs(lack), axis=-1) > enough) | ((ahead > STILL) & (rounds < ROUNDS - 1))
+    return {
+        "lack": lack,
+        "off": off,
+        "target": pulled[..., 0, :] - off,
+        "start": y,
+        "going": wanted * np.where(goes, 1.0, 0.0),
+        "done_next": np.maximum(done, wanted * np.where(goes, 0.0, 1.0)),
+    }
+
+
+def _gone(columns: Array, row: Array, bent: Array, x: Array, fixed: Array, pull: Array, multipliers: Array
+          ) -> dict[str, Array]:  # fmt: skip
+    """x after the step, and less how far the farthest got."""
+    _, point, _ = cheapest(columns, fixed, multipliers)
+    after = np.minimum(np.maximum(x + (point - pull[..., 0]), row[..., 2]), row[..., 3])
+    far = -row[..., 4] * np.abs(after - x)
+    least = far[..., 0]
+    for k in range(1, far.shape[-1]):
+        least = np.minimum(least, far[..., k])
+    return {"moved": after[..., None], "farthest": least}
+
+
+def _kept(moved: Array, farthest: Array, multipliers: Array, status: Array, going: Array, *before: Array
+          ) -> dict[str, Array]:  # fmt: skip
+    """What the next round starts from: the step, where there was one. As if steps shrank by the same share from now on,
+    the next is as much shorter than this one as this one is than the last."""
+    x, y, last, ahead, rounds = before
+    far = -farthest[..., 0]
+    share = np.where(far < last, far / np.where(last > 0, last, 1.0), 1.0)
+    found = going * np.where(status == float(Status.SOLVED), 1.0, 0.0)
+    return {
+        "x_next": np.where(found[..., None] > 0, moved[..., 0], x),
+        "y_next": np.where(found[..., None] > 0, multipliers, y),
+        "last_next": np.where(found > 0, far, last),
+        "ahead_next": np.where(found > 0, share * far, ahead),
+        "wanted_next": found,
+        "rounds_next": rounds + going,
+    }
+
+
+def _scale(squares: Array) -> dict[str, Array]:
+    """One over the length of every equation; 1 for one that nothing is in."""
+    total = squares[..., 0, :]
+    return {"scale": 1.0 / np.sqrt(np.where(total > 0, total, 1.0))}
+
+
+def _certified(objective_sum: Array, floor_sum: Array, y: Array, off: Array, scale: Array) -> dict[str, Array]:
+    """The effort, and what none is below where the forces are their tangents; the price of the equations as given."""
+    floor = floor_sum[..., 0, 0] - np.sum(y * off, axis=-1)
+    return {"objective": objective_sum[..., 0, 0], "floor": floor, "price": y * scale}

@@ -1,0 +1,233 @@
+"""Solutions of what a motion asks of its muscles, by affine force models, and frame after frame where activation
+dynamics bound how far an activation gets.
+
+Force laws that are affine in the activation make every frame a convex program. Of other laws tangents find a local
+solution. They start from a convex program of the frame in which forces are lines over the ranges of the tensions. A
+bound in the tensions (`posed`) says whether no other effort is less. Where it does not, the convex envelopes of the
+effort find better starting points, and the greatest bound.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from myoquat.analysis.recruitment.convex import Solutions, Status, are_met, solve_greatest, solve_programs
+from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
+from myoquat.analysis.recruitment.redundancy.lines import chords, tangents
+from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
+from myoquat.analysis.recruitment.redundancy.posed import PosedFrames
+from myoquat.analysis.recruitment.redundancy.reach import reachable
+from myoquat.analysis.recruitment.redundancy.settling import Settling
+from myoquat.core.typing import Array
+
+__all__ = ["MET", "ROUNDS", "Recruitment", "are_bent"]
+
+AFFINE = 1e-9  # of the greatest force: a law that bends less than this is taken as affine
+MET = 1e-9  # of the greatest torque: what the forces of bent laws may miss
+APART = 16  # frames that are solved by themselves
+ROUNDS = 50  # of tangents
+CERTIFIED = 1e-8  # of the effort: what a solution may be above the bound of laws that are not affine
+INSIDE, ENDS = (0.37,), (0.0, 1.0)  # of a range of activations: where laws are compared with chords and tangents
+
+
+@dataclass
+class Recruitment:
+    """The solutions of all frames, with activations for their x, and the slopes (t, m) of the forces there."""
+
+    demands: Demands
+    effort: Effort
+    backend: str
+    whole: None = None
+
+    def __post_init__(self) -> None:
+        demands = self.demands
+        self.centre = np.pad(demands.targets(self.effort), ((0, 0), (0, len(demands.reserves))))
+        self.slopes = np.empty(demands.lengths.shape)
+        self.settles = not isinstance(self.effort, MetabolicEffort) and Settling.applies(demands, self.effort)
+        self.found = self._along()
+
+    def follow(self, time: Array) -> None:
+        """Frame after frame, activations no further from those of the frame before than dynamics let them get. A frame
+        whose activations are anyway within that stays as it is: what is best of more is best of less."""
+        m, model = len(self.demands.model.muscles), self.demands.model
+        for k in range(1, len(time)):
+            low, high = reachable(model, self.found.x[k - 1, :m], float(time[k] - time[k - 1]))
+            a = self.found.x[k, :m]
+            if ((a < low) | (a > high)).any():
+                frame = np.array([k])
+                self.found.put(frame, self._of(frame, self.demands.taken(frame).within(low[None], high[None])))
+
+    def _along(self) -> Solutions:
+        """Solutions of all frames: of some by themselves, of those between from what the two beside have, nearer and
+        nearer ones."""
+        k, step = len(self.slopes), APART
+        if not self.settles or k <= 2 * step:
+            return self._of(np.arange(k), self.demands)
+        few = np.append(np.arange(0, k - 1, step), k - 1)
+        known = self._of(few, self.demands.taken(few))
+        found = Solutions(**{name: np.empty((k, *v.shape[1:]), v.dtype) for name, v in vars(known).items()})
+        found.put(few, known)
+        while step > 1:
+            step //= 2
+            self._between(found, np.arange(step, k - 1, 2 * step), step)
+        return found
+
+    def _between(self, found: Solutions, frames: Array, step: int) -> None:
+        """Put into `found` the solutions of frames from those of the two `step` frames away, and of the next two."""
+        x, y = (_interpolated(v, frames, step) for v in (found.x, found.y))
+        left, right = frames - step, np.minimum(frames + step, len(found.x) - 1)
+        near = (found.status[left] == Status.SOLVED) & (found.status[right] == Status.SOLVED)
+        open_ = frames[~near]
+        if near.any():
+            rows = frames[near]
+            known, tangent = self._settle(rows, x[near], y[near])
+            bent = are_bent(self.demands.taken(rows), *tangent, ENDS)
+            nonlinear = np.flatnonzero((known.status == Status.SOLVED) & bent)
+            if len(nonlinear):
+                posed = self._posed(self.demands.taken(rows[nonlinear]))
+                known.put(nonlinear, posed.certified(known.taken(nonlinear), CERTIFIED))
+            found.put(rows, known)
+            open_ = np.concatenate([open_, rows[known.status != Status.SOLVED]])
+        if len(open_):
+            found.put(open_, self._of(open_, self.demands.taken(open_)))
+
+    def _settle(
+        self, frames: Array, x: Array, y: Array, demands: Demands | None = None
+    ) -> tuple[Solutions, tuple[Array, Array]]:
+        """What `Settling` finds near x and y, and the tangents F0, F1 of the forces there."""
+        given = demands or self.demands.taken(frames)
+        found, tangent = Settling(given, self.effort, self.backend).settled(x, y)
+        self.slopes[frames] = slope = tangent[..., 1]
+        return found, (tangent[..., 0] - slope * found.x[:, : slope.shape[1]], slope)
+
+    def _of(self, frames: Array, demands: Demands) -> Solutions:
+        """Solutions of frames by themselves."""
+        F0, F1 = chords(demands.tensions, demands.lower, len(frames))
+        bent = np.flatnonzero(are_bent(demands, F0, F1))
+        if not len(bent):
+            self.slopes[frames] = F1
+            return self._on_lines(demands, F0, F1, self.centre[frames])
+        posed = self._posed(demands.taken(bent))
+        F0[bent], F1[bent] = posed.lines
+        found = self._on_lines(demands, F0, F1, self.centre[frames])
+        m, start = demands.lengths.shape[1], found.taken(bent)
+        tensions = F0[bent] + F1[bent] * start.x[:, :m]
+        start.x[:, :m] = posed.activations(np.arange(len(bent)), tensions[..., None])[..., 0]
+        found.put(bent, self._of_bent(posed, frames[bent], start))
+        F1[bent] = tangents(posed.demands.tensions, found.x[bent, :m], demands.lower)[1]
+        self.slopes[frames] = F1
+        return found
+
+    def _of_bent(self, posed: PosedFrames, frames: Array, start: Solutions) -> Solutions:
+        """Solutions of frames whose laws are not affine, from those with lines for their forces: feasible where these
+        are, and infeasible where these are."""
+        open_ = np.flatnonzero(are_met(start.status))
+        if self.effort.of == "stress" or not len(open_):  # then the lines are exact
+            return start
+        if self.effort.power == np.inf:
+            new = self._by_tangents(frames[open_], posed.demands.taken(open_), start.x[open_])
+            new.status[:] = np.where(new.status == Status.SOLVED, Status.LOCAL, Status.UNSETTLED)
+            new.bound[:] = np.nan
+            start.put(open_, new)
+            return start
+        start.status[open_], start.bound[open_] = Status.UNSETTLED, -np.inf
+        for attempt in (self._near, self._anywhere):
+            part = posed.taken(open_)
+            for new in attempt(part, frames[open_], start.taken(open_)):
+                start.put(open_, part.better(start.taken(open_), new, CERTIFIED))
+            open_ = open_[start.status[open_] != Status.SOLVED]
+            if not len(open_):
+                break
+        return start
+
+    def _near(self, posed: PosedFrames, frames: Array, start: Solutions) -> Iterator[Solutions]:
+        """Local solutions near a start."""
+        if isinstance(self.effort, MetabolicEffort):
+            return
+        if not self.settles:
+            yield self._by_tangents(frames, posed.demands, start.x)
+            return
+        found, _ = self._settle(frames, start.x, start.y, posed.demands)
+        left = np.flatnonzero(found.status != Status.SOLVED)
+        if len(left):
+            found.put(left, self._by_tangents(frames[left], posed.demands.taken(left), start.x[left]))
+        yield found
+
+    def _anywhere(self, posed: PosedFrames, frames: Array, start: Solutions) -> Iterator[Solutions]:
+        """Local solutions near those of the convex envelopes, and these themselves, whose multipliers are of the
+        envelopes."""
+        found = posed.solved()
+        best = None
+        for x in (found.x, *posed.alternatives(found)):
+            for new in self._near(posed, frames, replace(found, x=x)):
+                new = posed.measured(new)
+                best = new if best is None else posed.cheaper(best, new)
+        if best is not None:
+            yield best
+        yield found
+
+    def _by_tangents(self, frames: Array, demands: Demands, x: Array) -> Solutions:
+        """Solutions at which the forces are their tangents, from activations and reserves x; UNSETTLED where tangents
+        do not lead to forces that meet the equations."""
+        m, centre, found = demands.lengths.shape[1], self.centre[frames], None
+        size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
+        x, open_ = x.copy(), np.arange(len(frames))
+        for _ in range(ROUNDS):
+            part = demands.taken(open_)
+            F0, F1 = tangents(part.tensions, x[open_, :m], part.lower)
+            new = self._on_lines(part, F0, F1, centre[open_])
+            if found is None:
+                found = new
+            found.put(open_, new)
+            met = are_met(new.status)
+            x[open_[met]] = new.x[met]
+            off = np.abs(part.missing(part.tensions(new.x[:, :m]), new.x[:, m:])).max(axis=-1, initial=0.0)
+            found.status[open_] = np.where(met & (off <= MET * size[open_]), Status.SOLVED, Status.UNSETTLED)
+            open_ = open_[met & (off > MET * size[open_])]
+            if not len(open_):
+                break
+        assert found is not None
+        return found
+
+    def _posed(self, demands: Demands) -> PosedFrames:
+        return PosedFrames(demands, self.effort, self.backend)
+
+    def _on_lines(self, demands: Demands, F0: Array, F1: Array, centre: Array) -> Solutions:
+        """Where the tensions are F0 + F1 a (t, m), and the effort is that of x - centre (t, m + r)."""
+        m = len(demands.model.muscles)
+        programs = demands.programs(F0, F1, self.effort)
+        if isinstance(self.effort, MetabolicEffort):
+            return self.effort.solved(demands, programs, self.backend)
+        solve = solve_greatest if self.effort.power == np.inf else solve_programs
+        found = solve(programs.around(centre) if centre.any() else programs, backend=self.backend)
+        found.x[:] += centre
+        found.x[:, :m] = demands.activations(found.x[:, :m], F0, F1, self.effort)
+        return found
+
+
+def are_bent(demands: Demands, F0: Array, F1: Array, parts: tuple[float, ...] = INSIDE) -> Array:
+    """(t,) whether a law is off a line F0 + F1 a (t, m) at parts of the range from the least activation to 1: inside
+    for its chord, at the ends for a tangent."""
+    off = np.zeros(len(F0))
+    for part in parts:
+        a = np.broadcast_to(demands.lower + part * (1 - demands.lower), F0.shape)
+        off = np.maximum(off, np.abs(demands.tensions(a) - F0 - F1 * a).max(axis=-1, initial=0.0))
+    return np.asarray(off > AFFINE * np.abs(F1).max(axis=-1, initial=1.0))
+
+
+def _interpolated(values: Array, frames: Array, step: int) -> Array:
+    """Values (k, n) of frames 2 steps apart from those a step before and after each: along a cubic through these and
+    the next two; at the ends, and where the last frame of all is nearer than a step, along a straight line."""
+    count, first = len(frames), int(frames[0])
+    whole = count - bool(frames[-1] + step >= len(values))  # frames whose neighbours are both a step away
+    known = values[first - step : first + 2 * step * whole : 2 * step]
+    line = np.empty((count, values.shape[1]))
+    np.add(known[:whole], known[1:], out=line[:whole])
+    line[:whole] *= 0.5
+    if whole > 2:
+        line[1 : whole - 1] -= (known[:-3] - known[1:-2] - known[2:-1] + known[3:]) / 16
+    if whole < count:
+        part = step / (len(values) - 1 - (frames[-1] - step))
+        line[-1] = (1 - part) * values[frames[-1] - step] + part * values[-1]
+    return line

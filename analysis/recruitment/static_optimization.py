@@ -1,0 +1,271 @@
+"""Static optimization: the activations that produce given joint torques with the least effort, pose by pose.
+
+minimise sum_i a_i^p + sum_j |r_j / R_j|^p under -J^T F(a) + r = tau, lower <= a <= 1, in the coordinates that are free
+to move [R. D. Crowninshield, R. A. Brand, J. Biomech. 14, 1981, for p-th powers]. A reserve r_j helps where muscles
+cannot produce a torque; the smaller its size R_j, the dearer it is. Tendons are rigid. Where F is affine in a, each
+pose is a convex program, solved by DAQP through CasADi: once for squares, as a sequence for other powers. Laws whose
+speed depends on the activation (Thelen's) are not affine: they are linearized at the current solution, and the program
+is solved again until the effort converges.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.redundancy.lines import least_activations, tangents
+from myoquat.analysis.recruitment.tables import named_columns
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import casadi, scipy
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.dynamics import inverse_dynamics
+from myoquat.joints import normalize
+from myoquat.joints.compiled import traced_once
+from myoquat.joints.multibody.checks import check_array
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.muscle import Model, limit_torques, muscle_forces, path_jacobian
+
+__all__ = ["StaticOptimization", "static_optimization", "torques_of_motion"]
+
+SAVED = 1e-10  # of the effort: what a round has to save for another one
+ROUNDS, HALVINGS = 100, 30  # of linearizations; of a step
+FLAT = 1e-4  # of the greatest curvature of the effort, below which it is taken as that: it only shortens steps
+STEPS, SETTLED = 100, 1e-13  # of a sequence, and the part of the effort that its last step may still save
+
+
+@dataclass(frozen=True)
+class StaticOptimization:
+    """activation, force (..., m) [N], torque and reserve (..., n) [N m, N] on the free velocities `velocities`, whose
+    sum of muscles, reserve and the model's limits is the torque that was wanted; effort (...); settled (...): whether a
+    further round would save less than 1e-10 of it. Laws that bend sharply with the activation may need more rounds than
+    there are. Of laws that are not affine in the activation it is a local minimum; `redundancy` also has a bound.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import static_optimization
+    >>> from myoquat.muscle import LawB, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0)
+    >>> ends = PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))
+    >>> muscles = tuple(mq.Muscle(name, ends, LawB(0.5, 100.0)) for name in ("biceps", "brachialis"))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), muscles)
+    >>> found = static_optimization(model, [0.0], [0.0], [-12.0], reserves=1e-3)
+    >>> found.force.round(2), bool(found.settled)  # alike muscles share alike
+    (array([25., 25.]), True)
+    """
+
+    model: Model
+    velocities: tuple[str, ...]
+    activation: np.ndarray
+    force: np.ndarray
+    torque: np.ndarray
+    reserve: np.ndarray
+    effort: np.ndarray
+    settled: np.ndarray
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """A row per pose: '<muscle>.activation', '<muscle>.force', '<velocity>.torque', '<velocity>.reserve'."""
+        parts = (
+            (self.model.muscle_names, "activation", self.activation), (self.model.muscle_names, "force", self.force),
+            (self.velocities, "torque", self.torque), (self.velocities, "reserve", self.reserve),
+        )  # fmt: skip
+        rows = [(names, kind, values.reshape(-1, values.shape[-1])) for names, kind, values in parts]
+        return pd.DataFrame(named_columns(rows))
+
+
+@traced_once()
+def static_optimization(
+    model: Model,
+    q: ArrayLike,
+    u: ArrayLike,
+    torque: ArrayLike,
+    *,
+    power: float = 2.0,
+    reserves: float | Mapping[str, float] = 1.0,
+) -> StaticOptimization:
+    """Activations for the torques (..., nu) at q (..., nq), u (..., nu), all poses in one call.
+
+    torque    generalized forces that muscles and reserves have to produce together with the model's limits, as
+              `myoquat.dynamics.inverse_dynamics` gives them.
+    power     p, from 2 to 10.
+    reserves  R_j > 0 [N m, N]: one for all free velocities, or by name, 1 for those not named.
+
+    Locked coordinates need no torque; those driven by couplers or constraints pass theirs on to what drives them, and
+    poses must lie on the constraints (`myoquat.dynamics.constraints.assemble`). Activations reach
+    from `minimum_activation` of a muscle's law, or 0, to 1. Elastic tendons are taken as rigid, as OpenSim's static
+    optimization takes them. Raises ValueError for values that do not fit, and as `muscle_forces` does.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import static_optimization
+    >>> from myoquat.muscle import LawB, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0)
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawB(0.5, 100.0)),))
+    >>> found = static_optimization(model, [0.0], [0.0], [-12.0], reserves=1e-3)
+    >>> found.activation.round(3)  # 12 N m / 0.24 m / 100 N
+    array([0.5])
+    """
+    check_kinds(model=(model, Model))
+    model = model.with_rigid_tendons()
+    system = model.system
+    q, u = system.check_q(q), system.check_u(u)
+    torque = check_array("torque", torque)
+    if torque.shape[-1:] != (system.nu,) or not np.isfinite(torque).all():
+        raise ValueError(f"torque must be finite, (..., {system.nu}), not {torque.shape}")
+    if not 2 <= power <= 10:
+        raise ValueError(f"power must lie in [2, 10], not {power}")
+    batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], torque.shape[:-1])
+    q, u, torque = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, u, torque))
+    names, C = free_velocities(model, q)
+    sizes = _sizes(names, reserves)
+    arms = -np.swapaxes(path_jacobian(model, q) @ C, -1, -2)  # (poses, n, m) torque of a unit tension
+    if model.limits or model.forces:
+        torque = torque - limit_torques(model, q, u)
+    wanted = vecmat(torque, C)
+    a, settled = _settled(
+        model, q, u, arms, wanted, _Program(len(model.muscles), sizes, power, least_activations(model))
+    )
+    force = muscle_forces(model, q, u, a)
+    given = matvec(arms, force)
+    effort = (a**power).sum(-1) + (np.abs((wanted - given) / sizes) ** power).sum(-1)
+    parts = [x.reshape(*batch, x.shape[-1]) for x in (a, force, given, wanted - given)]
+    return StaticOptimization(
+        model, names, parts[0], parts[1], parts[2], parts[3], effort.reshape(batch), settled.reshape(batch)
+    )
+
+
+def torques_of_motion(
+    model: Model, time: ArrayLike, q: ArrayLike, cutoff: float | None = 6.0, f_ext: ArrayLike | None = None
+) -> tuple[Array, Array, Array]:
+    """(q, u, torque) of a recorded motion q (t, nq) at evenly spaced times (t,): what its joints have to give.
+
+    cutoff: [Hz] of a zero-lag Butterworth filter of order 4 (two passes of order 2), None for none. Velocities and
+    accelerations are derivatives of interpolating splines of degree 5; quaternions are filtered and interpolated by
+    components on the side where neighbours are near, and divided by their length. f_ext (t, bodies, 6) as for
+    `inverse_dynamics`. Raises ValueError for times that are not even, or too few, and a cutoff that they cannot carry.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import torques_of_motion
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
+    >>> time = np.linspace(0.0, 1.0, 101)
+    >>> q, u, tau = torques_of_motion(mq.Model(mq.ArticulatedSystem((sled,))), time, time[:, None] ** 2, cutoff=None)
+    >>> float(tau[50, 0].round(3))  # m times 2 m/s^2
+    4.0
+    """
+    check_kinds(model=(model, Model))
+    t, rows = check_array("time", time), np.array(model.system.check_q(q))
+    if t.ndim != 1 or rows.shape[:-1] != t.shape or len(t) < 16:
+        raise ValueError(f"times (t,) and q (t, nq) of at least 16 rows are wanted, not {t.shape} and {rows.shape}")
+    steps = np.diff(t)
+    if not (steps > 0).all() or np.ptp(steps) > 1e-6 * steps.mean():
+        raise ValueError("the times must increase evenly; resample the motion first")
+    slices = model.system.quaternion_slices()
+    for s in slices:  # Q and -Q are one rotation: the nearer to the row before
+        flips = np.cumprod(np.where(np.sum(rows[1:, s] * rows[:-1, s], axis=-1) < 0, -1.0, 1.0))
+        rows[1:, s] *= flips[:, None]
+    if cutoff is not None:
+        rate = 1 / steps.mean()
+        if not 0 < cutoff < rate / 2:
+            raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
+        rows = scipy.signal.sosfiltfilt(scipy.signal.butter(2, cutoff, fs=rate, output="sos"), rows, axis=0)
+    for s in slices:
+        rows[:, s] = normalize(rows[:, s])
+    rates = scipy.interpolate.make_interp_spline(t, rows, k=5).derivative()(t)
+    N = np.broadcast_to(model.system.rate_matrix(rows), (len(t), model.system.nq, model.system.nu))
+    u = matvec(np.linalg.pinv(N), rates)  # qdot = N u
+    udot = scipy.interpolate.make_interp_spline(t, u, k=5).derivative()(t)
+    return rows, u, inverse_dynamics(model, rows, u, udot, f_ext)
+
+
+# ---- parts -------------------------------------------------------------------------------------------------
+
+
+def _sizes(names: tuple[str, ...], reserves: Any) -> np.ndarray:
+    given = dict(reserves) if isinstance(reserves, Mapping) else dict.fromkeys(names, reserves)
+    for name, size in given.items():
+        if name not in names:
+            raise ValueError(f"reserves: {name!r} is no free velocity; these are {', '.join(names)}")
+        if not (np.isfinite(size) and size > 0):
+            raise ValueError(f"reserves: that of {name!r} must be positive, not {size}")
+    return np.array([float(given.get(name, 1.0)) for name in names])
+
+
+def _settled(
+    model: Model, q: np.ndarray, u: np.ndarray, arms: np.ndarray, wanted: np.ndarray, solve: "_Program"
+) -> tuple[np.ndarray, np.ndarray]:
+    """(poses, m) activations of least effort, (poses,) whether they are: forces linearized at
+    the solution, again until the effort converges."""
+    m = len(model.muscles)
+    lower = solve.low[:m]
+
+    def effort(k: np.ndarray, a: np.ndarray) -> np.ndarray:
+        force = muscle_forces(model, q[k], u[k], a)
+        rest = wanted[k] - matvec(arms[k], force)
+        return np.asarray((a**solve.power).sum(-1) + (np.abs(rest / solve.sizes) ** solve.power).sum(-1))
+
+    a = np.maximum(np.full((len(q), m), 0.5), lower)
+    open_ = np.arange(len(q))
+    best = effort(open_, a)
+    for _ in range(ROUNDS):
+        F0, F1 = tangents(partial(muscle_forces, model, q[open_], u[open_]), a[open_], lower)
+        new = np.array(  # the wanted torque less what muscles give without activation
+            [solve(arms[k] * f1, wanted[k] - arms[k] @ f0) for k, f0, f1 in zip(open_, F0, F1, strict=True)]
+        )
+        before, share = best[open_], np.ones(len(open_))
+        for _ in range(HALVINGS):
+            tried = a[open_] + share[:, None] * (new - a[open_])
+            found = effort(open_, tried)
+            share = np.where(found < before, share, share / 2)
+            if (found < before).all():
+                break
+        better = found < before
+        a[open_[better]], best[open_[better]] = tried[better], found[better]
+        open_ = open_[better & (before - found > SAVED * before)]
+        if not len(open_):
+            break
+    return a, np.isin(np.arange(len(q)), open_, invert=True)
+
+
+class _Program:
+    """min sum a^p + sum |r / R|^p under A a + r = b, lower <= a <= 1, for one pose after the other."""
+
+    def __init__(self, muscles: int, sizes: np.ndarray, power: float, lower: np.ndarray) -> None:
+        n = len(sizes)
+        shapes = {"h": casadi.Sparsity.diag(muscles + n), "a": casadi.Sparsity.dense(n, muscles + n)}
+        self.solver = casadi.conic("static_optimization", "daqp", shapes)
+        self.sizes, self.power, self.muscles = sizes, power, muscles
+        free = np.full(n, np.inf)
+        self.low, self.high = np.concatenate([lower, -free]), np.concatenate([np.ones(muscles), free])
+
+    def __call__(self, A: np.ndarray, b: np.ndarray) -> np.ndarray:
+        whole = np.concatenate([A, np.diag(self.sizes)], axis=1)
+        x = self._step(whole, b, np.ones(whole.shape[1]), np.zeros(whole.shape[1]))
+        if self.power != 2:
+            x = self._sequence(whole, b, x)
+        activation: np.ndarray = np.clip(x, self.low, self.high)[: self.muscles]  # the solver keeps bounds to rounding
+        return activation
+
+    def _sequence(self, A: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
+        p = self.power
+        for _ in range(STEPS):
+            curvature = p * (p - 1) * np.abs(x) ** (p - 2)
+            curvature = np.maximum(curvature, FLAT * curvature.max())
+            slope = p * np.sign(x) * np.abs(x) ** (p - 1)
+            new = self._step(A, b, curvature, slope - curvature * x)
+            way, share = new - x, 1.0
+            while share > 1e-4 and self._effort(x + share * way) > self._effort(x) + 1e-4 * share * (slope @ way):
+                share /= 2
+            x = x + share * way
+            if -(slope @ way) < SETTLED * self._effort(x):
+                break
+        return x
+
+    def _effort(self, x: np.ndarray) -> float:
+        return float((np.abs(x) ** self.power).sum())
+
+    def _step(self, A: np.ndarray, b: np.ndarray, h: np.ndarray, g: np.ndarray) -> np.ndarray:
+        bounds = {"lbx": self.low, "ubx": self.high, "lba": b, "uba": b}
+        return np.array(self.solver(h=casadi.diag(casadi.DM(h)), g=g, a=A, **bounds)["x"]).ravel()

@@ -1,0 +1,118 @@
+"""Study files: TOML with the arguments of `Study`, grouped.
+
+format = "myoquat-study"
+version = 1
+model = "two_link"                  # a model of the library, or a file beside this one
+
+[sample]
+design = "latin_hypercube"          # grid, table, random, latin_hypercube, sobol, saltelli
+samples = 1000                      # not for grid and table
+seed = 0
+
+[vary]
+"muscles.*.max_isometric_force" = { uniform = [0.8, 1.2], relative = true }
+"bodies.A.mass" = { normal = [5.0, 0.2] }
+
+[simulate]
+duration = 1.0                      # [s]
+step = 1e-3                         # [s]
+method = "rk4"
+activation = [0.1, 1.0, 0.1, 1.0, 0.1, 0.1]     # or { times = [...], values = [[...], ...] }; optional
+start_q = [...]                     # optional
+start_u = [...]                     # optional
+[simulate.limits]                   # optional
+"A.omega_x" = [-50.0, 50.0]
+
+[keep]
+final = true
+times = 10                          # or a list [s]
+summaries = ["peak_force", "range_of_motion"]
+summary_step = 0.01                 # optional
+
+Instead of [simulate], [trial] has a recorded motion whose muscles are solved, see `trial_files`.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from myoquat.analysis.studies.definition.trial_files import trial_of
+from myoquat.data import library_models, load_model
+from myoquat.data.files import read_text
+from myoquat.data.toml.document import line_of, parse_toml, words
+from myoquat.joints.errors import ModelError
+
+__all__ = ["FORMAT", "MAX_BYTES", "VERSION", "located", "read_study"]
+
+FORMAT, VERSION = "myoquat-study", 1
+MAX_BYTES = 64 * 2**20
+_SECTIONS = {
+    "sample": {"design", "samples", "seed"},
+    "vary": None,
+    "simulate": {"duration", "step", "method", "activation", "start_q", "start_u", "limits"},
+    "keep": {"final", "times", "summaries", "summary_step"},
+}
+
+
+def read_study(path: str | Path) -> dict[str, Any]:
+    """The arguments of the `Study` in a file. Raises ModelError with the file and the line of what is wrong, or
+    OSError."""
+    path = Path(path)
+    text = read_text(path, MAX_BYTES)
+    try:
+        return _arguments(parse_toml(text), path.parent)
+    except ValueError as error:
+        raise located(error, path, text) from None
+
+
+def located(error: ValueError, path: Path, text: str) -> ModelError:
+    """An error of a study, with its file and the line of what it names."""
+    line = getattr(error, "line", None) if getattr(error, "file", None) is None else None
+    message = error.message if isinstance(error, ModelError) and error.file is None else str(error)
+    return ModelError(message, file=path, line=line or line_of(text, words(message)) or 1)
+
+
+def _arguments(data: dict[str, Any], folder: Path) -> dict[str, Any]:
+    _check_keys(data, {"format", "version", "model", "trial", *_SECTIONS}, "the file")
+    if data.get("format") != FORMAT or data.get("version") != VERSION:
+        raise ValueError(
+            f"format {data.get('format')!r} version {data.get('version')!r}: this reads {FORMAT!r} version {VERSION}"
+        )
+    for key in ("model", "vary"):
+        if key not in data:
+            raise ValueError(f"{key} is missing")
+    found: dict[str, Any] = {"model": _model(data["model"], folder), "vary": _table(data, "vary")}
+    for section, allowed in _SECTIONS.items():
+        if allowed is not None:
+            table = _table(data, section)
+            _check_keys(table, allowed, section)
+            found |= table
+    if isinstance(found.get("activation"), Mapping):
+        _check_keys(found["activation"], {"times", "values"}, "simulate.activation")
+        found["activation"] = (found["activation"].get("times"), found["activation"].get("values"))
+    if "trial" in data:
+        if "simulate" in data:
+            raise ValueError("a study has [simulate] or [trial], not both")
+        found["model"] = load_model(found["model"])
+        found["trial"] = trial_of(_table(data, "trial"), found["model"], folder, _check_keys)
+    return found
+
+
+def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
+    table = data.get(key, {})
+    if not isinstance(table, dict):
+        raise ValueError(f"{key} must be a table, [{key}]")
+    return table
+
+
+def _check_keys(table: Mapping[str, Any], allowed: set[str], where: str) -> None:
+    for key in table:
+        if key not in allowed:
+            raise ValueError(f"{where}: the key {key!r} is unknown; allowed: {', '.join(sorted(allowed))}")
+
+
+def _model(given: Any, folder: Path) -> Any:
+    """The name of a library model, or the path of a file beside the study's."""
+    if not isinstance(given, str):
+        raise ValueError(f"model must be a name or a path, not {given!r}")
+    return given if given in library_models() else folder / given

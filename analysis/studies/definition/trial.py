@@ -1,0 +1,182 @@
+"""A recorded motion as what a study runs: the muscle redundancy of every sample, and what is kept of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from myoquat.analysis.recruitment.redundancy import Coupled, Effort, JointCone, MetabolicEffort, Reserve
+from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
+from myoquat.analysis.studies.definition.plain import plain
+from myoquat.core.typing import Array
+from myoquat.data.motions import Forces, Motion
+from myoquat.muscle import Model
+from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
+
+__all__ = ["METABOLIC_COSTS", "TRIAL_SUMMARIES", "MuscleTrial", "Solved", "TrialKeep", "TrialSummary"]
+
+
+METABOLIC_COSTS: dict[str, type[MetabolicCost]] = {cost.__name__: cost for cost in (Umberger2010, Bhargava2004)}
+
+
+@dataclass(frozen=True, eq=False)
+class MuscleTrial:
+    """A motion (q, u, udot) whose activations `redundancy` finds for every sample of a study: with external loads, an
+    effort, reserves, cones, dynamics and tendons as it takes them, the reserves listed.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import Reserve
+    >>> from myoquat.analysis.studies import MuscleTrial
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle import LawB, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawB(0.5, 100.0)),))
+    >>> held = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
+    >>> vary = {"bodies.rod.mass": [1.0, 2.0]}
+    >>> study = mq.Study(model, vary, design="grid", trial=MuscleTrial(held), summaries=["peak_force"])
+    >>> study.run(progress=False).peak_force.values.round(1)  # m g 0.5 m over the moment arm of 0.24 m
+    array([[20.4],
+           [40.9]])
+    """
+
+    motion: Motion
+    loads: Forces | None = None
+    effort: Effort | None = None
+    reserves: Sequence[Reserve] = ()
+    cones: Sequence[JointCone] = ()
+    dynamics: bool | Coupled = False
+    tendons: Literal["rigid", "elastic"] = "rigid"
+
+    def __post_init__(self) -> None:
+        check_recruited(self.effort or Effort(), self.dynamics, self.tendons)
+        for reserve in self.reserves:
+            if not isinstance(reserve, Reserve):
+                raise ValueError(
+                    f"reserve {reserve.name!r}: those of a study's trial are on velocities, each a Reserve"
+                )
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """Names along the dimensions that only studies of trials have."""
+        return {
+            "actuator": tuple(reserve.velocity for reserve in self.reserves),
+            "joint": tuple(cone.joint for cone in self.cones),
+        }
+
+    def plain(self) -> dict[str, Any]:
+        """The trial as JSON can hold it, every number exactly; dynamics and tendons where they are asked for."""
+        coupled = isinstance(self.dynamics, Coupled)
+        dynamics = {"dynamics": _record(self.dynamics) if coupled else True} if self.dynamics else {}
+        tendons = {} if self.tendons == "rigid" else {"tendons": self.tendons}
+        return {
+            "motion": {name: plain(getattr(self.motion, name)) for name in ("time", "q", "u", "udot")},
+            "loads": None if self.loads is None else _record(self.loads),
+            "effort": _effort(self.effort or Effort()),
+            "reserves": [_record(reserve) for reserve in self.reserves],
+            "cones": [_record(cone) for cone in self.cones],
+            **dynamics,
+            **tendons,
+        }
+
+    @classmethod
+    def of_plain(cls, found: Mapping[str, Any], model: Model) -> "MuscleTrial":
+        """The trial that `plain` described."""
+        loads = found["loads"]
+        if loads is not None:
+            given: Any = {name: tuple(x) if x and isinstance(x[0], str) else x for name, x in loads.items()}
+            loads = Forces(**given)
+        dynamics = found.get("dynamics", False)
+        return cls(
+            Motion(model.system, **found["motion"]),
+            loads,
+            _effort_of(found["effort"]),
+            tuple(Reserve(**given) for given in found["reserves"]),
+            tuple(JointCone(**given) for given in found["cones"]),
+            Coupled(**dynamics) if isinstance(dynamics, Mapping) else dynamics,
+            found.get("tendons", "rigid"),
+        )
+
+
+def _record(record: Any) -> dict[str, Any]:
+    return {f.name: plain(getattr(record, f.name)) for f in fields(record) if f.init}
+
+
+def _effort(effort: Effort) -> dict[str, Any]:
+    """An effort; of a metabolic one its cost as the name of its class, with its numbers."""
+    found = _record(effort)
+    if isinstance(effort, MetabolicEffort):
+        found["cost"] = {"model": type(effort.cost).__name__, **_record(effort.cost)}
+    return found
+
+
+def _effort_of(found: Mapping[str, Any]) -> Effort:
+    """The effort that `_effort` described."""
+    if "cost" not in found:
+        return Effort(**found)
+    cost = dict(found["cost"])
+    return MetabolicEffort(**{**found, "cost": METABOLIC_COSTS[cost.pop("model")](**cost)})
+
+
+# ---- what is kept ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The solved frames of one sample: activation, force (t, m), reserve (t, r), pressed (t, c, 3), margin (t, c), and
+    reaction (t, bodies, 3), made when it is asked for."""
+
+    activation: Array
+    force: Array
+    reserve: Array
+    pressed: Array
+    margin: Array
+    reaction: Callable[[], Array]
+
+
+@dataclass(frozen=True)
+class TrialSummary:
+    """A row of numbers per sample, from its solved frames."""
+
+    along: str
+    unit: str
+    description: str
+    of: Callable[[Solved], Array]
+
+
+def _greatest_length(x: Array) -> Array:
+    found: Array = np.sqrt(np.sum(x * x, axis=-1)).max(axis=0)
+    return found
+
+
+TRIAL_SUMMARIES: dict[str, TrialSummary] = {
+    "mean_activation": TrialSummary("muscle", "1", "mean activation", lambda s: s.activation.mean(axis=0)),
+    "peak_activation": TrialSummary("muscle", "1", "greatest activation", lambda s: s.activation.max(axis=0)),
+    "mean_force": TrialSummary("muscle", "N", "mean tension", lambda s: s.force.mean(axis=0)),
+    "peak_force": TrialSummary("muscle", "N", "greatest tension", lambda s: s.force.max(axis=0)),
+    "peak_reserve": TrialSummary("actuator", "", "greatest of what a reserve gives [N m, N]",
+                                 lambda s: np.abs(s.reserve).max(axis=0)),
+    "peak_load": TrialSummary("joint", "N", "greatest force in a joint with a cone",
+                              lambda s: _greatest_length(s.pressed)),
+    "least_margin": TrialSummary("joint", "rad", "least distance of a joint's force from the edge of its cone",
+                                 lambda s: s.margin.min(axis=0)),
+    "joint_reaction": TrialSummary("body", "N", "greatest joint reaction force",
+                                   lambda s: _greatest_length(s.reaction())),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TrialKeep:
+    """What a study of a trial keeps: summaries, names in `TRIAL_SUMMARIES`."""
+
+    summaries: tuple[str, ...]
+    final: bool = False
+    time_steps: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.summaries if name not in TRIAL_SUMMARIES]
+        if unknown:
+            raise ValueError(f"a trial has no summary {unknown[0]!r}; there are: {', '.join(TRIAL_SUMMARIES)}")
+        if not self.summaries or len(set(self.summaries)) < len(self.summaries):
+            raise ValueError(f"name the summaries of a trial, each once, not {list(self.summaries)}")

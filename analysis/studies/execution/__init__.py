@@ -1,0 +1,1 @@
+"""Computing the blocks of a study, in threads of this process or on a cluster."""

@@ -1,0 +1,178 @@
+"""Blocks of samples through compiled kernels: what a study computes, wherever it runs.
+
+What varies is an input of the kernel: the start and the activations as such, everything else as a parameter that the
+formulas take as symbols. One step loop and one kernel of all summaries serve the whole study. Samples are lanes that
+know nothing of each other, so a block gives the same bits whatever else is in it.
+"""
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from myoquat import kernels
+from myoquat.analysis.studies.definition.columns import Columns
+from myoquat.analysis.studies.definition.specification import Specification
+from myoquat.analysis.studies.definition.summaries import SUMMARIES
+from myoquat.analysis.studies.definition.summaries.base import Moment
+from myoquat.core.class_content import is_foreign
+from myoquat.core.content import lasting_content
+from myoquat.core.typing import Array
+from myoquat.dynamics.constraints import constraints_of
+from myoquat.dynamics.integrators import FIXED_STEP, VariedEquations
+from myoquat.dynamics.regularity import check_regular
+from myoquat.dynamics.simulation.methods import BY_ACCELERATION
+from myoquat.dynamics.simulation.starts import MuscleStarts
+from myoquat.muscle.checks import check_laws
+
+__all__ = ["Engine", "check_simulation"]
+
+Arrays = dict[str, Array]
+
+
+class Engine:
+    """The compiled form of a study."""
+
+    def __init__(self, study: Specification) -> None:
+        check_simulation(study)
+        self.study = study
+        self.columns = Columns.of(study)
+        self.keep = study.keep
+        self.method = FIXED_STEP[study.method]
+        self.equations = VariedEquations(study.model, varied=self.columns.inner, limits=self._limits())
+        self.loop = self.method.loop(
+            self.equations, "projection", None, self._content(study.method, parts=[self.method])
+        )
+        self.observer = self._observer() if study.keep.summaries else None
+        self.starts = MuscleStarts(self.equations) if self.equations.of_muscles else None
+
+    def _limits(self) -> tuple[tuple[int, float, float], ...]:
+        system = self.study.model.system
+        names = (*system.coordinate_names, *system.velocity_names)
+        return tuple((names.index(name), float(low), float(high)) for name, (low, high) in self.study.limits.items())
+
+    def _observer(self) -> kernels.Kernel:
+        """(..., n) what all summaries look at, side by side."""
+        model, equations = self.study.model, self.equations
+        extra: dict[str, Any] = {**{name: (n,) for name, n in equations.inputs.items()}, **equations.parameters}
+        if equations.own:
+            extra["own"] = (len(equations.own),)
+
+        def observe(start: Any, q: Any, u: Any, *given: Any) -> Any:
+            named = dict(zip(extra, given, strict=True))
+            bound = equations.bound(named.get("p"))
+            activation = equations.activation(named) if equations.muscles else None
+            at = Moment(start, q, u, activation, equations.states(named))
+            return np.concatenate([SUMMARIES[name].observe(bound, at) for name in self.keep.summaries], axis=-1)
+
+        nq, nu = model.system.nq, model.system.nu
+        shapes = {"start": (nq,), "q": (nq,), "u": (nu,), **extra}
+        names = self.keep.summaries
+        content = self._content("summaries", *names, parts=[SUMMARIES[name] for name in names])
+        return kernels.compile(observe, shapes, ["observed"], name="summaries", content=content, threads=1)
+
+    def _content(self, *what: str, parts: Sequence[object]) -> str | None:
+        """What tells a formula of this study from others, where all its parts are of this package."""
+        if any(is_foreign(type(part)) for part in parts):
+            return None
+        return lasting_content(("study", *what, self.equations.key))
+
+    # ---- a block ---------------------------------------------------------------------------------------------
+
+    def run(self, begin: int, end: int) -> tuple[Arrays, float]:
+        """(all that is kept of samples begin ... end - 1, seconds spent in kernels)."""
+        values = self.study.values(begin, end)
+        return self.run_values(values)
+
+    def run_values(self, values: Array) -> tuple[Arrays, float]:
+        """The same for given values (samples, parameters)."""
+        study, given = self.study, self._inputs(values)
+        q, u = self.columns.start(values)
+        x0 = self.method.begin(self.equations, q, u, *self._own_start(q, given))
+        began = perf_counter()
+        run = self.loop(x0, h=study.step, steps=study.steps, every=self.keep.every, threads=1, **given)
+        seconds = perf_counter() - began
+        failed = run.stopped >= 0
+        arrays: Arrays = {
+            "values": values,
+            "status": run.reason.astype(np.int8),
+            "stopped_at": np.where(failed, run.stopped * study.step, np.nan),
+        }
+        arrays["fingerprint"] = np.ones(len(values), dtype=np.int8)  # the code that runs is the first of its own list
+        if study.final:
+            q, u = self.method.end(self.equations, np.where(failed[:, None], np.nan, run.final))
+            arrays |= {"q_final": q, "u_final": u}
+        if self.keep.time_steps:
+            rows = run.states[:, np.array(self.keep.time_steps) // self.keep.every]
+            arrays |= dict(zip("qu", self.method.end(self.equations, rows), strict=True))
+        if self.observer is not None:
+            began = perf_counter()
+            arrays |= self._summaries(values, run.states[:, :: self.keep.summary_every // self.keep.every], failed)
+            seconds += perf_counter() - began
+        return {name: np.ascontiguousarray(array) for name, array in arrays.items()}, seconds
+
+    def _inputs(self, values: Array) -> dict[str, Any]:
+        """What the loop takes beside the state."""
+        given: dict[str, Any] = {"p": values[:, self.columns.inner_columns]} if self.columns.inner.names else {}
+        if self.equations.muscles:
+            table = self.study.activations
+            varies = isinstance(table, tuple)
+            control = "excitation" if self.equations.excited else "activation"
+            given[control] = kernels.Tabulated(*table) if varies else self.columns.activation(values)
+        if self.equations.actuated:
+            given["controls"] = np.zeros((len(values), self.equations.actuated))  # a study's actuators are at rest
+        return given
+
+    def _own_start(self, q: Array, given: dict[str, Any]) -> tuple[Array, ...]:
+        """The states of muscles and actuators where every run begins; none for a model without."""
+        if self.starts is None:
+            return self.equations.delayed_start
+        control = given["excitation" if self.equations.excited else "activation"]
+        of_muscles = self.starts(q, self._along(control, np.zeros(1))[..., 0, :], given.get("p"))
+        return *of_muscles, *self.equations.delayed_start
+
+    def _summaries(self, values: Array, states: Array, failed: Array) -> Arrays:
+        assert self.observer is not None
+        rows = states.shape[1]
+        times = np.arange(rows) * self.keep.summary_every * self.study.step
+        given: Any = {name: self._along(x, times) for name, x in self._inputs(values).items()}
+        q, u = map(np.ascontiguousarray, self.method.end(self.equations, states))
+        start = np.ascontiguousarray(np.broadcast_to(q[:, :1], q.shape))
+        if self.equations.own:
+            given["own"] = np.ascontiguousarray(self.equations.rest(states))
+        observed = self.observer(start=start, q=q, u=u, **given)
+        found, place = {}, 0
+        for name in self.keep.summaries:
+            summary = SUMMARIES[name]
+            size = self.columns.sizes[summary.along]
+            found[name] = summary.reduce(times, observed[..., place : place + size])
+            found[name][failed] = np.nan
+            place += size
+        return found
+
+    def _along(self, given: Any, times: Array) -> Array:
+        """A constant (samples, n), or a table of the time, as (samples, times, n)."""
+        if isinstance(given, kernels.Tabulated):
+            columns = [np.interp(times, given.times, column) for column in np.asarray(given.values).T]
+            return np.stack(columns, axis=-1)
+        return np.ascontiguousarray(np.broadcast_to(given[:, None], (len(given), len(times), given.shape[1])))
+
+
+def check_simulation(study: Specification) -> None:
+    """What can be said before anything is compiled: ModelError for a model that cannot move, ValueError for a method
+    that would not see what varies, or not stop at limits."""
+    columns = Columns.of(study)
+    held = constraints_of(study.model)
+    if held:
+        raise ValueError(
+            f"studies simulate models without constraints and couplers; this one has {held[0].label} and others: "
+            "simulate one model after the other, or replace(model, constraints=(), couplers=())"
+        )
+    if study.method not in BY_ACCELERATION and (columns.inner.names or study.limits):
+        raise ValueError(
+            f"the method {study.method!r} takes the model's numbers as constants and knows no limits: vary only the "
+            f"start and activations, or use one of {', '.join(BY_ACCELERATION)}"
+        )
+    check_laws(study.model, study.parameters.names)
+    check_regular(study.model.system)

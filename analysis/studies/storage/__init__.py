@@ -1,0 +1,1 @@
+"""Results of studies in memory and on disk, their description, checksums and locks."""

@@ -1,0 +1,96 @@
+"""What the bits of results depend on beside the study: the processor's instructions, and the code with its version.
+
+The code is known by its fingerprint: a digest of all sources that can reach the numbers (`ROOMS`), and the versions of
+the libraries that compute with them. The digest is of bytes, so a changed comment changes it too. Reading files is no
+part of it: the model that was read is described with the study, and compared.
+"""
+
+import functools
+import hashlib
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+import myoquat
+from myoquat.analysis.studies.definition.specification import Specification
+from myoquat.analysis.studies.definition.summaries import SUMMARIES
+from myoquat.analysis.studies.definition.trial import TRIAL_SUMMARIES
+from myoquat.core.class_content import is_foreign
+from myoquat.core.content import foreign_parts
+from myoquat.core.user_code import code_state
+from myoquat.dynamics.integrators import FIXED_STEP
+from myoquat.kernels.runtime.settings import target
+
+__all__ = ["DIGEST", "ROOMS", "UNSEEN", "fingerprint", "machine", "release", "surroundings", "user_code"]
+
+DIGEST = "all of it"  # of the code of users, with what has no name
+UNSEEN = "not comparable"  # what of the code of users nobody can compare
+
+# folders whose sources can reach the numbers; trials need those of motions and muscles
+ROOMS = (
+    "core",
+    "kernels",
+    "joints",
+    "muscle",
+    "dynamics",
+    "analysis/motion",
+    "analysis/recruitment",
+    "analysis/studies",
+)
+
+
+def machine() -> dict[str, str]:
+    """The processor that kernels are compiled for, as far as it changes results."""
+    built_for = target()
+    features = hashlib.sha256(built_for.features.encode()).hexdigest()[:16]
+    return {"cpu": built_for.cpu, "features": features, "fma": str(built_for.fma)}
+
+
+def release() -> str:
+    """The version of myoquat, "unknown" where it is not installed."""
+    try:
+        return version("myoquat")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@functools.cache
+def fingerprint() -> dict[str, str]:
+    """The code that computes: a digest of its "sources", and the versions of myoquat and of the libraries it uses."""
+    libraries = {name: version(name) for name in ("numpy", "scipy", "casadi", "llvmlite")}
+    compiler = ".".join(map(str, llvm.llvm_version_info))
+    return {"sources": _digest(), "myoquat": release(), **libraries, "llvm": compiler}
+
+
+def user_code(study: Specification) -> dict[str, str]:
+    """What a study's code outside this package reads and does: the names of its functions, globals and attributes, with
+    values or digests; {} where all code is of this package. Under UNSEEN what cannot be compared."""
+    summaries = [known[name] for known in (SUMMARIES, TRIAL_SUMMARIES) for name in study.summaries if name in known]
+    own: list[object] = [FIXED_STEP.get(study.method), *summaries]
+    trial = study.trial
+    of_trial = () if trial is None else (trial.effort, tuple(trial.reserves), tuple(trial.cones))
+    parts = foreign_parts((study.model.content_key, *of_trial))
+    state = code_state([*(parts or ()), *(part for part in own if is_foreign(type(part)))], named=True)
+    strange = state.unknown if parts is not None else (*state.unknown, "classes of another process")
+    if not state.named and not strange:
+        return {}
+    return {**state.named, DIGEST: state.digest, **({UNSEEN: ", ".join(strange)} if strange else {})}
+
+
+def surroundings() -> dict[str, dict[str, str]]:
+    """Processor and code: processes in which these are equal compute the same bits."""
+    return {"machine": machine(), "code": fingerprint()}
+
+
+def _digest() -> str:
+    """SHA-256 of the sources in `ROOMS`, line endings aside, by their places in the package."""
+    total = hashlib.sha256()
+    package = Path(myoquat.__file__).parent
+    for room in ROOMS:
+        folder = package / room
+        for path in sorted(folder.rglob("*.py")):
+            content = path.read_bytes().replace(b"\r\n", b"\n")
+            total.update(f"{room}/{path.relative_to(folder).as_posix()}\n{len(content)}\n".encode())
+            total.update(content)
+    return total.hexdigest()[:32]

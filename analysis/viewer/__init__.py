@@ -1,5 +1,0 @@
-"""The viewer: a model, its muscles and its motions in a browser or in Jupyter. Needs the extra `view`."""
-
-from myoquat.analysis.viewer.window import Viewer, view
-
-__all__ = ["Viewer", "view"]

@@ -1,0 +1,1 @@
+"""Paths around surfaces: certificates against geodesic shooting, jumps, ranges of real models."""

@@ -1,0 +1,229 @@
+"""Paths past two and three surfaces at random: is any taut path shorter, and is every jump flagged?
+
+Surfaces of every type lie at random between two ends, none within another one. The length is compared with the shortest
+of all taut paths that `shooting` finds. Where the path touches one surface at most, no other path can be shorter, since
+another surface never shortens one; these are counted as certified by that bound. Cylinders are long and in quadrant
+"all". Tori are not shot at: past them only the jumps are counted. A jump is a change of length by more than 1e-6 m
+between poses of a closed curve that bisection brings within 1e-12 m of each other.
+"""
+
+import os
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from benchmarks.wrapping.jumps import jumps
+from benchmarks.wrapping.shooting import Quadric, shortest_lengths
+from myoquat import kernels
+from myoquat.core.records import unchecked
+from myoquat.joints import rotation_matrix
+from myoquat.joints.stacking import joined
+from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
+from myoquat.muscle.wrapping.order_along_path import in_order
+from myoquat.muscle.wrapping.resolved_points import Site
+from myoquat.muscle.wrapping.segment_solver import taut
+
+__all__ = ["certified", "lengths", "run", "scenes"]
+
+Array = np.ndarray
+TYPES = {
+    "sphere": WrapSphere(body="ground", radius=1.0),
+    "ellipsoid": WrapEllipsoid(body="ground", radii=(1.0, 1.0, 1.0)),
+    "cylinder": WrapCylinder(body="ground", radius=1.0, length=10.0),
+    "torus": WrapTorus(body="ground", ring_radius=2.0, tube_radius=1.0),
+}
+NUMBERS = {"sphere": 1, "ellipsoid": 3, "cylinder": 2, "torus": 2}
+GROUPS = {
+    ("sphere", "sphere"): 2500,
+    ("sphere", "ellipsoid"): 2500,
+    ("ellipsoid", "ellipsoid"): 2000,
+    ("sphere", "cylinder"): 1000,
+    ("ellipsoid", "cylinder"): 1000,
+    ("sphere", "sphere", "ellipsoid"): 400,
+    ("sphere", "ellipsoid", "ellipsoid"): 300,
+    ("sphere", "ellipsoid", "cylinder"): 300,
+}  # configurations of each
+CURVED = (*GROUPS, ("sphere", "torus"), ("ellipsoid", "torus"))
+CURVES, STEPS = 60, 400
+SHORTER, JUMP, NEAR = 1e-6, 1e-6, 1e-6  # [m]
+POINTS = 300  # of a surface, by which it is told whether it reaches into another
+
+
+def run() -> list[dict[str, Any]]:
+    """A row for each group of surfaces; MYOQUAT_CERTIFICATE is a share of the 10,000 configurations."""
+    share, rng = float(os.environ.get("MYOQUAT_CERTIFICATE", "1")), np.random.default_rng(35)
+    rows = []
+    for types, count in GROUPS.items():
+        gain, flagged, bound = certified(types, scenes(types, max(int(share * count), 1), rng))
+        rows.append(
+            {
+                "work": "random configurations: paths that are longer than the shortest taut path by more than 1e-6 m",
+                "route": ", ".join(types),
+                "configurations": len(gain),
+                "by bound": int(bound.sum()),
+                "longer": int(np.sum(gain > SHORTER)),
+                "not flagged": int(np.sum((gain > SHORTER) & ~flagged)),
+                "worst, m": float(gain.max()),
+                "missed by shooting": int(np.sum(gain < -SHORTER)),
+            }
+        )
+    for types in CURVED:
+        found, unflagged = curves(types, max(int(share * CURVES), 1), rng)
+        rows.append(
+            {"work": "closed curves: jumps", "route": ", ".join(types), "jumps": found, "not flagged": unflagged}
+        )
+    return rows
+
+
+def certified(types: tuple[str, ...], row: Array) -> tuple[Array, Array, Array]:
+    """(n,) [m] by how much the path of each configuration is longer than the shortest taut one; whether it is flagged;
+    and whether it is the shortest because it touches one surface at most."""
+    found, flagged, touched = lengths(types, row)
+    gain, bound = np.zeros(len(row)), touched < 2
+    shot = np.flatnonzero(~bound)
+    if len(shot):
+        with np.errstate(all="ignore"):
+            A, B, surfaces = _parts(types, row[shot])
+            bodies = [Quadric(c, R, _inverse(kind, sizes), kind == "cylinder") for kind, c, R, sizes in surfaces]
+            gain[shot] = found[shot] - shortest_lengths(A, B, bodies)
+    return gain, flagged, bound
+
+
+def curves(types: tuple[str, ...], count: int, rng: np.random.Generator) -> tuple[int, int]:
+    """Along closed curves of one end: jumps of the length, and those that are flagged on neither side."""
+    row = scenes(types, count, rng)
+    u = rng.normal(size=(2, count, 3)) * 0.06
+
+    def poses(line: Array, share: Array) -> Array:
+        x, angle = row[line].copy(), 2 * np.pi * share[:, None]
+        x[:, 3:6] += u[0, line] * (np.cos(angle) - 1) + u[1, line] * np.sin(angle)
+        return x
+
+    def of(line: Array, share: Array) -> Array:
+        return lengths(types, poses(line, share))[0][:, None]
+
+    found = jumps(of, count, STEPS)
+    if not len(found.line):
+        return 0, 0
+    sides = [lengths(types, poses(found.line, x)) for x in (found.before, found.after)]
+    large = np.abs(sides[0][0] - sides[1][0]) > JUMP
+    return int(large.sum()), int(np.sum(large & ~sides[0][1] & ~sides[1][1]))
+
+
+def lengths(types: tuple[str, ...], row: Array) -> tuple[Array, Array, Array]:
+    """(n,) [m] the lengths of paths past surfaces (n, size), whether they are flagged with more than WRAPPED, and how
+    many surfaces they touch. Rows hold both ends, and of each surface position, unit quaternion and sizes."""
+    y = _kernel(types)(row, threads=1)
+    return y[:, 0], y[:, 1] > 0, y[:, 2]
+
+
+@cache
+def _kernel(types: tuple[str, ...]) -> Any:
+    def formula(row: Array) -> Array:
+        wraps, first = [], 6
+        for name in types:
+            last = first + 7 + NUMBERS[name]
+            place = {"position": row[first : first + 3], "orientation": row[first + 3 : first + 7]}
+            wraps.append(unchecked(TYPES[name].shaped(row[first + 7 : last]), {"body": "ground", **place}))
+            first = last
+        start, end = row[0:3], row[3:6]
+        piece = taut(wraps, Site(start), Site(end), {"ground": (np.eye(3), np.zeros(3))})
+        told = np.where(piece.unsolved, 1.0, 0.0)
+        spans, places = [], []
+        for c in piece.contacts:
+            told = told + np.where(c.inside | (np.minimum(c.jump[..., 0], c.jump[..., 1]) < NEAR), 1.0, 0.0)
+            spans.append(joined([c.P, c.Q, c.arc[..., None], np.where(c.on, 1.0, 0.0)[..., None]]))
+            places.append(c.place + 0.0 * c.arc)
+        total, touched = 0.0 * told, 0.0 * told
+        for span in in_order(places, spans)[0]:
+            on = span[7]
+            total = total + on * (_size(span[:3] - start) + span[6])
+            start, touched = np.where(on > 0, span[3:6], start), touched + on
+        return np.stack([total + _size(end - start), told, touched], axis=-1)
+
+    return kernels.compile(formula, {"row": 6 + sum(7 + NUMBERS[name] for name in types)}, ["out"])
+
+
+def scenes(types: tuple[str, ...], count: int, rng: np.random.Generator) -> Array:
+    """(count, size) random rows for `lengths`, of surfaces that lie outside of each other and of the ends."""
+    found: list[Array] = []
+    while sum(map(len, found)) < count:
+        row = _drawn(types, 4 * count, rng)
+        found.append(row[_apart(types, row)])
+    return np.concatenate(found)[:count]
+
+
+def _drawn(types: tuple[str, ...], count: int, rng: np.random.Generator) -> Array:
+    along = rng.normal(size=(count, 3))
+    along *= 0.25 * rng.uniform(0.5, 1.2, (count, 1)) / np.linalg.norm(along, axis=1)[:, None]
+    columns = [sign * along + rng.uniform(-0.03, 0.03, (count, 3)) for sign in (-1.0, 1.0)]
+    for name in types:
+        aside = 0.03 if name == "torus" else 0.06 * rng.uniform(0.02, 1.0, (count, 1))
+        columns.append(rng.uniform(-0.8, 0.8, (count, 1)) * along + aside * rng.normal(size=(count, 3)))
+        turned = rng.normal(size=(count, 4))
+        columns += [turned / np.linalg.norm(turned, axis=1)[:, None], _sizes(name, count, rng)]
+    return np.concatenate(columns, axis=1)
+
+
+def _sizes(name: str, count: int, rng: np.random.Generator) -> Array:
+    if name == "sphere":
+        return rng.uniform(0.015, 0.08, (count, 1))
+    if name == "ellipsoid":
+        return rng.uniform(0.03, 0.09, (count, 1)) * rng.uniform(0.35, 1.0, (count, 3))
+    if name == "cylinder":
+        return np.concatenate([rng.uniform(0.01, 0.05, (count, 1)), np.full((count, 1), 10.0)], axis=1)
+    tube = rng.uniform(0.006, 0.02, (count, 1))
+    return np.concatenate([tube * rng.uniform(2.0, 4.0, (count, 1)), tube], axis=1)
+
+
+def _parts(types: tuple[str, ...], row: Array) -> tuple[Array, Array, list[tuple[str, Array, Array, Array]]]:
+    """Both ends (n, 3), and of each surface its type, position, axes and sizes."""
+    surfaces, first = [], 6
+    for name in types:
+        last = first + 7 + NUMBERS[name]
+        R = np.asarray(rotation_matrix(row[:, first + 3 : first + 7]))
+        surfaces.append((name, row[:, first : first + 3], R, row[:, first + 7 : last]))
+        first = last
+    return row[:, :3], row[:, 3:6], surfaces
+
+
+def _inverse(name: str, sizes: Array) -> Array:
+    """(n, 3) inverse half axes."""
+    if name == "cylinder":
+        return np.concatenate([1 / sizes[:, :1], 1 / sizes[:, :1], 0.0 * sizes[:, :1]], axis=1)
+    return np.asarray(1 / sizes * np.ones(3))
+
+
+def _apart(types: tuple[str, ...], row: Array) -> Array:
+    """(n,) whether no end and no point of a surface lies in another surface."""
+    A, B, surfaces = _parts(types, row)
+    clear = np.ones(len(row), dtype=bool)
+    for i, (name, c, R, sizes) in enumerate(surfaces):
+        others = [x for j, x in enumerate(surfaces) if j != i]
+        points = [A[:, None], B[:, None], *(o[1][:, None] + _points(o) @ np.swapaxes(o[2], 1, 2) for o in others)]
+        x = (np.concatenate(points, axis=1) - c[:, None]) @ R
+        held = TYPES[name].shaped(np.moveaxis(sizes[:, None], -1, -1)).holds(x / 1.02)
+        clear &= ~held.any(axis=1)
+    return clear
+
+
+def _points(surface: tuple[str, Array, Array, Array]) -> Array:
+    """(n, POINTS, 3) of a surface, in its frame."""
+    name, _, _, sizes = surface
+    i = np.arange(POINTS) + 0.5
+    turn, z = np.pi * (1 + 5**0.5) * i, 1 - 2 * i / POINTS
+    flat = np.stack([np.cos(turn), np.sin(turn)], axis=-1)
+    if name == "cylinder":
+        height = np.broadcast_to(0.6 * z[:, None], (len(sizes), POINTS, 1))
+        return np.concatenate([sizes[:, :1, None] * flat, height], axis=-1)
+    if name == "torus":
+        around, tube = 2 * np.pi * i / POINTS, 10.0 * turn
+        rho = sizes[:, :1] + sizes[:, 1:] * np.cos(tube)
+        return np.stack([rho * np.cos(around), rho * np.sin(around), sizes[:, 1:] * np.sin(tube)], axis=-1)
+    ball = np.concatenate([np.sqrt(1 - z * z)[:, None] * flat, z[:, None]], axis=-1)
+    return np.asarray(sizes[:, None] * ball)
+
+
+def _size(v: Array) -> Any:
+    return np.sqrt(np.sum(v * v, axis=-1))

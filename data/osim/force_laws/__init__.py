@@ -1,0 +1,1 @@
+"""Force laws of OpenSim's muscles."""

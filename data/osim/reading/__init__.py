@@ -1,0 +1,1 @@
+"""Elements of an .osim file as parts of a model."""

@@ -1,0 +1,165 @@
+"""The tree: a body of ours for every joint of the file, and one more where a joint is not at its body's origin."""
+
+import sys
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from myoquat.data.document import number, numbers, text, triple
+from myoquat.data.osim.frames import Frame, Frames
+from myoquat.data.osim.reading.constraints import weld
+from myoquat.data.osim.tree.joints import OsimJoint, complete_joint, read_joint
+from myoquat.data.osim.tree.links import Way, linked
+from myoquat.data.osim.tree.scapula import TAG, scapular_bodies
+from myoquat.joints.constraints import Weld
+from myoquat.joints.errors import ModelError
+from myoquat.joints.euler import quaternion_from_euler
+from myoquat.joints.multibody.body import Body, check_inertia
+from myoquat.joints.multibody.scaling import PART
+from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.types import CustomJoint, FixedJoint
+from myoquat.muscle.coordinates import Coordinate
+
+__all__ = ["Skeleton", "is_massless", "read_skeleton"]
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """Bodies in the order of the file's joints, the coordinates in the same order, and where they start; the welds that
+    close loops, and the bodies that no joint of the file links with the ground, which float."""
+
+    bodies: tuple[Body, ...]
+    coordinates: tuple[Coordinate, ...]
+    start_q: tuple[float, ...]
+    start_u: tuple[float, ...]
+    welds: tuple[Weld, ...]
+    floating: tuple[str, ...]
+
+
+def read_skeleton(model: Any, frames: Frames) -> Skeleton:
+    """Bodies and joints of a <Model>; ModelError for a frame that is missing, or a loop that cannot be cut.
+
+    Coordinates of one name in several joints are called after their joints: joint.name. A joint whose child hangs on
+    another one already, or is the ground, carries its parent instead. A body that no joint links with the ground
+    floats: it hangs there by a joint of six coordinates, as in OpenSim.
+
+    A joint between two bodies that hang on others closes a loop: it carries a part of its child, which is welded to
+    the rest. The parts of a body are equal, in mass, center of mass and inertia, and the further ones are called
+    BODY_slave_0 and so on, as in OpenSim; a joint that is itself a weld becomes a constraint."""
+    elements = {element.get("name"): element for element in model.findall("BodySet/objects/Body")}
+    links, floating = linked(model, elements, frames)
+    for link in links:
+        complete_joint(link.element)
+    parts = Counter(link.child.body for link in links if link.cuts)
+    bodies: list[Body] = []
+    joints: list[OsimJoint] = []
+    welds: list[Weld] = []
+    shared, cut = _shared(model), Counter[str]()
+    for link in links:
+        name = str(link.element.get("name"))
+        if link.way is Way.LOOP and not link.cuts:
+            welds.append(weld(link.parent, link.child, f"{name}_Loop"))
+            continue
+        joints.append(_told_apart(read_joint(link.element, link.way is Way.BACKWARD), name, shared))
+        inner, outer = link.ends
+        mass = _mass(elements[outer.body], parts[outer.body] + 1)
+        if link.cuts:
+            part = f"{outer.body}{PART}{cut[outer.body]}"
+            cut[outer.body] += 1
+            welds.append(Weld(outer.body, part, name=f"{part}_weld"))
+            outer, mass["shapes"] = replace(outer, body=part), ()
+        bodies += _bodies(link.element, joints[-1], inner, outer, mass)
+    return Skeleton(
+        tuple(bodies),
+        tuple(c for joint in joints for c in joint.coordinates),
+        tuple(x for joint in joints for x in joint.defaults),
+        tuple(x for joint in joints for x in joint.speeds),
+        tuple(welds),
+        floating,
+    )
+
+
+def _shared(model: Any) -> set[str]:
+    """The names of coordinates that more than one joint has, as OpenSim allows."""
+    joints = model.findall("JointSet/objects/*")
+    names = Counter(
+        name for joint in joints for name in {c.get("name") for c in joint.findall("coordinates/Coordinate")}
+    )
+    return {name for name, count in names.items() if count > 1}
+
+
+def _told_apart(joint: OsimJoint, owner: str, shared: set[str]) -> OsimJoint:
+    """The joint with its name before those of its coordinates that others have too."""
+    if not any(c.name in shared for c in joint.coordinates):
+        return joint
+    named = tuple(replace(c, name=f"{owner}.{c.name}") if c.name in shared else c for c in joint.coordinates)
+    kind = joint.joint
+    if isinstance(kind, CustomJoint):
+        kind = replace(kind, coordinates=tuple(c.name for c in named))
+    return replace(joint, joint=kind, coordinates=named)
+
+
+def _mass(element: Any, parts: int) -> dict[str, Any]:
+    """What a body weighs and shows, or one of its `parts`, which are equal."""
+    inertia = numbers(element, "inertia", 6, (0.0,) * 6)
+    mass: dict[str, Any] = {
+        "mass": number(element, "mass", 0.0) / parts,
+        "center_of_mass": numbers(element, "mass_center", 3, (0.0,) * 3),
+        "inertia": (0.0,) * 6 if is_massless(element) else tuple(x / parts for x in inertia),
+        "shapes": _meshes(element),
+    }
+    return mass | {"lenient_inertia": not _possible(Body("", "", FixedJoint(), **mass))}
+
+
+def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, mass: dict[str, Any]) -> list[Body]:
+    """The body on its joint; where the joint's child frame is not the body's own, the joint carries that frame, and
+    the body is fixed to it. A joint of several parts has a body for each."""
+    place: dict[str, Any] = {"position": parent.position, "orientation": parent.orientation}
+    if joint_element.tag == TAG:
+        return scapular_bodies(joint_element, joint, parent, child, mass)
+    name, names = joint_element.get("name"), tuple(c.name for c in joint.coordinates) or None
+    if child.is_body:
+        return [Body(child.body, parent.body, joint.joint, joint_name=name, coordinate_names=names, **place, **mass)]
+    frame = f"{name}_frame"
+    back = child.inverse
+    return [
+        Body(frame, parent.body, joint.joint, joint_name=name, coordinate_names=names, **place),
+        Body(child.body, frame, FixedJoint(), back.position, back.orientation, **mass),
+    ]
+
+
+def is_massless(element: Any) -> bool:
+    """Whether a <Body> has no mass: OpenSim passes over its inertia then."""
+    return number(element, "mass", 0.0) <= sys.float_info.epsilon
+
+
+def _possible(body: Body) -> bool:
+    """Whether a rigid body can have this inertia; OpenSim takes any."""
+    try:
+        check_inertia(body)
+    except ModelError:
+        return False
+    return True
+
+
+def _meshes(body: Any) -> tuple[Shape, ...]:
+    """The <Mesh>es of a body and of the frames in it: the names of their files, their scales and their places."""
+    found = []
+    for holder in (body, *body.findall("components/PhysicalOffsetFrame")):
+        Q: Any = (1.0, 0.0, 0.0, 0.0)
+        p = (0.0, 0.0, 0.0)
+        meshes = holder.findall("attached_geometry/Mesh")
+        if holder is not body and meshes:
+            if text(holder, "socket_parent", "..") not in ("..", f"/bodyset/{body.get('name')}"):
+                continue
+            angles = np.array(numbers(holder, "orientation", 3, (0.0,) * 3))
+            Q = tuple(np.asarray(quaternion_from_euler(angles, "XYZ")).tolist())
+            p = triple(holder, "translation", p)
+        for mesh in meshes:
+            file = (mesh.findtext("mesh_file") or "").strip()
+            if file:
+                scales = numbers(mesh, "scale_factors", 3, (1.0,) * 3)
+                found.append(Shape("mesh", scales, p, Q, file=file, name=mesh.get("name") or ""))
+    return tuple(found)

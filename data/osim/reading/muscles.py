@@ -1,0 +1,95 @@
+"""Muscles and other forces along paths: their points and their laws."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from myoquat.data.document import last_name, numbers, objects, pair, text
+from myoquat.data.leftovers import Census, Doubts
+from myoquat.data.osim.force_laws.laws import read_activation, read_activation_dynamics, read_law
+from myoquat.data.osim.frames import Frames
+from myoquat.data.osim.functions import function_in
+from myoquat.data.osim.reading.contact import Contacts
+from myoquat.data.osim.reading.functional import TAG as FUNCTIONAL
+from myoquat.data.osim.reading.functional import read_functional
+from myoquat.data.osim.reading.obstacles import TAG as OBSTACLES
+from myoquat.data.osim.reading.obstacles import read_obstacles
+from myoquat.data.osim.reading.wraps import Surfaces
+from myoquat.data.osim.tree.joints import UNBOUND
+from myoquat.data.xml import complain
+from myoquat.joints.functions import AxisFunction
+from myoquat.muscle.path import Muscle, MuscleGroup
+from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
+from myoquat.muscle.wrapping import Wrap
+
+__all__ = ["has_path", "read_groups", "read_muscle"]
+
+GEOMETRY = "GeometryPath"
+PATHS = (GEOMETRY, FUNCTIONAL, OBSTACLES)
+
+
+def has_path(element: Any) -> bool:
+    """Whether a force has a path of a known kind."""
+    return _path_in(element) is not None
+
+
+def read_muscle(element: Any, frames: Frames, surfaces: Surfaces, contacts: Contacts, census: Census) -> Muscle:
+    """A force along a path of a known kind as a muscle."""
+    law, dynamics = read_law(element, census), read_activation_dynamics(element)
+    path = _path_in(element)
+    if path is None:
+        complain(element, f"<{element.tag}> needs a <{GEOMETRY}>")
+    wraps: tuple[Wrap, ...] = ()
+    if path.tag == FUNCTIONAL:
+        points = read_functional(path, census)
+    elif path.tag == OBSTACLES:
+        points, wraps = read_obstacles(path, frames, contacts, census)
+    else:
+        points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
+        wraps = surfaces.along(path, len(points), census)
+    return Muscle(str(element.get("name")), points, law, read_activation(element), dynamics, wraps)
+
+
+def read_groups(model: Any, known: Sequence[str], census: Census, doubts: Doubts) -> tuple[MuscleGroup, ...]:
+    """The groups of a model's <ForceSet>. Members that are not among the muscles `known` are noted and left out."""
+    groups = []
+    for element in model.iterfind("ForceSet/groups/ObjectGroup"):
+        name, named = str(element.get("name")), text(element, "members", "").split()
+        members = tuple(dict.fromkeys(named))
+        if len(members) < len(named):
+            doubts.count("members that a group lists twice, taken once", name)
+        others = [member for member in members if member not in known]
+        if others:
+            census.count(element, f"members of {name} that are no muscles of the model: {', '.join(others)}")
+        groups.append(MuscleGroup(name, tuple(member for member in members if member in known)))
+    return tuple(groups)
+
+
+def _path_in(element: Any) -> Any:
+    """The path of a force, which stands in it or in its <path>; None if there is none."""
+    found = [element.find(f"{holder}{tag}") for tag in PATHS for holder in ("", "path/")]
+    return next((path for path in found if path is not None), None)
+
+
+def _point(element: Any, frames: Frames) -> PathPoint:
+    frame = frames.of(element, "socket_parent_frame")
+    if element.tag == "MovingPathPoint":
+        if not frame.is_body:
+            complain(element, "a moving point of an offset frame is not supported: give it in the body's frame")
+        names, functions, ranges = zip(*(_axis(element, axis) for axis in "xyz"), strict=True)
+        return MovingPoint(frame.body, (0.0, 0.0, 0.0), names, functions, ranges)
+    position = frame.point(numbers(element, "location", 3))
+    if element.tag == "ConditionalPathPoint":
+        coordinate = last_name(text(element, "socket_coordinate"))
+        return ConditionalPoint(frame.body, position, coordinate, pair(element, "range"))
+    if element.tag != "PathPoint":
+        complain(element, f"the point <{element.tag}> is not supported")
+    return PathPoint(frame.body, position)
+
+
+def _axis(element: Any, axis: str) -> tuple[str, AxisFunction, tuple[float, float]]:
+    """Coordinate, function and the coordinate's range, in which OpenSim keeps what the function sees."""
+    function = function_in(element.find(f"{axis}_location"), element)
+    name = last_name(text(element, f"socket_{axis}_coordinate", ""))
+    found = (c for c in element.getroottree().iter("Coordinate") if c.get("name") == name)
+    coordinate = next(found, None)
+    return name, function, UNBOUND if coordinate is None else pair(coordinate, "range", UNBOUND)

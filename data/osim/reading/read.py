@@ -1,0 +1,174 @@
+"""From the file to the model."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from myoquat.data.document import boolean, numbers, objects, text
+from myoquat.data.leftovers import Census, Doubts
+from myoquat.data.osim.force_laws.laws import MUSCLES
+from myoquat.data.osim.force_laws.millard import is_rigid
+from myoquat.data.osim.frames import Frame, Frames
+from myoquat.data.osim.reading.actuators import ACTUATORS, read_actuator
+from myoquat.data.osim.reading.bodies import is_massless, read_skeleton
+from myoquat.data.osim.reading.constraints import read_constraints
+from myoquat.data.osim.reading.contact import CONTACTS, Contacts
+from myoquat.data.osim.reading.controllers import read_inputs
+from myoquat.data.osim.reading.external import EXTERNAL, data_of, read_external
+from myoquat.data.osim.reading.forces import FORCES, can_read, read_force
+from myoquat.data.osim.reading.muscles import has_path, read_groups, read_muscle
+from myoquat.data.osim.reading.passive import read_limit, with_springs
+from myoquat.data.osim.reading.version import read_document
+from myoquat.data.osim.reading.wraps import Surfaces, settled
+from myoquat.data.osim.tree.joints import STARTS, is_blank
+from myoquat.data.xml import located
+from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.model import Model
+
+__all__ = ["read_frame", "read_model"]
+
+SILENT = {"ProbeSet", "ComponentSet"}  # counted, if they hold anything
+SENSOR = "IMU"  # only names a frame, which `sensor_frames` reads
+
+
+def read_model(path: str | Path, strict: bool = False) -> Model:
+    """The model in an OpenSim file of document version 10901 or later.
+
+    Coordinates keep their bare names and the order of the file's joints, in radians and metres, locked and coupled ones
+    too. What is not supported is told in one UnsupportedWarning with counts and lines; inertias that no rigid body can
+    have and what else OpenSim accepts though it cannot be in one ImplausibleWarning; `strict` makes either an error.
+    Raises ModelError with file, element and line for a file that is broken, names what it lacks, or holds a joint or a
+    function that is not supported, since the model would move otherwise.
+    """
+    path = Path(path)
+    census, doubts = Census(), Doubts()
+    document = None
+    try:
+        document = read_document(path, doubts)
+        model = _model(document, path, census, doubts)
+    except ModelError as error:
+        raise located(error, path, document) from None
+    except ValueError as error:
+        raise located(ModelError(str(error)), path, document) from None
+    _doubt(document, model, doubts)
+    doubts.report(path, strict)
+    census.report(path, strict)
+    return model
+
+
+def read_frame(path: Path, name: str) -> Frame:
+    """The frame of a name, such as that of a joint on a body, "knee/tibia_offset", in a model's file; ModelError for a
+    name that is none."""
+    document = read_document(path, Doubts())
+    try:
+        found = Frames(document).named(name)
+    except ModelError as error:
+        raise located(error, path, document) from None
+    if found is None:
+        raise ModelError(f"the model has no frame {name!r}", file=path)
+    return found
+
+
+def _doubt(document: Any, model: Model, doubts: Doubts) -> None:
+    """What the model has that no body can have, inertias of nothing, starts that say nothing, and elastic tendons that
+    have no length."""
+    for body in model.system.bodies:
+        if body.lenient_inertia:
+            doubts.count("the inertia of bodies", body.name)
+    for element in document.iterfind("BodySet/objects/Body"):
+        if is_massless(element) and any(numbers(element, "inertia", 6, (0.0,) * 6)):
+            doubts.count("an inertia without mass, taken as zero", str(element.get("name")))
+    for coordinate in document.iterfind("JointSet/objects/*/coordinates/Coordinate"):
+        for tag in STARTS:
+            if is_blank(coordinate.find(tag)):
+                doubts.count(f"a <{tag}> without a number, taken as zero", str(coordinate.get("name")))
+    for tag in MUSCLES:
+        for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
+            if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):
+                doubts.count("elastic tendons of length 0, taken as rigid", str(muscle.get("name")))
+
+
+def _model(element: Any, path: Path, census: Census, doubts: Doubts) -> Model:
+    frames = Frames(element)
+    skeleton = read_skeleton(element, frames)
+    for body in skeleton.floating:
+        doubts.count("bodies without a joint to the ground, taken as floating", body)
+    name = str(element.get("name") or path.stem)
+    contacts = Contacts(element, frames)
+    forces = _Forces.of(element, census, contacts, path.parent)
+    bodies, springs = with_springs(skeleton.bodies, forces.springs)
+    system = ArticulatedSystem(bodies, gravity=numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), name=name)
+    surfaces = Surfaces.of(element, frames)
+    couplers, constraints = read_constraints(element, frames, census)
+    for tag in SILENT:
+        for child in (child for child in objects(element, tag) if child.tag != SENSOR):
+            census.count(child, tag)
+    passive = tuple(read_force(force, frames, contacts) for force in (*springs, *forces.passive))
+    passive += tuple(read_external(force, file) for force, file in forces.external)
+    muscles = tuple(read_muscle(force, frames, surfaces, contacts, census) for force in forces.paths)
+    for surface in contacts.unused:
+        census.count(surface, "ContactGeometrySet")
+    actuators = tuple(read_actuator(force, frames) for force in forces.actuators)
+    names = tuple(muscle.name for muscle in muscles)
+    known = (*names, *(name for a in actuators for name in a.control_names))
+    model = Model(
+        system,
+        muscles,
+        name=name,
+        description=text(element, "credits", ""),
+        start_q=skeleton.start_q,
+        start_u=skeleton.start_u if any(skeleton.start_u) else None,
+        file=path,
+        coordinates=skeleton.coordinates,
+        couplers=couplers,
+        markers=tuple(_marker(marker, frames) for marker in objects(element, "MarkerSet")),
+        limits=tuple(read_limit(force, bodies) for force in forces.limits),
+        constraints=(*constraints, *skeleton.welds),
+        forces=passive,
+        actuators=actuators,
+        inputs=read_inputs(element, known, census, path.parent),
+        groups=read_groups(element, names, census, doubts),
+    )
+    return settled(model)
+
+
+@dataclass(frozen=True)
+class _Forces:
+    """The forces of a model that are read, by what they become."""
+
+    paths: list[Any]
+    springs: list[Any]
+    limits: list[Any]
+    passive: list[Any]
+    actuators: list[Any]
+    external: list[tuple[Any, Path]]
+
+    @classmethod
+    def of(cls, model: Any, census: Census, contacts: Contacts, folder: Path) -> "_Forces":
+        """Those that apply; others are noted, and so are those whose data are not in the folder."""
+        found = cls([], [], [], [], [], [])
+        kinds = dict.fromkeys((*FORCES, *CONTACTS), found.passive) | dict.fromkeys(ACTUATORS, found.actuators)
+        kinds |= {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
+        for force in objects(model, "ForceSet"):
+            along = has_path(force)
+            data = data_of(force, folder) if force.tag == EXTERNAL else None
+            if not along and force.tag not in kinds and data is None:
+                census.count(force, "force")
+            elif not boolean(force, "appliesForce", True):
+                census.count(force, "appliesForce is false")
+            elif not can_read(force) or (force.tag in CONTACTS and not contacts.supports(force)):
+                census.count(force, "force")
+            elif data is not None:
+                found.external.append((force, data))
+            else:
+                (found.paths if along else kinds[force.tag]).append(force)
+        return found
+
+
+def _marker(element: Any, frames: Frames) -> Marker:
+    frame = frames.of(element, "socket_parent_frame")
+    return Marker(
+        str(element.get("name")), frame.body, frame.point(numbers(element, "location", 3)), boolean(element, "fixed")
+    )

@@ -1,0 +1,52 @@
+"""The document: parsed, and its version, with which its schema changes."""
+
+import re
+from pathlib import Path
+
+from myoquat.data.leftovers import Doubts
+from myoquat.data.lenient import mended
+from myoquat.data.osim.document.names import close_names, settle_names
+from myoquat.data.osim.document.older import OLDEST, modernize
+from myoquat.data.osim.reading.components import sort_components
+from myoquat.data.xml import Element, parse
+from myoquat.joints.errors import ModelError
+
+__all__ = ["read_document"]
+
+NESTED, DRAFTS, FIRST, NEWEST = 30000, 30500, 40000, 49999  # joints in bodies; what came before the release
+_COLONS = re.compile(r"(</?\w+)::(?=\w)")  # OpenSim writes C++ names into tags, which XML takes for namespaces
+
+
+def read_document(path: Path, doubts: Doubts) -> Element:
+    """The element <Model> of a file, in the schema of version 40000; ModelError with the line for anything else, or
+    another document version. Text that is not UTF-8, or no XML, and names that are not unique are among the doubts."""
+
+    def decoded(content: bytes) -> str:
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            doubts.count("text that is not UTF-8, taken as Latin-1", f"byte {error.start}")
+            return content.decode("latin-1")
+
+    root = parse(path, lambda content: mended(_COLONS.sub(r"\1..", content), doubts), decode=decoded)
+    if root.tag != "OpenSimDocument":
+        raise ModelError(f"<OpenSimDocument> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
+    given = root.get("Version", "")
+    version = int(given) if given.isdigit() else 0
+    if not (OLDEST <= version <= NESTED or DRAFTS <= version <= NEWEST):
+        raise ModelError(
+            f"document version {given or 'missing'} is not read, {OLDEST} to {NEWEST} are; open an older model in "
+            "OpenSim 3.3 and save it again, which writes version 30000",
+            file=path,
+            line=root.sourceline,
+        )
+    model = root.find("Model")
+    if model is None:
+        raise ModelError("<OpenSimDocument> holds no <Model>", file=path, line=root.sourceline)
+    if version <= NESTED:
+        close_names(model, doubts)
+    if version < FIRST:
+        modernize(model)
+    sort_components(model)
+    settle_names(model, doubts)
+    return model

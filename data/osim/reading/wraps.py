@@ -1,0 +1,176 @@
+"""Surfaces that paths wrap around: from a file's wrap objects and the paths that name them."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.records import unchecked
+from myoquat.data.document import boolean, numbers, objects, text
+from myoquat.data.leftovers import Census
+from myoquat.data.osim.frames import GROUND, Frame, Frames
+from myoquat.data.osim.reading.surfaces import SURFACES, read_sizes
+from myoquat.data.xml import complain
+from myoquat.joints.euler import rotation_matrix_from_euler
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.quaternion import quaternion_from_matrix
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.muscle.coordinates import follow
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.wrapping import Wrap, WrapCylinder
+
+__all__ = ["Surfaces", "settled"]
+
+POSES = 64  # at which pieces of a path are tried against a surface
+
+
+@dataclass(frozen=True)
+class Surfaces:
+    """The wrap objects of a model by name: (element, frame that it is in) of all that have it."""
+
+    elements: dict[str, list[tuple[Any, Frame]]]
+
+    @classmethod
+    def of(cls, model: Any, frames: Frames) -> "Surfaces":
+        """Those of the ground, of all bodies, and of frames on them."""
+        found: dict[str, list[tuple[Any, Frame]]] = {}
+        bodies = [(model.find("Ground"), GROUND)]
+        bodies += [(body, str(body.get("name"))) for body in model.findall("BodySet/objects/Body")]
+        holders = [(holder, Frame(body, np.eye(3), np.zeros(3))) for holder, body in bodies]
+        holders += [(e, frames.placed(e)) for e in frames.offsets if objects(e, "WrapObjectSet")]
+        for holder, frame in holders:
+            for element in objects(holder, "WrapObjectSet"):
+                found.setdefault(str(element.get("name")), []).append((element, frame))
+        return cls(found)
+
+    def along(self, path: Any, count: int, census: Census) -> tuple[Wrap, ...]:
+        """What a <GeometryPath> of `count` points wraps around, in the file's order; what is not supported is noted."""
+        wraps = [self._wrap(wrap, count, census) for wrap in objects(path, "PathWrapSet")]
+        return tuple(wrap for wrap in wraps if wrap is not None)
+
+    def _wrap(self, path_wrap: Any, count: int, census: Census) -> Wrap | None:
+        name = text(path_wrap, "wrap_object")
+        if name not in self.elements:
+            complain(path_wrap, f"<wrap_object> names {name!r}, which is no wrap object of the model")
+        if len(self.elements[name]) > 1:
+            bodies = ", ".join(frame.body for _, frame in self.elements[name])
+            complain(path_wrap, f"<wrap_object> {name!r} may be that of any of the bodies {bodies}")
+        element, frame = self.elements[name][0]
+        if not boolean(element, "active", True):
+            return None
+        if element.tag not in SURFACES:
+            census.count(path_wrap, f"wrapping around a {element.tag}")
+            return None
+        kind, _ = SURFACES[element.tag]
+        return kind(
+            body=frame.body,
+            position=frame.point(numbers(element, "translation", 3, (0.0,) * 3)),
+            orientation=_orientation(element, frame),
+            quadrant=self._quadrant(element, kind, census),
+            points=_points(path_wrap, count),
+            name=name,
+            **read_sizes(element),
+        )
+
+    def _quadrant(self, element: Any, kind: type[Wrap], census: Census) -> str:
+        given = text(element, "quadrant", "all").lower()
+        quadrant = given if given == "all" or given[0] in "+-" else f"+{given}"
+        if quadrant not in ("all", *kind.quadrants):
+            census.count(element, f"quadrant {given!r}; read as all")
+            return "all"
+        return quadrant
+
+
+def _orientation(element: Any, frame: Frame) -> tuple[float, ...]:
+    angles = np.array(numbers(element, "xyz_body_rotation", 3, (0.0,) * 3))
+    return tuple(float(x) for x in quaternion_from_matrix(frame.R @ rotation_matrix_from_euler(angles, "XYZ")))
+
+
+def _points(path_wrap: Any, count: int) -> tuple[int, int] | None:
+    """The range of points, which a file counts from 1 and opens with -1; None for the whole path."""
+    given = numbers(path_wrap, "range", 2, (-1.0, -1.0))
+    first, last = (int(x) for x in given)
+    start, end = max(first - 1, 0), count - 1 if last < 1 else min(last, count) - 1
+    if not start < end:
+        complain(path_wrap, f"<range> {first} {last} leaves no piece of a path of {count} points")
+    return None if (start, end) == (0, count - 1) else (start, end)
+
+
+# ---- which pieces, in which order --------------------------------------------------------------------------
+
+
+def settled(model: Model) -> Model:
+    """The model with each surface on the pieces of its path that can meet it, surfaces in the order of the path.
+
+    A file may let a surface act on a whole path, of which only one piece ever comes near: on the others a quadrant
+    would pull the path around a surface that lies elsewhere. Where the quadrant is "all" a surface acts on the pieces
+    that run into it at the start or at one of 64 poses within the coordinates' ranges, couplers followed; else on the
+    one of them that does so most often. Where no piece does, it acts on the one nearest to it at the start. A path
+    whose file tells these pieces, in their order, stays as it is.
+    """
+    if not any(muscle.wraps for muscle in model.muscles):
+        return model
+    q = _tried(model)
+    poses = model.system.poses(q)
+    muscles = (_settled(model.system, muscle, q, poses) if _is_open(muscle) else muscle for muscle in model.muscles)
+    settled: Model = unchecked(model, {"muscles": tuple(muscles)})  # nothing that was checked has changed
+    return settled
+
+
+def _is_open(muscle: Muscle) -> bool:
+    """Whether it is still to be told where its surfaces act."""
+    return bool(muscle.wraps) and all(wrap.hint is None for wrap in muscle.wraps)
+
+
+def _tried(model: Model) -> np.ndarray:
+    """(POSES + 1, nq): the start, and poses within the ranges of the coordinates that are free."""
+    rng, names = np.random.default_rng(0), list(model.system.coordinate_names)
+    q = np.tile(model.start, (POSES + 1, 1))
+    driven = {coupler.dependent for coupler in model.couplers}
+    for c in model.coordinates:
+        if c.range is not None and not c.locked and c.name in names and c.name not in driven:
+            q[1:, names.index(c.name)] = rng.uniform(*c.range, POSES)
+    follow(model.couplers, names, q[1:])
+    return q
+
+
+def _settled(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: Any) -> Muscle:
+    points = []
+    for point in muscle.path:
+        R, p = poses[point.body]
+        points.append(p + matvec(R, np.broadcast_to(point.local(system, q), (len(q), 3))))
+    placed = [_placed(wrap, points, poses) for wrap in muscle.wraps]
+    whole = (0, len(points) - 1)
+    spans = [None if span == whole else span for _, span, _ in placed]
+    starts = [span[0] for _, span, _ in placed]
+    if any(spans) and spans == [wrap.points for wrap in muscle.wraps] and starts == sorted(starts):
+        return muscle  # as it is written: a file that tells the pieces tells the order on them
+    order = sorted(range(len(placed)), key=lambda k: placed[k][0])
+    return replace(muscle, wraps=tuple(replace(placed[k][2], points=spans[k]) for k in order))
+
+
+def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tuple[int, int], Wrap]:
+    """(where along the path at the start it lies nearest, the points between which it acts, the surface)."""
+    R, p = poses[wrap.body]
+    seen = list(wrap.seen(vecmat(np.stack(points) - p, R)))
+    plain = replace(wrap, quadrant="all")
+    near, met = {}, {}
+    for end in range(1, len(points)):
+        if wrap.acts(end):
+            A, B = seen[end - 1], seen[end]
+            near[end] = _nearest(wrap, A[0], B[0])
+            met[end] = int(np.sum(plain.meets(A, B)))
+    closest = min(near, key=lambda end: near[end][0])
+    ends = [end for end, count in met.items() if count] or [closest]
+    if wrap.quadrant != "all":
+        ends = [max(ends, key=lambda end: met[end])]
+    return closest - 1 + near[closest][1], (ends[0] - 1, ends[-1]), wrap
+
+
+def _nearest(wrap: Wrap, A: np.ndarray, B: np.ndarray) -> tuple[float, float]:
+    """(distance, share of the way) where the line from A to B is nearest to the surface's centre or axis."""
+    flat = np.array([1.0, 1.0, 0.0]) if isinstance(wrap, WrapCylinder) else np.ones(3)
+    a, d = A * flat, (B - A) * flat
+    share = float(np.clip(-(a @ d) / (d @ d), 0, 1)) if d @ d > 0 else 0.0
+    return float(np.linalg.norm(A + share * (B - A))), share

@@ -1,0 +1,1 @@
+"""The tree of joints in a graph of bodies."""

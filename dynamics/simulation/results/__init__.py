@@ -1,0 +1,1 @@
+"""Trajectories: what a simulation returns, its quantities, tables, figures and files."""

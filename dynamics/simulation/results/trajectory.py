@@ -1,0 +1,397 @@
+"""Trajectories: what a simulation returns, and everything that follows from it on demand."""
+
+import importlib
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
+from myoquat.data.motions import motion_from_states, save_table
+from myoquat.data.motions.muscles import actuator_columns
+from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
+from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
+from myoquat.dynamics.simulation.describe import described, html_table
+from myoquat.dynamics.simulation.results.pushes import push_message
+from myoquat.dynamics.simulation.results.quantities import varied_quantity
+from myoquat.dynamics.simulation.results.tables import Columns
+from myoquat.dynamics.simulation.results.trajectory_files import OPTIONAL, REQUIRED, Origin, check_path, read, write
+from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.kernels import Outcome
+from myoquat.muscle.actuators import delayed
+from myoquat.muscle.contact_forces import force_wrenches
+from myoquat.muscle.evaluate import (
+    actuator_forces,
+    elastic_energy,
+    limit_torques,
+    muscle_forces,
+    muscle_torques,
+    path_lengths,
+)
+from myoquat.muscle.laws import PushWarning
+from myoquat.muscle.limits import has_loads, is_timed, stores_energy
+from myoquat.muscle.model import Model
+from myoquat.muscle.parameters import Parameters
+from myoquat.muscle.states import state_names
+
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.figure import Figure
+
+__all__ = ["Trajectory"]
+
+FIGURES = (
+    "myoquat.dynamics.simulation.results.figures"  # matplotlib takes half a second: only for those who want figures
+)
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A motion of a model, for a batch (...) of simulations.
+
+    time (t,) [s], the start first; q (..., t, nq), u (..., t, nu), NaN after a simulation stopped; activation
+    (..., t, m) and torque (..., t, nu) at those times, None without; method: how it was computed; stopped (...,): time
+    of the step that failed, NaN if none did; code (...,): the `myoquat.kernels.Outcome` of each, `reason` in words;
+    steps (...,): steps taken; occurrences: the events that happened, an array (...,) of tuples for a batch;
+    muscle_states (..., t, ns): the states of the muscles' laws such as fiber lengths [m], in the order of
+    `myoquat.muscle.state_names`, None without; excitation (..., t, m): the input where activations are states, None
+    without; parameters (..., n): the numbers of the model that runs have of their own, in the order of
+    parameter_names, None without; controls (..., t, k): those of the actuators, in the order of `Model.control_names`,
+    None without; actuation (..., t, k): what acts in their place where activations follow some with a delay, None
+    without.
+
+    What is computed on demand is kept; rows of NaN give NaN.
+
+    >>> import myoquat as mq
+    >>> motion = mq.simulate(mq.load_model("two_link"), duration=0.1, step=1e-2)
+    >>> motion.time.shape, motion.q.shape, motion.forces.shape
+    ((11,), (11, 8), (11, 6))
+    >>> bool(abs(motion.norm_drift).max() < 1e-12)
+    True
+    """
+
+    model: SystemLike
+    time: Array
+    q: Array
+    u: Array
+    activation: Array | None
+    torque: Array | None
+    method: str
+    stopped: Array
+    code: Array
+    steps: Any = None
+    occurrences: Any = ()
+    constraints: tuple[Constraint, ...] = ()
+    muscle_states: Array | None = None
+    excitation: Array | None = None
+    parameters: Array | None = None
+    parameter_names: tuple[str, ...] = ()
+    controls: Array | None = None
+    actuation: Array | None = None
+
+    @property
+    def system(self) -> ArticulatedSystem:
+        """The articulated system that moves."""
+        return system_of(self.model)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Shape of the leading axes."""
+        return self.q.shape[:-2]
+
+    @property
+    def reason(self) -> str | Array:
+        """Why each simulation ended: a sentence, or an array (...,) of them."""
+        sentences: str | Array = np.vectorize(lambda code: Outcome(code).sentence, otypes=[object])(self.code)[()]
+        return sentences
+
+    @property
+    def complete(self) -> bool:
+        """True if every simulation ran to its end."""
+        return bool(np.all(self.code == Outcome.COMPLETED))
+
+    # ---- on demand -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def lengths(self) -> Array:
+        """(..., t, m) muscle path lengths [m]."""
+        return self._of("lengths", lambda q: path_lengths(self.muscled, q), self.q)
+
+    @cached_property
+    def forces(self) -> Array:
+        """(..., t, m) muscle tensions [N]. A PushWarning names muscles that push by more than 1 % of their strength."""
+        found = self._of("forces", lambda *at: muscle_forces(self.muscled, *at), *self._at_muscles)
+        message = push_message(self.muscled, found)
+        if message is not None:
+            warnings.warn(message, PushWarning, stacklevel=2)
+        return found
+
+    @cached_property
+    def torques(self) -> Array:
+        """(..., t, nu) generalized forces of muscles, limits, passive forces, actuators and outside torques on u
+        [N m, N]."""
+        tau = np.zeros(self.u.shape) if self.torque is None else np.broadcast_to(self.torque, self.u.shape)
+        if isinstance(self.model, Model) and (self.model.limits or self.model.forces):
+            times = (self._times,) if is_timed(self.model) else ()
+            act = lambda q, u, *t: limit_torques(self.muscled, q, u, *(x[..., 0] for x in t))  # noqa: E731
+            tau = tau + self._of("limits", act, self.q, self.u, *times)
+        if self.controls is not None:
+            told = lambda q, u, controls: actuator_forces(self.muscled, q, u, controls)  # noqa: E731
+            acting = self.controls if self.actuation is None else self.actuation
+            tau = tau + self._of("actuators", told, self.q, self.u, acting)
+        if self.activation is None:
+            return tau
+        return tau + self._of("torques", lambda *at: muscle_torques(self.muscled, *at), *self._at_muscles)
+
+    @cached_property
+    def acceleration(self) -> Array:
+        """(..., t, nu) udot."""
+        if self.constraints:
+            held = self._held
+            udot = lambda q, u, tau, t: held.motion(q, u, tau, t[..., 0]).acceleration  # noqa: E731
+            return self._along(udot, self.q, self.u, self.torques, self._times)
+        free = lambda q, u, tau: forward_dynamics(self.model, q, u, tau)  # noqa: E731
+        return self._of("acceleration", free, self.q, self.u, self.torques)
+
+    @cached_property
+    def kinetic_energy(self) -> Array:
+        """(..., t) [J]."""
+        return self._of("kinetic_energy", lambda q, u: kinetic_energy(self.model, q, u), self.q, self.u)
+
+    @cached_property
+    def potential_energy(self) -> Array:
+        """(..., t) [J] of gravity, the springs of joints, and all that `myoquat.muscle.elastic_energy` tells: limits,
+        springs, bushings, contacts and ligaments. Muscles, actuators, prescribed forces and expressions have none."""
+        return self._of("potential_energy", self._potential, self.q)
+
+    def _potential(self, q: Array) -> Array:
+        found = potential_energy(self.model, q)
+        stores = isinstance(self.model, Model) and stores_energy(self.model)
+        return found + elastic_energy(self.muscled, q) if stores else found
+
+    @property
+    def energy(self) -> Array:
+        """(..., t) kinetic and potential [J]. Its rate is the power of outside torques, muscles, actuators, prescribed
+        forces, expressions, damping and friction."""
+        return self.kinetic_energy + self.potential_energy
+
+    @property
+    def _held(self) -> ConstraintArrays:
+        return ConstraintArrays(Constraints(self.system, self.constraints))
+
+    @property
+    def _times(self) -> Array:
+        return np.broadcast_to(self.time, self.q.shape[:-1])[..., None]
+
+    @cached_property
+    def reactions(self) -> Array:
+        """(..., t, bodies, 6) wrench (force [N], torque [N m]) on each body through its joint, world axes.
+
+        Constraints between bodies act on them from outside, where they hold them; of redundant ones the least forces
+        are taken, since the motion does not determine them. Raises NotImplementedError for constraints on velocities.
+        """
+        if self.constraints:
+            held = self._held
+            through = lambda q, u, tau, t: held.joint_reactions(q, u, tau, t[..., 0], self._loads(q, u, t))  # noqa: E731
+            return self._along(through, self.q, self.u, self.torques, self._times)
+        wrenches = lambda q, u, udot, t: joint_reactions(self.model, q, u, udot, self._loads(q, u, t))  # noqa: E731
+        return self._of("reactions", wrenches, self.q, self.u, self.acceleration, self._times)
+
+    def _loads(self, q: Array, u: Array, t: Array) -> Array | None:
+        """(rows, bodies, 6) of contacts and prescribed forces at the times t (rows, 1), None without."""
+        if not isinstance(self.model, Model) or not has_loads(self.model):
+            return None
+        return force_wrenches(self.model, q, u, t[..., 0])
+
+    @cached_property
+    def norm_drift(self) -> Array:
+        """(..., t, balls) |Q| - 1 of every quaternion."""
+        slices = self.system.quaternion_slices()
+        norms = [np.linalg.norm(self.q[..., s], axis=-1) - 1 for s in slices]
+        return np.stack(norms, axis=-1) if norms else np.zeros((*self.q.shape[:-1], 0))
+
+    @cached_property
+    def constraint_drift(self) -> Array:
+        """(..., t, h) phi of every constraint on coordinates [m, rad]: zero but for what the method leaves."""
+        if not self.constraints:
+            return np.zeros((*self.q.shape[:-1], 0))
+        held = self._held
+        return self._along(lambda q, t: held.position(q, t[..., 0]), self.q, self._times)
+
+    @property
+    def muscled(self) -> Model:
+        """The Model whose muscles act; ValueError for a system without muscles."""
+        if not isinstance(self.model, Model):
+            raise ValueError("this system has no muscles")
+        return self.model
+
+    @property
+    def _at_muscles(self) -> tuple[Array, ...]:
+        """What the muscles' forces depend on."""
+        if self.activation is None:
+            raise ValueError("this model has no muscles")
+        return (self.q, self.u, self.activation, *(() if self.muscle_states is None else (self.muscle_states,)))
+
+    def _of(self, name: str, function: Callable[..., Array], *arrays: Array) -> Array:
+        """A quantity of the model, or of every run's own."""
+        if self.parameters is None:
+            return self._along(function, *arrays)
+        varied = Parameters.of(self.model, self.parameter_names)
+        return self._along(lambda *at: varied_quantity(varied, name, at[:-1], at[-1]), *arrays, self._numbers)
+
+    @property
+    def _delayed(self) -> list[str]:
+        """Names of the actuators whose activations are states."""
+        return [] if self.actuation is None else [actuator.name for actuator in delayed(self.muscled).values()]
+
+    @property
+    def _delayed_activation(self) -> Array:
+        """(..., t, n) their activations."""
+        return np.zeros((1, 0)) if self.actuation is None else self.actuation[..., [*delayed(self.muscled)]]
+
+    @property
+    def _numbers(self) -> Array:
+        """(..., 1, n) the parameters, for all times."""
+        return np.zeros((1, 0)) if self.parameters is None else self.parameters[..., None, :]
+
+    def _along(self, function: Callable[..., Array], *arrays: Array) -> Array:
+        """function of the rows that are finite; NaN in the others."""
+        rows = self.q.shape[:-1]
+        flat = [np.broadcast_to(a, (*rows, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
+        good = np.all([np.isfinite(a).all(axis=-1) for a in flat], axis=0)
+        values = function(*(a[good] for a in flat))
+        result = np.full((len(good), *values.shape[1:]), np.nan)
+        result[good] = values
+        return result.reshape((*rows, *values.shape[1:]))
+
+    # ---- as a table ------------------------------------------------------------------------------------------
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Columns: 'time' [s], coordinates and velocities by name, of every muscle '<muscle>.activation', '.length' and
+        '.force', '.excitation' where activations are states, and what its law integrates, such as '.fiber_length';
+        '<control>.control' of actuators, '<actuator>.activation' of delayed ones;
+        'parameter <name>' of numbers that vary.
+        A batch has its indices as index levels 'run_0', ... before 'row'."""
+        columns = Columns(self.q.shape[:-1])
+        columns.add(("time",), self._times)
+        columns.add(self.system.coordinate_names, self.q)
+        columns.add(self.system.velocity_names, self.u)
+        muscles = self.model.muscle_names if isinstance(self.model, Model) else ()
+        if self.activation is not None:
+            for part, values in (("activation", self.activation), ("length", self.lengths), ("force", self.forces)):
+                columns.add([f"{name}.{part}" for name in muscles], values)
+        if self.excitation is not None:
+            columns.add([f"{name}.excitation" for name in muscles], self.excitation)
+        if self.controls is not None:
+            columns.add([f"{name}.control" for name in self.muscled.control_names], self.controls)
+        columns.add([f"{name}.activation" for name in self._delayed], self._delayed_activation)
+        if self.muscle_states is not None:
+            columns.add(state_names(self.muscled), self.muscle_states)
+        columns.add([f"parameter {name}" for name in self.parameter_names], self._numbers)
+        return columns.table()
+
+    # ---- to look at, and to keep -----------------------------------------------------------------------------
+
+    def plot(self, run: int | tuple[int, ...] = ()) -> "Figure":
+        """A matplotlib Figure over time: coordinates, velocities, tensions, energies. `run`: which of a batch."""
+        figure: Figure = importlib.import_module(FIGURES).plot(self, run)
+        return figure
+
+    def animate(
+        self,
+        file: str | Path | None = None,
+        run: int | tuple[int, ...] = (),
+        speed: float = 1.0,
+        *,
+        overwrite: bool = False,
+    ) -> "FuncAnimation":
+        """A film of bodies and muscles: a matplotlib animation, which a notebook shows; written to `file` if given, as
+        .gif, .html or, where ffmpeg is installed, .mp4. speed: seconds of motion per second of watching. Raises
+        FileExistsError for a file that exists unless `overwrite` is True."""
+        film: FuncAnimation = importlib.import_module(FIGURES).animate(self, file, run, speed, overwrite)
+        return film
+
+    def save(self, path: str | Path, *, overwrite: bool = False, in_degrees: bool | None = None) -> None:
+        """Write the motion in the format that the path's ending names.
+
+        .npz          everything, the model and the constraints included, for `Trajectory.load`; no pickle. ValueError
+                      for a constraint that holds a Python function.
+        .mot, .sto    one run: coordinates, speeds, activations where they are states, and other states of muscles, as
+                      OpenSim names them, for `myoquat.data.motions.states_from_motion`. A quaternion that has replaced
+                      the angles of a model file is written in these. in_degrees: by default True for .mot.
+        .csv          one run: the columns of `to_dataframe`.
+
+        Of a run that stopped, .mot, .sto and .csv hold the rows before. Raises FileExistsError for a file that exists
+        unless `overwrite` is True, ValueError for another ending.
+        """
+        path = check_path(path, overwrite)
+        if path.suffix.lower() == ".npz":
+            origin = Origin(self.model, self.method, self.parameter_names, self.constraints)
+            write(path, origin, {name: getattr(self, name) for name in (*REQUIRED, *OPTIONAL)})
+            return
+        if self.batch:
+            raise ValueError(f"a {path.suffix} file holds one run, not {self._runs}; .npz holds them all")
+        if path.suffix.lower() == ".csv":
+            table = self.to_dataframe()[np.isfinite(self.q).all(axis=-1)].set_index("time")
+        else:
+            table = self._motion(path.suffix.lower() == ".mot" if in_degrees is None else in_degrees)
+        save_table(table, path, overwrite=True)  # `check_path` has asked
+
+    def _motion(self, in_degrees: bool) -> "pd.DataFrame":
+        """The motion of the only run as a table of OpenSim's states."""
+        rows = np.isfinite(self.q).all(axis=-1)
+        activation = None if self.excitation is None or self.activation is None else self.activation[rows]
+        states = None if self.muscle_states is None else self.muscle_states[rows]
+        acting = {} if self.actuation is None else actuator_columns(self.muscled, self.actuation[rows])
+        return motion_from_states(
+            self.model,
+            self.time[rows],
+            self.q[rows],
+            self.u[rows],
+            in_degrees=in_degrees,
+            activation=activation,
+            muscle_states=states,
+        ).assign(**acting)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Trajectory":
+        """The trajectory in a file that `save` wrote, in this version or an older one; ValueError for any other file.
+        Events are not kept."""
+        return cls(**read(path))
+
+    # ---- to look at, in short --------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        runs = f"{self._runs} runs of" if self.batch else "of"
+        return f"<Trajectory {runs} {described(self.model)}: {self._span}; {self.method}; {self._ending}>"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "model": described(self.model),
+            "runs": self._runs or "1",
+            "time": self._span,
+            "method": self.method,
+            "end": self._ending,
+        }
+        return html_table(rows)
+
+    @property
+    def _runs(self) -> str:
+        return " x ".join(map(str, self.batch))
+
+    @property
+    def _span(self) -> str:
+        return f"{len(self.time)} rows from {self.time[0]:.6g} to {self.time[-1]:.6g} s"
+
+    @property
+    def _ending(self) -> str:
+        """How the runs ended, in words, and how many if there are several."""
+        numbers, counts = np.unique(self.code, return_counts=True)
+        ends = [(Outcome(number).sentence, count) for number, count in zip(numbers, counts, strict=True)]
+        return "; ".join(f"{count}: {sentence}" if self.batch else sentence for sentence, count in ends)

@@ -1,0 +1,261 @@
+"""Chains of bodies on rotations about one point that together are a ball joint, as models of the shoulder hold them.
+
+Models in the file format of OpenSim often spread the glenohumeral joint over phantom bodies, one or two rotations each,
+and couplers, such as R(elv_angle) R(shoulder_elv) R(-elv_angle) R(shoulder_rot). Successive rotations about one axis
+are one rotation by the sum of their angles. A chain whose rotations are then three, by three independent sums of three
+coordinates, is a ball joint with generalized Davenport angles (`myoquat.joints.rotations.davenport`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.conversion.axes import as_axes
+from myoquat.joints.functions import coefficients_of
+from myoquat.joints.multibody.body import Body
+from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
+from myoquat.joints.rotations.davenport import PARALLEL_SINE
+from myoquat.joints.types import (
+    Angles,
+    CustomJoint,
+    Dependent,
+    FixedJoint,
+    FollowerJoint,
+    RevoluteJoint,
+    SphericalJoint,
+    Turn,
+    UniversalJoint,
+)
+from myoquat.joints.types.angles import LEAST_DETERMINANT
+from myoquat.joints.vectors import axis_angle_matrix
+
+__all__ = ["Chain", "Coupling", "find_chains", "why_no_chain"]
+
+SAME_POINT = 1e-12  # [m] between the points about which two rotations of a chain turn
+SAME_AXIS = 1e-12  # sine between the axes of rotations that are merged
+LONGEST_CHAIN = 8  # rotating bodies
+PHANTOM_MASS_KG = 1e-3  # heaviest body between the rotations of a chain; files give phantom bodies 1e-4 kg
+ROTATING = (RevoluteJoint, UniversalJoint, CustomJoint)
+Coupling = tuple[str, float, float]  # the coordinate that drives another one, factor and offset: x = factor y + offset
+
+
+@dataclass(frozen=True)
+class _Link:
+    """A rotation about a unit axis of the chain's first joint frame, by factor x + offset of the coordinate `name`."""
+
+    axis: Array
+    name: str
+    factor: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """A rotating body of a chain: how many links come before its frame, and the constant rotation after them."""
+
+    body: Body
+    links: int
+    K: Array
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Rotating bodies from the first to the last, that one excluded as `last`, and what they become: followers and the
+    body on its ball joint."""
+
+    bodies: tuple[str, ...]
+    last: str
+    replaced: tuple[Body, ...]
+
+    @property
+    def angles(self) -> Angles:
+        """The named angles of the ball joint."""
+        angles: Angles = self.replaced[-1].joint.angles  # type: ignore[attr-defined]
+        return angles
+
+
+def find_chains(bodies: Sequence[Body], couplings: Mapping[str, Coupling] | None = None) -> tuple[Chain, ...]:
+    """The chains of rotating bodies that together are ball joints, each as short as can be, no body in two of them.
+
+    couplings: linear couplers by the name of the coordinate that is driven.
+    """
+    found: list[Chain] = []
+    taken: set[str] = set()
+    for body in bodies:
+        if body.name in taken or not _rotates(body):
+            continue
+        chain = _chain_to(body, bodies, couplings or {})
+        if isinstance(chain, Chain) and not taken & {*chain.bodies, chain.last}:
+            found.append(chain)
+            taken |= {*chain.bodies, chain.last}
+    return tuple(found)
+
+
+def why_no_chain(body: Body, bodies: Sequence[Body], couplings: Mapping[str, Coupling] | None = None) -> str | None:
+    """Why a rotating body ends no chain that is a ball joint; None if it does."""
+    if not _rotates(body):
+        return "it does not only rotate"
+    chain = _chain_to(body, bodies, couplings or {})
+    return None if isinstance(chain, Chain) else chain
+
+
+def _rotates(body: Body) -> bool:
+    """Whether a body's joint turns it about one point by linear functions of coordinates, and does nothing else."""
+    if not isinstance(body.joint, ROTATING):
+        return False
+    if body.damping or body.stiffness or body.rotor_inertia:
+        return False
+    joint = as_axes(body)
+    still = all(a.coordinate is None and not a.function.value(np.zeros(())) for a in joint.translations)
+    plain = all(_line(axis.function, axis.coordinate) is not None for axis in joint.rotations)
+    return still and plain and bool(joint.coordinates)
+
+
+def _line(function: object, coordinate: int | None) -> tuple[float, float] | None:
+    """(factor, offset) of a linear or constant function."""
+    found = coefficients_of(function)  # type: ignore[arg-type]
+    if found is None or len(found) > 2:
+        return None
+    return (found[1] if len(found) == 2 and coordinate is not None else 0.0), found[0]
+
+
+def _chain_to(last: Body, bodies: Sequence[Body], couplings: Mapping[str, Coupling]) -> Chain | str:
+    """The shortest chain that ends with a body and is a ball joint, or why there is none."""
+    known = {body.name: body for body in bodies}
+    path, reason = [last], "no further rotation about its point comes before it"
+    while sum(_rotates(body) for body in path) < LONGEST_CHAIN:
+        stages = _stages(path)
+        if isinstance(stages, str):
+            return stages
+        if len(path) > 1 and _rotates(path[0]):
+            chain = _as_ball(path, *stages, couplings)
+            if isinstance(chain, Chain):
+                return chain
+            reason = chain
+        before = known.get(path[0].parent)
+        if before is None or not (_rotates(before) or isinstance(before.joint, FixedJoint)):
+            return reason
+        others = [body.name for body in bodies if body.parent == before.name and body is not path[0]]
+        if before.mass > PHANTOM_MASS_KG:
+            return f"{reason}; body {before.name!r} before it has a mass of {before.mass:g} kg"
+        if others:
+            return f"{reason}; body {others[0]!r} hangs on {before.name!r} too"
+        path.insert(0, before)
+    return reason
+
+
+def _stages(path: Sequence[Body]) -> tuple[list[_Link], list[_Stage]] | str:
+    """The rotations of bodies one after the other, in the first one's joint frame, and the frames between them."""
+    K, p = np.eye(3), np.zeros(3)
+    links: list[_Link] = []
+    stages: list[_Stage] = []
+    for i, body in enumerate(path):
+        if i:
+            p = p + K @ np.array(body.position)
+            K = K @ np.asarray(rotation_matrix(np.array(body.orientation)))
+        if isinstance(body.joint, FixedJoint):
+            continue
+        if np.abs(p).max() > SAME_POINT:
+            return f"the rotations of {path[0].name!r} and {body.name!r} are about different points"
+        joint = as_axes(body)
+        for axis in joint.rotations:
+            factor, offset = _line(axis.function, axis.coordinate) or (0.0, 0.0)
+            if axis.coordinate is None or not factor:
+                K = K @ axis_angle_matrix(axis.direction, np.array(offset))
+            else:
+                links.append(_Link(K @ np.array(axis.direction), joint.coordinates[axis.coordinate], factor, offset))
+        stages.append(_Stage(body, len(links), K))
+    return links, stages
+
+
+def _as_ball(
+    path: Sequence[Body], links: Sequence[_Link], stages: Sequence[_Stage], couplings: Mapping[str, Coupling]
+) -> Chain | str:
+    """The chain as a ball joint and followers, or why it is none."""
+    own = list(dict.fromkeys(link.name for link in links))
+    names = [name for name in own if name not in couplings or couplings[name][0] not in own]
+    driven = [name for name in own if name not in names]
+    if len(names) != 3:
+        return f"{len(names)} independent coordinates rotate it with the bodies before it, not three"
+    if any(couplings[name][0] not in names for name in driven):
+        return "its couplers depend on each other"
+    turns = [_turn(link, names, couplings) for link in links]
+    last = stages[-1]
+    back = last.K.T
+    turns = [replace(turn, axis=_vector(back @ np.array(turn.axis))) for turn in turns]
+    merged = _merged(turns)
+    axes = [np.array(turn.axis) for turn in merged]
+    if len(merged) != 3:
+        return f"its rotations are about {len(merged)} successive axes, not three"
+    if any(np.linalg.norm(np.cross(a, b)) < PARALLEL_SINE for a, b in pairwise(axes)):
+        return "two of its successive axes are parallel"
+    if abs(np.linalg.det(np.array([turn.row for turn in merged]))) < LEAST_DETERMINANT:
+        return "its coordinates do not turn it about three axes independently"
+    angles = _angles(names, merged, [Dependent(n, names.index(couplings[n][0]), *couplings[n][1:]) for n in driven])
+    return _replaced(path[0], turns, stages, angles)
+
+
+def _replaced(first: Body, turns: Sequence[Turn], stages: Sequence[_Stage], angles: Angles) -> Chain:
+    """Followers and the last body, all on what carries the first one."""
+    last, ball = stages[-1], SphericalJoint(angles=angles)
+    base = np.asarray(rotation_matrix(np.array(first.orientation)))
+    straight = np.array_equal(last.K, np.eye(3))
+    orientation = first.orientation if straight else _vector(quaternion_from_matrix(base @ last.K))
+    placed: dict[str, Any] = {
+        "parent": first.parent,
+        "position": first.position,
+        "orientation": orientation,
+        "coordinate_names": None,
+    }
+    followers = []
+    for stage in stages[:-1]:
+        F = last.K.T @ stage.K
+        frame = (1.0, 0.0, 0.0, 0.0) if np.array_equal(F, np.eye(3)) else _vector(quaternion_from_matrix(F))
+        joint = FollowerJoint(last.body.name, ball, tuple(turns[: stage.links]), frame)
+        followers.append(replace(stage.body, joint=joint, **placed))
+    return Chain(
+        tuple(stage.body.name for stage in stages[:-1]),
+        last.body.name,
+        (*followers, replace(last.body, joint=ball, **placed)),
+    )
+
+
+def _turn(link: _Link, names: Sequence[str], couplings: Mapping[str, Coupling]) -> Turn:
+    """The rotation by the independent coordinates."""
+    driver, factor, offset = (link.name, 1.0, 0.0) if link.name in names else couplings[link.name]
+    row = [link.factor * factor * (name == driver) for name in names]
+    return Turn(_vector(link.axis / np.linalg.norm(link.axis)), _vector(row), link.offset + link.factor * offset)
+
+
+def _merged(turns: Sequence[Turn]) -> list[Turn]:
+    """The rotations, successive ones about one axis summed."""
+    found: list[Turn] = []
+    for turn in turns:
+        if found and np.linalg.norm(np.cross(found[-1].axis, turn.axis)) < SAME_AXIS:
+            sign = float(np.sign(np.dot(found[-1].axis, turn.axis)))
+            row = np.array(found[-1].row) + sign * np.array(turn.row)
+            found[-1] = replace(found[-1], row=_vector(row), offset=found[-1].offset + sign * turn.offset)
+        else:
+            found.append(turn)
+    return found
+
+
+def _angles(names: Sequence[str], turns: Sequence[Turn], dependents: Sequence[Dependent]) -> Angles:
+    rows = np.array([turn.row for turn in turns])
+    diagonal = np.array_equal(rows, np.diag(np.diag(rows)))
+    return Angles(
+        tuple(names),  # type: ignore[arg-type]
+        tuple(turn.axis for turn in turns),  # type: ignore[arg-type]
+        _vector(np.diag(rows)) if diagonal else (1.0, 1.0, 1.0),
+        _vector([turn.offset for turn in turns]),
+        None if diagonal else tuple(_vector(row) for row in rows),
+        tuple(dependents),
+    )
+
+
+def _vector(values: object) -> Any:
+    return tuple(float(v) + 0.0 for v in np.asarray(values).tolist())

@@ -1,0 +1,125 @@
+"""A body and the joint that carries it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
+from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.checks import UNIT_TOLERANCE
+from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.ranges import NotNegative, check_ranges
+from myoquat.joints.types import Joint
+from myoquat.joints.vectors import full
+
+__all__ = ["Body", "Vector", "check_body", "check_inertia", "check_mount", "principal_moments"]
+
+Vector = tuple[float, ...]
+INERTIA_TOLERANCE = 1e-6  # relative: files hold rounded numbers
+
+
+@dataclass(frozen=True)
+class Body(Record):
+    """A rigid body and the joint that carries it. SI units; vectors in the frames named.
+
+    position, orientation: the joint frame (origin [m], unit quaternion) in the parent's frame.
+    center_of_mass [m] and inertia [kg m^2] (xx, yy, zz, xy, xz, yz, about the center of mass) in the body's frame,
+    whose origin is the joint. damping [N m s/rad] acts on the joint's velocities (an Euler
+    joint's: on its angular velocity); a spring of `stiffness` [N m/rad or
+    N/m] pulls the joint to q = `spring_mount` (nq numbers, a quaternion for a spherical joint; None for neutral);
+    rotor_inertia [kg m^2 or kg] is added on the diagonal of the mass matrix, at each velocity of the joint.
+    joint_name is the joint's own name, the body's where it is empty. coordinate_names replace '<body>.<suffix>' as
+    names of the joint's coordinates. An inertia that no rigid body can have is refused (`check_inertia`) unless
+    `lenient_inertia`, which bodies of files have whose own program accepts it, such as OpenSim's.
+
+    >>> from myoquat.joints import Body, RevoluteJoint
+    >>> Body("fore", "ground", RevoluteJoint((0, 1, 0)), mass=1.4, inertia=(0.02, 0.02, 0.003, 0, 0, 0)).mass
+    1.4
+    """
+
+    name: str
+    parent: str
+    joint: Joint
+    position: Vector = (0.0, 0.0, 0.0)
+    orientation: Vector = (1.0, 0.0, 0.0, 0.0)
+    mass: NotNegative = 0.0
+    center_of_mass: Vector = (0.0, 0.0, 0.0)
+    inertia: Vector = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    damping: NotNegative = 0.0
+    stiffness: NotNegative = 0.0
+    spring_mount: Vector | None = None
+    rotor_inertia: NotNegative = 0.0
+    joint_name: str = ""
+    coordinate_names: tuple[str, ...] | None = None
+    shapes: tuple[Shape, ...] = ()
+    lenient_inertia: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Body {self.name!r} on {self.parent!r} by a {self.joint.kind} joint, {self.mass:g} kg>"
+
+    @property
+    def names_of_coordinates(self) -> tuple[str, ...]:
+        """Name of each entry of the joint's q."""
+        if self.coordinate_names is not None:
+            return self.coordinate_names
+        return tuple(f"{self.name}.{suffix}" for suffix in self.joint.coordinate_suffixes)
+
+    @property
+    def names_of_velocities(self) -> tuple[str, ...]:
+        """Name of each entry of the joint's u."""
+        if self.coordinate_names is not None and self.joint.nu == self.joint.nq:
+            return tuple(f"{name}_dot" for name in self.coordinate_names)
+        return tuple(f"{self.name}.{suffix}" for suffix in self.joint.velocity_suffixes)
+
+
+def check_body(body: Body) -> None:
+    """ModelError if a number is not finite, of the wrong size or sign, or an inertia that no body can have."""
+    element = f"body {body.name!r}"
+    for key, size in (("position", 3), ("orientation", 4), ("center_of_mass", 3), ("inertia", 6)):
+        _check_vector(element, key, getattr(body, key), size)
+    check_ranges(body, element)
+    if abs(math.hypot(*body.orientation) - 1) > UNIT_TOLERANCE:
+        raise ModelError(f"orientation must be a unit quaternion, not {body.orientation}", element=element)
+    if body.spring_mount is not None:
+        check_mount(body.spring_mount, body.joint, element)
+    names = body.coordinate_names
+    if names is not None and len(names) != body.joint.nq:
+        raise ModelError(f"coordinate_names must be {body.joint.nq} names, not {names}", element=element)
+    if not body.lenient_inertia:
+        check_inertia(body)
+
+
+def _check_vector(element: str | None, key: str, values: Vector, size: int) -> None:
+    if len(values) != size or not all(math.isfinite(v) for v in values):
+        raise ModelError(f"{key} must be {size} finite numbers, not {values}", element=element)
+
+
+def check_mount(mount: Vector, joint: Joint, element: str | None = None) -> None:
+    """ModelError unless a spring's mount is nq finite numbers, a quaternion among them of length one."""
+    _check_vector(element, "spring_mount", mount, joint.nq)
+    start = joint.facts.quaternion
+    if start is not None and abs(math.hypot(*mount[start : start + 4]) - 1) > UNIT_TOLERANCE:
+        raise ModelError(f"spring_mount must hold a unit quaternion, not {mount}", element=element)
+
+
+def check_inertia(body: Body) -> None:
+    """ModelError if no rigid body can have this inertia: it is indefinite, its principal moments violate the triangle
+    inequality, or the body has no mass."""
+    element = f"body {body.name!r}"
+    a, b, c = principal_moments(body.inertia)
+    if a < -INERTIA_TOLERANCE * max(c, 0.0) or (c <= 0.0 and a < 0.0):
+        raise ModelError(f"the inertia is indefinite: a principal moment is {a:.6g}", element=element)
+    if c - b - a > INERTIA_TOLERANCE * c:  # in this order no sum of huge moments overflows
+        raise ModelError(
+            f"the inertia violates the triangle inequality: principal moments {a:.6g} + {b:.6g} < {c:.6g}",
+            element=element,
+        )
+    if body.mass == 0.0 and any(body.inertia):
+        raise ModelError(f"the inertia of a body without mass must be zero, not {body.inertia}", element=element)
+
+
+def principal_moments(inertia: Vector) -> Array:
+    """(3,) the principal moments of an inertia (6,), the least first."""
+    return np.linalg.eigvalsh(full(np.array(inertia)))

@@ -1,0 +1,189 @@
+"""Indices of a system, each of its own kind, and the conversions between them.
+
+A BodyIndex names a body and the joint that carries it, a VelocityIndex an entry of u, a CoordinateIndex an entry of q,
+a FrameIndex a body's frame or the ground's (number 0). They are integers and index arrays, but where one kind is
+wanted another kind is refused, while a plain number is taken as the wanted kind.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from myoquat.joints.multibody.layout import Layout
+
+__all__ = ["BodyIndex", "CoordinateIndex", "FrameIndex", "Index", "Indices", "VelocityIndex"]
+
+
+class Index(int):
+    """An integer that knows what it counts."""
+
+    kind = "index"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({int(self)})"
+
+
+class BodyIndex(Index):
+    """Number of a body in `system.bodies`, and of the joint that carries it.
+
+    >>> from myoquat.joints import BodyIndex
+    >>> BodyIndex(2), [10, 20, 30][BodyIndex(2)]
+    (BodyIndex(2), 30)
+    """
+
+    kind = "body or joint index"
+
+
+class VelocityIndex(Index):
+    """Place in u.
+
+    >>> import myoquat as mq
+    >>> system = mq.load_model("two_link").system
+    >>> system.indices.velocity("B.omega_z")
+    VelocityIndex(5)
+    """
+
+    kind = "generalized velocity index"
+
+
+class CoordinateIndex(Index):
+    """Place in q.
+
+    >>> import myoquat as mq
+    >>> system = mq.load_model("two_link").system
+    >>> system.indices.coordinate("B.Q1")
+    CoordinateIndex(5)
+    """
+
+    kind = "generalized coordinate index"
+
+
+class FrameIndex(Index):
+    """Number of a frame: 0 is the ground, i + 1 the frame of body i.
+
+    >>> import myoquat as mq
+    >>> system = mq.load_model("two_link").system
+    >>> system.indices.frame("B")
+    FrameIndex(2)
+    """
+
+    kind = "frame index"
+
+
+Kind = TypeVar("Kind", bound=Index)
+
+
+class Indices:
+    """The indices of one system: by name, by number, and from one kind to another.
+
+    Every method takes a name, a plain number or an index of the kind that its argument names. TypeError for an index
+    of another kind, KeyError for an unknown name, IndexError for a number out of range.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        bodies = layout.bodies
+        self._bodies = {b.joint_name: i for i, b in enumerate(bodies) if b.joint_name}
+        self._bodies |= {b.name: i for i, b in enumerate(bodies)}
+        self._frames = {name: i for i, name in enumerate((layout.ground, *layout.body_names))}
+        self._velocities = {name: i for i, name in enumerate(layout.velocity_names)}
+        self._coordinates = {name: i for i, name in enumerate(layout.coordinate_names)}
+        self._body_of_u = [i for i, s in enumerate(layout.u_slices) for _ in range(s.start, s.stop)]
+        self._body_of_q = [i for i, s in enumerate(layout.q_slices) for _ in range(s.start, s.stop)]
+
+    # ---- one of each kind, by name or number -----------------------------------------------------------------
+
+    def body(self, which: str | int) -> BodyIndex:
+        """Index of a body, or of a joint by its own name."""
+        return _resolve(BodyIndex, which, self._bodies, len(self._layout.bodies))
+
+    def velocity(self, which: str | int) -> VelocityIndex:
+        """Index of an entry of u."""
+        return _resolve(VelocityIndex, which, self._velocities, self._layout.nu)
+
+    def coordinate(self, which: str | int) -> CoordinateIndex:
+        """Index of an entry of q."""
+        return _resolve(CoordinateIndex, which, self._coordinates, self._layout.nq)
+
+    def frame(self, which: str | int) -> FrameIndex:
+        """Index of a frame; the ground's is 0."""
+        return _resolve(FrameIndex, which, self._frames, len(self._frames))
+
+    # ---- names -----------------------------------------------------------------------------------------------
+
+    def name(self, index: Index) -> str:
+        """The name behind an index of any kind."""
+        names: dict[type, Sequence[str]] = {
+            BodyIndex: self._layout.body_names,
+            VelocityIndex: self._layout.velocity_names,
+            CoordinateIndex: self._layout.coordinate_names,
+            FrameIndex: tuple(self._frames),
+        }
+        if type(index) not in names:
+            raise TypeError(f"a typed index is wanted, such as BodyIndex(0), not {index!r}")
+        return names[type(index)][index]
+
+    # ---- conversions -----------------------------------------------------------------------------------------
+
+    def velocities_of_body(self, which: str | int) -> tuple[VelocityIndex, ...]:
+        """The entries of u of a body's joint."""
+        s = self._layout.u_slices[self.body(which)]
+        return tuple(VelocityIndex(i) for i in range(s.start, s.stop))
+
+    def coordinates_of_body(self, which: str | int) -> tuple[CoordinateIndex, ...]:
+        """The entries of q of a body's joint."""
+        s = self._layout.q_slices[self.body(which)]
+        return tuple(CoordinateIndex(i) for i in range(s.start, s.stop))
+
+    def body_of_velocity(self, which: str | int) -> BodyIndex:
+        """The body whose joint has this entry of u."""
+        return BodyIndex(self._body_of_u[self.velocity(which)])
+
+    def body_of_coordinate(self, which: str | int) -> BodyIndex:
+        """The body whose joint has this entry of q."""
+        return BodyIndex(self._body_of_q[self.coordinate(which)])
+
+    def velocities_of_coordinate(self, which: str | int) -> tuple[VelocityIndex, ...]:
+        """The entries of u of the joint that has this entry of q; the one beside it where u = qdot."""
+        i = self.coordinate(which)
+        body = self.body_of_coordinate(i)
+        found = self.velocities_of_body(body)
+        if self._layout.bodies[body].joint.facts.quaternion is not None:
+            return found
+        return (found[i - self._layout.q_slices[body].start],)
+
+    def coordinates_of_velocity(self, which: str | int) -> tuple[CoordinateIndex, ...]:
+        """The entries of q of the joint that has this entry of u; the one beside it where u = qdot."""
+        i = self.velocity(which)
+        body = self.body_of_velocity(i)
+        found = self.coordinates_of_body(body)
+        if self._layout.bodies[body].joint.facts.quaternion is not None:
+            return found
+        return (found[i - self._layout.u_slices[body].start],)
+
+    def frame_of_body(self, which: str | int) -> FrameIndex:
+        """The frame of a body."""
+        return FrameIndex(self.body(which) + 1)
+
+    def body_of_frame(self, which: str | int) -> BodyIndex:
+        """The body of a frame; IndexError for the ground's."""
+        i = self.frame(which)
+        if i == 0:
+            raise IndexError(f"frame {self._layout.ground!r} belongs to the ground, which is no body")
+        return BodyIndex(i - 1)
+
+
+def _resolve(kind: type[Kind], which: str | int, names: dict[str, int], count: int) -> Kind:
+    if isinstance(which, str):
+        if which not in names:
+            raise KeyError(f"no {kind.kind.removesuffix(' index')} is named {which!r}; known: {', '.join(names)}")
+        return kind(names[which])
+    if isinstance(which, Index) and not isinstance(which, kind):
+        raise TypeError(f"a {kind.kind} is wanted, not the {which.kind} {int(which)}")
+    if isinstance(which, bool) or not isinstance(which, (int, np.integer)):
+        raise TypeError(f"a {kind.kind} or a name is wanted, not {which!r}")
+    number = int(which)
+    if not 0 <= number < count:
+        raise IndexError(f"{kind.kind} {number} is out of range: there are {count}")
+    return kind(number)

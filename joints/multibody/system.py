@@ -1,0 +1,386 @@
+"""The articulated system: a tree of bodies joined by joints, its coordinates q and velocities u."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import InitVar, dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.content import content_digest
+from myoquat.core.records import Record
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody import state
+from myoquat.joints.multibody.body import Body, Vector, check_body
+from myoquat.joints.multibody.checks import UNIT_TOLERANCE, check_state, check_units
+from myoquat.joints.multibody.display import system_html
+from myoquat.joints.multibody.indices import Indices
+from myoquat.joints.multibody.layout import Layout
+from myoquat.joints.multibody.tree import Tree, build_tree, find_cycle
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.types import EulerJoint, FollowerJoint
+from myoquat.joints.types.base import VELOCITY_FRAMES
+from myoquat.joints.types.follower import named_coordinates
+from myoquat.joints.vectors import cross, matvec, row_cross
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.tracing.memoize import once
+
+__all__ = ["UNIT_TOLERANCE", "ArticulatedSystem", "Body", "check_state"]
+
+Poses = dict[str, tuple[Array, Array]]  # (R, p) of frames, or what they move by, by the names of their bodies
+
+
+@dataclass(frozen=True)
+class ArticulatedSystem(Record):
+    """Bodies in the order given; each parent is the ground or a body of the system, before or after it.
+
+    q and u hold the joints' coordinates and velocities in that order, or in that of `joint_order`, names of all bodies
+    or joints. velocity_frame: the frame, "child" or "parent", of the angular (and a floating joint's linear) velocity
+    of spherical and floating joints. Immutable: `dataclasses.replace` and `with_body` make a changed one. Raises
+    ModelError for a tree that cannot be.
+
+    >>> from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint
+    >>> upper = Body("upper", "ground", SphericalJoint(), mass=2.0, inertia=(0.02, 0.02, 0.003, 0, 0, 0))
+    >>> fore = Body("fore", "upper", RevoluteJoint((0, 1, 0)), (0, 0, -0.3), mass=1.4)
+    >>> arm = ArticulatedSystem((upper, fore))
+    >>> arm.nq, arm.nu
+    (5, 4)
+    >>> arm.coordinate_names
+    ('upper.Q0', 'upper.Q1', 'upper.Q2', 'upper.Q3', 'fore.angle')
+    """
+
+    bodies: tuple[Body, ...]
+    ground: str = "ground"
+    gravity: Vector = (0.0, 0.0, -9.81)
+    velocity_frame: str = "child"
+    name: str = field(default="", compare=False)
+    joint_order: InitVar[Sequence[str] | None] = None
+
+    def __post_init__(self, joint_order: Sequence[str] | None) -> None:
+        super().__post_init__()
+        if self.velocity_frame not in VELOCITY_FRAMES:
+            raise ModelError(f"velocity_frame is 'child' or 'parent', not {self.velocity_frame!r}")
+        bodies = tuple(_in_velocity_frame(body, self.velocity_frame) for body in self.bodies)
+        _check_tree(bodies, self.ground)
+        if len(self.gravity) != 3 or not all(math.isfinite(g) for g in self.gravity):
+            raise ModelError(f"gravity must be 3 finite numbers, not {self.gravity}")
+        object.__setattr__(self, "bodies", bodies if joint_order is None else _ordered(bodies, joint_order))
+
+    def __repr__(self) -> str:
+        named = f" {self.name!r}" if self.name else ""
+        return f"<ArticulatedSystem{named}: {len(self.bodies)} bodies, nq = {self.nq}, nu = {self.nu}>"
+
+    def _repr_html_(self) -> str:
+        return system_html(self.layout, repr(self)[1:-1])
+
+    def with_body(self, which: str, **changes: Any) -> "ArticulatedSystem":
+        """The system with fields of one body changed: `system.with_body("shank", rotor_inertia=0.1)`."""
+        index = self.indices.body(which)
+        bodies = [replace(body, **changes) if i == index else body for i, body in enumerate(self.bodies)]
+        return replace(self, bodies=tuple(bodies))
+
+    # ---- names and places ------------------------------------------------------------------------------------
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What stands where in q and u: all that the formulas of the state need."""
+        return Layout(self.bodies, self.ground)
+
+    @cached_property
+    def body_names(self) -> tuple[str, ...]:
+        """Names of the bodies, in order; the ground is not among them."""
+        return self.layout.body_names
+
+    @cached_property
+    def content_key(self) -> str:
+        """SHA-256 of everything that the system computes with; equal systems share compiled kernels."""
+        return content_digest(self.bodies, self.ground, self.gravity, self.velocity_frame)
+
+    @cached_property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return self.layout.nq
+
+    @cached_property
+    def nu(self) -> int:
+        """Number of velocities."""
+        return self.layout.nu
+
+    @cached_property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Name of each entry of q: '<body>.<suffix>', or the name that the body gives it."""
+        return self.layout.coordinate_names
+
+    @cached_property
+    def angle_names(self) -> dict[str, tuple[int, int]]:
+        """Body and place of every coordinate that a model file had where there now is a quaternion, or another
+        sequence, by its name; those that follow such a coordinate come after the three angles of their joint."""
+        return {
+            name: (i, k)
+            for i, body in enumerate(self.bodies)
+            if (angles := getattr(body.joint, "angles", None)) is not None and not isinstance(body.joint, FollowerJoint)
+            for k, name in enumerate(angles.all_names)
+            if name not in body.names_of_coordinates
+        }
+
+    def coordinate(self, name: str, q: Array) -> Array:
+        """(...) a coordinate by name at q (..., nq), or an angle that a quaternion has replaced; KeyError otherwise."""
+        if name in self.angle_names:
+            i, k = self.angle_names[name]
+            joint: Any = self.bodies[i].joint
+            value: Array = joint.angles.coordinate(named_coordinates(joint, q[..., self.q_slices[i]]), k)
+            return value
+        if name not in self.coordinate_names:
+            raise KeyError(f"coordinate {name!r} does not exist; known: {', '.join(self.coordinate_names)}")
+        return q[..., self.coordinate_names.index(name)]
+
+    @cached_property
+    def velocity_names(self) -> tuple[str, ...]:
+        """Name of each entry of u: '<body>.<suffix>'; '<name>_dot' beside a coordinate with a name of its own."""
+        return self.layout.velocity_names
+
+    @cached_property
+    def q_slices(self) -> tuple[slice, ...]:
+        """Where each body's joint coordinates lie in q."""
+        return self.layout.q_slices
+
+    @cached_property
+    def u_slices(self) -> tuple[slice, ...]:
+        """Where each body's joint velocities lie in u."""
+        return self.layout.u_slices
+
+    @cached_property
+    def angles(self) -> tuple[tuple[int, str], ...]:
+        """Place in q and name of every coordinate that is an angle [rad]."""
+        units = [unit for body in self.bodies for unit in body.joint.facts.coordinate_units]
+        return tuple((i, name) for i, name in enumerate(self.coordinate_names) if units[i] == "rad")
+
+    def quaternion_slices(self) -> tuple[slice, ...]:
+        """Where the unit quaternions lie in q."""
+        return self.layout.quaternion_slices
+
+    @cached_property
+    def indices(self) -> Indices:
+        """Body, velocity, coordinate and frame indices, and every conversion between them."""
+        return Indices(self.layout)
+
+    # ---- the tree --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def topological_order(self) -> tuple[int, ...]:
+        """Body indices, every parent before its children."""
+        index = {name: i for i, name in enumerate(self.body_names)}
+        depth: dict[str, int] = {self.ground: 0}
+
+        def level(name: str) -> int:
+            chain = []
+            while name not in depth:
+                chain.append(name)
+                name = self.bodies[index[name]].parent
+            for link in reversed(chain):
+                depth[link] = depth[self.bodies[index[link]].parent] + 1
+            return depth[chain[0]] if chain else depth[name]
+
+        return tuple(sorted(range(len(self.bodies)), key=lambda i: (level(self.bodies[i].name), i)))
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The moving links: bodies joined by fixed joints merged into one, their frames by name."""
+        return build_tree(self.bodies, self.topological_order, self.ground, *self._moving)
+
+    @cached_property
+    def unmerged_tree(self) -> Tree:
+        """The tree with a link for every body, also for those on fixed joints."""
+        return build_tree(self.bodies, self.topological_order, self.ground, *self._moving, merge=False)
+
+    @property
+    def _moving(self) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """Where what moves each body on its parent lies in q and u."""
+        return self.layout.moving_q, self.layout.moving_u
+
+    @once
+    def poses(self, q: Array, motion: Array | None = None) -> Poses:
+        """World pose (R (..., 3, 3), p (..., 3) [m]) of every body's frame, the ground included, by name.
+
+        With `motion` (..., nu), the poses after the small motion u dt, exact to first order.
+        """
+        pose = self.poses_from(self.ground, q)
+        if motion is None:
+            return pose
+        shifts = self.shifts(q, motion, pose, self.ground)
+        return {name: (R + row_cross(shifts[name][0], R), p + shifts[name][1]) for name, (R, p) in pose.items()}
+
+    @once
+    def poses_from(self, base: str, q: Array) -> Poses:
+        """Pose of the frame of every body that `base` carries, seen from it: as `poses`."""
+        pose: Poses = {base: (np.eye(3), np.zeros(3))}
+        for i in self.topological_order:
+            body = self.bodies[i]
+            if body.parent not in pose:
+                continue
+            R_parent, p_parent = pose[body.parent]
+            R_frame = R_parent @ rotation_matrix(as_array(body.orientation))
+            p_frame = p_parent + R_parent @ as_array(body.position)
+            R, p = body.joint.transform(q[..., self.layout.moving_q[i]])
+            pose[body.name] = (R_frame @ R, p_frame + matvec(R_frame, p))
+        return pose
+
+    def shifts(self, q: Array, motion: Array, poses: Poses, base: str) -> Poses:
+        """(rotation (..., 3) [rad], translation (..., 3) [m]) of every body carried by `base`, in world axes, by name.
+
+        What the small motion u dt = `motion` (..., nu) does to their frames if `base` is held fast, exact to first
+        order where |Q| = 1: a point x of the body moves by translation + rotation x (x - p). `poses` are those at q.
+        """
+        shift: Poses = {base: (np.zeros(3), np.zeros(3))}
+        for i in self.topological_order:
+            body = self.bodies[i]
+            if body.parent not in shift:
+                continue
+            (R, p), (_, p_parent), (rotation, translation) = poses[body.name], poses[body.parent], shift[body.parent]
+            translation = translation + cross(rotation, p - p_parent)
+            iu = self.layout.moving_u[i]
+            if iu.stop > iu.start:
+                u = motion[..., iu]
+                S_omega, S_v = body.joint.subspace(q[..., self.layout.moving_q[i]])
+                rotation = rotation + matvec(R, matvec(S_omega, u))
+                translation = translation + matvec(R, matvec(S_v, u))
+            shift[body.name] = (rotation, translation)
+        return shift
+
+    def lowest_common_ancestor(self, names: Iterable[str]) -> str:
+        """The body farthest from the ground that carries all of these; it may be one of them, or the ground."""
+        chains = [self._chain(name) for name in names]
+        return next(name for name in chains[0] if all(name in chain for chain in chains))
+
+    def _chain(self, name: str) -> list[str]:
+        """A body, its parent, and so on up to the ground."""
+        parents = {body.name: body.parent for body in self.bodies}
+        chain = [name]
+        while chain[-1] != self.ground:
+            chain.append(parents[chain[-1]])
+        return chain
+
+    # ---- the state -------------------------------------------------------------------------------------------
+
+    def displaced(self, q: Array, motion: Array) -> Array:
+        """(..., nq) coordinates after the small motion u dt = `motion` (..., nu), exact to first order."""
+        return state.displaced(self.layout, q, motion)
+
+    def rate_matrix(self, q: ArrayLike) -> Array:
+        """(..., nq, nu) N(q): qdot = N u. For a quaternion, N = G^T / 2."""
+        return state.rate_matrix(self.layout, self.check_q(q))
+
+    def rate_inverse(self, q: ArrayLike) -> Array:
+        """(..., nu, nq) N^+(q): u = N^+ qdot for the rates that keep |Q| = 1, and N^+ N = 1."""
+        return state.rate_inverse(self.layout, self.check_q(q))
+
+    def rates(self, q: ArrayLike, u: ArrayLike) -> Array:
+        """(..., nq) qdot = N(q) u."""
+        return state.rates(self.layout, self.check_q(q), self.check_u(u))
+
+    def velocities(self, q: ArrayLike, qdot: ArrayLike) -> Array:
+        """(..., nu) u with N(q) u = qdot; a part of qdot that would change |Q| is ignored."""
+        return state.velocities(self.layout, self.check_q(q), check_state("qdot", qdot, self.nq, self.coordinate_names))
+
+    def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """(..., nq) coordinates after unit time at constant u = v (..., nu): v = u dt for a step dt."""
+        return state.integrate(self.layout, self.check_q(q), check_state("v", v, self.nu, self.velocity_names))
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """(..., nu) v with integrate(q0, v) = q1, by the shortest rotation in each joint."""
+        return state.difference(self.layout, self.check_q(q0, "q0"), self.check_q(q1, "q1"))
+
+    def neutral(self) -> Array:
+        """(nq,) neutral coordinates of every joint."""
+        return np.concatenate([body.joint.neutral() for body in self.bodies] or [np.zeros(0)])
+
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
+        """(n, nq) random coordinates, each joint over its whole range."""
+        result: Array = np.concatenate(
+            [body.joint.random(n, rng) for body in self.bodies] or [np.zeros((n, 0))], axis=-1
+        )
+        return result
+
+    def check_q(self, q: ArrayLike, name: str = "q") -> Array:
+        """q as a float64 array (..., nq), or ValueError, in which it is called `name`: wrong shape, not finite, or a
+        quaternion off the unit sphere by more than 1e-6."""
+        q = check_state(name, q, self.nq, self.coordinate_names)
+        check_units(q, self.layout.quaternion_places, self.coordinate_names, name)
+        return q
+
+    def check_u(self, u: ArrayLike, name: str = "u") -> Array:
+        """u as a float64 array (..., nu), or ValueError, in which it is called `name`: wrong shape or not finite."""
+        return check_state(name, u, self.nu, self.velocity_names)
+
+
+def _in_velocity_frame(body: Body, frame: str) -> Body:
+    joint = body.joint.in_velocity_frame(frame)
+    return body if joint is body.joint else replace(body, joint=joint)
+
+
+def _ordered(bodies: tuple[Body, ...], order: Sequence[str]) -> tuple[Body, ...]:
+    """The bodies in the order of their names or their joints' names; ModelError unless each comes exactly once."""
+    index = {body.joint_name: i for i, body in enumerate(bodies) if body.joint_name}
+    index |= {body.name: i for i, body in enumerate(bodies)}
+    for name in order:
+        if name not in index:
+            raise ModelError(f"joint_order: no body or joint is named {name!r}; known: {', '.join(index)}")
+    places = [index[name] for name in order]
+    if sorted(places) != list(range(len(bodies))):
+        missing = [body.name for i, body in enumerate(bodies) if places.count(i) != 1]
+        raise ModelError(f"joint_order must name each body or joint once; missing or repeated: {', '.join(missing)}")
+    return tuple(bodies[i] for i in places)
+
+
+def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:
+    """Names of bodies and coordinates unique, numbers possible, parents present, no cycle: ModelError otherwise."""
+    seen = {ground}
+    for body in bodies:
+        if body.name in seen:
+            raise ModelError(f"the name {body.name!r} is taken twice", element=f"body {body.name!r}")
+        seen.add(body.name)
+        check_body(body)
+    _check_coordinates(bodies)
+    _check_followers(bodies)
+    parents = {body.name: body.parent for body in bodies}
+    for body in bodies:
+        if body.parent not in seen:
+            raise ModelError(
+                f"parent {body.parent!r} is not a body; known: {', '.join(sorted(seen))}",
+                element=f"body {body.name!r}",
+            )
+    cycle = find_cycle(parents)
+    if cycle:
+        around = " -> ".join([*cycle, cycle[0]])
+        raise ModelError(f"a cycle of parents: {around}", element=f"body {cycle[0]!r}")
+
+
+def _check_followers(bodies: tuple[Body, ...]) -> None:
+    """ModelError for a follower whose leader is not there, or hangs on another body or another joint than it says."""
+    known = {body.name: body for body in bodies}
+    for body in bodies:
+        if not isinstance(body.joint, FollowerJoint):
+            continue
+        leader = known.get(body.joint.leader)
+        if leader is None or leader.parent != body.parent or leader.joint != body.joint.ball:
+            raise ModelError(
+                f"it follows {body.joint.leader!r}, which must be a body on {body.parent!r} by the same ball joint",
+                element=f"body {body.name!r}",
+            )
+
+
+def _check_coordinates(bodies: tuple[Body, ...]) -> None:
+    """ModelError where two coordinates, angles that a quaternion has replaced among them, have one name."""
+    carrying: dict[str, str] = {}
+    for body in bodies:
+        angles = None if isinstance(body.joint, (EulerJoint, FollowerJoint)) else getattr(body.joint, "angles", None)
+        hidden = () if angles is None else (n for n in angles.all_names if n not in body.names_of_coordinates)
+        for name in (*body.names_of_coordinates, *hidden):
+            if name in carrying:
+                raise ModelError(
+                    f"the coordinate {name!r} is taken: body {carrying[name]!r} has one of this name",
+                    element=f"body {body.name!r}",
+                )
+            carrying[name] = body.name

@@ -1,0 +1,154 @@
+"""The tree of moving links that the recursions run over: bodies joined by fixed joints are merged into one."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.multibody.body import Body
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.types import FixedJoint, FollowerJoint, Joint
+from myoquat.joints.vectors import congruent, steiner
+from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
+
+__all__ = ["WORLD", "Frame", "Link", "Tree", "build_tree", "find_cycle"]
+
+_ENDS = (0, 9, 12, 13, 16, 22, None)  # of what a link's numbers are one after the other
+WORLD = -1  # the parent of links that hang on the ground
+
+
+class Frame(NamedTuple):
+    """A body's frame on the link that carries it: rotation (3, 3) and origin (3,) [m] in the link's frame."""
+
+    link: int
+    R: Array
+    p: Array
+
+
+@dataclass(eq=False)
+class Link:
+    """A moving rigid body: one body of the system and all that are welded to it.
+
+    R, p place the joint frame in the parent link's frame (the world for WORLD). mass [kg], moment = mass times center
+    of mass (3,) [kg m] and inertia (6,) [kg m^2] about the link's origin, in its own axes, which are the body's.
+    """
+
+    body: int
+    name: str
+    parent: int
+    joint: Joint
+    R: Array
+    p: Array
+    q: slice
+    u: slice
+    mass: float
+    moment: Array
+    inertia: Array
+
+    @property
+    def follows(self) -> bool:
+        """Whether it moves with the coordinates of another link's joint, which are then its q and u."""
+        return isinstance(self.joint, FollowerJoint)
+
+    @property
+    def is_weightless(self) -> bool:
+        """Whether it has neither mass nor inertia."""
+        return not may_be_nonzero(self.mass) and not any(may_be_nonzero(x) for x in self.inertia)
+
+    def hung_on(self, parent: int) -> "Link":
+        """The same link with another number for its parent."""
+        return replace(self, parent=parent)
+
+    @property
+    def pattern(self) -> Hashable:
+        """Equal for links whose formulas differ at most in their `numbers`; turned joint frames have longer ones."""
+        return self.joint.pattern, np.array_equal(self.R, np.eye(3))
+
+    @property
+    def numbers(self) -> Array:
+        """(n,) the numbers in which links of one `pattern` differ."""
+        parts = [self.R, self.p, self.mass, self.moment, self.inertia, self.joint.numbers]
+        return np.concatenate([np.reshape(as_array(part), -1) for part in parts])
+
+    def with_numbers(self, numbers: Array) -> "Link":
+        """The same link with other `numbers` (n,), floats or symbols."""
+        R, p, mass, moment, inertia, rest = (numbers[a:b] for a, b in pairwise(_ENDS))
+        joint = self.joint.with_numbers(rest)
+        own: dict[str, Any] = {"mass": mass.reshape(())}
+        return replace(self, R=R.reshape(3, 3), p=p, moment=moment, inertia=inertia, joint=joint, **own)
+
+    def add(self, body: Body, R: Array, p: Array) -> None:
+        """Weld a body whose frame stands at (R, p) in the link's."""
+        center = p + R @ as_array(body.center_of_mass)
+        self.mass += body.mass
+        self.moment = self.moment + body.mass * center
+        self.inertia = self.inertia + congruent(R, as_array(body.inertia)) + steiner(center, body.mass)
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Links, every parent before its children, and the frame of every body (and the ground) by name."""
+
+    links: tuple[Link, ...]
+    frames: dict[str, Frame]
+
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The links that hang on each link."""
+        return tuple(
+            tuple(j for j, other in enumerate(self.links) if other.parent == i) for i in range(len(self.links))
+        )
+
+    def path(self, link: int) -> tuple[int, ...]:
+        """Links from the root to `link`, both included; empty for WORLD."""
+        chain: list[int] = []
+        while link != WORLD:
+            chain.append(link)
+            link = self.links[link].parent
+        return tuple(reversed(chain))
+
+
+def find_cycle(parents: Mapping[str, str]) -> tuple[str, ...]:
+    """The first cycle that the names run into, each name before its parent; empty if there is none. Linear time."""
+    done: set[str] = set()
+    for name in parents:
+        chain: dict[str, int] = {}
+        while name in parents and name not in done:
+            if name in chain:
+                return tuple(chain)[chain[name] :]
+            chain[name] = len(chain)
+            name = parents[name]
+        done.update(chain)
+    return ()
+
+
+def build_tree(
+    bodies: Sequence[Body],
+    order: Sequence[int],
+    ground: str,
+    q_slices: Sequence[slice],
+    u_slices: Sequence[slice],
+    merge: bool = True,
+) -> Tree:
+    """The tree of `bodies`, visited in `order` (parents first); without `merge`, fixed joints keep their own links."""
+    links: list[Link] = []
+    frames = {ground: Frame(WORLD, np.eye(3), np.zeros(3))}
+    for i in order:
+        body = bodies[i]
+        parent = frames[body.parent]
+        R = parent.R @ rotation_matrix(as_array(body.orientation))
+        p = parent.p + parent.R @ as_array(body.position)
+        if merge and isinstance(body.joint, FixedJoint):
+            frames[body.name] = Frame(parent.link, R, p)
+            if parent.link != WORLD:
+                links[parent.link].add(body, R, p)
+            continue
+        link = Link(
+            i, body.name, parent.link, body.joint, R, p, q_slices[i], u_slices[i], 0.0, np.zeros(3), np.zeros(6)
+        )
+        link.add(body, np.eye(3), np.zeros(3))
+        links.append(link)
+        frames[body.name] = Frame(len(links) - 1, np.eye(3), np.zeros(3))
+    return Tree(tuple(links), frames)

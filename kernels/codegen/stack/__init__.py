@@ -1,0 +1,3 @@
+"""Stack memory of kernels: slots, their lifetimes and their allocation."""
+
+__all__: list[str] = []

@@ -1,0 +1,1 @@
+"""A model as lines in space, for figures and viewers."""

@@ -1,0 +1,85 @@
+"""Paths of muscles as lines with a fixed number of points, for many poses at once."""
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.vectors import vecmat
+from myoquat.muscle.loads import world_point
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle, contacts
+from myoquat.muscle.wrapping import Piece, Wrap
+from myoquat.muscle.wrapping.order_along_path import after, before, in_order
+
+__all__ = ["Poses", "polylines"]
+
+DRAWN = 9  # points of a path on a surface
+Poses = dict[str, tuple[Array, Array]]  # R and p of each body by name
+
+
+def polylines(model: Model, q: Array, poses: Poses | None = None) -> list[Array]:
+    """(t, k, 3) [m] of each muscle at q (t, nq), in world axes; `poses` are the bodies' there, if they are known.
+
+    Points that are off the path, and surfaces that it does not touch, repeat the point before: k is the same at every
+    pose.
+    """
+    poses = model.system.poses(q) if poses is None else poses
+    touching = contacts(model.system, model.muscles, q)
+    pairs = zip(model.muscles, touching, strict=True)
+    return [_line(model, poses, muscle, pieces, q) for muscle, pieces in pairs]
+
+
+def _line(model: Model, poses: Poses, muscle: Muscle, pieces: tuple[Piece, ...], q: Array) -> Array:
+    shape = (*q.shape[:-1], 3)
+    stops = [
+        np.broadcast_to(world_point(poses, point.body, point.local(model.system, q)), shape) for point in muscle.path
+    ]
+    on = [np.broadcast_to(np.asarray(point.active(model.system, q)), shape[:-1])[..., None] for point in muscle.path]
+    following = [stops[-1]]
+    for x, there in zip(stops[-2:0:-1], on[-2:0:-1], strict=True):
+        following.append(np.where(there, x, following[-1]))
+    points = [stops[0]]
+    for x, there, piece, end in zip(stops[1:], on[1:], pieces, reversed(following), strict=True):
+        for new, touched in [*_spans(piece, poses, points[-1], end), ([x], there)]:
+            last = points[-1]
+            points += [np.where(touched, y, last) for y in new]
+    return np.stack(points, axis=-2)
+
+
+def _spans(piece: Piece, poses: Poses, start: Array, end: Array) -> list[tuple[list[Array], Array]]:
+    """Points along the surfaces between two points of the path, and whether it touches them, in its order."""
+    shape = start.shape[:-1]
+    on, places, arcs = (
+        [np.broadcast_to(getattr(c, name), shape) for c in piece.contacts] for name in ("on", "place", "arc")
+    )
+    P, Q = (
+        [world_point(poses, wrap.body, getattr(c, name)) for wrap, c in zip(piece.wraps, piece.contacts, strict=True)]
+        for name in ("P", "Q")
+    )
+    found = []
+    for i, wrap in enumerate(piece.wraps):
+        line = before(places, on, i, Q, start), after(places, on, i, P, end)
+        found.append(
+            np.concatenate([*_span(wrap, arcs[i], poses, line[0], (P[i], Q[i]), line[1]), on[i][..., None]], -1)
+        )
+    along, _ = in_order(places, found)
+    return [(np.split(x[..., :-1], DRAWN, axis=-1), x[..., -1:] > 0) for x in along]
+
+
+def _span(wrap: Wrap, arc: Array, poses: Poses, before: Array, ends: tuple[Array, Array], after: Array) -> list[Array]:
+    """Points along a surface: a cubic between the ends with the directions there, brought onto the surface."""
+    P, Q = ends
+    start, stop = (arc[..., None] * _direction(v) for v in (P - before, after - Q))
+    R, p = poses[wrap.body]
+    found = []
+    for t in np.linspace(0, 1, DRAWN):
+        x = (2 * t**3 - 3 * t**2 + 1) * P + (t**3 - 2 * t**2 + t) * start
+        x = x + (3 * t**2 - 2 * t**3) * Q + (t**3 - t**2) * stop
+        local = wrap.in_body(wrap.onto(wrap.seen(vecmat(x - p, R))))
+        found.append(world_point(poses, wrap.body, local))
+    return found
+
+
+def _direction(v: Array) -> Array:
+    length = np.linalg.norm(v, axis=-1, keepdims=True)
+    unit: Array = np.divide(v, length, out=np.zeros_like(v), where=length > 0)
+    return unit

@@ -1,0 +1,1 @@
+"""Paths as segments between bodies: lengths, Jacobians, torques and flags."""

@@ -1,0 +1,115 @@
+"""What is to be known of the paths at a pose before their lengths and Jacobians are trusted."""
+
+from collections.abc import Iterator
+from enum import IntFlag
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle, contacts
+from myoquat.muscle.points import EDGE, ConditionalPoint, PathPoint
+from myoquat.muscle.wrapping import Piece
+from myoquat.muscle.wrapping.resolved_points import Poses, Site
+
+__all__ = ["PathFlag", "flags"]
+
+
+class PathFlag(IntFlag):
+    """Bits of `path_flags`.
+
+    WRAPPED     the path touches at least one surface
+    INSIDE      a surface is passed over: an end of a piece lies inside it, or no path touches it and all others that it
+                should and runs through none, as where surfaces between the same points overlap
+    JUMP        the length jumps nearby: a conditional point comes or goes, an end of the path comes into a surface or
+                to where the path changes sides, or the path slips off the end of a cylinder; or it may, since there is
+                another taut path over several surfaces. A point of the body of a surface never moves there, and makes
+                no jump, however near it is
+    UNSOLVED    a path around several surfaces, or around an ellipsoid or a torus, that is not certainly the shortest
+    COINCIDENT  two consecutive points of the path are in one place, to 1e-12 m: the piece between them has no
+                direction, and the Jacobian is not determined: it may be NaN
+
+    >>> from myoquat.muscle import PathFlag
+    >>> flag = PathFlag(3)
+    >>> [bit.name for bit in PathFlag if bit in flag]
+    ['WRAPPED', 'INSIDE']
+    """
+
+    WRAPPED = 1
+    INSIDE = 2
+    JUMP = 4
+    UNSOLVED = 8
+    COINCIDENT = 16
+
+
+APART = 1e-12  # [m] below which points count as in one place
+
+
+def flags(model: Model, q: Array, near: float) -> Array:
+    """(..., m) the bits of every path at coordinates q (..., nq), as numbers; the formula, on floats and symbols."""
+    touching = contacts(model.system, model.muscles, q)
+    poses = model.system.poses(q)
+    columns = [
+        _of(model, muscle, pieces, q, near) + _coincident(model, muscle, q, poses)
+        for muscle, pieces in zip(model.muscles, touching, strict=True)
+    ]
+    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else 0.0 * q[..., :0]
+
+
+def _of(model: Model, muscle: Muscle, pieces: tuple[Piece, ...], q: Array, near: float) -> Array:
+    never = np.zeros(q.shape[:-1]) > 0
+    all_contacts = [c for piece in pieces for c in piece.contacts]
+    edges = [_at_edge(model, point, q, near) for point in muscle.path if isinstance(point, ConditionalPoint)]
+    bits: dict[PathFlag, list[Any]] = {
+        PathFlag.WRAPPED: [c.on for c in all_contacts],
+        PathFlag.INSIDE: [c.inside for c in all_contacts],
+        PathFlag.JUMP: [*_jumps(muscle, pieces, near), *edges],
+        PathFlag.UNSOLVED: [piece.unsolved for piece in pieces if piece.contacts],
+    }
+    columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
+    total: Array = sum(columns[1:], start=columns[0])
+    return total
+
+
+def _jumps(muscle: Muscle, pieces: tuple[Piece, ...], near: float) -> Iterator[Array]:
+    """(...) each, whether an end of the path at a surface is near a jump of the length, unless it never moves: a point
+    of the surface's body stays where it is."""
+    for first, last, piece in zip(muscle.path[:-1], muscle.path[1:], pieces, strict=True):
+        for i, (wrap, c) in enumerate(zip(piece.wraps, piece.contacts, strict=True)):
+            others = [(other, j < i) for j, other in enumerate(piece.contacts) if j != i]
+            ahead = [o.on & ((o.place < c.place) | (earlier & (o.place == c.place))) for o, earlier in others]
+            behind = [o.on & ((o.place > c.place) | ((not earlier) & (o.place == c.place))) for o, earlier in others]
+            for end, (point, between) in enumerate(((first, ahead), (last, behind))):
+                here = c.jump[..., end] < near
+                if _fixed(point, wrap.body):
+                    here = here & reduce(or_, between) if between else here & ~here
+                yield here
+
+
+def _fixed(point: PathPoint, body: str) -> bool:
+    """Whether a point of a path is one of the body, always on the path and in the same place."""
+    return type(point) is PathPoint and point.body == body
+
+
+def _coincident(model: Model, muscle: Muscle, q: Array, poses: Poses) -> Array:
+    """The bit of a path of which two consecutive points that are on it are in one place."""
+    last = Site.of(poses, muscle.path[0].body, muscle.path[0].local(model.system, q))
+    found = np.zeros(q.shape[:-1]) > 0
+    for point, share in zip(muscle.path[1:], muscle.shares, strict=True):
+        site, on = Site.of(poses, point.body, point.local(model.system, q)), point.active(model.system, q)
+        d = site.world - last.world
+        met = np.sum(d * d, axis=-1) < APART * APART
+        if share:
+            found = found | (met if on is True else met & on)
+        last = site.or_else(on, last)
+    return np.where(found, float(PathFlag.COINCIDENT), 0.0)
+
+
+def _at_edge(model: Model, point: ConditionalPoint, q: Array, near: float) -> Array:
+    """Whether the coordinate of a conditional point is near an end of its range."""
+    x = model.system.coordinate(point.coordinate, q)
+    low, high = point.range[0] - EDGE, point.range[1] + EDGE
+    return (np.abs(x - low) < near) | (np.abs(x - high) < near)

@@ -1,0 +1,155 @@
+"""Which columns of a Jacobian change which stretches of paths, as rows that tables gather and add to."""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.muscle.points import DrivenPoint, PathPoint
+from myoquat.muscle.segments.columns import Columns
+from myoquat.muscle.segments.cuts import MOVING, Kind, Paths, Stretch
+
+__all__ = ["Reach", "itself"]
+
+Link = tuple[str, Array]  # a buffer and rows of it
+
+
+class Reach:
+    """Which columns change which stretches.
+
+    pulls, pushes   the wrenches on bodies and the forces on moving points, how many
+    strained        the row of strains of a muscle on all that a joint which strains carries, by muscle and body; row 0
+                    is of no joint
+    rows            of a kind, by the name of their buffer, the numbers (stretches, n) of these
+    moving          the columns that move bodies of a stretch
+    slides          the columns j of moving points: (point, j)
+    """
+
+    def __init__(self, paths: Paths, columns: Columns, kinds: dict[Kind, list[Stretch]]) -> None:
+        self.paths, self.columns, self.pulls, self.pushes = paths, columns, 0, 0
+        self.strained: dict[tuple[int, int], int] = {}
+        self.rows: dict[Kind, dict[str, Array]] = {}
+        self.slides: list[tuple[PathPoint, int]] = []
+        self._slid: list[tuple[int, int, int]] = []  # push, slide, entry
+        self._slide: dict[tuple[int, int], int] = {}
+        self._beyond: dict[int, int] = {}  # from the row of a joint to that of the next one towards the ground
+        self._carried: dict[int, list[tuple[int, int, int]]] = {}  # by n: pull, first column, first entry of the row
+        for kind, members in kinds.items():
+            rows = {"pulls": [self._pull(stretch) for stretch in members],
+                    "pushes": [self._push(stretch) for stretch in members],
+                    "strains": [self._strain(stretch) for stretch in members]}  # fmt: skip
+            kept = {name: np.array(numbers) for name, numbers in rows.items() if numbers[0]}
+            if kept:
+                self.rows[kind] = kept
+
+    def _pull(self, stretch: Stretch) -> list[int]:
+        """The numbers of the wrenches on the bodies of a stretch."""
+        first, base = self.pulls, self.paths.ancestor(stretch.frames)
+        for k in stretch.kind.pulled:
+            for frame in self.paths.chain(stretch.frames[k], base):
+                s, leader = self.columns.moving[frame - 1], self.paths.model.system.layout.leaders[frame - 1]
+                if s.stop > s.start:
+                    first_entry = stretch.muscle * self.columns.size + self.columns.slices[leader].start
+                    row = self.pulls, s.start, first_entry - s.start
+                    self._carried.setdefault(s.stop - s.start, []).append(row)
+            self.pulls += 1
+        return list(range(first, self.pulls))
+
+    def _strain(self, stretch: Stretch) -> list[int]:
+        """The rows to which the strains on the bodies of a stretch add."""
+        if not stretch.kind.strained:
+            return []
+        return [self._strained_row(stretch.muscle, frame) for frame in stretch.frames]
+
+    def _strained_row(self, muscle: int, frame: int) -> int:
+        """The row of a muscle and the first joint from a body towards the ground that strains, 0 without; those beyond
+        get theirs too."""
+        joints = [k - 1 for k in self.paths.chain(frame, 0) if k - 1 in self.columns.straining]
+        rows = [self.strained.setdefault((muscle, i), len(self.strained) + 1) for i in joints]
+        self._beyond.update(pairwise(rows))
+        return rows[0] if rows else 0
+
+    def _push(self, stretch: Stretch) -> list[int]:
+        """The numbers of the forces on the moving points of a stretch."""
+        first = self.pushes
+        for number in stretch.numbers(MOVING):
+            for j in self._driving(self.paths.moving[number]):
+                slide = self._slide.setdefault((number, j), len(self.slides))
+                if slide == len(self.slides):
+                    self.slides.append((self.paths.moving[number], j))
+                self._slid.append((self.pushes, slide, stretch.muscle * self.columns.size + j))
+            self.pushes += 1
+        return list(range(first, self.pushes))
+
+    def _driving(self, point: PathPoint) -> list[int]:
+        """The columns on which the coordinates of a moving point depend."""
+        names = point.driving if isinstance(point, DrivenPoint) else ()
+        slices = self.columns.slices
+        joints = {self._joint_of(name) for name in names}
+        return [j for i in sorted(joints) for j in range(slices[i].start, slices[i].stop)]
+
+    def _joint_of(self, name: str) -> int:
+        """The body whose joint has a coordinate, or an angle that a quaternion has replaced."""
+        system = self.paths.model.system
+        if name in system.angle_names:
+            return system.angle_names[name][0]
+        place = system.coordinate_names.index(name)
+        return next(i for i, s in enumerate(system.q_slices) if s.start <= place < s.stop)
+
+    @cached_property
+    def moving(self) -> list[int]:
+        return sorted({first + k for n, rows in self._carried.items() for _, first, _ in rows for k in range(n)})
+
+    @property
+    def buffers(self) -> dict[str, tuple[int, int]]:
+        """How bodies and points move with the columns, and how joints strain."""
+        joints = len(self.columns.straining)
+        return {"axes": (len(self.moving), 6), "slides": (len(self.slides), 3), "stretching": (joints, 10)}
+
+    @property
+    def tables(self) -> Iterator[tuple[Callable[..., Array], dict[str, Link], Link]]:
+        """Formulas of what forces do, what they gather, and the rows to which the results add."""
+        for n, carried in self._carried.items():
+            pulls, first, entries = np.array(carried).T
+            moved = first[:, None] + np.arange(n)
+            gather = {"pull": ("pulls", pulls), "axes": ("axes", np.searchsorted(self.moving, moved))}
+            yield _entries, gather, ("entries", moved + entries[:, None])
+        if self._beyond:
+            order = sorted(self._beyond, key=self._depth, reverse=True)
+            yield (
+                itself,
+                {"value": ("strains", np.array(order))},
+                ("strains", np.array([self._beyond[row] for row in order])),
+            )
+        if self.strained:
+            (muscles, bodies), joints = np.array(list(self.strained)).T, list(self.columns.straining)
+            first = muscles * self.columns.size + [self.columns.straining[i].start for i in bodies]
+            gather = {"strain": ("strains", np.array(list(self.strained.values()))),
+                      "joint": ("stretching", np.searchsorted(joints, bodies))}  # fmt: skip
+            yield _strained, gather, ("entries", first[:, None] + np.arange(4))
+        if self.slides:
+            pushes, slides, entries = np.array(self._slid).T
+            gather = {"pull": ("pushes", pushes), "axes": ("slides", slides[:, None])}
+            yield _entries, gather, ("entries", entries[:, None])
+
+    def _depth(self, row: int) -> int:
+        """How many rows are beyond one."""
+        return 1 + self._depth(self._beyond[row]) if row in self._beyond else 0
+
+
+def itself(*, value: Array) -> Array:
+    return value
+
+
+def _entries(*, pull: Array, axes: Array) -> Array:
+    """(n,) what a force (k,) does along axes (n, k)."""
+    result: Array = np.sum(axes * pull, axis=-1)
+    return result
+
+
+def _strained(*, strain: Array, joint: Array) -> Array:
+    """(4,) what a strain (6,) does along the components of a quaternion: of W and Q (10,) that of W times Q."""
+    result: Array = joint[6:] * np.sum(joint[:6] * strain, axis=-1)
+    return result

@@ -1,0 +1,329 @@
+"""Lengths and speeds of all paths, and the torques of their tensions, by stretches: code that grows with their kinds.
+
+A stretch runs from a point that is always on its path to the next such point, over conditional points and surfaces in
+between. Seen from the lowest common ancestor of the bodies on which it hangs, its length l depends on the poses of the
+others and on points that move in them: with their velocities x its rate is g . x, g = dl/dx, and a tension F does -F g
+to them, which the joints below that ancestor take. Stretches over like stops are of one kind and stand once in a
+kernel, as a table (`myoquat.kernels.control_flow.map_rows`), whose element differentiates the length of one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.multibody.system import ArticulatedSystem, Poses
+from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.kernels.tracing.memoize import once
+from myoquat.muscle.loads import carried_force
+from myoquat.muscle.path import Muscle, contacts, lengths, moved_point, stops_length
+from myoquat.muscle.points import DrivenPoint, PathPoint
+from myoquat.muscle.segments.jacobians import velocity_of
+from myoquat.muscle.wrapping import Piece
+
+__all__ = ["Paths", "Stretches", "paths", "stretches"]
+
+FEW = 12  # muscles up to which J itself is faster: a step of two_link's six takes a tenth longer by stretches
+
+FEWEST = 5  # stretches of a kind from which a table pays
+
+FIXED, GIVEN, MOVING, SURFACE = range(4)  # points that are numbers, varied ones, moving ones, and spans on surfaces
+_SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: 8}  # entries of a row that place each
+
+
+class _Stop(NamedTuple):
+    """A point of a path, or its span on a surface: where it is on its body, a point (..., 3) or P, Q, arc and place
+    (..., 8) of a span, whether the path takes it, and the share of the piece that leads there."""
+
+    body: str
+    sort: int
+    place: Array
+    on: Array | bool
+    point: PathPoint | None = None
+    share: float = 1.0
+
+
+class _Kind(NamedTuple):
+    """What the code of a stretch depends on: of each stop its sort, its body's number, 0 for the ancestor, and whether
+    it may be off the path; the number of other bodies; and by how much its length counts."""
+
+    stops: tuple[tuple[int, int, bool], ...]
+    bodies: int
+    share: float = 1.0
+
+    @property
+    def moving(self) -> int:
+        """Moving points."""
+        return sum(sort == MOVING for sort, _, _ in self.stops)
+
+    @property
+    def velocities(self) -> int:
+        """Velocities of bodies, (v, omega) of each, and of moving points."""
+        return 6 * self.bodies + 3 * self.moving
+
+    @property
+    def size(self) -> int:
+        """Results: the length, its rate, and g."""
+        return 2 + self.velocities
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """Stops of a muscle, by its number, the body from which they are seen, the other bodies, and its share."""
+
+    muscle: int
+    stops: tuple[_Stop, ...]
+    base: str
+    bodies: tuple[str, ...]
+    share: float = 1.0
+
+    @cached_property
+    def kind(self) -> _Kind:
+        numbers = {self.base: 0, **{name: k for k, name in enumerate(self.bodies, start=1)}}
+        return _Kind(
+            tuple((stop.sort, numbers[stop.body], stop.on is not True) for stop in self.stops),
+            len(self.bodies),
+            self.share,
+        )
+
+    @property
+    def points(self) -> list[PathPoint]:
+        """Its moving points."""
+        return [stop.point for stop in self.stops if stop.sort == MOVING and stop.point is not None]
+
+    @property
+    def numbers(self) -> Array:
+        """(c,) the fixed points."""
+        fixed = [stop.place for stop in self.stops if stop.sort == FIXED]
+        return np.concatenate([np.zeros(0), *fixed])
+
+    def row(self, poses: Poses, velocities: Sequence[Array]) -> Array:
+        """(..., n) poses of the bodies seen from the base, places and flags of stops, and velocities."""
+        parts = []
+        for name in self.bodies:
+            R, p = poses[name]
+            parts += [R.reshape((*R.shape[:-2], 9)), p]
+        for stop in self.stops:
+            if stop.sort != FIXED:
+                parts.append(stop.place)
+            if stop.on is not True:
+                parts.append(as_array(np.where(stop.on, 1.0, 0.0))[..., None])
+        return joined([*parts, *velocities, np.zeros(0)])
+
+
+class Paths(Protocol):
+    """The paths of some muscles at a state.
+
+    length   (..., m) [m]
+    speed    (..., m) [m/s], its rate at the velocities u
+    """
+
+    @property
+    def length(self) -> Array: ...
+
+    @property
+    def speed(self) -> Array: ...
+
+    def torque(self, tension: Array) -> Array:
+        """(..., nu) the generalized forces -J^T F of tensions (..., m) [N]: the formula, on floats and symbols."""
+
+
+def paths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: Array) -> Paths:
+    """The paths of muscles at q (..., nq) and u (..., nu), by whichever way is faster: the formula, on floats and
+    symbols."""
+    if len(muscles) > FEW:
+        return stretches(system, muscles, q, u)
+    J = velocity_of(system, muscles, q)
+    return _Few(lengths(system, muscles, q), matvec(J, u), J)
+
+
+@dataclass(frozen=True)
+class _Few:
+    """Paths by their Jacobian (..., m, nu)."""
+
+    length: Array
+    speed: Array
+    J: Array
+
+    def torque(self, tension: Array) -> Array:
+        return -vecmat(tension, self.J)
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Paths by their stretches, as `Paths`."""
+
+    system: ArticulatedSystem
+    q: Array
+    length: Array
+    speed: Array
+    pulls: Sequence[tuple[_Stretch, Array]]  # stretches that can change, and g of each
+    slides: Mapping[int, Array]  # of moving points, by their id: d place / d motion (..., 3, nu)
+
+    def torque(self, tension: Array) -> Array:
+        carried: dict[str, dict[str, tuple[Array, Array]]] = {}
+        total: Array = np.zeros(self.system.nu)
+        for stretch, g in self.pulls:
+            load = -tension[..., stretch.muscle, None] * g
+            on = carried.setdefault(stretch.base, {})
+            for k, name in enumerate(stretch.bodies):
+                f, n = load[..., 6 * k : 6 * k + 3], load[..., 6 * k + 3 : 6 * k + 6]
+                on[name] = (on[name][0] + f, on[name][1] + n) if name in on else (f, n)
+            for k, point in enumerate(stretch.points, start=2 * len(stretch.bodies)):
+                total = total + vecmat(load[..., 3 * k : 3 * k + 3], self.slides[id(point)])
+        for base, wrenches in carried.items():
+            poses = self.system.poses_from(base, self.q)
+            total = total + carried_force(self.system, self.q, poses, wrenches, base)
+        return total
+
+
+@once
+def stretches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: Array) -> Stretches:
+    """The paths of muscles at q (..., nq) and u (..., nu): the formula, on floats and symbols."""
+    touching = contacts(system, muscles, q)
+    found = [
+        stretch
+        for number, (muscle, pieces) in enumerate(zip(muscles, touching, strict=True))
+        for stretch in _cut(system, number, _stops(system, muscle, pieces, q))
+    ]
+    slides = _slides(system, q, [point for stretch in found for point in stretch.points])
+    seen: dict[str, tuple[Poses, Poses]] = {}
+    rows = []
+    for stretch in found:
+        if stretch.base not in seen:
+            poses = system.poses_from(stretch.base, q)
+            seen[stretch.base] = poses, system.shifts(q, u, poses, stretch.base)
+        poses, shifts = seen[stretch.base]
+        carried = [x for name in stretch.bodies for x in reversed(shifts[name])]
+        rows.append(stretch.row(poses, [*carried, *(matvec(slides[id(point)], u) for point in stretch.points)]))
+    results = _of_kinds(found, rows)
+    sums: list[Array] = [np.zeros(2)] * len(muscles)
+    for stretch, result in zip(found, results, strict=True):
+        sums[stretch.muscle] = sums[stretch.muscle] + result[..., :2]
+    both = np.stack(np.broadcast_arrays(*sums, subok=True), axis=-2) if sums else np.zeros((*q.shape[:-1], 0, 2))
+    pulls = [(stretch, result[..., 2:]) for stretch, result in zip(found, results, strict=True)]
+    return Stretches(system, q, both[..., 0], both[..., 1], [x for x in pulls if x[0].kind.velocities], slides)
+
+
+def _stops(system: ArticulatedSystem, muscle: Muscle, pieces: Sequence[Piece], q: Array) -> Iterator[_Stop]:
+    """The stops of a path, in order."""
+    for point, piece, share in zip(muscle.path, (Piece(), *pieces), (1.0, *muscle.shares), strict=True):
+        for wrap, c in zip(piece.wraps, piece.contacts, strict=True):
+            yield _Stop(
+                wrap.body, SURFACE, joined([c.P, c.Q, *(as_array(x)[..., None] for x in (c.arc, c.place))]), c.on
+            )
+        place = point.local(system, q)
+        number = place.ndim == 1 and not is_symbolic(place)
+        sort = MOVING if isinstance(point, DrivenPoint) else FIXED if number else GIVEN
+        yield _Stop(point.body, sort, place, point.active(system, q), point, share)
+
+
+def _cut(system: ArticulatedSystem, muscle: int, stops: Iterator[_Stop]) -> Iterator[_Stretch]:
+    """The stretches of a path."""
+    since: list[_Stop] = []
+    for stop in stops:
+        since = [stop] if stop.share == 0 else [*since, stop]
+        if len(since) > 1 and stop.sort != SURFACE and stop.on is True:
+            names = tuple(dict.fromkeys(stop.body for stop in since))
+            base = system.lowest_common_ancestor(names)
+            yield _Stretch(muscle, tuple(since), base, tuple(name for name in names if name != base), stop.share)
+            since = [stop]
+
+
+def _slides(system: ArticulatedSystem, q: Array, points: Sequence[PathPoint]) -> dict[int, Array]:
+    """By the id of each moving point, d place / d motion (..., 3, nu) on its body."""
+    distinct = list({id(point): point for point in points}.values())
+    if not distinct:
+        return {}
+
+    def places(motion: Array) -> Array:
+        after = system.displaced(q, motion)
+        return joined([point.local(system, after) for point in distinct])
+
+    J = jacobian_at(places, np.zeros(system.nu), like=q)
+    return {id(point): J[..., 3 * k : 3 * k + 3, :] for k, point in enumerate(distinct)}
+
+
+def _of_kinds(found: Sequence[_Stretch], rows: Sequence[Array]) -> list[Array]:
+    """[(..., size) the length of every stretch, its rate and g], those of a kind as a table."""
+    groups: dict[tuple[_Kind, int], list[int]] = {}
+    for i, stretch in enumerate(found):
+        groups.setdefault((stretch.kind, rows[i].shape[-1]), []).append(i)
+    results: dict[int, Array] = {}
+    for (kind, _), members in groups.items():
+        if len(members) < FEWEST or not kind.velocities:
+            results |= {i: _element(kind, rows[i], found[i].numbers) for i in members}
+            continue
+        stacked = np.stack(np.broadcast_arrays(*(rows[i] for i in members), subok=True), axis=-2)
+        table = mapped(partial(_element, kind), stacked, np.stack([found[i].numbers for i in members]), kind.size)
+        results |= {i: table[..., k, :] for k, i in enumerate(members)}
+    return [results[i] for i in range(len(found))]
+
+
+# ---- one stretch ---------------------------------------------------------------------------------------------
+
+
+class _Laid(NamedTuple):
+    """The numbers of a row: poses of the bodies by their numbers, places and flags of the stops, and velocities."""
+
+    poses: Poses
+    places: list[Array]
+    on: list[Array | bool]
+    velocities: Array
+
+
+def _element(kind: _Kind, row: Array, numbers: Array) -> Array:
+    """(..., size) the length of a stretch, its rate and g, from its row and its fixed points."""
+    laid = _laid(kind, row, numbers)
+    zero = np.zeros(kind.velocities)
+    length = _measured(kind, laid, zero)
+    if not kind.velocities:
+        return joined([length, 0.0 * length])
+    g = jacobian_at(lambda motion: _measured(kind, laid, motion), zero, like=row)[..., 0, :]
+    return joined([length, np.sum(g * laid.velocities, axis=-1)[..., None], g])
+
+
+def _laid(kind: _Kind, row: Array, numbers: Array) -> _Laid:
+    first, fixed = 12 * kind.bodies, 0
+    poses: Poses = {"0": (np.eye(3), np.zeros(3))}
+    for k in range(kind.bodies):
+        R = row[..., 12 * k : 12 * k + 9]
+        poses[str(k + 1)] = R.reshape((*R.shape[:-1], 3, 3)), row[..., 12 * k + 9 : 12 * k + 12]
+    places: list[Array] = []
+    on: list[Array | bool] = []
+    for sort, _, conditional in kind.stops:
+        if sort == FIXED:
+            places.append(numbers[..., fixed : fixed + 3])
+            fixed += 3
+        else:
+            places.append(row[..., first : first + _SIZES[sort]])
+            first += _SIZES[sort]
+        on.append(row[..., first] > 0.5 if conditional else True)
+        first += conditional
+    return _Laid(poses, places, on, row[..., first:])
+
+
+def _measured(kind: _Kind, laid: _Laid, motion: Array) -> Array:
+    """(..., 1) the length after a small motion (..., velocities) of its bodies and moving points."""
+    moved = {
+        str(k + 1): (motion[..., 6 * k + 3 : 6 * k + 6], motion[..., 6 * k : 6 * k + 3]) for k in range(kind.bodies)
+    }
+    places: list[tuple[Array, ...]] = []
+    slide = 6 * kind.bodies
+    for (sort, body, _), x in zip(kind.stops, laid.places, strict=True):
+        if sort == SURFACE:
+            P, Q = (moved_point(laid.poses, moved, str(body), x[..., k : k + 3]) for k in (0, 3))
+            places.append((P, Q, x[..., 6], x[..., 7]))
+            continue
+        if sort == MOVING:
+            x, slide = x + motion[..., slide : slide + 3], slide + 3
+        places.append((moved_point(laid.poses, moved, str(body), x),))
+    length = stops_length(places, laid.on)[..., None]
+    return length if kind.share == 1.0 else kind.share * length

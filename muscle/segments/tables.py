@@ -1,0 +1,305 @@
+"""Path lengths and the spatial Jacobian by kinds of stretches: code that does not grow with the number of muscles.
+
+A stretch of a path runs from a point that is always on it to the next such point, over conditional points and surfaces
+in between. Its kind is what it runs over: which of its points are conditional or moving, where there are surfaces, and
+which of them share a body. A kind is traced and differentiated once, and its code runs over a table of all stretches
+of that kind: poses of bodies in, the length out, or from the forces f = dl/dx at its points x the wrenches
+(f, m) = sum (f, x x f) on each of its bodies. A velocity u_j between a body and the lowest common ancestor of the
+stretch's bodies then changes the length by
+
+    dl/du_j = f . v_j + m . omega_j,
+
+omega_j being the angular velocity of the body at u_j = 1 and v_j the velocity of its point at the origin, in axes of
+the world. The origin is that of the first body, near to which the model is, wherever in the world. Velocities above the
+common ancestor do not change the length. Coordinates have columns of the same kind, from the derivative of the pose of
+their joint. Off the unit sphere R(Q) is no rotation: a component Q_k of a quaternion also strains what its joint
+carries, by Q_k W, and has the part Q_k W : sum (f x^T + x f^T) / 2 besides, over all points that the joint carries,
+whether or not the stretch is on one side of it.
+
+What paths touch is sought by solvers (`myoquat.muscle.wrapping`), before the tables; a span on a surface stays where it
+is on its body, since the path is the shortest.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels import Program
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import contacts, stops_length
+from myoquat.muscle.segments.columns import Columns
+from myoquat.muscle.segments.cuts import MOVING, SURFACE, Kind, Paths, Stretch
+from myoquat.muscle.segments.reach import Reach, itself
+
+__all__ = ["FEWEST", "jacobian_program", "length_program", "tables_pay", "wrench_program"]
+
+# Muscles from which tables pay. J of gait2392's 92 and of Rajagopal2016's 80 takes as long per pose as muscle by muscle
+# and 2/3 as long to build, dl/dq and wrenches 1/7 to 1/2 as long; of a shoulder's 33 J takes 1/20 longer per pose and
+# 9/10 as long to build.
+FEWEST = 50
+
+
+def tables_pay(model: Model) -> bool:
+    """Whether the model has muscles enough for tables to pay."""
+    return len(model.muscles) >= FEWEST
+
+
+def length_program(model: Model) -> Program:
+    """The program q (nq,) -> "lengths" (m,)."""
+    return _Writer(model).lengths()
+
+
+def jacobian_program(model: Model, wrt: str = "velocity") -> Program:
+    """The program q (nq,) -> `wrt` (m, n), as in `myoquat.muscle.segments.jacobians`: "velocity", J with dl/dt = J u;
+    "coordinates", dl/dq; or "constrained", dl/dQ*, of q and "eliminated" (balls,). Exact where |Q| = 1."""
+    columns = Columns(model.system, wrt)
+    return _Writer(model, strained=bool(columns.straining)).jacobian(columns)
+
+
+def wrench_program(model: Model) -> Program:
+    """The program q (nq,), "tensions" (m,) -> "muscle_wrenches" (bodies, 6): `myoquat.muscle.path.wrenches`."""
+    return _Writer(model).wrenches()
+
+
+class _Writer:
+    """Writes the stages of the programs of a model."""
+
+    def __init__(self, model: Model, strained: bool = False) -> None:
+        self.model, self.system, self.paths = model, model.system, Paths(model, strained)
+        self.kinds: dict[Kind, list[Stretch]] = {}
+        for stretch in self.paths.stretches:
+            self.kinds.setdefault(stretch.kind, []).append(stretch)
+        self.placed = sorted({frame for s in self.paths.stretches if not s.kind.alone for frame in s.frames})
+
+    # ---- the programs ----------------------------------------------------------------------------------------
+
+    def lengths(self) -> Program:
+        program = Program("lengths", {"q": self.system.nq})
+        self._lay(program, {"poses": (len(self.placed), 12)}, lambda q: {"poses": self._poses(q)})
+        program.zeros({"lengths": len(self.model.muscles)})
+        for kind, members in self.kinds.items():
+            to = "lengths", [stretch.muscle for stretch in members]
+            if kind.constant:
+                lengths = kind.share * stops_length(
+                    [(x,) for x in _positions(members).swapaxes(0, 1)], [True] * len(kind.stops)
+                )
+                program.table(itself, len(members), parameters={"value": lengths}, add={"output0": to})
+            else:
+                self._add_kind(program, partial(_length, kind), members, add={"output0": to})
+        return program
+
+    def jacobian(self, columns: Columns) -> Program:
+        name, reach = columns.wrt, Reach(self.paths, columns, self.kinds)
+        program = Program(name, columns.inputs)
+        self._lay(program, {"poses": (len(self.placed), 12), **reach.buffers}, partial(self._moves, reach))
+        program.reserve({"pulls": (reach.pulls, 6), "pushes": (reach.pushes, 3)})
+        strains = len(reach.strained) + 1 if columns.straining else 0
+        program.zeros({"strains": (strains, 6), name: (len(self.model.muscles), columns.size)})
+        program.view("entries", name, len(self.model.muscles) * columns.size)
+        for kind, rows in reach.rows.items():
+            links = {key: (key, numbers) for key, numbers in rows.items()}
+            add = {key: links.pop(key) for key in ("strains",) if key in links}
+            self._add_kind(program, partial(_wrenches, kind), self.kinds[kind], store=links, add=add)
+        for formula, gather, to in reach.tables:
+            program.table(formula, len(to[1]), gather=gather, add={"output0": to})
+        return program
+
+    def wrenches(self) -> Program:
+        bodies = len(self.system.bodies)
+        program = Program("muscle_wrenches", {"q": self.system.nq, "tensions": len(self.model.muscles)})
+
+        def placed(q: Array, tensions: Array) -> dict[str, Array]:
+            return {"poses": self._poses(q), "origins": _stacked([p for _, p in self._from_first(q)[1:]])}
+
+        self._lay(program, {"poses": (len(self.placed), 12), "origins": (bodies, 3)}, placed)
+        program.zeros({"on_frames": (bodies + 1, 6)})
+        program.reserve({"muscle_wrenches": (bodies, 6)})
+        for kind, members in self.kinds.items():
+            if not kind.alone:  # in one body forces balance
+                gather = {"tension": ("tensions", [stretch.muscle for stretch in members])}
+                add = {"output0": ("on_frames", [stretch.frames for stretch in members])}
+                self._add_kind(program, partial(_pulled, kind), members, gather, add=add)
+        rows = np.arange(bodies)
+        about = {"wrench": ("on_frames", rows + 1), "origin": ("origins", rows)}
+        program.table(_about, bodies, gather=about, store={"output0": ("muscle_wrenches", rows)})
+        return program
+
+    def _moves(self, reach: Reach, q: Array, *eliminated: Array) -> dict[str, Array]:
+        """The poses, and how the bodies, and points on them, move with the columns."""
+        columns, poses = reach.columns, self._from_first(q)[1:]
+        axes, strains = columns.motions(poses, q, *eliminated)
+        return {
+            "poses": self._poses(q),
+            "axes": _stacked([axes[j] for j in reach.moving]),
+            "stretching": _stacked([strains[i] for i in columns.straining]),
+            "slides": _stacked(columns.slides(reach.slides, q, *eliminated)),
+        }
+
+    # ---- the stages ------------------------------------------------------------------------------------------
+
+    def _lay(self, program: Program, buffers: dict[str, Any], formula: Callable[..., dict[str, Array]]) -> None:
+        """The buffers of a formula, those that have rows, and with them "moved", where moving points are in their
+        bodies, "active", whether conditional ones are on their paths, and "touching", the spans on surfaces."""
+        paths = self.paths
+        sizes = {"moved": (len(paths.moving), 3), "active": (len(paths.conditional),), "touching": (paths.spans, 9)}
+        wanted = {name: shape for name, shape in (buffers | sizes).items() if shape[0]}
+
+        def laid(q: Array, *given: Array) -> dict[str, Array]:
+            found = formula(q, *given) | {
+                "moved": _stacked([point.local(self.system, q) for point in paths.moving]),
+                "active": _stacked([np.where(x.active(self.system, q), 1.0, 0.0) for x in paths.conditional]),
+                "touching": _stacked(list(self._spans(q))),
+            }
+            return {name: found[name] for name in wanted}
+
+        if wanted:
+            program.formula(laid, list(program.inputs), wanted)
+
+    def _add_kind(
+        self,
+        program: Program,
+        formula: Callable[..., Any],
+        members: list[Stretch],
+        gathered: dict[str, Any] | None = None,
+        **links: Any,
+    ) -> None:
+        """The table of stretches of a kind: the poses of their bodies in, what else places their stops, and what else
+        is `gathered`."""
+        kind, gather = members[0].kind, dict(gathered or {})
+        if not kind.alone:
+            gather["poses"] = "poses", np.searchsorted(self.placed, [stretch.frames for stretch in members])
+        numbers = {
+            "moved": [stretch.numbers(MOVING) for stretch in members],
+            "touching": [stretch.numbers(SURFACE) for stretch in members],
+            "active": [stretch.switches for stretch in members],
+        }
+        gather |= {name: (name, np.array(rows)) for name, rows in numbers.items() if rows[0]}
+        program.table(formula, len(members), gather=gather, parameters={"fixed": _positions(members)}, **links)
+
+    # ---- where everything is at a pose -----------------------------------------------------------------------
+
+    def _poses(self, q: Array) -> Array:
+        """(frames, 12) R row by row, then p from the origin of the first body, of every body of a table."""
+        poses = self._from_first(q)
+        return _stacked([joined([poses[k][0].reshape(9), poses[k][1]]) for k in self.placed])
+
+    def _from_first(self, q: Array) -> list[tuple[Array, Array]]:
+        """R and p of the ground and every body, p from the origin of the first body."""
+        poses = self.system.poses(q)
+        origin = poses[self.system.bodies[0].name][1]
+        return [(R, p - origin) for R, p in (poses[name] for name in self.paths.frames)]
+
+    def _spans(self, q: Array) -> Iterator[Array]:
+        """(9,) P, Q, arc and place of every span on a surface, and 1 where the path touches it."""
+        for pieces in contacts(self.system, self.model.muscles, q):
+            for piece in pieces:
+                for c in piece.contacts:
+                    numbers = [c.arc, c.place, np.where(c.on, 1.0, 0.0)]
+                    yield joined([c.P, c.Q, *(as_array(x)[..., None] for x in numbers)])
+
+
+# ---- formulas of elements ------------------------------------------------------------------------------------
+
+
+def _positions(members: Sequence[Stretch]) -> Array:
+    """(stretches, n, 3) the fixed points of stretches of a kind."""
+    return np.array([stretch.positions for stretch in members]).reshape(len(members), -1, 3)
+
+
+def _stacked(rows: Sequence[Array]) -> Array:
+    return np.stack(np.broadcast_arrays(*rows, subok=True)) if rows else np.zeros((0, 3))
+
+
+def _laid(kind: Kind, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]], list[Array | bool]]:
+    """The stops of a stretch, as `stops_length` takes them, and which are on the path.
+
+    given  poses (bodies, 12), fixed and moved points (n, 3), and spans `touching` surfaces (n, 9), all in their bodies,
+           and which conditional points are `active` (n,), 1 or 0
+    """
+    places = {name: iter(range(len(rows))) for name, rows in given.items()}
+    stops: list[tuple[Array, ...]] = []
+    on: list[Array | bool] = []
+
+    def taken(name: str) -> Array:
+        row: Array = given[name][next(places[name])]
+        return row
+
+    def placed(body: int, x: Array) -> Array:
+        if kind.alone:
+            return x
+        pose = given["poses"][body]
+        there: Array = pose[9:] + matvec(pose[:9].reshape(3, 3), x)
+        return there
+
+    for sort, body, switch in kind.stops:
+        if sort == SURFACE:
+            x = taken("touching")
+            stops.append((placed(body, x[:3]), placed(body, x[3:6]), x[6], x[7]))
+            on.append(x[8] > 0.5)
+        else:
+            stops.append((placed(body, taken("moved" if sort == MOVING else "fixed")),))
+            on.append(taken("active") > 0.5 if switch else True)
+    return stops, on
+
+
+def _length(kind: Kind, **given: Array) -> Array:
+    """() the length of a stretch."""
+    return _share_of(kind, stops_length(*_laid(kind, given)))
+
+
+def _share_of(kind: Kind, length: Array) -> Array:
+    """The length as far as it counts."""
+    return length if kind.share == 1.0 else kind.share * length
+
+
+def _wrenches(kind: Kind, **given: Array) -> dict[str, Array]:
+    """What dl/dx does to the bodies below the common ancestor, "pulls" (n, 6), and to moving points in their
+    bodies' axes, "pushes" (n, 3); and "strains" (bodies, 6) on each body."""
+    stops, on = _laid(kind, given)
+    points = [(i, x) for i, stop in enumerate(stops) for x in stop[:2]]
+
+    def length(x: Array) -> Array:
+        rows = iter(range(len(points)))
+        moved = [(*(x[3 * k : 3 * k + 3] for _, k in zip(stop[:2], rows, strict=False)), *stop[2:]) for stop in stops]
+        return _share_of(kind, stops_length(moved, on)).reshape(1)
+
+    gradient = jacobian_at(length, joined([x for _, x in points]))
+    forces = [(i, x, gradient[0, 3 * k : 3 * k + 3]) for k, (i, x) in enumerate(points)]
+    on_bodies = [
+        sum((joined([f, cross(x, f)]) for i, x, f in forces if kind.stops[i][1] == body), np.zeros(6))
+        for body in kind.pulled
+    ]
+    on_points = [
+        f if kind.alone else vecmat(f, given["poses"][kind.stops[i][1], :9].reshape(3, 3))
+        for i, _, f in forces
+        if kind.stops[i][0] == MOVING
+    ]
+    strains = [
+        sum((_strain(x, f) for i, x, f in forces if kind.stops[i][1] == body), np.zeros(6))
+        for body in (range(kind.bodies) if kind.strained else ())
+    ]
+    found = {"pulls": on_bodies, "pushes": on_points, "strains": strains}
+    return {name: _stacked(rows) for name, rows in found.items() if rows}
+
+
+def _strain(x: Array, f: Array) -> Array:
+    """(6,) what a force does at x as all around is strained by W (6,), as xx, yy, zz, xy, xz, yz."""
+    return joined([f * x, f[[0, 0, 1]] * x[[1, 2, 2]] + f[[1, 2, 2]] * x[[0, 0, 1]]])
+
+
+def _pulled(kind: Kind, *, tension: Array, **given: Array) -> Array:
+    """(bodies, 6) what a tension () of a stretch does to each of its bodies."""
+    result: Array = -tension * _wrenches(kind._replace(pulled=tuple(range(kind.bodies))), **given)["pulls"]
+    return result
+
+
+def _about(*, wrench: Array, origin: Array) -> Array:
+    """(6,) a wrench about the origin of the poses, about another point."""
+    return joined([wrench[:3], wrench[3:] - cross(origin, wrench[:3])])

@@ -1,0 +1,97 @@
+"""Surfaces that are alone on their piece of a path: one formula for all of a kind.
+
+Each gives its contact from the two ends of the piece, all in its body's frame. While a kernel is traced, the surfaces
+of a kind and quadrant stand there once: those with a closed form as a table (`control_flow.map_rows`), those that are
+solved as a function that is called (`touch`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from myoquat.core.records import unchecked
+from myoquat.core.typing import Array
+from myoquat.joints.stacking import joined
+from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
+from myoquat.muscle.wrapping.contact_solve import Touch, touched
+from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap
+
+__all__ = ["contacts_alone"]
+
+FEWEST = 4  # surfaces of a kind from which a table pays
+SIZE = 11  # numbers of a contact with a closed form
+
+
+def contacts_alone(wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:
+    """The contact of every surface with a path between two points (..., 3), all in the frame of the surface's body."""
+    found: dict[int, Contact] = {}
+    for kind, members in _grouped(wraps, ends).items():
+        if kind is not None and kind.solved:
+            found |= {i: _called(wraps[i], ends[i]) for i in members}
+        elif kind is not None and len(members) >= FEWEST:
+            contacts = _together(kind, [wraps[i] for i in members], [ends[i] for i in members])
+            found |= dict(zip(members, contacts, strict=True))
+        else:
+            found |= {i: _placed(wraps[i], wraps[i].contact(*_seen(wraps[i], ends[i]))) for i in members}
+    return [found[i] for i in range(len(wraps))]
+
+
+def _grouped(wraps: Sequence[Wrap], ends: Sequence[Line]) -> dict[Wrap | None, list[int]]:
+    """The places of the surfaces by their prototypes; under None those that take floats alone."""
+    groups: dict[Wrap | None, list[int]] = {}
+    for i, (wrap, line) in enumerate(zip(wraps, ends, strict=True)):
+        kind = wrap.prototype if any(map(is_symbolic, line)) else None
+        groups.setdefault(kind, []).append(i)
+    return groups
+
+
+def _seen(wrap: Wrap, ends: Line) -> Line:
+    """Two points of the body's frame in the surface's."""
+    return wrap.seen(ends[0]), wrap.seen(ends[1])
+
+
+def _placed(wrap: Wrap, c: Contact) -> Contact:
+    """A contact in the surface's frame in its body's."""
+    return replace(c, P=wrap.in_body(c.P), Q=wrap.in_body(c.Q))
+
+
+def _numbers(wrap: Wrap) -> Array:
+    return np.stack([as_array(x) for x in wrap.numbers()], axis=-1)
+
+
+def _called(wrap: Wrap, ends: Line) -> Contact:
+    """The contact of a surface that is solved."""
+    seen = _seen(wrap, ends)
+    return _placed(wrap, Touch.unpacked(touched(wrap, _numbers(wrap), seen, seen)))
+
+
+def _together(kind: Wrap, wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:
+    """The contacts of surfaces of one kind: rows of their ends, and of their numbers where these are symbols."""
+    numbers = [joined([as_array(wrap.position), as_array(wrap.orientation), _numbers(wrap)]) for wrap in wraps]
+    rows: list[list[Array]] = [list(line) for line in ends]
+    fixed = np.zeros((len(wraps), 0))
+    if any(map(is_symbolic, numbers)):
+        rows = [[*line, own] for line, own in zip(rows, numbers, strict=True)]
+    else:
+        fixed = np.stack(numbers)
+    stacked = np.stack(np.broadcast_arrays(*map(joined, rows), subok=True), axis=-2)
+    results = mapped(partial(_packed, kind), stacked, fixed, SIZE)
+    return [_unpacked(results[..., k, :]) for k in range(len(wraps))]
+
+
+def _packed(kind: Wrap, row: Array, numbers: Array) -> Array:
+    """(..., SIZE) all numbers of the contact of a surface like `kind`, of its ends, its place and its own numbers."""
+    own = row[..., 6:] if row.shape[-1] > 6 else numbers
+    wrap: Wrap = unchecked(kind.shaped(own[..., 7:]), {"position": own[..., :3], "orientation": own[..., 3:7]})
+    c = _placed(wrap, wrap.contact(*_seen(wrap, (row[..., 0:3], row[..., 3:6]))))
+    flags = [np.where(x, 1.0, 0.0) for x in (c.on, c.inside)]
+    return joined([c.P, c.Q, *(x[..., None] for x in (c.arc, *flags)), c.jump])
+
+
+def _unpacked(x: Array) -> Contact:
+    P, Q = (x[..., 3 * i : 3 * i + 3] for i in range(2))
+    arc, on, inside = (x[..., i] for i in range(6, 9))
+    return Contact(on > 0, P, Q, arc, inside > 0, x[..., 9:SIZE])

@@ -1,0 +1,1 @@
+"""Surfaces that paths wrap around: one file each, with geodesics and initial guesses."""

@@ -1,0 +1,293 @@
+"""A surface that a path wraps around, and where the path touches it."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
+from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.symbolic.arrays import as_array
+
+__all__ = ["QUADRANTS", "Contact", "Geodesic", "Line", "Near", "Wrap"]
+
+QUADRANTS = {f"{sign}{axis}": (i, float(f"{sign}1")) for i, axis in enumerate("xyz") for sign in "+-"}
+
+Line = tuple[Any, Any]  # two points
+
+
+@dataclass(frozen=True)
+class Contact:
+    """How a path meets a surface, in the surface's frame or, from `Wrap.in_body`, in its body's.
+
+    on      (...) whether the path touches it; where not, the rest has no meaning but is finite
+    P, Q    (..., 3) [m] where the path comes onto the surface and where it leaves
+    arc     (...) [m] length of the path on the surface
+    inside  (...) whether an end of the path lies inside the surface, which is then passed over
+    jump    (..., 2) [m] about how far each end of the path would have to move by itself to make the length jump,
+            infinite where it cannot
+    missed  (...) how far a solver is from its solution, or would be if the path touched; zero for a closed form
+    place   (...) where the path comes to it, among the surfaces between the same two points: the less, the sooner
+    """
+
+    on: Array
+    P: Array
+    Q: Array
+    arc: Array
+    inside: Array
+    jump: Array
+    missed: Array | float = 0.0
+    place: Array | float = 0.0
+
+
+@dataclass(frozen=True)
+class Near:
+    """Where a solver begins, in the surface's frame: at P, Q (..., 3) and arc (...) of a contact that is nearly right,
+    where `known` (...). rough (...): where its first guess will do. way (...): past a surface with `both_ways`, 1 where
+    the path is to keep the way on which P lies, if there is one that may be as short, 2 where that one may have any
+    length, and -1 where the other one is asked for, if there is one that may be as short, and else no contact; 0 for
+    the shorter one."""
+
+    P: Array
+    Q: Array
+    arc: Array
+    known: Array
+    rough: Array
+    way: Array
+
+
+@dataclass(frozen=True)
+class Geodesic:
+    """The end x (..., 3) [m] of a geodesic and its direction t (..., 3) there; and the values and rates there (...) of
+    the Jacobi fields along it: a from 1 at rest, r from 0 at the rate 1."""
+
+    x: Array
+    t: Array
+    a: Array
+    da: Array
+    r: Array
+    dr: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrap(Record, ABC):
+    """A surface fixed to a body; a taut path between two points goes around it.
+
+    position [m] and orientation (unit quaternion) place the surface's frame in the body's. `points` are the numbers of
+    the path's points between which the surface acts, all of them if None.
+
+    quadrant: "all", or the side on which the path passes the surface's axis or centre: "+x", "-y", ... A path in
+    quadrant "+x" never crosses the half plane behind, x < 0 at y = 0 (for a sphere: within the plane of the two ends
+    and the centre), even where the straight line would. Around a cylinder a path both of whose ends are behind, x < 0,
+    runs past the front, even where the straight line between them clears the cylinder: the winding grows beyond half a
+    turn, and the path never slips off to the back. The length jumps where an end that is ahead has the other cross the
+    half plane behind, or where an end leaves x > 0 on the side on which the other is behind. In quadrant "all" the path
+    takes the shorter way; where both are equal the length has a kink. Where several surfaces act on one piece, the ends
+    are those of the path's straight stretch before and after the surface, and a cylinder in quadrant "all" is passed on
+    the side of the straight line between the ends of the piece. The same pose always gives the same path.
+
+    >>> from myoquat.muscle import WrapCylinder, WrapSphere
+    >>> wraps = WrapSphere(body="femur", radius=0.02), WrapCylinder(body="femur", radius=0.03, length=0.1)
+    >>> [(wrap.kind, wrap.sizes()) for wrap in wraps]
+    [('sphere', {'radius': 0.02}), ('cylinder', {'radius': 0.03, 'length': 0.1})]
+    """
+
+    body: str
+    position: tuple[float, ...] = (0.0, 0.0, 0.0)
+    orientation: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
+    quadrant: str = "all"
+    points: tuple[int, int] | None = None
+    name: str = ""
+    hint: tuple[float, ...] | None = None
+
+    kind: ClassVar[str] = "wrap"
+    _sided: ClassVar[bool] = True  # whether the quadrant changes the path
+    solved: ClassVar[bool] = False  # whether an iterative solver finds the contact, so that it has no closed form
+    both_ways: ClassVar[bool] = False  # whether paths on either side of it may be taut between the same ends
+    ring: ClassVar[bool] = False  # whether the path passes through it, however far it lies from the way of the path
+    quadrants: ClassVar[tuple[str, ...]] = tuple(QUADRANTS)
+
+    def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
+        """ModelError for a body that the system lacks, impossible numbers, or points that a path of `count` lacks."""
+        what = f"the {self.kind} {self.name!r}" if self.name else f"the {self.kind}"
+        known = (system.ground, *system.body_names)
+        if self.body not in known:
+            raise ModelError(f"{what}: body {self.body!r} does not exist; known: {', '.join(known)}", element=element)
+        if len(self.position) != 3 or not all(map(math.isfinite, self.position)):
+            raise ModelError(f"{what}: position must be three finite numbers, not {self.position}", element=element)
+        if len(self.orientation) != 4 or not abs(math.hypot(*self.orientation) - 1) <= 1e-6:
+            raise ModelError(f"{what}: orientation must be a unit quaternion, not {self.orientation}", element=element)
+        if self.quadrant not in ("all", *self.quadrants):
+            raise ModelError(
+                f"{what}: quadrant is one of all, {', '.join(self.quadrants)}, not {self.quadrant!r}", element=element
+            )
+        self._check_hint(what, element)
+        if self.points is not None and not 0 <= self.points[0] < self.points[1] < count:
+            raise ModelError(
+                f"{what}: points must be two numbers from 0 to {count - 1}, the first below the second, "
+                f"not {self.points}",
+                element=element,
+            )
+        for name, size in self.sizes().items():
+            if not (math.isfinite(size) and size > 0):
+                raise ModelError(f"{what}: {name} must be positive, not {size}", element=element)
+
+    def _check_hint(self, what: str, element: str) -> None:
+        if self.hint is None:
+            return
+        if len(self.hint) != 3 or not all(map(math.isfinite, self.hint)):
+            raise ModelError(f"{what}: hint must be three finite numbers, not {self.hint}", element=element)
+        if self.quadrant != "all":
+            raise ModelError(f"{what}: give a quadrant or a hint, not both", element=element)
+        if not self.tells_side(self.hint):
+            raise ModelError(
+                f"{what}: hint {self.hint} lies in the middle of it; give a point on the side where the path passes",
+                element=element,
+            )
+
+    def tells_side(self, hint: tuple[float, ...]) -> bool:
+        """Whether a path can be passed on the side of a point of the surface's frame, or need not be."""
+        return not self._sided or any(hint)
+
+    @abstractmethod
+    def sizes(self) -> dict[str, float]:
+        """The lengths [m] that make the shape, by name; all must be positive."""
+
+    def scaled(self, factors: Array) -> Self:
+        """The surface on a body stretched by factors (3,) along its axes, of its own kind still, by OpenSim's rules.
+
+        With a_k its own axes, its extent along a_k grows by |factors * a_k|; see `resized` of each kind.
+        """
+        s = np.asarray(factors, dtype=float)
+        along = np.linalg.norm(s[:, None] * self._rotation(), axis=0)
+        place: dict[str, Any] = {"position": tuple(s * np.array(self.position))}
+        if self.hint is not None:
+            place["hint"] = tuple(
+                float(x) for x in vecmat(s * self.direction_in_body(np.array(self.hint)), self._rotation())
+            )
+        return replace(self, **place, **self.resized(s, along))
+
+    @abstractmethod
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """The sizes, by field, on a body stretched by factors (3,), the surface's own axes by `along` (3,)."""
+
+    @abstractmethod
+    def numbers(self) -> tuple[Any, ...]:
+        """The numbers that make the shape, for `shaped`."""
+
+    @abstractmethod
+    def shaped(self, numbers: Array) -> Self:
+        """The same surface with other `numbers` (..., n), floats or symbols, for each state of a batch its own."""
+
+    def _hinted(self, numbers: Array) -> dict[str, Any]:
+        """The hint, where there is one, from numbers (..., 3), for `shaped`."""
+        return {} if self.hint is None else {"hint": numbers[..., :3]}
+
+    @abstractmethod
+    def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
+        """Where the shortest path from A to B (..., 3) [m] on the quadrant's side touches; all in the surface's frame.
+
+        `line`: two points (..., 3) whose straight connection tells the side where the quadrant is "all" and other
+        surfaces act too, so that these do not push the path to and fro. near: where a solver begins.
+        """
+
+    @abstractmethod
+    def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:
+        """The geodesic from P (..., 3) in the direction t (..., 3) for `length` (..., 1), backwards where that is below
+        zero; in the surface's frame. step (...) [rad]: of the iteration before one that needs the geodesic only to
+        steer."""
+
+    @abstractmethod
+    def bent(self, P: Array, v: Array) -> Array:
+        """(..., 3) how the outer unit normal at P (..., 3) changes along v (..., 3) in the tangent plane, but for parts
+        along the normal; in the surface's frame."""
+
+    @abstractmethod
+    def cut(self, A: Array, B: Array) -> Array:
+        """(...) whether the straight line from A to B (..., 3) runs through the surface, or past its wrong side."""
+
+    @property
+    def half_axes(self) -> Array | None:
+        """(..., 3) [m] of a surface without a side, a sphere or an ellipsoid; None for others."""
+        return None
+
+    def middle(self, A: Array, B: Array) -> Array:
+        """(..., 3) of the points in the middle of the surface, where there are several, the one nearest to the line
+        through A and B (..., 3)."""
+        return 0.0 * (A + B)
+
+    def meets(self, A: Array, B: Array) -> Array:
+        """(...) whether the path from A to B (..., 3) touches, as far as can be told without a solver."""
+        return self.contact(A, B).on
+
+    @abstractmethod
+    def holds(self, x: Array) -> Array:
+        """(...) whether points x (..., 3) lie inside, so that no path from there goes around the surface."""
+
+    @abstractmethod
+    def normal(self, P: Array) -> Array:
+        """(..., 3) a vector across the surface at a point P (..., 3) of it, of any length; in the surface's frame."""
+
+    @abstractmethod
+    def onto(self, x: Array) -> Array:
+        """(..., 3) a point near x (..., 3) on the surface, for pictures; in the surface's frame."""
+
+    @property
+    def prototype(self) -> Self:
+        """The surface as it is in its own frame, without its numbers: equal for all that one formula serves."""
+        side = (
+            {"quadrant": self.quadrant, "hint": None if self.hint is None else (1.0, 0.0, 0.0)} if self._sided else {}
+        )
+        bare = type(self)(**{**self._nominal(), "body": "", **side})
+        return bare
+
+    @classmethod
+    def _nominal(cls) -> dict[str, Any]:
+        own = {f.name for f in fields(cls)} - {f.name for f in fields(Wrap)}
+        return dict.fromkeys(own, 1.0)
+
+    @property
+    def surface(self) -> Self:
+        """The surface alone, whatever piece of a path it acts on: equal ones are one."""
+        return replace(self, points=None)
+
+    @property
+    def varies(self) -> bool:
+        """Whether one of its numbers is a symbol."""
+        values = [getattr(self, f.name) for f in fields(self)]
+        flat = [x for value in values for x in (value if isinstance(value, tuple) else (value,))]
+        return not all(x is None or isinstance(x, (str, float, int)) for x in flat)
+
+    @property
+    def ahead(self) -> Array | None:
+        """(3,) the direction of the quadrant in the surface's frame, None for "all"."""
+        if self.quadrant == "all":
+            return None
+        axis, sign = QUADRANTS[self.quadrant]
+        direction: Array = sign * np.eye(3)[axis]
+        return direction
+
+    def acts(self, number: int) -> bool:
+        """Whether the surface acts on the piece of the path that ends in point `number`."""
+        return self.points is None or self.points[0] < number <= self.points[1]
+
+    def seen(self, x: Array) -> Array:
+        """(..., 3) a point of the body's frame in the surface's."""
+        return vecmat(x - as_array(self.position), self._rotation())
+
+    def in_body(self, x: Array) -> Array:
+        """(..., 3) a point of the surface's frame in the body's."""
+        return as_array(self.position) + self.direction_in_body(x)
+
+    def direction_in_body(self, v: Array) -> Array:
+        """(..., 3) a direction of the surface's frame in the body's."""
+        return matvec(self._rotation(), v)
+
+    def _rotation(self) -> Array:
+        return rotation_matrix(as_array(self.orientation))

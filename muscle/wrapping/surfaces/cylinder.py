@@ -1,0 +1,151 @@
+"""The cylinder: in the plane across its axis a string around a circle, and along the axis a helix."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
+from myoquat.muscle.wrapping.surfaces.circle import Winding, around, beside
+from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
+
+__all__ = ["WrapCylinder"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrapCylinder(Wrap):
+    """A cylinder of `radius` [m] around the z axis of its frame, from -length / 2 to length / 2 [m].
+
+    Unrolled, the path is a straight line: it climbs evenly, on the straight pieces as on the surface. A path that would
+    touch only beyond one end passes the surface by, and its length jumps there.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import WrapCylinder
+    >>> cylinder = WrapCylinder(body="femur", radius=0.03)  # its axis is z of its frame
+    >>> A, B = np.array([0.1, 0.01, 0.0]), np.array([-0.1, 0.01, 0.0])
+    >>> contact = cylinder.contact(A, B)
+    >>> contact.P.round(4), float(contact.arc.round(4))  # where the path comes onto it, how far it runs on it
+    (array([0.0061, 0.0294, 0.    ]), 0.0122)
+    """
+
+    radius: float
+    length: float = np.inf
+
+    kind: ClassVar[str] = "cylinder"
+    quadrants: ClassVar[tuple[str, ...]] = ("+x", "-x", "+y", "-y")
+
+    def sizes(self) -> dict[str, float]:
+        return {"radius": self.radius, "length": 1.0 if self.length == np.inf else self.length}
+
+    def numbers(self) -> tuple[Any, ...]:
+        return (self.radius, self.length, *(self.hint or ()))
+
+    def shaped(self, numbers: Array) -> Self:
+        changes: dict[str, Any] = {"radius": numbers[..., 0], "length": numbers[..., 1]} | self._hinted(
+            numbers[..., 2:]
+        )
+        return replace(self, **changes)
+
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """The radius by the mean across the axis, the length along it."""
+        return {"radius": self.radius * (along[0] + along[1]) / 2, "length": self.length * along[2]}
+
+    def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
+        winding, to_axis = self._winding(A, B, line)
+        run = self.radius * winding.angle
+        flat = winding.before + run + winding.after
+        slope = (B[..., 2] - A[..., 2]) / (flat if self.hint is None else np.where(flat > 0, flat, 1.0))
+        zP, zQ = A[..., 2] + slope * winding.before, B[..., 2] - slope * winding.after
+        half = self.length / 2
+        beyond = ((zP > half) & (zQ > half)) | ((zP < -half) & (zQ < -half))
+        P, Q = (np.stack([*winding.P, zP], axis=-1), np.stack([*winding.Q, zQ], axis=-1))
+        arc = run * np.sqrt(1 + slope * slope)
+        # the touching end nearer to the middle decides
+        to_end = np.where(winding.on, np.abs(half - np.minimum(np.abs(zP), np.abs(zQ))), np.inf)
+        jump = np.stack([np.minimum(np.minimum(x, to_axis), to_end) for x in winding.jump], axis=-1)
+        return Contact(winding.on & ~beyond, P, Q, arc, winding.inside, jump)
+
+    def _winding(self, A: Array, B: Array, line: Line | None) -> tuple[Winding, Array | float]:
+        """The path across the axis, and how far a line is from passing the other side of it."""
+        a, b = ((x[..., 0], x[..., 1]) for x in (A, B))
+        if self.hint is not None:
+            hint = as_array(self.hint)
+            return beside(a, b, self.radius, (hint[..., 0], hint[..., 1])), np.inf
+        ahead, to_axis = self._side(line)
+        return around(a, b, self.radius, ahead, self.ahead is not None), to_axis
+
+    def _side(self, line: Line | None) -> tuple[tuple[Array, Array] | None, Array | float]:
+        """The direction across the axis on whose side the path passes, and how far a line is from passing the other."""
+        if self.ahead is not None:
+            return (self.ahead[0], self.ahead[1]), np.inf
+        if line is None:
+            return None, np.inf
+        (ax, ay), (bx, by) = ((x[..., 0], x[..., 1]) for x in line)
+        dx, dy = bx - ax, by - ay
+        size = np.sqrt(dx * dx + dy * dy)
+        size = np.where(size > 0, size, 1.0)
+        offset = (ax * by - ay * bx) / size  # of the line from the axis, seen along it
+        sign = np.where(offset < 0, -1.0, 1.0)
+        return (sign * dy, -sign * dx), np.abs(offset)
+
+    def cut(self, A: Array, B: Array) -> Array:
+        """Within the ends of the cylinder."""
+        d, half = B - A, self.length / 2
+        a, b, c = (x[..., 0] * y[..., 0] + x[..., 1] * y[..., 1] for x, y in ((d, d), (A, d), (A, A)))
+        square = b * b - a * (c - as_array(self.radius) ** 2)
+        through = (square > 0) & (a > 0)
+        root, a = np.sqrt(np.where(through, square, 0.0)), np.where(a > 0, a, 1.0)
+        first, last = np.maximum((-b - root) / a, 0.0), np.minimum((-b + root) / a, 1.0)
+        z = [A[..., 2] + t * d[..., 2] for t in (first, last)]
+        beyond = ((z[0] > half) & (z[1] > half)) | ((z[0] < -half) & (z[1] < -half))
+        found: Array = through & (first < last) & ~beyond
+        return found if self.ahead is None else found | self._crossed_behind(A, B, self.ahead)
+
+    def _crossed_behind(self, A: Array, B: Array, ahead: Array) -> Array:
+        """(...) whether the line from A to B (..., 3) crosses the half plane behind, within the ends."""
+        side = np.array([-ahead[1], ahead[0], 0.0])
+        a, b = dot(A, side), dot(B, side)
+        crosses = a * b < 0
+        x = A + (a / np.where(crosses, a - b, 1.0))[..., None] * (B - A)
+        found: Array = crosses & (dot(x, ahead) < 0) & (np.abs(x[..., 2]) <= self.length / 2)
+        return found
+
+    def middle(self, A: Array, B: Array) -> Array:
+        """The point of the axis, within its ends."""
+        d, half = B - A, self.length / 2
+        a, b = (x[..., 0] * d[..., 0] + x[..., 1] * d[..., 1] for x in (d, A))
+        z = A[..., 2] - b / np.where(a > 0, a, 1.0) * d[..., 2]
+        z = np.minimum(np.maximum(z, -half), half)
+        return np.stack([0.0 * z, 0.0 * z, z], axis=-1)
+
+    def tells_side(self, hint: tuple[float, ...]) -> bool:
+        return any(hint[:2])
+
+    def holds(self, x: Array) -> Array:
+        """Beyond the ends of the cylinder too."""
+        result: Array = x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1] <= self.radius * self.radius
+        return result
+
+    def onto(self, x: Array) -> Array:
+        return np.concatenate([as_array(self.radius)[..., None] * unit(x[..., :2]), x[..., 2:]], axis=-1)
+
+    def normal(self, P: Array) -> Array:
+        return np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)
+
+    def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:
+        s, R = length[..., 0], as_array(self.radius)
+        angle = s * (P[..., 0] * t[..., 1] - P[..., 1] * t[..., 0]) / (R * R)
+        cos, sin = np.cos(angle), np.sin(angle)
+        x, v = (
+            np.stack([cos * w[..., 0] - sin * w[..., 1], sin * w[..., 0] + cos * w[..., 1], w[..., 2]], axis=-1)
+            for w in (P, t)
+        )
+        rise = np.stack([0.0 * s, 0.0 * s, s * t[..., 2]], axis=-1)
+        return Geodesic(x + rise, v, 1.0 + 0.0 * s, 0.0 * s, s, 1.0 + 0.0 * s)
+
+    def bent(self, P: Array, v: Array) -> Array:
+        flat = np.stack([v[..., 0], v[..., 1], 0.0 * v[..., 2]], axis=-1)
+        result: Array = flat / as_array(self.radius)[..., None]
+        return result

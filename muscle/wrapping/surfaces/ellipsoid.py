@@ -1,0 +1,316 @@
+"""The ellipsoid: straight to the surface, along a geodesic, straight away, solved together.
+
+Seen from A the points where a line can touch form an ellipse: with x scaled to the unit sphere, x_A . p = 1. Its angle
+theta and the length s of the geodesic that starts there, along the line, are the two unknowns; the line must leave
+towards B. Along the geodesic the tangent plane passes through B twice, before B and behind it, where the line would
+come back on itself: the first is the one at which a string around the circle of curvature leaves for B.
+
+A geodesic x(s) obeys x'' = -j D x / |D x|^4, D = diag(1 / radii^2), where j = |D x|^2 x' . D x' stays constant along it
+(Joachimsthal's theorem; W. Klingenberg, Riemannian Geometry, 3.5). The right side holds no velocity, and Stoermer's
+rule integrates it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import cross
+from myoquat.kernels import iterate
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
+from myoquat.muscle.wrapping.surfaces.circle import Winding, around
+from myoquat.muscle.wrapping.surfaces.geodesics import FINE, Force, finite, followed, within
+from myoquat.muscle.wrapping.surfaces.planar_guesses import COARSE, SECTION, Section, as_short, shortest_sections
+from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, nearest, plane_of, project, size, unit
+
+__all__ = ["WrapEllipsoid"]
+
+NEWTON = 8  # steps for theta and s
+SETTLED = 2e-7  # [rad, m] by which the last step may move, and by which the last but one may have missed
+FINEST = 7  # substeps of the finest rule that is extrapolated
+PART = 0.45  # length of a part of a geodesic, of the distance within which the normal turns by an angle of order one
+LONGER = ((1.0, 3.0), (2e-2, 2.0), (FINE, 1.5))  # after so long a step [rad] parts may be so many times as long:
+LOST = 1e9  # how far a solution is that was not found
+FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
+SHRUNK = 0.75  # part of s that one step may take away: no path runs backwards
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrapEllipsoid(Wrap):
+    """An ellipsoid whose half axes `radii` [m] lie along the axes of its frame.
+
+    The path takes the shorter way in every quadrant: it would slip off a longer one, and OpenSim's, which reads a
+    quadrant here, takes the shorter one too. Lengths are right to 1e-10 of the largest radius where the smallest is
+    no less than 0.4 of it, to 1e-9 down to a quarter: a geodesic is integrated in the more parts the more it bends.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import WrapEllipsoid
+    >>> ellipsoid = WrapEllipsoid(body="thorax", radii=(0.05, 0.05, 0.05))  # a sphere as the simplest case
+    >>> contact = ellipsoid.contact(np.array([0.1, 0.01, 0.0]), np.array([-0.1, 0.01, 0.0]))
+    >>> float(contact.arc.round(3)), bool(contact.missed < 1e-9)
+    (0.042, True)
+    """
+
+    radii: tuple[float, float, float]
+
+    kind: ClassVar[str] = "ellipsoid"
+    _sided: ClassVar[bool] = False
+    solved: ClassVar[bool] = True
+    both_ways: ClassVar[bool] = True
+
+    def sizes(self) -> dict[str, float]:
+        return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}
+
+    def numbers(self) -> tuple[Any, ...]:
+        return tuple(self.radii)
+
+    @classmethod
+    def _nominal(cls) -> dict[str, Any]:
+        return {"radii": (1.0, 1.0, 1.0)}
+
+    def shaped(self, numbers: Array) -> Self:
+        changes: dict[str, Any] = {"radii": numbers}
+        return replace(self, **changes)
+
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """Each half axis along itself."""
+        return {"radii": tuple(along * np.array(self.radii))}
+
+    def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
+        radii = as_array(self.radii)
+        ends, winding, inside = self._stretched(A, B)
+        on = winding.on & ~inside
+        none = 0.0 * ends[0][..., :1]
+        free = none[..., 0] <= 0
+        known, rough = (~free, ~free) if near is None else (near.known, near.rough)
+        begin = none * np.ones(2 * SECTION) + np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, LOST] * 2)
+        held = none if near is None else np.where(near.way > 1, 1.0, 0.0)[..., None]
+        start = iterate(_started, begin, joined([*ends, radii, held]), 1, where=on & ~known)
+        best, other = (Section.unpacked(x) for x in (start[..., :SECTION], start[..., SECTION:]))
+        if near is not None:
+            free, aside = near.way == 0, _nearer(other, best, near.P / radii)
+            on = on & ((near.way >= 0) | aside | as_short(other, best, *ends, radii, COARSE))
+            best = best.or_else(other, ~free & (aside == (near.way > 0)))
+        first, first_missed = self._solved(ends, best, near, on & ~rough)
+        doubtful = on & ~rough & ~known & free & as_short(other, best, *ends, radii)
+        second, second_missed = self._solved(ends, other, None, doubtful)
+        shorter = (second_missed <= SETTLED) & ((second.length < first.length) | ~(first_missed <= SETTLED))
+        found = first.or_else(second, shorter)
+        smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])
+        missed = np.where(on, np.where(rough, LOST, np.where(shorter, second_missed, first_missed)), 0.0)
+        jump = np.stack([x * smallest for x in winding.jump], axis=-1)
+        return Contact(on, found.p, found.x, found.arc, inside, jump, missed)
+
+    def _solved(self, ends: Line, start: Section, near: Near | None, where: Array) -> tuple[Section, Array]:
+        """The path from the scaled ends, solved from a section, or from near a contact if there is one that is known,
+        on the ellipsoid itself, and how far it may be from the solution; elsewhere from the section and LOST."""
+        radii, (a, b) = as_array(self.radii), ends
+        none, center = 0.0 * a[..., :1], a / dot(a, a)[..., None]
+        f1 = start.p - center
+        state = joined([none, start.arc[..., None], start.x * radii, none, none + np.pi])
+        if near is not None:
+            known = near.known[..., None]
+            f1 = np.where(known, _on_outline(near.P / radii, a, center), f1)
+            state = np.where(known, joined([none, near.arc[..., None], near.Q, none, none + FINE]), state)
+        f2 = cross(unit(a), f1)
+        given = joined([a, b, center, f1, f2, 1.0 / radii])
+        solved = iterate(_newton, state, given, NEWTON, SETTLED, where)
+        solved = np.where(finite(solved), solved, joined([state[..., :5], none + LOST, none]))
+        P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
+        Q, arc = solved[..., 2:5], solved[..., 1]
+        length = size(P - a * radii) + arc + size(b * radii - Q)
+        return Section(P, Q, arc, length), np.where(where, solved[..., 5], LOST)
+
+    @property
+    def half_axes(self) -> Array | None:
+        return as_array(self.radii)
+
+    def meets(self, A: Array, B: Array) -> Array:
+        _, winding, inside = self._stretched(A, B)
+        return winding.on & ~inside
+
+    def _stretched(self, A: Array, B: Array) -> tuple[Line, Winding, Array]:
+        """Where the ellipsoid is the unit sphere: the ends, moved away where one lies inside, the string around the
+        circle in the plane through them and the centre, and where an end lies inside."""
+        radii = as_array(self.radii)
+        a, b = A / radii, B / radii
+        inside = ~((dot(a, a) > 1) & (dot(b, b) > 1))
+        a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
+        return (a, b), _central(a, b), inside
+
+    def cut(self, A: Array, B: Array) -> Array:
+        radii = as_array(self.radii)
+        return self.holds(nearest(A / radii, B / radii) * radii)
+
+    def holds(self, x: Array) -> Array:
+        scaled = x / as_array(self.radii)
+        result: Array = dot(scaled, scaled) <= 1.0
+        return result
+
+    def onto(self, x: Array) -> Array:
+        result: Array = unit(x / as_array(self.radii)) * as_array(self.radii)
+        return result
+
+    def normal(self, P: Array) -> Array:
+        radii = as_array(self.radii)
+        result: Array = P / (radii * radii)
+        return result
+
+    def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:
+        radii = as_array(self.radii)
+        zero = 0.0 * length
+        y, dy = joined([zero + 1.0, zero]), joined([zero, zero + 1.0])
+        part = PART * longer(step + zero[..., 0])[..., None]
+        x, t, y, dy = geodesic(P, t, y, dy, length, 1.0 / (radii * radii), part)
+        return Geodesic(x, t, y[..., 0], dy[..., 0], y[..., 1], dy[..., 1])
+
+    def bent(self, P: Array, v: Array) -> Array:
+        radii = as_array(self.radii)
+        n = self.normal(P)
+        result: Array = v / (radii * radii) / np.sqrt(dot(n, n))[..., None]
+        return result
+
+
+def _central(a: Array, b: Array) -> Winding:
+    """The path in the plane through the scaled ends and the centre."""
+    e1, e2 = plane_of(a, b)
+    return around(project(a, e1, e2), project(b, e1, e2), 1.0)
+
+
+def _started(_: Array, given: Array) -> Array:
+    """(..., 2 SECTION) the shortest plane path, and the shortest near another local minimum: of any length where the
+    last of the given numbers is 1."""
+    a, b, radii = (given[..., 3 * i : 3 * i + 3] for i in range(3))
+    found = shortest_sections(a, b, radii, given[..., 9] > 0)
+    return joined([section.packed() for section in found])
+
+
+def _nearer(section: Section, other: Section, p: Array) -> Array:
+    """(...) whether a section comes onto the unit sphere nearer to p (..., 3) than the other one."""
+    d, e = section.p - p, other.p - p
+    result: Array = dot(d, d) < dot(e, e)
+    return result
+
+
+def _on_outline(p: Array, a: Array, center: Array) -> Array:
+    """(..., 3) from the centre to the point nearest to p of the circle on which lines from a touch the unit sphere."""
+    out = p - center
+    size = np.sqrt(1.0 - dot(center, center))[..., None]
+    along = unit(a)
+    result: Array = size * direction(out - dot(out, along)[..., None] * along)
+    return result
+
+
+def _newton(state: Array, given: Array) -> Array:
+    """theta, s, the end of the geodesic, how far it may still be from the solution, and how far the step went [rad], no
+    less than FINE, after a step of Newton's method: it leaves about its square times the greatest curvature."""
+    a, b, center, f1, f2, scale = (given[..., 3 * i : 3 * i + 3] for i in range(6))
+    c, s = np.cos(state[..., :1]), np.sin(state[..., :1])
+    x, dx = (center + c * f1 + s * f2) / scale, (c * f2 - s * f1) / scale
+    v, dv = _tangent(x - a / scale, dx)
+    D = scale * scale
+    size = 1 / np.minimum(np.minimum(scale[..., 0], scale[..., 1]), scale[..., 2])
+    least = 1 / np.maximum(np.maximum(scale[..., 0], scale[..., 1]), scale[..., 2])
+    curvature = size / (least * least)
+    part = PART * longer(state[..., 6])
+    along, side = dot(dx, v)[..., None], unit(cross(D * x, v))
+    y, dy = dot(dx, side)[..., None], dot(dv, side)[..., None]
+    x, v, y, dy = geodesic(x, v, y, dy, state[..., 1:2], D, part[..., None])
+    B, n = b / scale, D * x
+    across = cross(n, v)
+    steep = np.sqrt(dot(n, n))[..., None]
+    dx = along * v + y / steep * across
+    dn = D * dx
+    dacross = cross(dn, v) - dy * steep * v
+    h1, h2 = _ahead(B - x, v, n, D), dot(B - x, across)
+    h1_theta = -dot(v, D * dx) / dot(v, D * v)
+    h2_theta = dot(B - x, dacross) - dot(dx, across)
+    h2_s = dot(B - x, cross(D * v, v))
+    det = h1_theta * h2_s + h2_theta
+    det = np.where(det != 0, det, 1.0)
+    rotation = within(-(h1 * h2_s + h2) / det, FARTHEST)
+    run = within(-(h1_theta * h2 - h2_theta * h1) / det, FARTHEST * size)
+    run = np.maximum(run, -SHRUNK * state[..., 1])
+    end = x + dx * rotation[..., None] + v * run[..., None]
+    moved = np.abs(rotation) * size + np.abs(run)
+    numbers = state[..., 0] + rotation, state[..., 1] + run, *(end[..., i] for i in range(3))
+    return np.stack([*numbers, curvature * moved * moved, np.maximum(moved / size, FINE)], axis=-1)
+
+
+def longer(step: Array) -> Array:
+    """(...) how many times as long parts of a geodesic may be after a step of so much [rad]."""
+    times: Array = 1.0 + 0.0 * step
+    for least, factor in reversed(LONGER):
+        times = np.where(step > least, factor, times)
+    return times
+
+
+def _ahead(d: Array, v: Array, n: Array, D: Array) -> Array:
+    """(...) [m] how far ahead of x, where n = D x, a string that goes in the direction v around the circle of curvature
+    there leaves it for x + d; for a point within the circle, how far ahead it is nearest to that. The angle is that of
+    the point, seen from the circle's centre, less the one that its straight piece takes."""
+    steep = np.sqrt(dot(n, n))
+    radius = steep / dot(v, D * v)
+    along, above = dot(d, v), radius + dot(d, n) / steep
+    straight = along * along + (above - radius) * (above + radius)
+    straight = np.sqrt(np.maximum(straight, 0.0))
+    angle = np.arctan2(along * radius - above * straight, above * radius + along * straight)
+    result: Array = radius * np.where((along < 0) & (angle > 0), angle - 2 * np.pi, angle)
+    return result
+
+
+def _tangent(line: Array, dline: Array) -> tuple[Array, Array]:
+    """A line's unit direction and its derivative."""
+    size = np.sqrt(dot(line, line))[..., None]
+    v = line / size
+    dv = dline / size
+    return v, dv - v * dot(v, dv)[..., None]
+
+
+def _bending(x: Array, v: Array, D: Array) -> Array:
+    """x'' = -bending D x."""
+    n = D * x
+    return dot(v, D * v) / dot(n, n)
+
+
+def geodesic(
+    x: Array, v: Array, y: Array, dy: Array, length: Array, D: Array, part: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Point and unit velocity after `length` (..., 1), and how far neighbours are aside, y (..., n), with the rates dy.
+
+    All are of the start where given. Of two geodesics near each other the distance aside obeys Jacobi's equation,
+    y'' = -K y with Gauss' curvature K; what it is along stays as it was.
+    """
+    given = joined([D, part])
+    z, w = followed(_part, joined([x, y]), joined([v, dy]), length, _longest, given, FINEST)
+    return z[..., :3], w[..., :3], z[..., 3:], w[..., 3:]
+
+
+def _longest(y: Array, w: Array, given: Array) -> Array:
+    """(..., 1) how long a part may be from x with the velocity v: of the distance at which |D x|, by which the right
+    side divides, may vanish for a complex length. D x turns and grows as D v, and D v as D x''."""
+    x, v, D = y[..., :3], w[..., :3], given[..., :3]
+    n, dn = D * x, D * v
+    square = dot(n, n)
+    rate = dot(dn, dn) / square + _bending(x, v, D) * np.sqrt(dot(D * n, D * n) / square)
+    longest: Array = given[..., 3:] / np.sqrt(rate)[..., None]
+    return longest
+
+
+def _part(y: Array, w: Array, given: Array) -> Force:
+    """The right side, x'' = -j D x / |D x|^4 and y'' = -D1 D2 D3 y / |D x|^4, along a part that begins at (x, y)."""
+    D, n, v = given[..., :3], given[..., :3] * y[..., :3], w[..., :3]
+    j = (dot(n, n) * dot(v, D * v))[..., None]
+    aside = -(D[..., :1] * D[..., 1:2] * D[..., 2:])
+    factors = joined([-j * D, *(aside for _ in range(y.shape[-1] - 3))])
+
+    def force(y: Array) -> Array:
+        n = D * y[..., :3]
+        g = 1.0 / dot(n, n)
+        found: Array = (g * g)[..., None] * (factors * y)
+        return found
+
+    return force

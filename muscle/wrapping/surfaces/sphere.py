@@ -1,0 +1,98 @@
+"""The sphere: the path lies in the plane of its ends and the centre."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
+from myoquat.muscle.wrapping.surfaces.circle import Plane, Winding, around, beside
+from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, plane_of, project, unit
+
+__all__ = ["WrapSphere"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrapSphere(Wrap):
+    """A sphere of `radius` [m] around the origin of its frame.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import WrapSphere
+    >>> sphere = WrapSphere(body="humerus", radius=0.05)
+    >>> contact = sphere.contact(np.array([0.1, 0.01, 0.0]), np.array([-0.1, 0.01, 0.0]))
+    >>> float(contact.arc.round(3))  # [m] on the sphere
+    0.042
+    """
+
+    radius: float
+
+    kind: ClassVar[str] = "sphere"
+
+    def sizes(self) -> dict[str, float]:
+        return {"radius": self.radius}
+
+    def numbers(self) -> tuple[Any, ...]:
+        return (self.radius, *(self.hint or ()))
+
+    def shaped(self, numbers: Array) -> Self:
+        changes: dict[str, Any] = {"radius": numbers[..., 0]} | self._hinted(numbers[..., 1:])
+        return replace(self, **changes)
+
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """The radius by the mean of the body's factors."""
+        return {"radius": self.radius * factors.sum() / 3}
+
+    def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
+        e1, e2 = plane_of(A, B)
+        a, b = project(A, e1, e2), project(B, e1, e2)
+        if self.hint is None:
+            winding = around(a, b, self.radius, None if self.ahead is None else project(self.ahead, e1, e2))
+        else:
+            winding = self._over_hint(a, b, project(as_array(self.hint), e1, e2))
+        P, Q = (x[..., None] * e1 + y[..., None] * e2 for x, y in (winding.P, winding.Q))
+        return Contact(winding.on, P, Q, self.radius * winding.angle, winding.inside, np.stack(winding.jump, axis=-1))
+
+    @property
+    def half_axes(self) -> Array | None:
+        if self.quadrant != "all" or self.hint is not None:
+            return None
+        return as_array(self.radius)[..., None] * np.ones(3)
+
+    def _over_hint(self, a: Plane, b: Plane, hint: Plane) -> Winding:
+        """The path over the hint, which is seen from elsewhere as the plane of the ends and the centre turns: where the
+        hint is across that plane the path changes sides."""
+        winding = beside(a, b, self.radius, hint)
+        whole = as_array(self.hint)
+        share = np.sqrt((hint[0] * hint[0] + hint[1] * hint[1]) / dot(whole, whole))
+        farther = np.sqrt(np.maximum(a[0] * a[0] + a[1] * a[1], b[0] * b[0] + b[1] * b[1]))
+        turns = share * np.abs(a[0] * b[1] - a[1] * b[0]) / np.where(farther > 0, farther, 1.0)
+        part = turns / np.where(farther > 0, turns + farther, 1.0)
+        first, second = (np.where(winding.inside, x, np.minimum(x * part, turns)) for x in winding.jump)
+        return replace(winding, jump=(first, second))
+
+    def cut(self, A: Array, B: Array) -> Array:
+        return self.holds(nearest(A, B))
+
+    def holds(self, x: Array) -> Array:
+        result: Array = dot(x, x) <= self.radius * self.radius
+        return result
+
+    def onto(self, x: Array) -> Array:
+        result: Array = as_array(self.radius)[..., None] * unit(x)
+        return result
+
+    def normal(self, P: Array) -> Array:
+        return P
+
+    def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:
+        R = as_array(self.radius)
+        angle = length[..., 0] / R
+        c, s = np.cos(angle), np.sin(angle)
+        x = c[..., None] * P + (R * s)[..., None] * t
+        return Geodesic(x, c[..., None] * t - (s / R)[..., None] * P, c, -s / R, R * s, c)
+
+    def bent(self, P: Array, v: Array) -> Array:
+        result: Array = v / as_array(self.radius)[..., None]
+        return result

@@ -1,0 +1,155 @@
+"""The torus: a ring through which a path passes, bearing on the inner side of its tube."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.stacking import joined
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
+from myoquat.muscle.wrapping.surfaces.circle import around
+from myoquat.muscle.wrapping.surfaces.geodesics import Force, followed
+from myoquat.muscle.wrapping.surfaces.torus_moments import clear_of_tube
+from myoquat.muscle.wrapping.surfaces.torus_passage import SOLVED, azimuth, crossing, taut_through
+from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
+
+__all__ = ["WrapTorus"]
+
+PART = 0.8  # length of a part of a geodesic, of the lesser of the tube's radius and the distance from the axis
+FINEST = 7  # substeps of the finest rule that is extrapolated
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrapTorus(Wrap):
+    """A torus around the z axis of its frame: a tube of `tube_radius` [m] along a ring of `ring_radius` [m] (OpenSim's
+    inner and outer radius).
+
+    A path passes through the ring: it never crosses the plane of the ring outside of it, whatever the quadrant. The
+    length jumps where an end of it does. Between ends on opposite sides of the axis it may bear on both sides of the
+    hole; `arc` then holds the line across. Where several surfaces act on one piece, this holds on the path's stretch
+    between the neighbours of the torus; beyond the next surface a path may come back past the outside of the tube, as
+    a thread through a ring does.
+
+    Lengths are right to 1e-12 of the radius of the tube where the hole's is no less than 0.05 of it, to 1e-9 down to
+    0.01. A path whose ends are on the same side of the plane of the ring, and which would come onto the tube and leave
+    it on its outer side, is flagged as unsolved.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import WrapTorus
+    >>> ring = WrapTorus(body="femur", ring_radius=0.05, tube_radius=0.01)  # a path passes through the hole
+    >>> contact = ring.contact(np.array([0.08, 0.0, 0.1]), np.array([0.08, 0.0, -0.1]))
+    >>> bool(contact.on), float(contact.arc.round(4))
+    (True, 0.0077)
+    """
+
+    ring_radius: float
+    tube_radius: float
+
+    kind: ClassVar[str] = "torus"
+    solved: ClassVar[bool] = True
+    ring: ClassVar[bool] = True
+
+    def sizes(self) -> dict[str, float]:
+        return {
+            "ring_radius": self.ring_radius,
+            "tube_radius": self.tube_radius,
+            "ring_radius - tube_radius": self.ring_radius - self.tube_radius,
+        }
+
+    def numbers(self) -> tuple[Any, ...]:
+        return (self.ring_radius, self.tube_radius)
+
+    def shaped(self, numbers: Array) -> Self:
+        changes: dict[str, Any] = {"ring_radius": numbers[..., 0], "tube_radius": numbers[..., 1]}
+        return replace(self, **changes)
+
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """Both radii by the mean in the plane of the ring."""
+        mean = (along[0] + along[1]) / 2
+        return {"ring_radius": self.ring_radius * mean, "tube_radius": self.tube_radius * mean}
+
+    def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
+        none = 0.0 * (A[..., 0] + B[..., 0])
+        R, r = self.ring_radius + none, self.tube_radius + none
+        x = crossing(A, B)
+        through = (A[..., 2] * B[..., 2] >= 0) | (dot(x[..., :2], x[..., :2]) < R * R)
+        inside = self.holds(A) | self.holds(B)
+        free = through & clear_of_tube(A, B, R, r)
+        wraps = ~free & ~inside
+        path = taut_through(A, B, R, r, wraps, near)
+        guessed = wraps & (near.rough if near is not None else False)
+        on = guessed | (wraps & (path.missed <= SOLVED))
+        return Contact(
+            on, path.P, path.Q, path.arc, inside, self._jump(A, B, azimuth(x)), np.where(wraps, path.missed, 0.0)
+        )
+
+    def _jump(self, A: Array, B: Array, phi: Array) -> Array:
+        """(..., 2) how far each end is from the plane outside of the ring, in the half plane at an azimuth."""
+        out = np.stack([np.cos(phi), np.sin(phi), 0.0 * phi], axis=-1)
+        ends = [(dot(x, out) - self.ring_radius, x[..., 2]) for x in (A, B)]
+        return np.stack(around(ends[0], ends[1], self.tube_radius, (-1.0, 0.0)).jump, axis=-1)
+
+    def cut(self, A: Array, B: Array) -> Array:
+        none = 0.0 * (A[..., 0] + B[..., 0])
+        return ~clear_of_tube(A, B, self.ring_radius + none, self.tube_radius + none)
+
+    def holds(self, x: Array) -> Array:
+        aside = np.sqrt(x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1]) - self.ring_radius
+        result: Array = aside * aside + x[..., 2] * x[..., 2] <= self.tube_radius * self.tube_radius
+        return result
+
+    def meets(self, A: Array, B: Array) -> Array:
+        """Nowhere: without the solver nothing is known."""
+        return np.zeros(np.broadcast_shapes(A.shape[:-1], B.shape[:-1])) > 0
+
+    def onto(self, x: Array) -> Array:
+        R, r = (as_array(size)[..., None] for size in (self.ring_radius, self.tube_radius))
+        ring = R * unit(x * np.array([1.0, 1.0, 0.0]))
+        result: Array = ring + r * unit(x - ring)
+        return result
+
+    def normal(self, P: Array) -> Array:
+        flat = np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)
+        result: Array = P - as_array(self.ring_radius)[..., None] * unit(flat)
+        return result
+
+    def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:
+        R, r = (as_array(x)[..., None] for x in (self.ring_radius, self.tube_radius))
+        zero = 0.0 * length
+        moment = P[..., :1] * t[..., 1:2] - P[..., 1:2] * t[..., :1]
+        given = joined([R + zero, r + zero, moment])
+        y, w = joined([P, zero + 1.0, zero]), joined([t, zero, zero + 1.0])
+        z, w = followed(_part, y, w, length, _longest, given, FINEST)
+        return Geodesic(z[..., :3], w[..., :3], z[..., 3], w[..., 3], z[..., 4], w[..., 4])
+
+    def bent(self, P: Array, v: Array) -> Array:
+        R, r = (as_array(x)[..., None] for x in (self.ring_radius, self.tube_radius))
+        x, y = P[..., :1], P[..., 1:2]
+        along = R * (x * v[..., 1:2] - y * v[..., :1]) / (x * x + y * y) ** 1.5
+        result: Array = (v - along * np.concatenate([-y, x, 0.0 * x], axis=-1)) / r
+        return result
+
+
+def _part(y: Array, w: Array, given: Array) -> Force:
+    """The right side, x'' = -k n and y'' = -K y, with the curvatures k along the path and K of the surface: a geodesic
+    of moment c goes around the axis by c / rho of its way (Clairaut's theorem), and around the tube by the rest."""
+    R, r, c = (given[..., i : i + 1] for i in range(3))
+
+    def force(y: Array) -> Array:
+        ring = R / np.sqrt(y[..., :1] * y[..., :1] + y[..., 1:2] * y[..., 1:2])
+        n = joined([(1.0 - ring) * y[..., :2], y[..., 2:3]]) / r
+        outward = (1.0 - ring) / r  # cos(psi) / rho
+        around = c * c * ring * ring / (R * R)
+        k = (1.0 - around) / r + around * outward
+        return joined([-k * n, -outward / r * y[..., 3:]])
+
+    return force
+
+
+def _longest(y: Array, w: Array, given: Array) -> Array:
+    """(..., 1) how long a part may be: of the lesser of the tube's radius and the distance from the axis."""
+    rho = np.sqrt(y[..., :1] * y[..., :1] + y[..., 1:2] * y[..., 1:2])
+    longest: Array = PART * np.minimum(given[..., 1:2], rho)
+    return longest

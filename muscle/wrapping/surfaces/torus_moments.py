@@ -1,0 +1,228 @@
+"""Taut paths through a ring by their moment about its axis.
+
+On a surface of revolution rho^2 phi' = c is the same all along a geodesic (Clairaut), and so it is along a straight
+line; at a tangent point both have the same direction. The whole path, pieces in the air and pieces on the tube, has one
+moment c [m] of its unit direction about the axis of the ring, the z axis here.
+
+A point of the tube is at azimuth phi around the ring of radius R, and at angle psi around the tube of radius r, where
+psi = pi is innermost; u = tan((psi - pi) / 2) takes its place, since rho (1 + u^2) = h + H u^2 with the radii
+h = R - r of the hole and H = R + r of the rim. With sinh w = u sqrt((H - |c|) / (h - |c|)) the integrals along a
+geodesic have no singularity nearer than pi / 2 above and below the real w, for every |c| < h.
+"""
+
+from dataclasses import dataclass
+from functools import partial, reduce
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.kernels import iterate
+from myoquat.muscle.wrapping.surfaces.vectors import dot
+
+__all__ = ["Bridge", "Tangent", "Turn", "along_tube", "bridge", "clear_of_tube", "passes_tube", "tangent"]
+
+FEW, MANY = 14, 28  # nodes, in pairs about the middle
+RULES = {n: tuple(x[n // 2 :] for x in np.polynomial.legendre.leggauss(n)) for n in (FEW, MANY)}
+SHORT = 1.0  # half of the range of w for which a few nodes are enough
+FLAT = 1e-4  # least length of a tangent across the axis, of the tube's radius
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """The line from a point to where it touches the tube, in the half plane through the axis at azimuth phi.
+
+    P (..., 3) [m] where it touches; u (...) the place around the tube; rho (...) [m] the distance of P from the axis;
+    length (...) [m]; moment (...) [m] of the direction from P to the point. turning and rate: of psi and of the moment,
+    by phi.
+    """
+
+    P: Array
+    u: Array
+    rho: Array
+    length: Array
+    moment: Array
+    turning: Array
+    rate: Array
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A geodesic between two places around the tube: phi (...), arc (...) [m], and rate = dphi / dc (...) [1/m]."""
+
+    phi: Array
+    arc: Array
+    rate: Array
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """A line across the hole that touches the tube on both sides of the plane of the ring.
+
+    moment (...) [m]; u (...) > 0, at which it touches, and at -u; rho (...) [m] the distance of both points from the
+    axis; phi (...) between them; length (...) [m]. The rates are by the parameter of `bridge`, of moment, of psi at u,
+    and of phi.
+    """
+
+    moment: Array
+    u: Array
+    rho: Array
+    phi: Array
+    length: Array
+    moment_rate: Array
+    psi_rate: Array
+    phi_rate: Array
+
+
+def tangent(x: Array, phi: Array, R: Array, r: Array, side: Array) -> Tangent:
+    """The line from x (..., 3); side (...): 1 where psi grows from x to the tube, -1 where it falls.
+
+    In the half plane it touches a circle, at psi = alpha + side arccos(r / d) where x is at the distance d and the
+    angle alpha from the centre of the tube. Where x is within the tube's circle the line is not a tangent.
+    """
+    cos, sin = np.cos(phi), np.sin(phi)
+    a, b = x[..., 0] * cos + x[..., 1] * sin - R, x[..., 2]
+    aside = x[..., 1] * cos - x[..., 0] * sin
+    square = a * a + b * b
+    least = FLAT * r
+    across = np.sqrt(np.maximum(square - r * r, least * least))
+    up, out = (r * b + side * across * a) / square, (r * a - side * across * b) / square
+    rho = R + r * out
+    turning = side * aside * out / across
+    length = np.sqrt(across * across + aside * aside)
+    moment = aside * rho / length
+    aside_rate = -(a + R)
+    rate = (rho * aside_rate - r * up * turning * aside) / length
+    rate = rate - moment * aside * (a + aside_rate) / (length * length)
+    P = np.stack([rho * cos, rho * sin, r * up], axis=-1)
+    return Tangent(P, -up / (1.0 - out), rho, length, moment, turning, rate)
+
+
+def along_tube(start: Array, end: Array, c: Array, R: Array, r: Array) -> Turn:
+    """The geodesic of moment c, |c| < R - r, from u = `start` to `end` (...); all negative where u falls.
+
+    phi = int c r dpsi / (rho sqrt(rho^2 - c^2)), arc = int r rho dpsi / sqrt(rho^2 - c^2).
+    """
+    h, H, m = R - r, R + r, np.abs(c)
+    k = np.sqrt((H - m) / (h - m))
+    first, last = _arsinh(start * k), _arsinh(end * k)
+    middle, half = 0.5 * (first + last), 0.5 * (last - first)
+    given = np.stack([middle, half, k, h, H, m], axis=-1)
+    short, none = np.abs(half) <= SHORT, 0.0 * given[..., :3]
+    few = iterate(partial(_integrals, FEW), none, given, 1, where=short)
+    sums = iterate(partial(_integrals, MANY), few, given, 1, where=~short)
+    factor = 2.0 * r * half / np.sqrt(H - m)
+    return Turn(*(x * sums[..., i] for i, x in enumerate((c * factor, factor, factor))))
+
+
+def _integrals(count: int, _: Array, given: Array) -> Array:
+    """(..., 3) the means of the integrands of phi, arc and rate along a geodesic, by a `count` of nodes, without their
+    common factors."""
+    middle, half, k, h, H, m = (given[..., i] for i in range(6))
+    nodes, weights = RULES[count]
+    e = np.exp(half[..., None] * nodes)
+    cosh, sinh = 0.5 * (e + 1.0 / e), 0.5 * (e - 1.0 / e)
+    e = np.exp(middle)
+    mean, aside = (0.5 * (e - 1.0 / e) / k)[..., None] * cosh, (0.5 * (e + 1.0 / e) / k)[..., None] * sinh
+    h, H, m = h[..., None], H[..., None], m[..., None]
+    found = [0.0 * k] * 3
+    for u in (mean + aside, mean - aside):
+        s = u * u
+        far, one, n = (h + m) + (H + m) * s, 1.0 + s, h + H * s
+        bend, turn = ((h - m) + (H - m) * s) * far, n * one
+        share = weights / (np.sqrt(far) * bend * turn)  # one division for all three
+        parts = share * bend * one * one, share * bend * n * n, share * turn * turn
+        found = [x + np.sum(part, axis=-1) for x, part in zip(found, parts, strict=True)]
+    return np.stack(found, axis=-1)
+
+
+def _arsinh(x: Array) -> Array:
+    """The inverse of sinh, by functions that a processor takes for several numbers at once."""
+    size = np.abs(x)
+    result: Array = np.where(x < 0, -1.0, 1.0) * np.log1p(size + size * size / (1.0 + np.sqrt(1.0 + size * size)))
+    return result
+
+
+def bridge(v: Array, R: Array, r: Array) -> Bridge:
+    """The line that touches both sides and passes the axis at the distance p = h cos(v^2), 0 < |v|, v^2 <= pi / 2.
+
+    At 0 both points meet at the innermost, where the direction is asymptotic; at v^2 = pi / 2 the line crosses the
+    axis. The signs of v, phi and the moment are equal. Seen along rho, it is the hyperbola rho^2 = p^2 + z^2 / x that
+    touches the circle of the tube twice: p^2 x (1 + x) = h H x - r^2, at rho = R / (1 + x).
+    """
+    h, H, side = R - r, R + r, np.where(v < 0, -1.0, 1.0)
+    p, p_rate = h * np.cos(v * v), -h * np.sin(v * v)  # by v^2, as all rates below
+    root = np.sqrt(H * H - p * p)
+    x = 2.0 * r * r / (h * H - p * p - p_rate * root)
+    x_rate = -2.0 * p * x * (1.0 + x) / root
+    rho = R / (1.0 + x)
+    rho_rate = -rho * x_rate / (1.0 + x)
+    flat = np.sqrt(np.maximum((rho - p) * (rho + p), 1e-30 * h * h))
+    slant = np.sqrt(1.0 + x)
+    out, up = R * x / ((1.0 + x) * r), np.sqrt(x) * flat / r
+    by = 2.0 * v
+    return Bridge(
+        moment=side * p / slant,
+        u=up / (1.0 + out),
+        rho=rho,
+        phi=side * 2.0 * np.arctan2(flat, p),
+        length=2.0 * flat * slant,
+        moment_rate=side * by * (p_rate - 0.5 * p * x_rate / (1.0 + x)) / slant,
+        psi_rate=by * rho_rate / (r * up),
+        phi_rate=side * by * -2.0 * (p_rate * rho - p * rho_rate) / (rho * flat),
+    )
+
+
+def clear_of_tube(A: Array, B: Array, R: Array, r: Array) -> Array:
+    """(...) whether the line between two points (..., 3) outside of the tube does not enter it.
+
+    (|x|^2 + R^2 - r^2)^2 - 4 R^2 rho^2, which is below zero within the tube, is a polynomial of degree four along a
+    line; its least value is at an end or where its derivative vanishes.
+    """
+    d = B - A
+    g = dot(A, A) + R * R - r * r, 2.0 * dot(A, d), dot(d, d)
+    s = dot(A[..., :2], A[..., :2]), 2.0 * dot(A[..., :2], d[..., :2]), dot(d[..., :2], d[..., :2])
+    cube = 4.0 * g[2] * g[2]
+    slope = [
+        (2.0 * g[0] * g[1] - 4.0 * R * R * s[1]) / cube,
+        (2.0 * g[1] * g[1] + 4.0 * g[0] * g[2] - 8.0 * R * R * s[2]) / cube,
+        6.0 * g[1] * g[2] / cube,
+    ]
+    depths = []
+    for root in _roots_of_cubic(*slope):
+        t = np.minimum(np.maximum(root, 0.0), 1.0)
+        away = g[0] + t * (g[1] + t * g[2])
+        depths.append(away * away - 4.0 * R * R * (s[0] + t * (s[1] + t * s[2])))
+    result: Array = reduce(np.minimum, depths) > 0
+    return result
+
+
+def _roots_of_cubic(c0: Array, c1: Array, c2: Array) -> tuple[Array, Array, Array]:
+    """The real roots of x^3 + c2 x^2 + c1 x + c0; where there is one, thrice."""
+    shift = c2 / 3.0
+    p, q = c1 - c2 * shift, c0 - c1 * shift + 2.0 * shift**3
+    third, half = p / 3.0, q / 2.0
+    square = half * half + third**3
+    # three: 2 sqrt(-p/3) cos(angle / 3 + 2 pi k / 3)
+    angle = np.arctan2(np.sqrt(np.maximum(-square, 0.0)), -half) / 3.0
+    size = 2.0 * np.sqrt(np.maximum(-third, 0.0))
+    # one: Cardano's, without cancellation
+    w = np.abs(half) + np.sqrt(np.maximum(square, 0.0))
+    w = np.exp(np.log(np.where(w > 0, w, 1.0)) / 3.0)
+    single = np.where(half < 0, 1.0, -1.0) * (w - third / w)
+    roots = [np.where(square > 0, single, size * np.cos(angle + 2.0 * np.pi * k / 3.0)) - shift for k in range(3)]
+    return roots[0], roots[1], roots[2]
+
+
+def passes_tube(P: Array, x: Array, R: Array, r: Array) -> Array:
+    """(...) whether the line that touches the tube at P (..., 3) goes on to x (..., 3) without entering it.
+
+    The surface then bends away from the line at P. The polynomial of `clear_of_tube` along the line has a double root
+    at P, which is divided out.
+    """
+    d = x - P
+    square, along, flat = dot(d, d), dot(P, d), dot(d[..., :2], d[..., :2])
+    a, b = square * square, 4.0 * along * square
+    c = 4.0 * along * along + 2.0 * (dot(P, P) + R * R - r * r) * square - 4.0 * R * R * flat
+    t = np.minimum(np.maximum(-b / (2.0 * a), 0.0), 1.0)
+    result: Array = np.minimum(c, np.minimum((a * t + b) * t + c, a + b + c)) > 0
+    return result

@@ -1,0 +1,215 @@
+"""Convex programs side by side: Clarabel's solutions, the conditions of the optimum, proofs, and independence."""
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.recruitment.convex import Programs, Status, solve_greatest, solve_programs
+from myoquat.analysis.recruitment.convex.squares import solved_squares
+
+
+def programs(rng, k=30, e=4, n=12, *, stretch=(1.0, 3.0), cones=1, free=0):
+    """Random programs with bounds [0, 1] and `free` variables without: with the sizes of muscles' torques, right sides
+    that some x meets, times a factor that takes some of them out of reach, and cones about as wide as that x needs."""
+    A = 30 * rng.normal(size=(k, e, n)) * (rng.random((k, e, n)) < 0.6)
+    A[..., n - free :] = np.eye(e, free)
+    x = rng.uniform(0, 1, (k, n)) ** 2
+    b = np.einsum("ken,kn->ke", A, x) * rng.choice(stretch, (k, 1))
+    G, h = 100 * rng.normal(size=(k, cones, 3, n)), 100 * rng.normal(size=(k, cones, 3))
+    G[..., n - free :] = 0.0
+    v = np.einsum("kcdn,kn->kcd", G, x) + h
+    h[..., 0] += (np.linalg.norm(v[..., 1:], axis=-1) - v[..., 0]) * rng.uniform(0.6, 1.3, (k, cones))
+    lower = np.concatenate([np.zeros(n - free), np.full(free, -np.inf)])
+    return {"A": A, "b": b, "lower": lower, "upper": 1 - lower, "G": G, "h": h}
+
+
+def in_clarabel(given, number, weights):
+    """(status, objective) of one program with squares, by Clarabel."""
+    clarabel = pytest.importorskip("clarabel")
+    sparse = pytest.importorskip("scipy.sparse")
+    A, b, G, h = (given[name][number] for name in ("A", "b", "G", "h"))
+    n = A.shape[-1]
+    low, high = (np.flatnonzero(np.isfinite(given[name])) for name in ("lower", "upper"))
+    eye = np.eye(n)
+    rows = np.concatenate([A, -eye[low], eye[high], -G.reshape(-1, n)])
+    right = np.concatenate([b, -given["lower"][low], given["upper"][high], h.reshape(-1)])
+    cones = [clarabel.ZeroConeT(len(b)), clarabel.NonnegativeConeT(len(low) + len(high))]
+    cones += [clarabel.SecondOrderConeT(3)] * len(G)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-12
+    solver = clarabel.DefaultSolver(
+        sparse.csc_matrix(np.diag(2.0 * weights)), np.zeros(n), sparse.csc_matrix(rows), right, cones, settings
+    )
+    found = solver.solve()
+    return str(found.status), found.obj_val
+
+
+@pytest.mark.parametrize("free", [0, 2])
+def test_clarabel_finds_the_same(rng, free):
+    """The same status, and the objective to 1e-9, with and without cones."""
+    weights = rng.uniform(0.5, 2.0, 12)
+    for cones in (0, 1, 2):
+        given = programs(rng, cones=cones, free=free)
+        found = solve_programs(Programs.of(**given, weights=weights), backend="numpy")
+        for k in range(len(given["b"])):
+            status, objective = in_clarabel(given, k, weights)
+            if found.status[k] == Status.INFEASIBLE:
+                assert "PrimalInfeasible" in status, (k, status)
+            else:
+                assert found.status[k] == Status.SOLVED
+                assert "Solved" in status, (k, status)
+                assert found.objective[k] == pytest.approx(objective, rel=1e-9)
+        assert (found.status == Status.SOLVED).sum() >= 5
+
+
+def test_squares_by_newtons_method(rng):
+    """The same solutions as the interior point's, bounds and all, from any multipliers; columns take their gains."""
+    given = programs(rng, cones=0, free=4, stretch=(1.0, 1.5))
+    weights, gains = rng.uniform(0.5, 2.0, (30, 12)), rng.uniform(0.5, 2.0, (30, 12))
+    rows = {name: np.broadcast_to(given[name], (30, 12)) for name in ("lower", "upper")}
+    scale = 1 / np.linalg.norm(given["A"], axis=-1)
+    point, y, bound, status, _ = solved_squares(
+        {"A": given["A"], "scale": scale, "target": scale * given["b"], "start": rng.normal(size=(30, 4)),
+         "gains": gains, "lowers": rows["lower"], "uppers": rows["upper"], "weights": weights}, "numpy")  # fmt: skip
+    every = Programs.of(given["A"] * gains[:, None], given["b"], weights=weights, **rows)
+    found = solve_programs(every, backend="numpy")
+    assert (status == Status.SOLVED).all()
+    np.testing.assert_allclose(point[:, :12, 0], found.x, atol=1e-4)
+    np.testing.assert_allclose(every.objective(point[:, :12, 0]), found.objective, rtol=1e-9)
+    np.testing.assert_allclose(bound, found.objective, rtol=1e-9)
+    assert np.abs(every.residual(point[:, :12, 0]) * scale).max() < 1e-8
+    np.testing.assert_allclose(y * scale, found.y, atol=1e-5)
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0, 5.0, 10.0])
+def test_the_conditions_of_the_optimum(rng, power):
+    """Solutions meet all conditions, their objective is the bound, and gradients balance prices between bounds."""
+    given = programs(rng, stretch=(1.0,), free=2)
+    given["h"][..., 0] += 50.0
+    found = solve_programs(Programs.of(**given, powers=power), backend="numpy")
+    assert (found.status == Status.SOLVED).all()
+    x, size = found.x, np.abs(found.objective)
+    assert (x >= given["lower"]).all()
+    assert (x <= given["upper"]).all()
+    assert np.abs(found.residual).max() < 1e-8
+    v = np.einsum("kcdn,kn->kcd", given["G"], x) + given["h"]
+    assert (v[..., 0] - np.linalg.norm(v[..., 1:], axis=-1)).min() > -1e-7
+    assert (np.linalg.norm(found.z[..., 1:], axis=-1) <= found.z[..., 0] * (1 + 1e-9)).all()
+    assert (np.abs(found.objective - found.bound) < 1e-9 * size).all()
+    if power > 1:
+        price = np.einsum("ke,ken->kn", found.y, given["A"]) + np.einsum("kcd,kcdn->kn", found.z, given["G"])
+        gradient = power * np.sign(x) * np.abs(x) ** (power - 1)
+        inner = ((x > 0.05) & (x < 0.95)) | np.isinf(given["lower"])
+        assert np.abs(gradient - price)[inner].max() < 1e-4
+
+
+def test_bounds_hold_to_the_last_bit():
+    """Of programs without a solution too, whose steps end at bounds: two of these would be 2e-16 above one."""
+    given = programs(np.random.default_rng(3), cones=0, stretch=(3.0,))
+    found = solve_programs(Programs.of(**{**given, "lower": given["lower"] + 0.01}), backend="numpy")
+    assert (found.status == Status.INFEASIBLE).any()
+    assert ((found.x >= 0.01) & (found.x <= 1.0)).all()
+
+
+def test_multipliers_are_slopes(rng):
+    """y is the change of the objective with b."""
+    given = programs(rng, k=4, stretch=(1.0,))
+    base = solve_programs(Programs.of(**given), backend="numpy")
+    for k in range(4):
+        step = np.zeros_like(given["b"])
+        step[:, k] = 1e-5
+        up, down = (
+            solve_programs(Programs.of(**{**given, "b": given["b"] + s}), backend="numpy") for s in (step, -step)
+        )
+        good = (base.status == 0) & (up.status == 0) & (down.status == 0)
+        assert good.any()
+        slope = (up.objective - down.objective) / 2e-5
+        assert np.allclose(slope[good], base.y[good, k], atol=1e-5)
+
+
+def test_infeasible_programs_are_violated_the_least(rng):
+    """Multipliers prove it, and SciPy finds no smaller violation within the bounds."""
+    optimize = pytest.importorskip("scipy.optimize")
+    given = programs(rng, k=12, cones=0, stretch=(4.0,))
+    found = solve_programs(Programs.of(**given), backend="numpy")
+    bad = np.flatnonzero(found.status == Status.INFEASIBLE)
+    assert len(bad) >= 4
+    sizes = np.exp2(np.round(np.log2(np.linalg.norm(given["A"], axis=-1))))
+    for k in bad:
+        A, b, y = given["A"][k], given["b"][k], found.y[k]
+        assert np.maximum(y @ A, 0.0).sum() < y @ b  # of x in [0, 1] none reaches it
+        theirs = optimize.lsq_linear(A / sizes[k][:, None], b / sizes[k], (0, 1), tol=1e-14)
+        assert np.sum((found.residual[k] / sizes[k]) ** 2) == pytest.approx(2 * theirs.cost, rel=1e-5)
+    narrow = programs(rng, k=8, stretch=(1.0,))
+    narrow["h"][..., 0] -= 1e4
+    found = solve_programs(Programs.of(**narrow), backend="numpy")
+    assert (found.status == Status.INFEASIBLE).all()
+    assert np.isinf(found.bound).all()
+
+
+def test_the_least_greatest_is_that_of_a_linear_program(rng):
+    """SciPy's HiGHS finds the same, and the same multipliers; what is not feasible is found out."""
+    optimize = pytest.importorskip("scipy.optimize")
+    given = programs(rng, k=8, cones=0, free=2)
+    weights = rng.uniform(0.5, 2.0, 12)
+    found = solve_greatest(Programs.of(**given, weights=weights), backend="numpy")
+    for k in range(8):
+        A, b = np.concatenate([given["A"][k], np.zeros((4, 1))], axis=1), given["b"][k]
+        above = [np.concatenate([sign * np.diag(weights), -np.ones((12, 1))], axis=1) for sign in (1, -1)]
+        bounds = [*zip(given["lower"], given["upper"], strict=True), (0, None)]
+        theirs = optimize.linprog(np.eye(13)[12], np.concatenate(above), np.zeros(24), A, b, bounds)
+        assert (theirs.status == 2) == (found.status[k] == Status.INFEASIBLE)
+        if theirs.status == 0:
+            assert found.objective[k] == pytest.approx(theirs.fun, rel=2e-7)
+            assert found.bound[k] <= theirs.fun * (1 + 1e-12)
+            np.testing.assert_allclose(found.y[k], theirs.eqlin.marginals, atol=1e-6)
+    assert (found.status == Status.SOLVED).sum() >= 3
+
+
+def test_programs_know_nothing_of_each_other(rng):
+    """Not a bit changes with the order, with the blocks, or alone; kernels agree with NumPy."""
+    given = programs(rng, k=20, e=2, n=5)
+    every = Programs.of(**given)
+    order = rng.permutation(20)
+    whole, mixed = solve_programs(every), solve_programs(every.taken(order), block=7)
+    for name in ("x", "y", "z", "status", "steps", "objective", "bound"):
+        np.testing.assert_array_equal(getattr(mixed, name), getattr(whole, name)[order], name)
+    np.testing.assert_array_equal(solve_programs(every.taken(slice(3, 4))).x[0], whole.x[3])
+    plain = solve_programs(every, backend="numpy")
+    np.testing.assert_array_equal(plain.status, whole.status)
+    good = whole.status == Status.SOLVED
+    np.testing.assert_allclose(plain.x[good], whole.x[good], atol=1e-6)
+
+
+def test_dependent_equations_and_held_variables(rng):
+    """Equations that say the same twice, one without any variable, and variables whose bounds are equal."""
+    given = programs(rng, k=6, cones=0, stretch=(1.0,))
+    reference = solve_programs(Programs.of(**given), backend="numpy")
+    zero = np.zeros((6, 1, 12))
+    more = {**given, "A": np.concatenate([given["A"], 2 * given["A"][:, :1], zero], axis=1)}
+    more["b"] = np.concatenate([given["b"], 2 * given["b"][:, :1], zero[..., 0]], axis=1)
+    found = solve_programs(Programs.of(**more), backend="numpy")
+    np.testing.assert_allclose(found.objective, reference.objective, rtol=1e-8)
+    more["b"][:, -1] = 1.0
+    assert (solve_programs(Programs.of(**more), backend="numpy").status == Status.INFEASIBLE).all()
+    k = np.arange(6)
+    lower, upper = (np.tile(given[name], (6, 1)) for name in ("lower", "upper"))
+    lower[k, k] = upper[k, k] = reference.x[k, k]
+    held = solve_programs(Programs.of(**{**given, "lower": lower, "upper": upper}), backend="numpy")
+    np.testing.assert_array_equal(held.x[k, k], reference.x[k, k])
+    np.testing.assert_allclose(held.objective, reference.objective, rtol=1e-7)
+    np.testing.assert_allclose(held.bound, held.objective, rtol=1e-7)
+
+
+def test_bad_programs(rng):
+    given = programs(rng, k=2)
+    for change, words in (
+        ({"b": np.zeros(3)}, "are wanted"), ({"weights": -1.0}, "weights must be at least 0"),
+        ({"powers": 0.5}, "powers must be at least 1"), ({"lower": 2.0}, "bounds of variable 0 in program 0"),
+        ({"A": given["A"] * np.nan}, "A must be finite"), ({"weights": np.ones(3)}, "weights has shape"),
+        ({"h": np.zeros((2, 1))}, "are wanted, not"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            Programs.of(**{**given, **change})
+    none = Programs.of(np.zeros((0, 2, 3)), np.zeros((0, 2)))
+    assert solve_programs(none).x.shape == (0, 3)

@@ -1,0 +1,127 @@
+"""Linked programs: Clarabel's solutions of the whole, the conditions of the optimum, and proofs that there is none."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.recruitment.convex import Links, Programs, Status, solve_linked, solve_programs
+
+K, E, N, M = 15, 4, 12, 8
+
+
+def programs(rng, power=2.0, far=1.0):
+    """Programs of 8 variables in [0, 1] and 4 that are free, each with a cone, whose right sides some x meets times
+    `far` at the seventh, and with weights."""
+    A = 0.5 * rng.normal(size=(K, E, N))
+    A[..., M:] = 0.1 * np.eye(E)
+    x = rng.uniform(0, 0.6, (K, N))
+    b = np.einsum("ken,kn->ke", A, x)
+    b[7] *= far
+    G, h = 3 * rng.normal(size=(K, 1, 3, N)), 3 * rng.normal(size=(K, 1, 3))
+    v = np.einsum("kcdn,kn->kcd", G, x) + h
+    h[..., 0] += 1.1 * (np.linalg.norm(v[..., 1:], axis=-1) - v[..., 0])
+    lower = np.concatenate([np.zeros(M), np.full(N - M, -np.inf)])
+    powers = np.concatenate([np.full(M, power), np.full(N - M, 2.0)])
+    weights = rng.uniform(0.5, 2.0, N)
+    return Programs.of(A, b, lower=lower, upper=1 - lower, G=G, h=h, powers=powers, weights=weights)
+
+
+def links(rates=0.3):
+    """Variables that fall to 0.8 of themselves at most, less 0.02, rise by as little, and do not like to change."""
+    step, variable = (v.ravel() for v in np.indices((K - 1, M)))
+    one = np.ones(len(step))
+    parts = [Links(step, variable, -0.8 * one, one, -0.02 * one, np.inf * one),
+             Links(step, variable, 0.7 * one, -one, -0.25 * one, np.inf * one)]  # fmt: skip
+    return Links.joined(*parts, *([Links(step, variable, -one, one, 0.0 * one, rates * one)] if rates else []))
+
+
+def in_clarabel(p, rows):
+    """(status, objective) of all programs as one."""
+    clarabel, sparse = pytest.importorskip("clarabel"), pytest.importorskip("scipy.sparse")
+    l, size = len(rows.step), K * N
+    at = np.tile(np.arange(l), 2), np.concatenate([rows.step * N + rows.variable, (rows.step + 1) * N + rows.variable])
+    C = sparse.csr_matrix((np.concatenate([rows.before, rows.after]), at), shape=(l, size))
+    hard, eye = np.isinf(rows.weight), sparse.eye(size).tocsr()
+    soft = C[~hard]
+    Q = sparse.diags(2 * p.weights.ravel()) + 2 * soft.T @ sparse.diags(rows.weight[~hard]) @ soft
+    low, high = np.flatnonzero(np.isfinite(p.lower)), np.flatnonzero(np.isfinite(p.upper))
+    every = sparse.vstack([sparse.block_diag(list(p.A)), -eye[low], eye[high], -C[hard],
+                           -sparse.block_diag([g.reshape(-1, N) for g in p.G])]).tocsc()  # fmt: skip
+    right = [p.b.ravel(), -p.lower.ravel()[low], p.upper.ravel()[high], -rows.least[hard], p.h.ravel()]
+    cones = [clarabel.ZeroConeT(p.b.size), clarabel.NonnegativeConeT(len(low) + len(high) + int(hard.sum()))]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-12
+    solver = clarabel.DefaultSolver(sparse.triu(Q).tocsc(), np.zeros(size), every, np.concatenate(right),
+                                    [*cones, *([clarabel.SecondOrderConeT(3)] * K)], settings)  # fmt: skip
+    found = solver.solve()
+    return str(found.status), found.obj_val
+
+
+@pytest.mark.parametrize("rates", [0.0, 0.3])
+def test_clarabel_finds_the_same(rng, rates):
+    for _ in range(3):
+        given, rows = programs(rng), links(rates)
+        found = solve_linked(given, rows)
+        status, objective = in_clarabel(given, rows)
+        assert found.status == Status.SOLVED
+        assert "Solved" in status
+        assert found.objective == pytest.approx(objective, rel=1e-9)
+        assert found.bound == pytest.approx(objective, rel=1e-9)
+        assert found.objective > solve_programs(given, backend="numpy").objective.sum() * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0, 6.0])
+def test_the_conditions_of_the_optimum(rng, power):
+    """All conditions are met, the objective is the bound, and gradients balance prices between bounds."""
+    given, rows = programs(rng, power), links()
+    found = solve_linked(given, rows)
+    x, hard = found.x, rows.hard
+    assert found.status == Status.SOLVED
+    assert (x >= given.lower).all()
+    assert (x <= given.upper).all()
+    assert np.abs(found.residual).max() < 1e-9
+    v = given.cone_values(x)
+    assert (v[..., 0] - np.linalg.norm(v[..., 1:], axis=-1)).min() > -1e-8
+    assert rows.values(x)[hard].min() > -1e-9
+    assert found.pull[hard].min() >= 0
+    np.testing.assert_allclose(found.pull[~hard], -0.6 * rows.values(x)[~hard], atol=1e-8)
+    assert abs(found.objective - found.bound) < 1e-9 * found.objective
+    if power > 1:
+        price = np.einsum("ke,ken->kn", found.y, given.A) + np.einsum("kcd,kcdn->kn", found.z, given.G)
+        price += rows.price(found.pull, x.shape)
+        gradient = given.weights * given.powers * np.sign(x) * np.abs(x) ** (given.powers - 1)
+        inner = (x > 0.05) & (x < 0.95) | np.isinf(given.lower)
+        assert np.abs(gradient - price)[inner].max() < 1e-5
+
+
+def test_programs_without_links_are_solved_as_by_themselves(rng):
+    given = programs(rng)
+    found, alone = solve_linked(given, Links.none()), solve_programs(given, backend="numpy")
+    np.testing.assert_allclose(found.x, alone.x, atol=1e-4)
+    assert found.objective == pytest.approx(alone.objective.sum(), rel=1e-9)
+
+
+def test_programs_without_solution(rng):
+    """One program out of reach, as Clarabel says too, or two whose links cannot be met together: the most is missing
+    there, links are met; what has a solution keeps to its conditions."""
+    given = programs(rng, far=30.0)
+    given = replace(given, lower=np.maximum(given.lower, -1.0), upper=np.minimum(given.upper, 1.0))
+    rows = links()
+    found = solve_linked(given, rows)
+    assert "PrimalInfeasible" in in_clarabel(given, rows)[0]
+    assert found.status == Status.INFEASIBLE
+    assert np.isinf(found.bound)
+    missed = np.abs(found.residual).max(axis=-1)
+    assert np.argmax(missed) == 7
+    assert missed[7] > 0.1
+    assert rows.values(found.x)[rows.hard].min() > -1e-8
+    one = Programs.of(np.ones((3, 1, 1)), [[0.1], [0.9], [0.1]])
+    each, ones = np.arange(2), np.ones(2)
+    apart = solve_linked(one, Links(each, 0 * each, ones, -ones, -0.5 * ones, np.inf * ones))  # up by 0.5 at most
+    assert list(apart.lost) == [True, True, False]
+    np.testing.assert_allclose(apart.x[:, 0], [0.25, 0.75, 0.1], atol=1e-6)
+    held = solve_linked(one, Links.none(), np.array([False, True, False]))
+    assert held.status == Status.INFEASIBLE
+    np.testing.assert_allclose(held.residual[[0, 2]], 0.0, atol=1e-9)

@@ -1,0 +1,93 @@
+"""Sums of functions that need not be convex: their envelopes, bounds that hold, minima that are not beaten."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from myoquat.analysis.recruitment.convex import Programs, Status, solve_programs, solve_separable
+from myoquat.analysis.recruitment.convex.envelopes import Hulls
+
+K, E, M = 12, 2, 4
+LEAST = 0.01
+
+
+def test_a_hull_is_the_greatest_convex_function_below_points(rng):
+    """By Caratheodory it is the least of all chords over a point; it is convex, and never above the points."""
+    x, f = np.sort(rng.random((3, 2, 9)), axis=-1), rng.normal(size=(3, 2, 9))
+    x[..., -1] = x[..., -2]  # points may be the same
+    f[..., -1] = f[..., -2]
+    at = x[..., :1] + (x[..., -1:] - x[..., :1]) * rng.random((3, 2, 1))
+    left, right = x[..., :, None] <= at[..., None], x[..., None, :] >= at[..., None]
+    span = np.where(left & right, x[..., None, :] - x[..., :, None], 1.0)
+    part = np.where(span > 0, (at[..., None] - x[..., :, None]) / np.where(span > 0, span, 1.0), 0.0)
+    chords = np.where(left & right, f[..., :, None] * (1 - part) + f[..., None, :] * part, np.inf)
+    hull = Hulls(x, f)
+    np.testing.assert_allclose(hull.values(at[..., 0]), chords.min(axis=(-1, -2)), atol=1e-13)
+    for k in range(9):
+        assert (hull.values(x[..., k]) <= f[..., k] + 1e-13).all()
+    again = Hulls(x[..., ::2], f[..., ::2]).joined(x[..., 1::2], f[..., 1::2])
+    np.testing.assert_allclose(again.values(at[..., 0]), hull.values(at[..., 0]), atol=1e-13)
+
+
+@pytest.fixture(scope="module")
+def sums():
+    """Programs of two equations, four bounded variables and a free one, and functions of which a third is concave at
+    first and convex later, a third has a corner, and a third bends down at the end; with corners and numbers."""
+    rng = np.random.default_rng(1)
+    A, x = rng.normal(size=(K, E, M + 1)), rng.uniform(0.1, 0.9, (K, M + 1))
+    c, d, kind = rng.uniform(0.5, 2, (K, M)), rng.uniform(0, 3, (K, M)), rng.integers(0, 3, (K, M))
+
+    def curves(numbers, x):
+        one, two, which = (v[numbers][..., None] for v in (c, d, kind))
+        turned = one * np.sin(np.pi / 2 * x) + two * (1 - np.cos(np.pi / 2 * x))
+        return np.where(which == 0, one * x**0.6 + two * x**2,
+                        np.where(which == 1, np.maximum(one * x**3, 0.2) - 0.5 * x, turned))  # fmt: skip
+
+    corners = np.where(kind == 1, np.cbrt(0.2 / c), LEAST)[..., None]
+    bounds = {"lower": [*M * [LEAST], -np.inf], "upper": [*M * [1.0], np.inf]}
+    return Programs.of(A, np.einsum("ken,kn->ke", A, x), **bounds), curves, corners
+
+
+def test_bounds_hold_and_minima_are_not_beaten(sums):
+    """By the best of many descents from points that SLSQP starts at."""
+    programs, curves, corners = sums
+    found = solve_separable(programs, curves, corners, backend="numpy")
+    assert set(found.status) == {Status.SOLVED, Status.LOCAL}
+    assert np.abs(found.residual).max() < 1e-9
+    gap = (found.objective - found.bound) / np.abs(found.objective)
+    assert (gap > -1e-8).all()
+    assert (gap[found.status == Status.SOLVED] < 1e-7).all()
+    rng = np.random.default_rng(2)
+    for k in range(K):
+
+        def cost(x, k=k):
+            return curves(np.array([k]), x[None, :M, None]).sum() + x[M] ** 2
+
+        def off(x, k=k):
+            return programs.A[k] @ x - programs.b[k]
+
+        best = np.inf
+        for _ in range(8):
+            given = {"bounds": [*M * [(LEAST, 1.0)], (None, None)], "constraints": {"type": "eq", "fun": off}}
+            tried = minimize(cost, rng.uniform(LEAST, 1, M + 1), method="SLSQP", options={"ftol": 1e-12}, **given)
+            best = min(best, tried.fun if np.abs(off(tried.x)).max() < 1e-9 else np.inf)
+        assert found.bound[k] <= best + 1e-7
+        assert found.objective[k] <= best + 1e-6
+        assert cost(found.x[k]) == pytest.approx(found.objective[k], abs=1e-12)
+
+
+def test_convex_functions_are_solved_as_programs(sums):
+    """Squares, in which nothing is local, also under a cone; what has no solution says so."""
+    programs, _, _ = sums
+    G, h, b = np.zeros((K, 1, 3, M + 1)), np.zeros((K, 1, 3)), programs.b.copy()
+    G[:, 0, 0, M], G[:, 0, 1, 0], G[:, 0, 2, 1], h[:, 0, 0] = 1.0, 1.0, 1.0, 0.9
+    b[3] = 1e3, -1e3
+    given = Programs.of(programs.A, b, lower=[*M * [LEAST], -2.0], upper=[*M * [1.0], 2.0], G=G, h=h)
+    known = solve_programs(given, backend="numpy")
+    found = solve_separable(given, lambda _, x: x**2, np.zeros((K, M, 0)), backend="numpy")
+    np.testing.assert_array_equal(found.status, known.status)
+    assert known.status[3] == Status.INFEASIBLE
+    solved = known.status == Status.SOLVED
+    assert solved.sum() > 4
+    np.testing.assert_allclose(found.objective[solved], known.objective[solved], rtol=2e-7)
+    np.testing.assert_allclose(found.x[solved], known.x[solved], atol=1e-3)

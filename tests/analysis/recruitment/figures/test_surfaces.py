@@ -1,0 +1,118 @@
+"""Moment-arm surfaces, their pictures, comparisons of models, and what `myoquat info` says."""
+
+import contextlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.apps.command import main
+from myoquat.analysis.recruitment import compare_models, moment_arm_surface, moment_arms
+from myoquat.analysis.recruitment.figures.muscles import plot_surface
+from myoquat.data import load_model
+from myoquat.joints.functions import Linear
+from myoquat.muscle import PathPoint, WrapSphere
+from myoquat.muscle.coordinates import Coordinate, Coupler
+from myoquat.muscle.laws import LawB
+
+VALUES = np.linspace(0.3, 1.2, 7)
+
+
+@pytest.fixture(scope="module")
+def euler():
+    return load_model("two_link", rotations="sequence")
+
+
+def test_a_surface_is_the_moment_arms_of_its_grid(euler):
+    names = euler.system.coordinate_names
+    found = moment_arm_surface(euler, {names[1]: VALUES, names[3]: VALUES[:4]}, arm=names[4])
+    assert found.moment_arm.dims == ("muscle", names[1], names[3])
+    q = np.array(euler.start_q)
+    q[[1, 3]] = VALUES[2], VALUES[3]
+    wanted = moment_arms(euler, q)[names[4]]
+    np.testing.assert_allclose(found.moment_arm.values[:, 2, 3], wanted, rtol=1e-14)
+    assert list(found.muscle.values) == list(euler.muscle_names)
+
+
+def test_the_length_falls_by_the_moment_arm(euler):
+    """-dl/dphi along the curve, by central differences on the grid."""
+    name, phi = euler.system.coordinate_names[1], np.linspace(0.4, 1.0, 2001)
+    found = moment_arm_surface(euler, {name: phi}, muscles=["m2", "m5"])
+    assert found.sizes == {"muscle": 2, name: 2001}
+    slope = np.gradient(found.length.values, phi, axis=1)
+    np.testing.assert_allclose(-slope[:, 1:-1], found.moment_arm.values[:, 1:-1], atol=1e-6)
+
+
+def test_driven_coordinates_follow(euler):
+    names = euler.system.coordinate_names
+    coupled = replace(euler, couplers=(Coupler("c", names[4], names[1], Linear(2.0)),))
+    found = moment_arm_surface(coupled, {names[1]: VALUES})
+    q = np.tile(np.array(euler.start_q), (7, 1))
+    q[:, 1], q[:, 4] = VALUES, 2 * VALUES
+    arms = moment_arms(euler, q)
+    wanted = (arms[names[1]] + 2 * arms[names[4]]).to_numpy().reshape(7, 6)
+    np.testing.assert_allclose(found.moment_arm.values.T, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_pictures(euler, tmp_path, count):
+    over = dict.fromkeys(euler.system.coordinate_names[:count], VALUES)
+    for variable in ("moment_arm", "length"):
+        figure = plot_surface(moment_arm_surface(euler, over, muscles=["m1", "m2", "m3", "m4"]), variable)
+        figure.savefig(tmp_path / f"{variable}.png")
+        labels = [axis.get_xlabel() for axis in figure.axes if axis.get_xlabel()]
+        assert labels[0] == f"{euler.system.coordinate_names[0]} [rad]"
+
+
+def test_two_descriptions_of_one_model_have_the_same_lengths(euler):
+    model = load_model("two_link")
+    q = model.system.random(30, np.random.default_rng(0))
+    table = compare_models(model, euler, q)
+    assert list(table.index) == list(model.muscle_names)
+    assert table["length [m]"].max() < 1e-14
+
+
+def test_a_moved_point_shows(euler):
+    first = euler.muscles[0]
+    moved = replace(first, path=(PathPoint("ground", (-1.0, 1.3, 0.0)), *first.path[1:]))
+    other = replace(euler, muscles=(moved, *euler.muscles[1:]))
+    name = euler.system.coordinate_names[0]
+    table = compare_models(euler, other, euler.start_q, [name])
+    assert list(table.columns) == ["length [m]", f"moment arm {name}"]
+    assert (table.loc["m1"] > 1e-3).all()
+    assert (table.loc["m2":] == 0).all(axis=None)
+
+
+def test_mistakes(euler):
+    with pytest.raises(ValueError, match="one or two coordinates"):
+        moment_arm_surface(euler, {})
+    with pytest.raises(ValueError, match="coordinate 'knee' does not exist"):
+        moment_arm_surface(euler, {"knee": VALUES})
+    with pytest.raises(ValueError, match="'gastroc' does not exist"):
+        moment_arm_surface(euler, {euler.system.coordinate_names[0]: VALUES}, muscles=["gastroc"])
+    with pytest.raises(ValueError, match="no moment arm 'knee'"):
+        compare_models(euler, euler, euler.start_q, ["knee"])
+    with pytest.raises(ValueError, match="no muscle of"):
+        compare_models(euler, replace(euler, muscles=()), euler.start_q)
+
+
+def test_info_says_what_a_model_holds(euler, tmp_path, capsys):
+    names = euler.system.coordinate_names
+    wrapped = replace(euler.muscles[0], wraps=(WrapSphere(body="A", radius=0.05, quadrant="+x", name="head"),))
+    model = replace(
+        euler,
+        muscles=(wrapped, replace(euler.muscles[1], law=LawB(2.3, 30.0))),
+        coordinates=(Coordinate(names[0], (-1.0, 2.0), locked=True),),
+        couplers=(Coupler("pair", names[4], names[3], Linear(0.5), 2.0),),
+    )
+    model.save(tmp_path / "m.toml")
+    with contextlib.suppress(SystemExit):
+        main(["info", str(tmp_path / "m.toml")])
+    out = capsys.readouterr().out
+    for words in (
+        f"coordinate {names[0]} [rad]: from -1 to 2 rad, locked",
+        f"coupler pair: {names[4]} = 2 times Linear of {names[3]}",
+        "around sphere head of A on +x",
+        "law B",
+    ):
+        assert words in out

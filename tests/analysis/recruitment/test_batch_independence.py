@@ -1,0 +1,118 @@
+"""A frame's result does not depend on the frames that are solved with it: equal to the bit where no frame starts from
+another, to the solver's tolerance where it does."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.analysis.muscles.planar_arm import arm, frames_of, reserves_of, smooth
+
+from myoquat.analysis.recruitment import Effort, MetabolicEffort, redundancy, static_optimization
+from myoquat.data import Motion
+from myoquat.dynamics import inverse_dynamics
+from myoquat.dynamics.constraints import Distance, assemble
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import RevoluteJoint
+from myoquat.muscle import LawB, Model, equilibrium_states
+from myoquat.muscle.metabolics import Bhargava2004
+
+FRAMES = 12
+LONG = 40  # frames, of which most start from others
+
+
+def affine():
+    model = arm("thelen")
+    return replace(model, muscles=tuple(replace(m, law=LawB(0.3, 500.0)) for m in model.muscles))
+
+
+def recruited(model, frames, **options):
+    """Solutions (activations, efforts) of a function of rows."""
+    motion = smooth(model, 2.5, frames)
+
+    def solve(rows):
+        part = frames_of(motion, rows)
+        found = redundancy(model, part, reserves=reserves_of(model), **{"backend": "numpy", **options})
+        return found.activation, found.effort[:, None], found.status[:, None].astype(float)
+
+    return solve
+
+
+def statically(model):
+    motion = smooth(model, 1.5, FRAMES)
+    torque = inverse_dynamics(model, motion.q, motion.u, motion.udot)
+
+    def solve(rows):
+        found = static_optimization(model, motion.q[rows], motion.u[rows], torque[rows], reserves=8.0)
+        return found.activation, found.force, found.effort[:, None]
+
+    return solve
+
+
+def equilibrium():
+    model = arm("millard")
+    laws = [replace(m.law, tendon="elastic") for m in model.muscles]
+    model = replace(model, muscles=tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True)))
+    rng = np.random.default_rng(5)
+    q, a = rng.uniform(0.0, 1.5, (FRAMES, 2)), rng.uniform(0.0, 1.0, (FRAMES, 6))
+    return lambda rows: (equilibrium_states(model, q[rows], a[rows]),)
+
+
+def assembled():
+    """A chain of three links whose end is held to a circle, from poses off it."""
+    links = [Body(f"b{k}", f"b{k - 1}" if k else "ground", RevoluteJoint((0, 0, 1)), (0, -0.3 * (k > 0), 0), mass=1.0)
+             for k in range(3)]  # fmt: skip
+    rod = Distance("b2", "ground", (0.0, -0.3, 0.0), (0.2, -0.6, 0.0), distance=0.25)
+    model = Model(ArticulatedSystem(tuple(links)), constraints=(rod,))
+    q = np.random.default_rng(6).uniform(-0.8, 0.8, (FRAMES, 3))
+    return lambda rows: (assemble(model, q[rows]),)
+
+
+def stretched():
+    """Poses held still: elastic tendons link frames in time, by the speeds of their fibers, and by nothing else."""
+    model = arm("thelen")
+    laws = [replace(m.law, tendon="elastic") for m in model.muscles]
+    model = replace(model, muscles=tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True)))
+    q, zero = np.tile([0.4, 0.9], (FRAMES, 1)), np.zeros((FRAMES, 2))
+
+    def solve(rows):
+        part = Motion(model, 0.01 * np.arange(len(q))[rows], q[rows], zero[rows], zero[rows])
+        found = redundancy(model, part, reserves=reserves_of(model), tendons="elastic", backend="numpy")
+        return found.activation, found.effort[:, None], found.states
+
+    return solve
+
+
+SOLVERS = {  # what solves frames, how many of them, and a tolerance, 0 for equal bits
+    "redundancy, affine laws": (lambda: recruited(affine(), FRAMES), FRAMES, 0.0),
+    "redundancy, Millard's law": (lambda: recruited(arm("millard"), FRAMES), FRAMES, 0.0),
+    "redundancy, Thelen's law": (lambda: recruited(arm("thelen"), FRAMES), FRAMES, 0.0),
+    "redundancy, Thelen's law, power 1.5": (
+        lambda: recruited(arm("thelen"), FRAMES, effort=Effort(1.5)), FRAMES, 0.0),
+    "redundancy, Thelen's law, stress": (
+        lambda: recruited(arm("thelen"), FRAMES, effort=Effort(3.0, of="stress")), FRAMES, 0.0),
+    "redundancy, Millard's law, minimax": (
+        lambda: recruited(arm("millard"), FRAMES, effort=Effort(np.inf)), FRAMES, 0.0),
+    "redundancy, Millard's law, metabolic": (
+        lambda: recruited(arm("millard"), 4, effort=MetabolicEffort(cost=Bhargava2004()), backend="kernel"), 4, 0.0),
+    "redundancy, affine laws, frames that start from others": (lambda: recruited(affine(), LONG), LONG, 1e-8),
+    "redundancy, Millard's law, frames that start from others": (lambda: recruited(arm("millard"), LONG), LONG, 1e-7),
+    "redundancy, Thelen's law, frames that start from others": (lambda: recruited(arm("thelen"), LONG), LONG, 1e-7),
+    "redundancy, elastic tendons at rest": (stretched, FRAMES, 1e-6),
+    "static optimization, Thelen's law": (lambda: statically(arm("thelen")), FRAMES, 0.0),
+    "equilibria of elastic tendons": (equilibrium, FRAMES, 0.0),
+    "assemble": (assembled, FRAMES, 0.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_frame_alone_and_among_others_has_one_result(name):
+    make, frames, tolerance = SOLVERS[name]
+    solve = make()
+    together = solve(np.arange(frames))
+    for k in range(0, frames, max(frames // 4, 1)):
+        for whole, single in zip(together, solve(np.arange(k, k + 1)), strict=True):
+            if tolerance:  # an activation is known to the root of what the effort is known to
+                loose = tolerance if whole.shape[1] == 1 else np.sqrt(tolerance)
+                np.testing.assert_allclose(single[0], whole[k], rtol=loose, atol=loose)
+            else:
+                np.testing.assert_array_equal(single[0], whole[k])

@@ -1,0 +1,391 @@
+"""Loads of joints under constraints and springs between bodies: Newton and Euler at every body, the power of ideal
+constraints, mechanisms cut open elsewhere, and OpenSim's reactions of the same motion."""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.motion import differentiate, inverse_dynamics_of_motion
+from myoquat.analysis.recruitment import consistent_derivatives, consistent_motion, joint_loads
+from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.data import Motion, load_model
+from myoquat.dynamics import external_force
+from myoquat.dynamics.constraints import (
+    ConstraintArrays,
+    Constraints,
+    CoordinateCoupler,
+    PointLoop,
+    Rolling,
+    assemble,
+    constraints_of,
+)
+from myoquat.joints import ArticulatedSystem, Body, frame_acceleration, frame_velocity
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import Linear
+from myoquat.joints.types import EulerJoint, FloatingJoint, RevoluteJoint
+from myoquat.joints.vectors import full
+from myoquat.muscle import Model, Muscle, PathPoint, limit_torques
+from myoquat.muscle.coordinates import Coordinate, Coupler
+from myoquat.muscle.forces import Bushing, PassiveForce, PointSpring
+from myoquat.muscle.laws import Millard2012
+
+Z = (0.0, 0.0, 1.0)
+LAW = Millard2012(300.0, optimal_fiber_length=0.3, tendon_slack_length=0.2, tendon="rigid")
+INERTIA = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
+TIP, REST = (0.0, -0.4, 0.02), (0.3, 0.3, 0.1)
+
+
+def limb(name, parent, joint, at, names):
+    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=INERTIA,
+                coordinate_names=names)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def arm():
+    """Two chains: the tip of one is held at a point of the other, which carries a hand; one muscle each, a spring and a
+    bushing between them, a coupler and a lock."""
+    system = ArticulatedSystem((
+        limb("A", "ground", EulerJoint("XYZ"), (0.0, 1.0, 0.0), ("a1", "a2", "a3")),
+        limb("B", "A", EulerJoint("XYZ"), (0.0, -0.4, 0.0), ("b1", "b2", "b3")),
+        limb("C", "ground", EulerJoint("XYZ"), (0.5, 1.0, 0.0), ("c1", "c2", "c3")),
+        limb("D", "C", RevoluteJoint(Z), (0.0, -0.4, 0.0), ("d",)),
+        limb("E", "D", RevoluteJoint(Z), (0.0, -0.3, 0.0), ("e",)),
+        limb("F", "E", RevoluteJoint((1.0, 0.0, 0.0)), (0.0, -0.3, 0.0), ("f",)),
+    ), gravity=(0.0, -9.80665, 0.0))  # fmt: skip
+    one = (PathPoint("ground", (0.1, 1.1, 0.0)), PathPoint("B", (0.03, -0.2, 0.0)))
+    other = (PathPoint("A", (0.05, -0.1, 0.0)), PathPoint("E", (0.03, -0.1, 0.02)))
+    return Model(
+        system,
+        (Muscle("one", one, LAW), Muscle("two", other, LAW)),
+        coordinates=(Coordinate("f", locked=True),),
+        couplers=(Coupler("gear", "e", "d", Linear(0.4)),),
+        constraints=(PointLoop("B", "C", TIP, (-0.3, -0.5, 0.1), name="pin"),),
+        forces=(
+            PointSpring("band", "A", "D", (0.0, -0.2, 0.0), (0.0, -0.1, 0.0), stiffness=300.0, rest_length=0.3),
+            Bushing("disc", "ground", "E", (0.5, 0.2, 0.0), rotational_stiffness=(5.0, 6.0, 7.0),
+                    translational_stiffness=(50.0, 60.0, 70.0), rotational_damping=(0.1, 0.2, 0.3),
+                    translational_damping=(1.0, 2.0, 3.0)),
+        ),
+    )  # fmt: skip
+
+
+def moving(model, rng, frames=6):
+    """A motion on the constraints with any accelerations, and tensions."""
+    system = model.system
+    q = assemble(model, system.neutral() + rng.uniform(-0.2, 0.2, (frames, system.nq)) * free_to_move(model))
+    u, udot = (rng.normal(size=(frames, system.nu)) * free_to_move(model) for _ in range(2))
+    motion = consistent_motion(model, Motion(system, 0.01 * np.arange(frames), q, u, udot))
+    return motion, rng.uniform(10, 300, (frames, len(model.muscles)))
+
+
+def free_to_move(model):
+    locked = [c.name for c in model.coordinates if c.locked]
+    return np.array([name not in locked for name in model.system.coordinate_names], dtype=float)
+
+
+def momentum_missing(model, motion, wrenches, gravity):
+    """(t, bodies, 6) what the sum of forces on each body lacks of the rate of its momentum, about its centre of mass:
+    wrenches are (force, moment about the origin) on each body, joints and their reactions among them."""
+    system, q, u, udot = model.system, motion.q, motion.u, motion.udot
+    poses, rows = system.poses(q), []
+    for i, body in enumerate(system.bodies):
+        R, _ = poses[body.name]
+        arm = R @ np.array(body.center_of_mass)
+        a = frame_acceleration(system, q, u, udot, body.name, body.center_of_mass)
+        omega = frame_velocity(system, q, u, body.name)[..., 3:]
+        inertia = R @ full(np.array(body.inertia)) @ np.swapaxes(R, -1, -2)
+        spin = (inertia @ omega[..., None])[..., 0]
+        rate = (inertia @ a[..., 3:, None])[..., 0] + np.cross(omega, spin)
+        force, moment = wrenches[:, i, :3], wrenches[:, i, 3:] - np.cross(arm, wrenches[:, i, :3])
+        rows.append(np.concatenate([force + body.mass * np.array(gravity) - body.mass * a[..., :3], moment - rate], -1))
+    return np.stack(rows, axis=1)
+
+
+def on_bodies(model, motion, wrench):
+    """(t, bodies, 6) of joints (t, bodies, 6) on their children, what they do to children and parents."""
+    system, poses = model.system, model.system.poses(motion.q)
+    total = wrench.copy()
+    for k, body in enumerate(system.bodies):
+        if body.parent != system.ground:
+            j = system.body_names.index(body.parent)
+            arm = poses[body.name][1] - poses[body.parent][1]
+            total[:, j, :3] -= wrench[:, k, :3]
+            total[:, j, 3:] -= wrench[:, k, 3:] + np.cross(arm, wrench[:, k, :3])
+    return total
+
+
+def springs(model, motion):
+    """(t, bodies, 6) of the spring and the bushing of `arm`, by the geometry of their points and frames."""
+    system, poses = model.system, model.system.poses(motion.q)
+    band, disc = model.forces
+    found = np.zeros((len(motion.time), len(system.bodies), 6))
+
+    def push(body, at, force, torque=0.0):
+        if body != system.ground:
+            i = system.body_names.index(body)
+            found[:, i, :3] += force
+            found[:, i, 3:] += torque + np.cross(at - poses[body][1], force)
+
+    ends = [poses[b][1] + poses[b][0] @ np.array(p) for b, p in
+            ((band.first, band.first_point), (band.second, band.second_point))]  # fmt: skip
+    d = ends[0] - ends[1]
+    size = np.linalg.norm(d, axis=-1, keepdims=True)
+    pull = -band.stiffness * (size - band.rest_length) * d / size
+    push(band.first, ends[0], pull)
+    push(band.second, ends[1], -pull)
+    R, p = poses["E"]
+    v = frame_velocity(system, motion.q, motion.u, "E")
+    force = -np.array(disc.translational_stiffness) * (p - np.array(disc.first_point))
+    force = force - np.array(disc.translational_damping) * v[:, :3]
+    x, y, z = np.arctan2(-R[:, 1, 2], R[:, 2, 2]), np.arcsin(R[:, 0, 2]), np.arctan2(-R[:, 0, 1], R[:, 0, 0])
+    axes = np.stack([np.stack([1 + 0 * x, 0 * x, 0 * x], -1), np.stack([0 * x, np.cos(x), np.sin(x)], -1), R[:, :, 2]],
+                    axis=1)  # fmt: skip
+    rates = np.linalg.solve(np.swapaxes(axes, -1, -2), v[:, 3:, None])[..., 0]
+    torques = -np.array(disc.rotational_stiffness) * np.stack([x, y, z], -1) - disc.rotational_damping * rates
+    push("E", p, force, np.linalg.solve(axes, torques[..., None])[..., 0])
+    return found
+
+
+def test_every_body_obeys_newton_and_euler(arm, rng):
+    """Joints, muscles, weight, springs by their own geometry, and the pin by its multipliers, at its point."""
+    motion, tensions = moving(arm, rng)
+    found = joint_loads(arm, motion, tensions)
+    assert found.undetermined == ()
+    acting = on_bodies(arm, motion, found.wrench) + found.applied + springs(arm, motion)
+    poses = arm.system.poses(motion.q)
+    pin = found.constraints.of("pin", on="B")
+    assert np.abs(pin.moment).max() < 1e-9 * np.abs(pin.force).max()
+    for body, sign in (("B", 1.0), ("C", -1.0)):
+        i = arm.system.body_names.index(body)
+        acting[:, i, :3] += sign * pin.force
+        acting[:, i, 3:] += sign * np.cross(pin.point - poses[body][1], pin.force)
+    missing = momentum_missing(arm, motion, acting, arm.system.gravity)
+    assert np.abs(missing).max() < 1e-10 * np.abs(found.wrench).max()
+
+
+def test_ideal_constraints_and_joints_do_no_work(arm, rng):
+    """The power of the pin on both bodies is zero; that of the joints is the power of what acts within them."""
+    motion, tensions = moving(arm, rng)
+    motors = rng.normal(size=motion.u.shape) * 20
+    found = joint_loads(arm, replace(motion, udot=None), tensions, torque=motors)
+    system, q, u = arm.system, motion.q, motion.u
+    velocity = np.stack([frame_velocity(system, q, u, name) for name in system.body_names], axis=1)
+    held = found.constraints.held
+    pinned = held.wrenches(found.constraints.multipliers)
+    assert np.abs(pinned).max() > 1.0
+    np.testing.assert_allclose(np.sum(pinned * velocity, axis=(1, 2)), 0.0, atol=1e-10 * np.abs(pinned).max())
+    through = np.sum(on_bodies(arm, motion, found.wrench) * velocity, axis=(1, 2))
+    own = np.sum(motors * u, axis=-1)  # the coupler is ideal, and the lock does not move
+    np.testing.assert_allclose(through, own, atol=1e-9 * np.abs(found.wrench).max())
+
+
+def test_forward_the_model_moves_as_its_constraints_let_it(arm, rng):
+    """Without accelerations they are those of the constrained equations, and nothing is missing. Given again, they lead
+    to the same forces, and so do accelerations that these forces do not cause."""
+    motion, tensions = moving(arm, rng)
+    loose = replace(arm, coordinates=(), couplers=())
+    free = joint_loads(loose, replace(motion, udot=None), tensions)
+    held = ConstraintArrays(Constraints(loose.system, constraints_of(loose)))
+    J = external_force(loose, motion.q, free.applied)
+    tau = J + limit_torques(loose, motion.q, motion.u)
+    np.testing.assert_allclose(
+        free.motion.udot, held.motion(motion.q, motion.u, tau, motion.time).acceleration, atol=1e-7
+    )
+    scale = np.abs(free.wrench).max()
+    assert free.residual.abs().max().max() < 1e-9 * scale
+    again = joint_loads(loose, free.motion, tensions)
+    np.testing.assert_allclose(again.wrench, free.wrench, atol=1e-9 * scale)
+    other = joint_loads(
+        loose, consistent_motion(loose, replace(motion, udot=rng.normal(size=motion.u.shape))), tensions
+    )
+    np.testing.assert_allclose(other.constraints.multipliers, free.constraints.multipliers, atol=1e-8 * scale)
+
+
+def test_newton_and_euler_with_ball_joints(rng):
+    """The library's shoulder in quaternions, held by two points on the ribs and a ligament."""
+    ball = replace(load_model("thoracoscapular"), muscles=())
+    q = assemble(ball, ball.system.integrate(np.tile(ball.start, (3, 1)), rng.uniform(-0.1, 0.1, (3, ball.system.nu))))
+    u = rng.normal(size=(3, ball.system.nu))
+    motion = consistent_motion(ball, Motion(ball, [0.0, 0.1, 0.2], q, u, rng.normal(size=u.shape)))
+    found = joint_loads(ball, motion)
+    assert found.undetermined == ()
+    np.testing.assert_array_equal(found.of("humerus").force, found.of("humerus", frame="thorax").force)
+    name = found.constraints.names[0]
+    on_ribs, on_blade = (found.constraints.of(name, on=body) for body in ("thorax", "scapula"))
+    np.testing.assert_allclose(on_ribs.force, -on_blade.force, atol=1e-12)
+    acting = on_bodies(ball, motion, found.wrench) + found.applied
+    acting = acting + found.constraints.held.wrenches(found.constraints.multipliers)
+    missing = momentum_missing(ball, motion, acting, ball.system.gravity)
+    assert np.abs(missing).max() < 1e-10 * np.abs(found.wrench).max()
+
+
+# ---- redundant constraints ---------------------------------------------------------------------------------
+
+
+@dataclass
+class FourBar:
+    """A four-bar in the plane, its loop closed at the rocker, and a pendulum on the crank."""
+
+    axes: str
+    rows: tuple[PointLoop, ...] = ()
+
+    @property
+    def model(self):
+        def bar(name, parent, length, at=(0.0, 0.0, 0.0)):
+            inertia = (1e-4, length**2 / 12, length**2 / 12, 0.0, 0.0, 0.0)
+            return Body(name, parent, RevoluteJoint(Z), at, mass=1.0, center_of_mass=(length / 2, 0, 0.02),
+                        inertia=inertia)  # fmt: skip
+
+        bodies = (bar("crank", "ground", 0.3), bar("coupler", "crank", 0.8, (0.3, 0, 0)),
+                  bar("rocker", "ground", 0.6, (0.7, 0.1, 0.0)), bar("bob", "crank", 0.2, (0.1, 0.0, 0.1)))  # fmt: skip
+        loop = PointLoop("coupler", "rocker", (0.8, 0, 0), (0.6, 0, 0), axes=self.axes, name="pin")
+        return Model(ArticulatedSystem(bodies, gravity=(0, -9.81, 0)), constraints=(loop,))
+
+    def motion(self, model, rng):
+        q = assemble(model, np.tile([0.5, 0.2, 2.0, 0.3], (4, 1)) + rng.uniform(-0.1, 0.1, (4, 4)))
+        motion = Motion(model, 0.1 * np.arange(4), q, rng.normal(size=(4, 4)), rng.normal(size=(4, 4)))
+        return consistent_motion(model, motion)
+
+
+def test_joints_that_redundant_constraints_leave_determined_are_reported_others_are_not(rng):
+    """The third row of the pin says nothing in the plane: what crosses the plane in the loop is open, and only that."""
+    plain, double = FourBar("xy").model, FourBar("xyz").model
+    motion = FourBar("xy").motion(plain, rng)
+    expected, found = joint_loads(plain, motion), joint_loads(double, replace(motion, system=double.system))
+    assert expected.undetermined == ()
+    assert found.undetermined == ("crank", "coupler", "rocker")
+    assert repr(found) == "<JointLoads 4 joints, 4 frames; not determined: crank, coupler, rocker>"
+    np.testing.assert_allclose(found.of("bob").force, expected.of("bob").force, atol=1e-10)
+    np.testing.assert_allclose(found.of("bob").moment, expected.of("bob").moment, atol=1e-10)
+    assert np.isnan(found.of("crank").force).all()
+    assert found.constraints.undetermined == ("pin",)
+    np.testing.assert_allclose(found.constraints.multipliers[:, :2], expected.constraints.multipliers, atol=1e-9)
+    assert np.isnan(found.constraints.multipliers[:, 2]).all()
+    np.testing.assert_allclose(found.residual, expected.residual, atol=1e-9)
+
+
+# ---- inverse dynamics --------------------------------------------------------------------------------------
+
+
+def test_motors_and_constraints_share_what_a_motion_needs(arm, rng):
+    """Motors on the free velocities with the constraints' forces are inverse dynamics; driven forward, they give the
+    motion."""
+    motion, _ = moving(arm, rng)
+    names, C = free_velocities(arm, motion.q)
+    found = inverse_dynamics_of_motion(arm, motion, motors=names)
+    plain = inverse_dynamics_of_motion(arm, motion)
+    assert plain.constraints is None
+    rest = [k for k, name in enumerate(arm.system.velocity_names) if name not in names]
+    scale = np.abs(plain.torque).max()
+    assert np.abs(found.torque[:, rest]).max() < 1e-9 * scale
+    projected = [np.einsum("tij,ti->tj", C, x.torque) for x in (found, plain)]
+    np.testing.assert_allclose(*projected, atol=1e-9 * scale)
+    forward = joint_loads(arm, replace(motion, udot=None), torque=found.torque)
+    np.testing.assert_allclose(forward.motion.udot, motion.udot, atol=1e-6)
+    np.testing.assert_allclose(found.constraints.multipliers, forward.constraints.multipliers, atol=1e-8 * scale)
+    with pytest.raises(ValueError, match=r"motors a1, .*: at frame 0 they push against the constraints"):
+        inverse_dynamics_of_motion(arm, motion, motors=arm.system.coordinate_names[:9])
+    with pytest.raises(ValueError, match="no velocity 'wrist'"):
+        inverse_dynamics_of_motion(arm, motion, motors=["wrist"])
+
+
+# ---- OpenSim -----------------------------------------------------------------------------------------------
+
+OPENSIM = """
+model = opensim.Model(arguments[0])
+model.initSystem()
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
+muscles = [model.getMuscles().get(i) for i in range(model.getMuscles().getSize())]
+joints = [model.getJointSet().get(i) for i in range(model.getJointSet().getSize())]
+answer = dict(names=[c.getName() for c in coordinates], joints=[j.getName() for j in joints], rows=[])
+numbers = lambda v: [v.get(k) for k in range(3)]
+for q, u, tensions in json.loads(arguments[1]):
+    state = model.initializeState()
+    for c, x, v in zip(coordinates, q, u):
+        c.setValue(state, x, False)
+        c.setSpeedValue(state, v)
+    for m, f in zip(muscles, tensions):
+        m.overrideActuation(state, True)
+        m.setOverrideActuation(state, f)
+    model.realizeAcceleration(state)
+    loads = []
+    for j in joints:
+        w = j.calcReactionOnChildExpressedInGround(state)
+        loads.append(numbers(w.get(1)) + numbers(w.get(0)))
+    answer["rows"].append([[c.getAccelerationValue(state) for c in coordinates], loads])
+"""
+
+
+@pytest.mark.peers
+def test_equal_to_opensim(arm, rng, tmp_path, in_opensim):
+    """Its reactions beside a point constraint, a coupler, a lock, a spring and a bushing, with tensions overridden."""
+    arm.save(tmp_path / "arm.osim")
+    motion, tensions = moving(arm, rng, 4)
+    rows = [[x.tolist() for x in row] for row in zip(motion.q, motion.u, tensions, strict=True)]
+    theirs = in_opensim(OPENSIM, str(tmp_path / "arm.osim"), json.dumps(rows))
+    assert theirs["names"] == list(arm.system.coordinate_names)
+    udot = np.array([row[0] for row in theirs["rows"]])
+    expected = np.array([row[1] for row in theirs["rows"]])
+    forward = joint_loads(arm, replace(motion, udot=None), tensions)
+    np.testing.assert_allclose(forward.motion.udot, udot, rtol=1e-7, atol=1e-6)
+    for k, joint in enumerate(theirs["joints"]):
+        load = forward.of(joint)
+        np.testing.assert_allclose(np.hstack([load.force, load.moment]), expected[:, k], rtol=1e-7, atol=1e-6)
+
+
+# ---- input -------------------------------------------------------------------------------------------------
+
+
+class Unplaced(PassiveForce):
+    """A force that does not say on which bodies it acts."""
+
+    def torque(self, system, q, u, t=None):
+        return 0.0 * u
+
+    def check(self, system):
+        pass
+
+
+def test_what_is_not_known_is_named(arm, rng):
+    motion, tensions = moving(arm, rng)
+    with pytest.raises(ModelError, match="force 'odd': it does not say on which bodies it acts"):
+        joint_loads(replace(arm, forces=(Unplaced("odd"),)), motion, tensions)
+    ball = Body("ball", "ground", FloatingJoint(), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    rolls = Model(ArticulatedSystem((ball,)), constraints=(Rolling("ball", 0.5),))
+    still = Motion(rolls, [0.0], [[0, 0, 0.5, 1.0, 0, 0, 0]], np.zeros((1, 6)), np.zeros((1, 6)))
+    with pytest.raises(ModelError, match="it holds velocities"):
+        joint_loads(rolls, still)
+    found = joint_loads(arm, motion, tensions)
+    with pytest.raises(ValueError, match="no constraint between bodies 'pim'"):
+        found.constraints.of("pim", on="B")
+    with pytest.raises(ValueError, match="no body 'G'"):
+        found.constraints.of("pin", on="G")
+    ground, table = found.constraints.of("pin", on="B"), found.constraints.to_dataframe()
+    assert list(table.columns)[::9] == ["pin_on_B_in_ground_fx", "pin_on_C_in_ground_fx"]
+    np.testing.assert_array_equal(table["pin_on_B_in_ground_fx"], ground.force[:, 0])
+
+
+# ---- motions on the constraints ----------------------------------------------------------------------------
+
+
+def test_derivatives_of_a_consistent_motion_belong_to_its_poses(arm):
+    """Rates are those of the moved poses, exact on the constraints; independent coordinates keep theirs where only
+    couplers hold."""
+    time = np.linspace(0.0, 1.0, 101)
+    waves = np.sin(np.outer(time, np.linspace(1.0, 3.0, 12)) + np.arange(12)) * free_to_move(arm)
+    q = assemble(arm, arm.system.neutral()) + 0.05 * waves
+    found = consistent_derivatives(arm, Motion(arm, time, q))
+    held = ConstraintArrays(Constraints(arm.system, constraints_of(arm)))
+    assert np.abs(held.position(found.q, time)).max() < 1e-10
+    assert np.abs(held.rate(found.q, found.u, time)).max() < 1e-12
+    plain = differentiate(Motion(arm, time, found.q))
+    np.testing.assert_allclose(found.u[3:-3], plain.u[3:-3], atol=1e-5)
+    np.testing.assert_allclose(found.udot[3:-3], plain.udot[3:-3], atol=1e-3)
+    geared = replace(arm, constraints=(CoordinateCoupler("c2", "a1", Linear(0.5)),))
+    rates = np.random.default_rng(0).normal(size=(2, 101, 12)) * free_to_move(arm)
+    kept = consistent_motion(geared, Motion(arm, time, q, *rates))
+    independent = [k for k, n in enumerate(arm.system.coordinate_names) if n not in ("c2", "e")]
+    for name, given in (("q", q), ("u", rates[0]), ("udot", rates[1])):
+        np.testing.assert_array_equal(getattr(kept, name)[:, independent], given[:, independent])

@@ -1,0 +1,192 @@
+"""Whole trials as one problem: between frames by themselves and one after the other, beside Clarabel, and certified."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve, redundancy
+from myoquat.analysis.recruitment.convex import Status
+from myoquat.analysis.recruitment.redundancy.equations import Demands
+from myoquat.analysis.recruitment.redundancy.lines import chords
+from myoquat.analysis.recruitment.redundancy.reach import reachable
+from myoquat.data import Motion
+from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
+from myoquat.muscle import ActivationDynamics, LawA, Model, Muscle, PathPoint
+from myoquat.muscle.laws import Millard2012
+from myoquat.muscle.laws.thelen import Thelen2003
+
+CONVEX = ActivationDynamics(0.02, 0.08, form="quadratic")
+
+
+def arm(dynamics=CONVEX, law=None, frames=24):
+    """A ball joint with eight muscles, shaken back and forth so fast that relaxing takes time, and its reserves."""
+    body = Body("arm", "ground", SphericalJoint(), mass=1.5, center_of_mass=(0.02, -0.15, 0.01),
+                inertia=(0.02, 0.03, 0.015, 0.001, -0.002, 0.003))  # fmt: skip
+    muscles = []
+    for k in range(8):
+        angle = 2 * np.pi * k / 8
+        origin = PathPoint("ground", (-0.15, 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
+        end = PathPoint("arm", (0.02 + 0.03 * np.cos(2 * angle), -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
+        muscles.append(Muscle(f"m{k}", (origin, end), law or LawA(0.3, 300.0 + 20 * k), activation_dynamics=dynamics))
+    system, t = ArticulatedSystem((body,)), 0.01 * np.arange(frames)
+    swing = np.stack([0.1 * np.sin(25 * t), 0.15 * np.sin(35 * t + 1), 0.1 * np.cos(30 * t)], axis=-1)
+    q = np.array([system.integrate(system.neutral(), v) for v in swing])
+    u = np.gradient(swing, t, axis=0)
+    motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
+    return Model(system, tuple(muscles)), motion, [Reserve(name, 20.0, 5.0) for name in system.velocity_names]
+
+
+def solved(model, motion, reserves, dynamics, **arguments):
+    return redundancy(model, motion, reserves=reserves, dynamics=dynamics, backend="numpy", **arguments)
+
+
+@pytest.mark.parametrize("form", ["quadratic", "piecewise", "smooth"])
+def test_the_sum_is_between_frames_by_themselves_and_one_after_the_other(form):
+    """Never below the one, never above the other; no activation is out of reach; the convex form is certain."""
+    model, motion, reserves = arm(ActivationDynamics(0.02, 0.08, form=form))
+    for cones in ((), (JointCone("arm", (-1.0, 0.2, 0.0), 0.9),)):
+        free, after = (solved(model, motion, reserves, d, cones=cones) for d in (False, True))
+        found = solved(model, motion, reserves, Coupled(), cones=cones)
+        trial = found.trial
+        assert trial.status == (Status.SOLVED if form == "quadratic" else trial.status)
+        assert trial.status in (Status.SOLVED, Status.LOCAL)
+        assert trial.gap < (1e-8 if form == "quadratic" else 0.2)
+        assert trial.effort == pytest.approx(found.effort.sum())
+        assert free.effort.sum() * (1 + 1e-3) < trial.effort < after.effort.sum() * (1 - 1e-3)
+        assert trial.bound > free.effort.sum() * (1 + 1e-3)
+        assert (found.effort >= found.bound * (1 - 1e-8)).all()
+        assert np.abs(found.residual).max() < 1e-8
+        low, high = reachable(model, found.activation[:-1], np.diff(motion.time))
+        assert (low - found.activation[1:]).max() < 1e-8
+        assert (found.activation[1:] - high).max() < 1e-8
+        if cones:
+            assert found.margin.min() > -1e-7
+
+
+def test_dynamics_that_take_no_time_leave_frames_as_they_are():
+    model, motion, reserves = arm(ActivationDynamics(1e-4, 2e-4, form="piecewise"))
+    free, found = (solved(model, motion, reserves, d) for d in (False, Coupled()))
+    np.testing.assert_allclose(found.activation, free.activation, atol=1e-9)
+    assert found.trial.status == Status.SOLVED
+    assert found.trial.linked == 0
+    still = replace(model, muscles=tuple(replace(m, activation_dynamics=None) for m in model.muscles))
+    np.testing.assert_array_equal(solved(still, motion, reserves, Coupled()).activation, free.activation)
+
+
+def test_a_single_frame_has_nothing_beside_it():
+    model, motion, reserves = arm()
+    one = Motion(motion.system, *(getattr(motion, name)[:1] for name in ("time", "q", "u", "udot")))
+    free, found = (solved(model, one, reserves, d) for d in (False, Coupled(rates=1e-4)))
+    np.testing.assert_array_equal(found.activation, free.activation)
+    assert found.trial.status == Status.SOLVED
+    assert found.trial.effort == pytest.approx(free.effort.sum())
+
+
+@pytest.mark.parametrize("rates", [0.0, 1e-4])
+def test_clarabel_finds_the_same(rates):
+    """The assembled program of all frames, whose links have a closed form: that of an exponential."""
+    clarabel, sparse = pytest.importorskip("clarabel"), pytest.importorskip("scipy.sparse")
+    model, motion, reserves = arm()
+    effort = Effort(weights=np.linspace(0.5, 2.0, 8), target=np.linspace(0.0, 0.1, 8))
+    found = solved(model, motion, reserves, Coupled(rates=rates), effort=effort)
+    demands = Demands(model, motion, None, reserves, ())
+    t, n = len(motion.time), 11
+    p = demands.programs(*chords(demands.tensions, demands.lower, t), effort)
+    a = sparse.kron(sparse.eye(t), sparse.eye(8, n)).tocsr()
+    before, after = a[:-8], a[8:]
+    down, up = np.exp(-0.01 / 0.08), np.exp(-0.01 * (1 / 0.02 + 1 / 0.08))
+    rows = [sparse.block_diag(list(p.A)), -a, a, down * before - after, after - up * before]
+    right = [p.b.ravel(), np.zeros(8 * t), np.ones(8 * t), np.zeros(8 * (t - 1)), np.full(8 * (t - 1), 1 - up)]
+    w, centre = p.weights.ravel(), np.tile(np.append(effort.target, np.zeros(3)), t)
+    Q = 2 * sparse.diags(w) + 2 * rates / 0.01**2 * (after - before).T @ (after - before)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-12
+    cones = [clarabel.ZeroConeT(p.b.size), clarabel.NonnegativeConeT(sum(map(len, right[1:])))]
+    solver = clarabel.DefaultSolver(sparse.triu(Q).tocsc(), -2 * w * centre, sparse.vstack(rows).tocsc(),
+                                    np.concatenate(right), cones, settings)  # fmt: skip
+    theirs = solver.solve()
+    assert "Solved" in str(theirs.status)
+    assert found.trial.status == Status.SOLVED
+    assert found.trial.effort == pytest.approx(theirs.obj_val + np.sum(w * centre**2), rel=2e-6)  # reach is to 1e-6
+    x = np.array(theirs.x).reshape(t, n)
+    np.testing.assert_allclose(found.activation, x[:, :8], atol=1e-4)
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 4.0])
+def test_other_powers(power):
+    model, motion, reserves = arm()
+    free, after, found = (solved(model, motion, reserves, d, effort=Effort(power)) for d in (False, True, Coupled()))
+    assert found.trial.status == Status.SOLVED
+    assert free.effort.sum() < found.trial.effort < after.effort.sum()
+
+
+def test_rates_cost():
+    """The more they do, the slower activations change, for more effort; all parts of a derivative are there."""
+    model, motion, reserves = arm()
+    total, rough = [], []
+    for rates in (0.0, 1e-5, 1e-3):
+        found = solved(model, motion, reserves, Coupled(rates=rates))
+        square = np.sum((np.diff(found.activation, axis=0) / 0.01) ** 2)
+        assert found.trial.status == Status.SOLVED
+        assert found.trial.effort == pytest.approx(found.effort.sum() + rates * square)
+        total, rough = [*total, found.effort.sum()], [*rough, square]
+        shares = found.shares()
+        assert shares.columns[-1] == "reach"
+        inner = (found.activation > 1e-3) & (found.activation < 1 - 1e-3)
+        given = shares.sum(axis=1).to_numpy().reshape(found.activation.shape)
+        np.testing.assert_allclose(given[inner], 2 * found.activation[inner], atol=1e-5)
+    assert total == sorted(total)
+    assert rough == sorted(rough, reverse=True)
+
+
+def test_trials_without_solution():
+    """A frame that no activations can meet, or none that can be reached: it says so, the others are solved."""
+    model, motion, reserves = arm()
+    udot = motion.udot.copy()
+    udot[9, 1] += 3e4
+    weak = [replace(reserve, strength=8.0, lower=-1.0, upper=1.0) for reserve in reserves]
+    found = solved(model, replace(motion, udot=udot), weak, Coupled())
+    assert found.trial.status == Status.INFEASIBLE
+    assert found.trial.frame == 9
+    assert found.trial.velocity == motion.system.velocity_names[1]
+    assert list(np.flatnonzero(found.status == Status.INFEASIBLE)) == [9]
+    assert np.abs(np.delete(found.residual, 9, axis=0)).max() < 1e-7
+    assert "frame 9 lacks" in repr(found.trial)
+    udot = motion.udot.copy()
+    udot[9, 1] += 260.0
+    jerked, model = replace(motion, udot=udot), arm(ActivationDynamics(1.0, 5.0, form="quadratic"))[0]
+    alone, stiff = (solved(model, jerked, weak, d) for d in (False, Coupled()))
+    assert (alone.status == Status.SOLVED).all()
+    assert stiff.trial.status == Status.INFEASIBLE
+    assert stiff.trial.frame == 9
+    lost = stiff.status == Status.INFEASIBLE
+    assert lost.any()
+    assert np.abs(stiff.residual[~lost]).max(initial=0.0) < 1e-6
+    assert np.abs(stiff.residual).max() > 0.01
+    assert stiff.failures()["missing"].abs().max() == pytest.approx(abs(stiff.trial.missing))
+
+
+def test_laws_that_bend_and_tendons_that_stretch():
+    """The forces themselves meet the equations."""
+    for law, tendons in ((Thelen2003(500.0, 0.08, 0.06, max_contraction_velocity=10.0, tendon="rigid"), "rigid"),
+                         (Millard2012(500.0, 0.08, 0.06, tendon="elastic", damping=0.1), "elastic")):  # fmt: skip
+        model, motion, reserves = arm(ActivationDynamics(), law)
+        found = solved(model, motion, reserves, Coupled(), tendons=tendons)
+        assert found.trial.status in (Status.SOLVED, Status.LOCAL), found.trial
+        assert np.abs(found.residual).max() < 1e-6
+        low, _ = reachable(model, found.activation[:-1], np.diff(motion.time))
+        assert (low - found.activation[1:]).max() < 1e-8
+
+
+def test_bad_questions():
+    model, motion, reserves = arm(frames=3)
+    for effort, words in (
+        (Effort(np.inf), "powers of activations"), (Effort(of="stress"), "powers of activations"),
+        (MetabolicEffort(), "powers of activations"), (Effort(1.5, target=0.1), "a power of at least 2"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            solved(model, motion, reserves, Coupled(), effort=effort)
+    with pytest.raises(ValueError, match="rates must be"):
+        Coupled(rates=-1.0)

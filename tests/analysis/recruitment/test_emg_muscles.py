@@ -1,0 +1,199 @@
+"""Muscles whose activity was recorded: known activations and known muscles are found again."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from myoquat.analysis.recruitment import (
+    Effort,
+    Trial,
+    calibrate_muscles,
+    emg_activations,
+    emg_driven,
+    emg_effort,
+    redundancy,
+)
+from myoquat.analysis.recruitment.convex import Status
+from myoquat.data import Emg, Motion
+from myoquat.dynamics import forward_dynamics
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import RevoluteJoint, SphericalJoint
+from myoquat.muscle import ActivationDynamics, LawB, Model, Muscle, PathPoint, muscle_torques
+from myoquat.muscle.laws import DeGrooteFregly2016
+
+FRAMES = 40
+
+
+@pytest.fixture(scope="module")
+def arm():
+    """A ball joint with eight muscles of known law."""
+    inertia = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
+    body = Body("arm", "ground", SphericalJoint(), mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=inertia)
+    muscles = []
+    for k in range(8):
+        angle = 2 * np.pi * k / 8
+        origin = PathPoint("ground", (0.1 * np.cos(angle), 0.05, 0.1 * np.sin(angle)))
+        end = PathPoint("arm", (0.03 * np.cos(angle + 0.7), -0.08, 0.03 * np.sin(angle + 0.7)))
+        law = DeGrooteFregly2016(300.0 + 20 * k, 0.08, 0.07, tendon="rigid", minimum_activation=0.0)
+        muscles.append(Muscle(f"m{k}", (origin, end), law))
+    return Model(ArticulatedSystem((body,)), tuple(muscles))
+
+
+def caused(model, rng, frames=FRAMES):
+    """A motion whose accelerations these activations cause."""
+    system = model.system
+    q = np.array([system.integrate(system.neutral(), v) for v in rng.uniform(-0.5, 0.5, (frames, system.nu))])
+    u, a = 0.5 * rng.normal(size=(frames, system.nu)), rng.uniform(0.05, 0.7, (frames, len(model.muscles)))
+    udot = forward_dynamics(system, q, u, muscle_torques(model, q, u, a))
+    return Motion(system, 0.01 * np.arange(frames), q, u, udot), a
+
+
+def test_activations_follow_their_dynamics_late(rng):
+    """As SciPy's solver integrates them, the delay later; a bent relation keeps 0 and 1."""
+    time = np.arange(0, 0.5, 0.01)
+    e = np.clip(0.5 + 0.4 * np.sin(12 * time) + 0.1 * rng.normal(size=len(time)), 0, 1)
+    emg = Emg(time, ("biceps",), e[:, None], "1")
+    law = ActivationDynamics(0.015, 0.05, form="piecewise")
+    found = emg_activations(emg, delay=0.03, dynamics=law).signal[:, 0]
+    solved = solve_ivp(lambda t, a: law.rate(np.interp(t, time, e), a), (0, time[-1]), [e[0]], t_eval=time,
+                       rtol=1e-9, atol=1e-10, max_step=1e-3)  # fmt: skip
+    assert np.isnan(found[:3]).all()
+    np.testing.assert_allclose(found[3:], solved.y[0, :-3], atol=1e-4)  # its kink lies within steps
+    bent = emg_activations(Emg(time[:3], ("a",), [[0.0], [0.5], [1.0]], "1"), delay=0.0, shape=-2.0).signal[:, 0]
+    np.testing.assert_allclose(bent, [0.0, (np.exp(-1) - 1) / (np.exp(-2) - 1), 1.0])
+
+
+def test_measured_activations_are_kept_where_they_fit(arm, rng):
+    """Of activations that cause the motion some are measured: their torques are met, the measured ones kept as the
+    weight grows, and with all of them measured nothing is left to choose."""
+    motion, a = caused(arm, rng, 12)
+    recorded = Emg(motion.time, tuple(arm.muscle_names[:5]), a[:, :5], "1")
+    free = redundancy(arm, motion, backend="numpy")
+    near = redundancy(arm, motion, effort=emg_effort(arm, motion.time, recorded, weight=1e5), backend="numpy")
+    assert (near.status == Status.SOLVED).all()
+    assert np.abs(near.residual).max() < 1e-8
+    assert np.abs(near.activation[:, :5] - a[:, :5]).max() < 1e-3
+    assert np.abs(free.activation[:, :5] - a[:, :5]).max() > 0.1
+    whole = Emg(motion.time, arm.muscle_names, a, "1")
+    every = redundancy(arm, motion, effort=emg_effort(arm, motion.time, whole), backend="numpy")
+    np.testing.assert_allclose(every.activation, a, atol=1e-6)
+
+
+def test_the_effort_about_a_target_is_the_least(arm, rng):
+    """No activations that give the same torques cost less: along the null space of the torques the effort rises."""
+    motion, a = caused(arm, rng, 6)
+    target = np.clip(a + 0.1 * rng.normal(size=a.shape), 0, 1)
+    for power in (2.0, 3.0):
+        found = redundancy(arm, motion, effort=Effort(power, target=target), backend="numpy")
+        assert (found.status == Status.SOLVED).all()
+        assert (found.effort <= (np.abs(a - target) ** power).sum(-1) + 1e-12).all()
+        np.testing.assert_allclose(found.effort, (np.abs(found.activation - target) ** power).sum(-1), atol=1e-10)
+
+
+def test_driven_by_emg(arm, rng):
+    """The activations that cause a motion give the torques that it needs."""
+    motion, a = caused(arm, rng)
+    found = emg_driven(arm, motion, Emg(motion.time, arm.muscle_names, a, "1"))
+    np.testing.assert_allclose(found.torque, found.needed, atol=1e-9)
+    assert found.errors().r_squared.min() > 1 - 1e-9
+    assert {"m0.activation", "m7.force", "arm.omega_x.needed"} <= set(found.to_dataframe().columns)
+    rest = emg_driven(arm, motion, Emg(motion.time, arm.muscle_names[:7], a[:, :7], "1"), others=0.0)
+    assert rest.errors().rms_error.max() > 0.1
+    assert repr(found) == "<MuscleTorques 8 muscles, 40 frames>"
+
+
+def test_known_muscles_are_found_again(arm, rng):
+    """Trials of a model with other strengths and lengths give its numbers back, from torques without error."""
+    true = {k: rng.uniform(*b, 8) for k, b in
+            {"strength": (0.7, 1.4), "optimal_length": (0.93, 1.08), "slack_length": (0.95, 1.05)}.items()}  # fmt: skip
+    laws = [replace(m.law, max_isometric_force=m.law.max_isometric_force * true["strength"][i],
+                    optimal_fiber_length=m.law.optimal_fiber_length * true["optimal_length"][i],
+                    tendon_slack_length=m.law.tendon_slack_length * true["slack_length"][i])
+            for i, m in enumerate(arm.muscles)]  # fmt: skip
+    other = replace(arm, muscles=tuple(replace(m, law=law) for m, law in zip(arm.muscles, laws, strict=True)))
+    trials = [Trial(*caused(other, rng, 60)) for _ in range(2)]
+    found = calibrate_muscles(arm, trials, prior=1.0, torque_error=1e-4)
+    assert found.settled
+    assert not found.at_bounds()
+    assert found.deviations.to_numpy().max() < 1e-3
+    for kind, values in true.items():
+        np.testing.assert_allclose(found.factors[kind], values, rtol=1e-4)
+    assert found.errors.after.max() < 1e-4 < 0.1 < found.errors.before.min()
+    assert found.model.muscles[0].law.max_isometric_force == pytest.approx(laws[0].max_isometric_force, rel=1e-4)
+    assert "8 muscles" in repr(found)
+
+
+def test_what_trials_do_not_tell_stays(arm, rng):
+    """Where torques are uncertain the prior holds the factors at 1; a bound holds what lies beyond it."""
+    motion, a = caused(arm, rng, 10)
+    other = replace(arm, muscles=tuple(replace(m, law=replace(m.law, max_isometric_force=3 * m.law.max_isometric_force))
+                                       for m in arm.muscles))  # fmt: skip
+    strong = Trial(motion, a / 3)
+    vague = calibrate_muscles(arm, [strong], torque_error=1e6)
+    np.testing.assert_allclose(vague.factors, 1.0, atol=1e-6)
+    np.testing.assert_allclose(vague.deviations, 0.1, rtol=1e-6)
+    held = calibrate_muscles(arm, [Trial(*caused(other, rng, 10))], prior=0.5, bounds={"strength": (0.9, 1.1)})
+    assert len(held.at_bounds()) > 4
+    assert held.factors.strength.between(0.9 - 1e-9, 1.1 + 1e-9).all()
+
+
+def test_laws_without_fibers_have_strengths(rng):
+    """Of LawB only the strength is calibrated."""
+    rod = Body("rod", "ground", RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    path = PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))
+    model = Model(ArticulatedSystem((rod,)), (Muscle("biceps", path, LawB(0.5, 100.0)),))
+    still = np.zeros((2, 1))
+    held = Motion(model, [0.0, 0.1], still, still, still)
+    found = calibrate_muscles(model, [Trial(held, still + 0.5)], prior=10.0, torque_error=1e-6)
+    assert found.factors.strength["biceps"] == pytest.approx(2 * 9.81 * 0.5 / 12.0, rel=1e-6)  # 100 N, 0.24 m, half
+    assert found.factors.optimal_length.isna().all()
+
+
+def test_bad_input(arm, rng):
+    motion, a = caused(arm, rng, 3)
+    volts = Emg(motion.time, ("m0",), a[:, :1])
+    with pytest.raises(ValueError, match="a normalized signal, not one in V"):
+        emg_activations(volts)
+    with pytest.raises(ValueError, match=r"the signal of 'm0' is 2 at 0 s, but must lie in \[0, 1\]"):
+        emg_activations(replace(volts, signal=0 * a[:, :1] + 2, units="1"))
+    with pytest.raises(ValueError, match="delay must not be negative"):
+        emg_activations(replace(volts, units="1"), delay=-0.1)
+    with pytest.raises(ValueError, match="shape must lie"):
+        emg_activations(replace(volts, units="1"), shape=1.0)
+    gap = replace(volts, signal=np.full((3, 1), np.nan), units="1")
+    with pytest.raises(ValueError, match="'m0' has gaps"):
+        emg_activations(gap, dynamics=ActivationDynamics())
+    good = replace(volts, units="1")
+    with pytest.raises(ValueError, match="soleus"):
+        emg_effort(arm, motion.time, good.renamed({"m0": "soleus"}))
+    with pytest.raises(ValueError, match="do not overlap"):
+        emg_effort(arm, motion.time + 10, good)
+    with pytest.raises(ValueError, match="weight must be finite and not negative"):
+        emg_effort(arm, motion.time, good, weight=-1.0)
+    with pytest.raises(ValueError, match="muscle 'm1' has no measured activation at 0 s"):
+        emg_driven(arm, motion, good)
+    with pytest.raises(ValueError, match=r"target must lie in \[0, 1\]"):
+        redundancy(arm, motion, effort=Effort(target=2.0), backend="numpy")
+    with pytest.raises(ValueError, match="target has shape"):
+        redundancy(arm, motion, effort=Effort(target=[0.1, 0.2]), backend="numpy")
+
+
+def test_calibrations_that_cannot_be(arm, rng):
+    motion, a = caused(arm, rng, 3)
+    with pytest.raises(ValueError, match="at least one trial"):
+        calibrate_muscles(arm, [])
+    with pytest.raises(ValueError, match=r"must have the shape \(3, 8\)"):
+        calibrate_muscles(arm, [Trial(motion, a[:2])])
+    with pytest.raises(ValueError, match="strenght"):
+        calibrate_muscles(arm, [Trial(motion, a)], bounds={"strenght": (0.5, 2.0)})
+    with pytest.raises(ValueError, match="must be positive and hold 1"):
+        calibrate_muscles(arm, [Trial(motion, a)], bounds={"strength": (1.5, 2.0)})
+    with pytest.raises(ValueError, match="prior of 'strength' must be positive"):
+        calibrate_muscles(arm, [Trial(motion, a)], prior=0.0)
+    with pytest.raises(ValueError, match="elbow"):
+        calibrate_muscles(arm, [Trial(motion, a)], velocities=["elbow"])
+    fixed = dict.fromkeys(("strength", "optimal_length", "slack_length"), (1.0, 1.0))
+    with pytest.raises(ValueError, match="no number to calibrate"):
+        calibrate_muscles(arm, [Trial(motion, a)], bounds=fixed)

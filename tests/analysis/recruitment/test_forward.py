@@ -1,0 +1,211 @@
+"""Muscles that drive a model along a motion: activations that cause it need no help, and what is missing is told."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.motion import differentiate
+from myoquat.analysis.recruitment import Reserve, computed_muscle_control, forward_check, redundancy, track
+from myoquat.analysis.recruitment.forward.steps import longest_step
+from myoquat.data import Forces, Motion
+from myoquat.dynamics import SimulationWarning, mass_matrix
+from myoquat.joints import ArticulatedSystem
+from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
+from myoquat.muscle import LawA, Model, Muscle, PathPoint
+from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.forces import PrescribedForce
+from myoquat.muscle.laws import DeGrooteFregly2016
+
+FRAMES = 41
+
+
+def limb(name, parent, joint, at):
+    return mq.Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01),
+                   inertia=(0.02, 0.03, 0.015, 0.001, -0.002, 0.003))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def arm():
+    """A ball joint with six muscles around it, and a locked hand."""
+    system = ArticulatedSystem((limb("arm", "ground", SphericalJoint(), (0.0, 0.3, 0.0)),
+                                   limb("hand", "arm", RevoluteJoint((0, 0, 1)), (0.0, -0.3, 0.0))))  # fmt: skip
+    muscles = []
+    for k in range(6):
+        angle = 2 * np.pi * k / 6
+        origin = PathPoint("ground", (0.1 * np.cos(angle), 0.35, 0.1 * np.sin(angle)))
+        end = PathPoint("arm", (0.03 * np.cos(angle + 0.7), -0.08, 0.03 * np.sin(angle + 0.7)))
+        muscles.append(Muscle(f"m{k}", (origin, end), LawA(0.2, 300.0 + 20 * k)))
+    return Model(system, tuple(muscles), coordinates=(Coordinate("hand.angle", locked=True),))
+
+
+@pytest.fixture(scope="module")
+def sled():
+    return Model(ArticulatedSystem((mq.Body("sled", "ground", PrismaticJoint((1, 0, 0)), mass=2.0),)))
+
+
+@pytest.fixture(scope="module")
+def swing(arm):
+    """A smooth motion of the arm, the hand held: rotation vectors of a polynomial in time."""
+    t, system = np.linspace(0.0, 0.4, FRAMES), arm.system
+    way = np.zeros((FRAMES, 4))
+    way[:, :3] = np.outer(10 * t**2 - 15 * t**3, (0.5, -0.2, 0.6))
+    return replaced(differentiate(Motion(system, t, system.integrate(np.tile(system.neutral(), (FRAMES, 1)), way))))
+
+
+def replaced(motion):
+    """Without rounding on the locked coordinate."""
+    u, udot = motion.u.copy(), motion.udot.copy()
+    u[:, 3] = udot[:, 3] = 0.0
+    return replace(motion, u=u, udot=udot)
+
+
+@pytest.fixture(scope="module")
+def found(arm, swing):
+    return redundancy(
+        arm, swing, reserves=[Reserve(name, 5.0, 100.0) for name in arm.system.velocity_names[:3]], backend="numpy"
+    )
+
+
+def test_what_redundancy_finds_moves_the_model(found):
+    """Only what goes between frames is missing."""
+    forward = forward_check(found)
+    assert forward.complete
+    assert forward.errors().rms_degrees.max() < 0.01
+    assert forward.share < 1e-3
+    assert forward.motion.q[-1, 4] == pytest.approx(0.0, abs=1e-10)
+    assert forward.velocities == found.velocities
+    np.testing.assert_allclose(forward.force, found.force, atol=0.1)
+    assert {"m0.activation", "m5.force", "hand.speed.error"} <= set(forward.to_dataframe().columns)
+    assert list(forward.efforts().columns) == ["muscles", "help"]
+    assert "41 frames" in repr(forward)
+
+
+def test_the_feedback_is_a_damped_oscillator(sled):
+    """From a start beside a motion at rest, without muscles, loads or gravity, the displacement is (1 + w t) exp(-w t)
+    of that at the start: frames of 2 ms against the constant feedback in each, of first order."""
+    t, w = np.linspace(0.0, 0.5, 251), 10.0
+    wanted = np.ones((251, 1))
+    wanted[0] = 0.0
+    found = track(sled, Motion(sled, t, wanted, 0 * wanted), bandwidth=w)
+    np.testing.assert_allclose(found.error[1:, 0], (1 + w * t[:-1]) * np.exp(-w * t[:-1]), atol=0.02)
+    assert np.isnan(found.share)
+    assert found.errors().rms_degrees.isna().all()
+
+
+def test_every_velocity_may_have_a_bandwidth_of_its_own():
+    sleds = [
+        mq.Body(name, "ground", PrismaticJoint(axis), mass=2.0) for name, axis in (("a", (1, 0, 0)), ("b", (0, 1, 0)))
+    ]
+    model = Model(ArticulatedSystem(tuple(sleds)))
+    t, w = np.linspace(0.0, 0.5, 251), np.array([10.0, 30.0])
+    wanted = np.ones((251, 2))
+    wanted[0] = 0.0
+    found = track(model, Motion(model, t, wanted, 0 * wanted), bandwidth=w)
+    expected = (1 + w * t[:-1, None]) * np.exp(-w * t[:-1, None])
+    np.testing.assert_allclose(found.error[1:], expected, atol=0.05)
+    assert np.abs(found.error[51] - expected[50]).max() < 0.2 * np.abs(expected[50, 0] - expected[50, 1])
+
+
+def test_what_is_missing_is_shown(arm, swing, found):
+    """With half of the activations the feedback does the rest."""
+    tau = np.zeros((FRAMES, 4))
+    tau[:, :3] = found.reserve
+    half = track(arm, swing, found.activation / 2, tau)
+    assert half.share > 0.1
+    assert half.errors().rms_degrees["arm"] > 0.1
+
+
+def test_external_loads_are_counterbalanced(arm, swing, found):
+    """A load that redundancy knew of acts in the simulation too."""
+    zero, one = np.zeros((2, 1, 3)), np.ones((2, 1, 3))
+    load = Forces([0.0, 1.0], ("push",), ("arm",), 3.0 * one, 0.1 * one, zero)
+    loaded = redundancy(arm, swing, load, reserves=found.reserves, backend="numpy")
+    assert forward_check(loaded, load).errors().rms_degrees["arm"] < 0.05
+    assert forward_check(loaded).errors().rms_degrees["arm"] > 0.3
+
+
+def test_muscles_follow_by_themselves(arm, swing, found):
+    """Computed muscle control from another start comes to the motion, with reserves of nearly nothing."""
+    few = Motion(arm.system, swing.time[::2], swing.q[::2], swing.u[::2], swing.udot[::2])
+    controlled = computed_muscle_control(arm, few, reserves=found.reserves, backend="numpy", bandwidth=20.0)
+    assert controlled.complete
+    assert controlled.errors().rms_degrees["arm"] < 0.3
+    middle = np.abs(controlled.activation - found.activation[::2]).mean()
+    assert middle < 0.05
+
+
+def test_muscles_follow_under_a_load_that_moves_and_grows(arm, swing, found):
+    """A load at a point of the ground that the arm passes by, growing by 100 N/s: frames of 20 ms feel it coming."""
+    rows = swing.time[::2]
+    force = np.zeros((len(rows), 1, 3))
+    force[:, 0, 1] = 100.0 * rows
+    point = arm.system.poses(swing.q[::2])["hand"][1][:, None]
+    load = Forces(rows, ("push",), ("hand",), force, point, np.zeros(force.shape))
+    few = Motion(arm.system, rows, swing.q[::2], swing.u[::2], swing.udot[::2])
+    controlled = computed_muscle_control(arm, few, load, reserves=found.reserves, backend="numpy", bandwidth=20.0)
+    assert controlled.complete
+    assert controlled.errors().rms_degrees.max() < 0.02
+
+
+def test_elastic_tendons_start_in_balance(arm):
+    """At rest, with activations that do not change, tendons that stretch give what the equilibrium says."""
+    law = DeGrooteFregly2016(300.0, optimal_fiber_length=0.1, tendon_slack_length=0.18)
+    rod = mq.Body("rod", "ground", RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.0, 0.0, -0.2),
+                  inertia=(0.02, 0.02, 0.01, 0, 0, 0))  # fmt: skip
+    path = PathPoint("ground", (0.15, 0.0, 0.1)), PathPoint("rod", (0.05, 0.0, -0.15))
+    model = Model(ArticulatedSystem((rod,)), (Muscle("m", path, law),))
+    still = np.zeros((5, 1))
+    held = track(model, Motion(model, 0.005 * np.arange(5), still, still), np.full((5, 1), 0.3), elastic=True)
+    start = mq.muscle.equilibrium_states(model, [0.0], [0.3])
+    np.testing.assert_allclose(held.force[0], mq.muscle.muscle_forces(model, [0.0], [0.0], [0.3], start))
+    assert held.model.muscles[0].law.states
+
+
+def test_bad_input(arm, swing, found):
+    with pytest.raises(ValueError, match=r"activation must have the shape \(41, 6\), not \(6,\)"):
+        track(arm, swing, np.zeros(6))
+    with pytest.raises(ValueError, match=r"torque must be finite numbers of shape \(41, 4\)"):
+        track(arm, swing, found.activation, np.full((41, 4), np.nan))
+    with pytest.raises(ValueError, match="bandwidth must be positive"):
+        track(arm, swing, found.activation, bandwidth=0.0)
+    with pytest.raises(ValueError, match="one for each of the 4 velocities"):
+        track(arm, swing, found.activation, bandwidth=[20.0, 10.0])
+    with pytest.raises(ValueError, match="a motion with u"):
+        track(arm, replace(swing, u=None, udot=None), found.activation)
+    with pytest.raises(ValueError, match="a motion with udot"):
+        computed_muscle_control(arm, replace(swing, udot=None))
+    other = mq.load_model("two_link")
+    with pytest.raises(ValueError, match="belongs to another system"):
+        track(arm, Motion(other, [0.0, 0.1], [other.start] * 2, np.zeros((2, 6))))
+
+
+def test_forces_of_time_are_refused(arm, swing, found):
+    pushed = replace(arm, forces=(PrescribedForce("gust", "hand"),))
+    with pytest.raises(ValueError, match="'gust': it depends on time; give it as loads or torque"):
+        track(pushed, swing, found.activation)
+
+
+def test_a_simulation_that_fails_keeps_what_it_has(sled):
+    still = np.zeros((4, 1))
+    way = Motion(sled, 0.1 * np.arange(4), still, still)
+    with pytest.warns(SimulationWarning, match="failed after 0 s; the frames after are left out"):
+        found = track(sled, way, torque=still + 1e12)
+    assert not found.complete
+    assert "1 of 4 frames" in repr(found)
+
+
+def test_steps_are_as_short_as_the_damping_asks():
+    """A joint of rate d / I: steps of at most 2.785 of its reciprocal, and a sentence where that takes too long."""
+
+    def damped(d):
+        return ArticulatedSystem((replace(limb("a", "ground", RevoluteJoint((0, 0, 1)), (0, 0, 0)), damping=d),))
+
+    rate = 100.0 / float(mass_matrix(damped(100.0), [0.0])[0, 0])
+    way = Motion(damped(100.0), [0.0, 0.1], np.zeros((2, 1)), np.zeros((2, 1)))
+    step = longest_step(Model(way.system), way, np.zeros((2, 0)))
+    assert step == pytest.approx(0.7 * 2.785 / rate, rel=1e-6)
+    stiff = Motion(damped(1e5), [0.0, 0.1], np.zeros((2, 1)), np.zeros((2, 1)))
+    with pytest.raises(ValueError, match=r"velocities settle at .* /s, which asks for steps of .* s; give step="):
+        track(Model(stiff.system), stiff)

@@ -1,0 +1,110 @@
+"""Free velocities of models with constraints: motions along them, torques without their forces, moment arms."""
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.recruitment import free_moment_arms, free_torques, static_optimization
+from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.dynamics import inverse_dynamics
+from myoquat.dynamics.constraints import (
+    ConstraintArrays,
+    Constraints,
+    Distance,
+    PointLoop,
+    assemble,
+    constraints_of,
+)
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.functions import Linear
+from myoquat.joints.types import RevoluteJoint, UniversalJoint
+from myoquat.muscle import LawA, Model, Muscle, PathPoint, path_lengths
+from myoquat.muscle.coordinates import Coordinate, Coupler
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+INERTIA = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
+
+
+def limb(name, parent, joint, at):
+    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=INERTIA)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Two chains whose tips a point and a rod hold together, one coordinate that follows, one that is locked."""
+    system = ArticulatedSystem((
+        limb("A", "ground", UniversalJoint(X, Z), (0.0, 0.0, 0.0)), limb("B", "A", UniversalJoint(Y, Z), (0, -0.4, 0)),
+        limb("C", "ground", UniversalJoint(X, Z), (0.5, 0.0, 0.0)), limb("D", "C", UniversalJoint(Y, Z), (0, -0.4, 0)),
+        limb("E", "D", RevoluteJoint(X), (0, -0.2, 0)), limb("F", "ground", RevoluteJoint(X), (0, 0.3, 0)),
+    ))  # fmt: skip
+    names = system.coordinate_names
+    path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("B", (0.03, -0.2, 0.0)))
+    other = (PathPoint("C", (0.05, -0.1, 0.0)), PathPoint("E", (0.03, -0.1, 0.02)))
+    return Model(
+        system,
+        (Muscle("one", path, LawA(500.0, 0.5)), Muscle("two", other, LawA(300.0, 0.3))),
+        coordinates=(Coordinate(names[9], locked=True),),
+        couplers=(Coupler("gear", names[8], names[7], Linear(0.4)),),
+        constraints=(PointLoop("B", "D", (0.25, -0.3, 0.0), (-0.25, -0.3, 0.0)), Distance("A", "C", distance=0.5)),
+    )
+
+
+@pytest.fixture
+def poses(model, rng):
+    flat = model.system.neutral() + rng.uniform(-0.3, 0.3, (6, model.system.nq))
+    held = ConstraintArrays(Constraints(model.system, constraints_of(model)))
+    return held, assemble(model, flat)
+
+
+def test_free_velocities_keep_the_constraints(model, poses):
+    held, q = poses
+    names, C = free_velocities(model, q)
+    assert C.shape == (6, 10, 10 - 1 - 1 - 3)  # without the lock, the coupler and the point; the rod asks for nothing
+    assert len(names) == 5
+    np.testing.assert_allclose(held.jacobian(q, 0.0) @ C, 0, atol=1e-12)
+    assert (np.linalg.matrix_rank(C) == 5).all()
+
+
+def test_torques_on_them_alone_give_the_motion(model, poses, rng):
+    """Inverse dynamics of a motion on the constraints, forces of these dropped, moves the model as before."""
+    held, q = poses
+    names, C = free_velocities(model, q)
+    u = np.einsum("pij,pj->pi", C, rng.normal(size=(6, 5)))
+    tau = rng.normal(size=(6, 10))
+    udot = held.motion(q, u, tau, np.zeros(6)).acceleration
+    free = free_torques(model, q, inverse_dynamics(model, q, u, udot))
+    np.testing.assert_allclose(free, np.einsum("pij,pi->pj", C, inverse_dynamics(model, q, u, udot)))
+    assert tuple(free.columns) == names
+    alone = np.zeros((6, 10))
+    places = [model.system.velocity_names.index(name) for name in names]
+    alone[:, places] = free
+    alone[:, 9] = inverse_dynamics(model, q, u, udot)[:, 9]  # the lock is no constraint: its torque stays
+    np.testing.assert_allclose(held.motion(q, u, alone, np.zeros(6)).acceleration, udot, atol=1e-9)
+
+
+def test_moment_arms_along_them_are_rates_of_lengths(model, poses):
+    """dl/dt along a motion on the constraints, by central differences of assembled poses."""
+    _, q = poses
+    names, C = free_velocities(model, q)
+    arms = free_moment_arms(model, q).to_numpy().reshape(6, 2, 5)
+    for k in range(len(names)):
+        ends = [assemble(model, model.system.integrate(q, h * C[:, :, k])) for h in (1e-5, -1e-5)]
+        rate = (path_lengths(model, ends[0]) - path_lengths(model, ends[1])) / 2e-5
+        np.testing.assert_allclose(-arms[:, :, k], rate, atol=1e-8)
+
+
+def test_static_optimization_needs_no_forces_of_constraints(model, poses, rng):
+    held, q = poses
+    u = np.zeros((6, 10))
+    torque = rng.normal(size=(6, 10))
+    hidden = np.einsum("pki,pk->pi", held.jacobian(q, 0.0), rng.normal(size=(6, held.count)))
+    plain, more = (static_optimization(model, q, u, x) for x in (torque, torque + hidden))
+    np.testing.assert_allclose(plain.activation, more.activation, atol=1e-9)
+    np.testing.assert_allclose(plain.torque + plain.reserve, free_torques(model, q, torque))
+
+
+def test_poses_at_which_the_driven_velocities_are_lost_are_named(model, poses):
+    _, q = poses
+    broken = Model(model.system, model.muscles, constraints=(Distance("B", "ground", second_point=(0, -1.0, 0)),))
+    straight = np.stack([q[0], model.system.neutral()])
+    with pytest.raises(ValueError, match="at pose 1 the constraints do not determine"):
+        free_moment_arms(broken, straight)

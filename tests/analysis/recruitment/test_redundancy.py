@@ -1,0 +1,437 @@
+"""Muscle redundancy: motions that known activations cause, joints that stay stable, static optimization beside it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.recruitment import joint_loads, static_optimization
+from myoquat.analysis.recruitment.convex import Status
+from myoquat.analysis.recruitment.redundancy import (
+    Effort,
+    JointCone,
+    Reserve,
+    ReserveActuator,
+    consistent_motion,
+    redundancy,
+)
+from myoquat.analysis.recruitment.redundancy.reach import reachable
+from myoquat.data import Motion, load_model
+from myoquat.dynamics import forward_dynamics, inverse_dynamics
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import Linear
+from myoquat.joints.types import RevoluteJoint, SphericalJoint, UniversalJoint
+from myoquat.muscle import (
+    ActivationDynamics,
+    LawA,
+    Model,
+    Muscle,
+    PathPoint,
+    law_forces,
+    muscle_torques,
+    muscle_wrenches,
+    path_jacobian,
+    path_lengths,
+    unit_wrenches,
+)
+from myoquat.muscle.actuators import PointActuator, TorqueActuator
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.laws.thelen import Thelen2003
+
+X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
+INERTIA = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
+
+
+def limb(name, parent, joint, at):
+    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=INERTIA)
+
+
+@pytest.fixture(scope="module")
+def shoulder():
+    """A ball joint on a trunk that leans, eight muscles around it, three markers of its socket, to the side of +x."""
+    system = ArticulatedSystem((limb("trunk", "ground", RevoluteJoint(X), (0.0, 1.0, 0.0)),
+                                limb("arm", "trunk", SphericalJoint(), (0.2, 0.3, 0.0))))  # fmt: skip
+    muscles = []
+    for k in range(8):
+        angle = 2 * np.pi * k / 8
+        origin = PathPoint("trunk", (0.05, 0.3 + 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
+        end = PathPoint("arm", (0.02 + 0.03 * np.cos(2 * angle), -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
+        muscles.append(Muscle(f"m{k}", (origin, end), LawA(0.3, 400.0 + 20 * k)))
+    markers = (Marker("head", "arm", (0.0, 0.0, 0.0)), Marker("centre", "trunk", (0.17, 0.3, 0.0)),
+               Marker("rim", "trunk", (0.17, 0.31, 0.0)))  # fmt: skip
+    return Model(system, tuple(muscles), markers=markers)
+
+
+def caused(model, rng, frames=12, most=0.4):
+    """A motion whose accelerations some activations cause, and these; the trunk is held by a motor."""
+    system = model.system
+    q = np.array([system.integrate(system.neutral(), v) for v in rng.uniform(-0.4, 0.4, (frames, system.nu))])
+    u, a = 0.3 * rng.normal(size=(frames, system.nu)), rng.uniform(0.0, most, (frames, len(model.muscles)))
+    tau = muscle_torques(model, q, u, a)
+    tau[:, 0] += 20.0
+    return Motion(system, 0.01 * np.arange(frames), q, u, forward_dynamics(system, q, u, tau)), a
+
+
+@pytest.fixture(scope="module")
+def trunk(shoulder):
+    """A motor on the trunk that costs nothing."""
+    return (Reserve(shoulder.system.velocity_names[0], 10.0, 0.0),)
+
+
+def test_activations_that_cause_a_motion_are_not_beaten(shoulder, trunk, rng):
+    """The forces found cause the same accelerations, with no more effort than those that made the motion."""
+    motion, a = caused(shoulder, rng)
+    for power in (2.0, 3.0):
+        found = redundancy(shoulder, motion, reserves=trunk, effort=Effort(power), backend="numpy")
+        assert (found.status == Status.SOLVED).all()
+        assert np.abs(found.residual).max() < 1e-8
+        assert (found.effort <= (a**power).sum(-1) * (1 + 1e-9)).all()
+        assert np.allclose(found.effort, (found.activation**power).sum(-1))
+        assert (found.effort - found.bound < 1e-9 * found.effort).all()
+        tau = muscle_torques(shoulder, motion.q, motion.u, found.activation)
+        tau[:, 0] += found.reserve[:, 0]
+        udot = forward_dynamics(shoulder.system, motion.q, motion.u, tau)
+        np.testing.assert_allclose(udot, motion.udot, atol=1e-6)
+    assert repr(found) == "<Redundancy 8 muscles, 12 frames: 12 solved>"
+
+
+def test_the_least_stress_and_the_least_greatest_activation(shoulder, trunk, rng):
+    """Neither is beaten by the activations that made the motion; both are certain, and mean what they say."""
+    motion, a = caused(shoulder, rng)
+    strength = np.array([m.law.max_isometric_force for m in shoulder.muscles])
+    made = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
+    zero, one = (law_forces(shoulder, *paths(shoulder, motion), np.full(a.shape, x)) for x in (0.0, 1.0))
+    stress = (zero + (one - zero) * a) / strength
+    found = redundancy(shoulder, motion, reserves=trunk, effort=Effort(3.0, of="stress"), backend="numpy")
+    assert (found.status == Status.SOLVED).all()
+    np.testing.assert_allclose(found.effort, ((found.force / strength) ** 3).sum(-1))
+    assert (found.effort <= (stress**3).sum(-1) * (1 + 1e-9)).all()
+    assert (found.effort <= ((made.force / strength) ** 3).sum(-1) * (1 + 1e-9)).all()
+    assert np.abs(found.residual).max() < 1e-8
+    weights = np.linspace(0.5, 2.0, 8)
+    found = redundancy(shoulder, motion, reserves=trunk, effort=Effort(np.inf, weights), backend="numpy")
+    assert (found.status == Status.SOLVED).all()
+    np.testing.assert_allclose(found.effort, (weights * found.activation).max(-1))
+    assert (found.effort <= (weights * a).max(-1) * (1 + 1e-6)).all()
+    assert (found.effort - found.bound <= 1e-4 * found.effort).all()
+    assert np.abs(found.residual).max() < 1e-8
+
+
+def test_activations_follow_their_dynamics(shoulder, trunk, rng):
+    """Without dynamics activations jump; with them none gets further than an excitation of 0 or 1 brings it, which the
+    piecewise form has in closed form; muscles that have none are left as they are."""
+    motion, _ = caused(shoulder, rng)
+    dynamics = ActivationDynamics(form="piecewise")
+    muscles = tuple(replace(m, activation_dynamics=dynamics) for m in shoulder.muscles)
+    model, motors = replace(shoulder, muscles=muscles), [Reserve(n, 20.0) for n in shoulder.system.velocity_names]
+    free, found = (redundancy(model, motion, reserves=motors, dynamics=d, backend="numpy") for d in (False, True))
+    assert (found.status == Status.SOLVED).all()
+    assert np.abs(found.residual).max() < 1e-8
+    before, after = found.activation[:-1], found.activation[1:]
+    for a in (free.activation[1:] - free.activation[:-1], after - before):
+        assert np.abs(a).max() > 0.01
+
+    def rising(a):  # how long it takes from 0 with an excitation of 1, over the time constant
+        return -1.5 * a - 2 * np.log(1 - a)
+
+    def falling(a):  # how long it takes from 1 with an excitation of 0
+        return 2 * (np.log(1 / a) + np.log((0.5 + 1.5 * a) / 2))
+
+    step = 0.01 * (1 + 1e-5)
+    up = after > before
+    assert (0.015 * (rising(after) - rising(before))[up] <= step).all()
+    assert (0.060 * (falling(after) - falling(before))[~up] <= step).all()
+    low, high = reachable(model, np.full(8, 0.3), 0.01)
+    assert 0.015 * (rising(high) - rising(0.3))[0] == pytest.approx(0.01, rel=1e-5)
+    assert 0.060 * (falling(low) - falling(0.3))[0] == pytest.approx(0.01, rel=1e-5)
+    assert (found.effort >= free.effort * (1 - 1e-9)).all()
+    without = redundancy(shoulder, motion, reserves=motors, dynamics=True, backend="numpy")
+    np.testing.assert_array_equal(without.activation, free.activation)
+
+
+def paths(model, motion):
+    """Lengths and speeds of the muscles' paths."""
+    return path_lengths(model, motion.q), np.einsum("tmu,tu->tm", path_jacobian(model, motion.q), motion.u)
+
+
+def test_static_optimization_finds_the_same(shoulder, rng):
+    motion, _ = caused(shoulder, rng, 6, 0.9)
+    torque = inverse_dynamics(shoulder.system, motion.q, motion.u, motion.udot)
+    for power in (2.0, 4.0):
+        sizes = {name: 100.0 if name == "trunk.speed" else 3.0 for name in shoulder.system.velocity_names}
+        theirs = static_optimization(shoulder, motion.q, motion.u, torque, power=power, reserves=sizes)
+        reserves = [Reserve(name, size) for name, size in sizes.items()]
+        found = redundancy(shoulder, motion, reserves=reserves, effort=Effort(power), backend="numpy")
+        np.testing.assert_allclose(found.effort, theirs.effort, rtol=1e-8)
+        np.testing.assert_allclose(found.activation, theirs.activation, atol=2e-4)
+        np.testing.assert_allclose(found.reserve, theirs.reserve, atol=2e-4)
+
+
+def test_a_joint_is_kept_stable(shoulder, trunk, rng):
+    """The force in the joint is that of `joint_loads`; within the cone, at no less effort than without; cones that are
+    wide enough change nothing."""
+    motion, _ = caused(shoulder, rng)
+    cone = JointCone.from_markers(shoulder, "arm", "head", "centre", "rim")
+    assert cone.half_angle == pytest.approx(np.arctan(1 / 3))
+    np.testing.assert_allclose(cone.direction, (-1.0, 0.0, 0.0), atol=1e-15)
+    without = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
+    found = redundancy(shoulder, motion, reserves=trunk, cones=[cone], backend="numpy")
+    good = found.status == Status.SOLVED
+    assert good.sum() >= 4
+    loads = joint_loads(shoulder, motion, found.force).of("arm", on="parent", frame="parent")
+    np.testing.assert_allclose(found.pressed[:, 0], loads.force, atol=1e-7)
+    assert found.margin[good].min() > -1e-8
+    assert np.abs(found.residual[good]).max() < 1e-8
+    shaped = found.margin[:, 0] < 1e-6
+    assert (good & shaped).any()
+    assert (found.effort[good] >= without.effort[good] * (1 - 1e-9)).all()
+    outside = joint_loads(shoulder, motion, without.force).of("arm", on="parent", frame="parent").force
+    held = np.arccos(-outside[:, 0] / np.linalg.norm(outside, axis=-1)) <= cone.half_angle
+    np.testing.assert_array_equal(held[good], ~shaped[good])
+    np.testing.assert_allclose(found.effort[held], without.effort[held], rtol=1e-9)
+    assert np.abs(found.pull[good & shaped]).max(axis=-1).min() > 1e3 * np.abs(found.pull[held]).max(initial=0.0)
+
+
+def test_what_the_multipliers_say_of_muscles(shoulder, trunk, rng):
+    """Within bounds 2 a is the price of the torques and the joint's force times what the muscle gives of them."""
+    motion, _ = caused(shoulder, rng)
+    cone = JointCone.from_markers(shoulder, "arm", "head", "centre", "rim")
+    found = redundancy(shoulder, motion, reserves=trunk, cones=[cone], backend="numpy")
+    shares = found.shares()
+    assert list(shares.columns) == [*found.velocities, "arm"]
+    total = shares.sum(axis=1).to_numpy().reshape(found.activation.shape)
+    inner = (found.activation > 1e-3) & (found.activation < 1 - 1e-3) & (found.status == Status.SOLVED)[:, None]
+    assert inner.any()
+    np.testing.assert_allclose(total[inner], 2 * found.activation[inner], atol=1e-6)
+
+
+def test_frames_without_solution_say_so_and_stop_no_other(shoulder, trunk, rng):
+    motion, _ = caused(shoulder, rng)
+    udot = motion.udot.copy()
+    udot[3, 2] += 1e5
+    found = redundancy(shoulder, replace(motion, udot=udot), reserves=trunk, backend="numpy")
+    assert list(np.flatnonzero(found.status != Status.SOLVED)) == [3]
+    row = found.failures().loc[3]
+    assert row["status"] == "infeasible"
+    assert abs(row["missing"]) > 1.0
+    assert np.isinf(found.bound[3])
+    single = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
+    rest = np.arange(12) != 3
+    np.testing.assert_array_equal(found.activation[rest], single.activation[rest])
+    long = Motion(shoulder.system, 0.01 * np.arange(36), *(np.tile(getattr(motion, n), (3, 1)) for n in ("q", "u")),
+                  np.tile(udot + 1e5, (3, 1)))  # fmt: skip
+    none = redundancy(shoulder, long, reserves=[replace(trunk[0], weight=1.0)], backend="numpy")
+    assert (none.status == Status.INFEASIBLE).all()  # so that no frame has a neighbour to start from
+
+
+def test_unit_tensions_beyond_a_joint(rng):
+    """Their wrenches are those on all bodies that a body carries, brought to its origin."""
+    model = load_model("two_link")
+    q = model.system.random(3, rng)
+    poses = model.system.poses(q)
+    for body, carried in (("A", ("A", "B")), ("B", ("B",))):
+        found = unit_wrenches(model, q, body)
+        for k in range(6):
+            each = muscle_wrenches(model, q, np.broadcast_to(np.eye(6)[k], (3, 6)))
+            rows = [each[:, model.system.body_names.index(name)] for name in carried]
+            force = sum(row[:, :3] for row in rows)
+            arms = [poses[name][1] - poses[body][1] for name in carried]
+            torque = sum(row[:, 3:] + np.cross(arm, row[:, :3]) for row, arm in zip(rows, arms, strict=True))
+            np.testing.assert_allclose(found[:, k], np.hstack([force, torque]), atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def loop():
+    """A chain whose tip a rod holds, with a hinge that follows another, and one that is locked."""
+    system = ArticulatedSystem((
+        limb("A", "ground", UniversalJoint(X, Z), (0.0, 0.0, 0.0)), limb("B", "A", RevoluteJoint(X), (0, -0.4, 0)),
+        limb("E", "B", RevoluteJoint(X), (0, -0.2, 0)), limb("F", "ground", RevoluteJoint(X), (0, 0.3, 0)),
+    ))  # fmt: skip
+    names = system.coordinate_names
+    path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("B", (0.03, -0.2, 0.0)))
+    other = (PathPoint("A", (0.05, -0.1, 0.0)), PathPoint("E", (0.03, -0.1, 0.02)))
+    return Model(
+        system,
+        (Muscle("one", path, LawA(0.5, 500.0)), Muscle("two", other, LawA(0.5, 300.0))),
+        coordinates=(Coordinate(names[4], locked=True),),
+        couplers=(Coupler("gear", names[3], names[2], Linear(0.4)),),
+        constraints=(Distance("B", "ground", (0.0, -0.3, 0.0), (0.0, -0.7, 0.5), distance=0.5),),
+    )
+
+
+def test_locks_couplers_and_constraints(loop, rng):
+    """Of a motion under muscles, motors and the forces of constraints only the motors are missing."""
+    held = ConstraintArrays(Constraints(loop.system, constraints_of(loop)))
+    q = assemble(loop, loop.system.neutral() + rng.uniform(-0.3, 0.3, (5, 5)))
+    rows = np.arange(5) < 4  # what is not locked
+    u, a, motors = 0.1 * rng.normal(size=(5, 5)) * rows, np.full((5, 2), 0.3), np.zeros((5, 5))
+    rough = Motion(loop.system, 0.01 * np.arange(5), q, u, rng.normal(size=(5, 5)) * rows)
+    with pytest.raises(ValueError, match=r"frame \d of the motion is off the model's couplers and constraints"):
+        redundancy(loop, rough)
+    motors[:, 0] = 2.0
+    u = consistent_motion(loop, rough).u
+    udot = held.motion(q, u, muscle_torques(loop, q, u, a) + motors, np.zeros(5)).acceleration * rows
+    motion = Motion(loop.system, 0.01 * np.arange(5), q, u, udot)
+    free = [Reserve(loop.system.velocity_names[0], 2.0, 0.1)]
+    found = redundancy(loop, motion, reserves=free, backend="numpy")
+    assert found.residual.shape == (5, 2)
+    assert (found.status == Status.SOLVED).all()
+    assert (found.effort <= (a**2).sum(-1) + 0.1 + 1e-9).all()
+    tau = muscle_torques(loop, q, u, found.activation)
+    tau[:, :1] += found.reserve
+    again = held.motion(q, u, tau, np.zeros(5)).acceleration
+    np.testing.assert_allclose(again[:, :4], udot[:, :4], atol=1e-6)
+
+
+def test_cone_beside_a_constraint_holds_the_true_reaction(loop, rng):
+    """The force at a joint that a rod passes by is that of `joint_loads`, rod and reserves at bodies included, and the
+    cone keeps it."""
+    held = ConstraintArrays(Constraints(loop.system, constraints_of(loop)))
+    q, rows = assemble(loop, loop.system.neutral() + rng.uniform(-0.3, 0.3, (5, 5))), np.arange(5) < 4
+    rough = Motion(loop.system, 0.01 * np.arange(5), q, *(rng.normal(size=(2, 5, 5)) * rows))
+    motion = consistent_motion(loop, rough)
+    assert np.abs(held.rate(q, motion.u, np.zeros(5))).max() < 1e-12
+    pusher = PointActuator("push", "E", (0.01, -0.1, 0.02), (0.0, 1.0, 1.0), optimal_force=50.0)
+    motors = [Reserve(loop.system.velocity_names[k], 20.0, 0.1) for k in range(3)] + [ReserveActuator(pusher)]
+    wide = redundancy(loop, motion, reserves=motors, cones=[JointCone("B", X, 1.5)], backend="numpy")
+    middle = wide.pressed[:, 0].mean(axis=0)
+    across = np.cross(middle, X)
+    beside = middle + 0.5 * np.linalg.norm(middle) * across / np.linalg.norm(across)
+    cone = JointCone("B", tuple(beside), 0.4)
+    found = redundancy(loop, motion, reserves=motors, cones=[cone], backend="numpy")
+    good = found.status == Status.SOLVED
+    assert good.sum() >= 3
+    assert (good & (found.margin[:, 0] < 1e-6)).any()
+    assert found.margin[good].min() > -1e-7
+    for result in (wide, found):
+        loads = result.joint_loads()
+        force = loads.of("B", on="parent", frame="parent").force
+        np.testing.assert_allclose(result.pressed[good, 0], force[good], atol=1e-9 * np.abs(force).max())
+
+
+def swung(shoulder):
+    """The shoulder with muscles whose laws bend, 40 frames of a swing, and reserves."""
+    laws = [Thelen2003(300.0, 0.08, 0.06, max_contraction_velocity=10.0, tendon="rigid") for _ in shoulder.muscles]
+    muscles = tuple(replace(m, law=law) for m, law in zip(shoulder.muscles, laws, strict=True))
+    model, system, t = replace(shoulder, muscles=muscles), shoulder.system, np.linspace(0.0, 0.5, 40)
+    swing = np.stack([0.1 * np.sin(9 * t), 0.4 * np.sin(5 * t), 0.3 * np.cos(7 * t), 0.2 * np.sin(4 * t)], axis=-1)
+    q = np.array([system.integrate(system.neutral(), v) for v in swing])
+    u = np.gradient(swing, t, axis=0)
+    motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
+    return model, motion, [Reserve(name, 20.0, 5.0) for name in system.velocity_names]
+
+
+def part(motion, rows):
+    return Motion(motion.system, *(getattr(motion, name)[rows] for name in ("time", "q", "u", "udot")))
+
+
+@pytest.mark.parametrize("power", [2.0, 4.0])
+def test_frames_between_others_are_solved_from_these(shoulder, power):
+    """Along a trial most frames start from those beside them: with the solutions that they have by themselves, also
+    where weights and targets are other ones in every frame."""
+    model, motion, reserves = swung(shoulder)
+    rng = np.random.default_rng(3)
+    weights, targets = rng.uniform(0.5, 2.0, (40, 8)), 0.1 * rng.random((40, 8))
+    halves = (slice(20), slice(20, 40))
+    for each in (False, True) if power == 2 else (False,):
+        given = [Effort(power, weights[s], target=targets[s]) if each else Effort(power) for s in (slice(40), *halves)]
+        along = redundancy(model, motion, reserves=reserves, effort=given[0])
+        alone = [redundancy(model, part(motion, s), reserves=reserves, effort=own)
+                 for s, own in zip(halves, given[1:], strict=True)]  # fmt: skip
+        assert (along.status == Status.SOLVED).all()
+        assert np.abs(along.residual).max() < 1e-7
+        assert (along.activation > along.activation.min() + 0.01).any(axis=0).sum() > 3
+        np.testing.assert_allclose(along.activation, np.concatenate([f.activation for f in alone]), atol=1e-4)
+        np.testing.assert_allclose(along.effort, np.concatenate([f.effort for f in alone]), rtol=1e-8)
+    with pytest.raises(ValueError, match=r"weights has shape .* there are 40 frames"):
+        redundancy(model, motion, reserves=reserves, effort=Effort(weights=weights[:20]))
+    with pytest.raises(ValueError, match="target has shape"):
+        redundancy(model, motion, reserves=reserves, effort=Effort(target=targets[:20]))
+
+
+def test_laws_that_bend_with_the_activation(shoulder, trunk, rng):
+    """Thelen's speed depends on the activation: the forces themselves meet the equations."""
+    laws = [Thelen2003(300.0, 0.08, 0.06, max_contraction_velocity=10.0, tendon="rigid") for _ in shoulder.muscles]
+    muscles = tuple(replace(m, law=law) for m, law in zip(shoulder.muscles, laws, strict=True))
+    model = replace(shoulder, muscles=muscles)
+    motion, a = caused(model, rng, 6)
+    found = redundancy(model, motion, reserves=trunk, backend="numpy")
+    assert (found.status == Status.SOLVED).all()
+    assert np.abs(found.residual).max() < 1e-6
+    assert (found.effort <= (np.maximum(a, 0.01) ** 2).sum(-1) * (1 + 1e-6)).all()
+    assert found.activation.min() >= 0.01
+
+
+def test_tables(shoulder, trunk, rng):
+    motion, _ = caused(shoulder, rng, 3)
+    cone = JointCone("arm", (-1.0, 0.0, 0.0), 1.0)
+    found = redundancy(shoulder, motion, reserves=trunk, cones=[cone], backend="numpy")
+    table, data = found.to_dataframe(), found.to_xarray()
+    assert {"m0.activation", "m7.force", "arm.margin", "effort", "status"} <= set(table.columns)
+    np.testing.assert_array_equal(table["m3.activation"], data["activation"].sel(muscle="m3"))
+    assert data["pressed"].dims == ("time", "joint", "axis")
+    assert data["force"].attrs["units"] == "N"
+
+
+def test_an_actuator_anywhere_helps_as_one_on_the_velocity_does(shoulder, trunk, rng):
+    """A torque about the trunk's axis is the motor there; a force at a point of the trunk is one too, with the lever
+    that it has in each pose, and where neither costs anything the muscles do the same."""
+    motion, _ = caused(shoulder, rng)
+    dear = redundancy(shoulder, motion, reserves=[replace(trunk[0], weight=2.0)], backend="numpy")
+    torque = TorqueActuator("twist", "trunk", "ground", X, optimal_force=trunk[0].strength)
+    found = redundancy(shoulder, motion, reserves=[ReserveActuator(torque, 2.0)], backend="numpy")
+    np.testing.assert_allclose(found.activation, dear.activation, atol=1e-12)
+    np.testing.assert_allclose(found.reserve, dear.reserve, atol=1e-9)
+    force = PointActuator("push", "trunk", (0.1, 0.4, 0.2), Z, direction_in_world=True, optimal_force=50.0)
+    pushed = redundancy(shoulder, motion, reserves=[ReserveActuator(force, 0.0)], backend="numpy")
+    held = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
+    np.testing.assert_allclose(pushed.activation, held.activation, atol=1e-9)
+    angle = motion.q[:, 0]
+    lever = 0.4 * np.cos(angle) - 0.2 * np.sin(angle)  # y of the point above the axis
+    np.testing.assert_allclose(pushed.reserve[:, 0] * lever, held.reserve[:, 0], atol=1e-8)
+    assert "push.reserve" in pushed.to_dataframe()
+
+
+def test_bad_questions(shoulder, trunk, rng):
+    motion, _ = caused(shoulder, rng, 3)
+    for arguments, words in (
+        ({"effort": Effort(11.0)}, "power must lie in"), ({"effort": Effort(weights={"m9": 1.0})}, "no muscle 'm9'"),
+        ({"effort": Effort(weights=-1.0)}, "not negative"), ({"effort": Effort(of="power")}, "or"),
+        ({"effort": Effort(weights=[1.0, 2.0])}, "weights has shape"),
+        ({"reserves": [Reserve("elbow")]}, "no velocity 'elbow'"), ({"reserves": [*trunk, *trunk]}, "two reserves"),
+        ({"cones": [JointCone("elbow", X, 0.3)]}, "elbow"),
+        ({"reserves": 2 * [ReserveActuator(TorqueActuator("m", "arm", "trunk"))]}, "the name 'm' has two reserves"),
+    ):  # fmt: skip
+        with pytest.raises((ValueError, KeyError), match=words):
+            redundancy(shoulder, motion, **arguments)
+    for make, words in (
+        (lambda: JointCone("arm", (0.0, 0.0, 0.0), 0.3), "direction must be a vector"),
+        (lambda: JointCone("arm", X, 2.0), "half_angle must lie in"),
+        (lambda: JointCone.from_markers(shoulder, "arm", "haed", "centre", "rim"), "no marker 'haed'"),
+        (lambda: Reserve("x", -1.0), "strength must be positive"),
+        (lambda: Reserve("x", weight=-1.0), "weight must not be negative"),
+        (lambda: Reserve("x", lower=1.0, upper=0.0), "lower is above upper"),
+        (lambda: ReserveActuator(TorqueActuator("m", "arm", "trunk"), -1.0), "weight must not be negative"),
+        (
+            lambda: ReserveActuator(TorqueActuator("m", "arm", "trunk", optimal_force=0.0)),
+            "optimal_force must be positive",
+        ),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make()
+    with pytest.raises(ValueError, match="has no u and udot"):
+        redundancy(shoulder, replace(motion, udot=None))
+    with pytest.raises(ValueError, match="has no frames"):
+        redundancy(
+            shoulder, replace(motion, **{name: getattr(motion, name)[:0] for name in ("time", "q", "u", "udot")})
+        )
+    with pytest.raises(TypeError, match=r"a sequence of Reserve and ReserveActuator, not 'f'"):
+        redundancy(shoulder, motion, reserves="five")
+    locked = replace(shoulder, coordinates=(Coordinate(shoulder.system.coordinate_names[0], locked=True),))
+    with pytest.raises(ValueError, match="is locked, but the motion"):
+        redundancy(locked, motion)
+    weak = replace(shoulder, muscles=tuple(replace(m, law=None) for m in shoulder.muscles))
+    with pytest.raises(ModelError, match="law"):
+        redundancy(weak, motion)

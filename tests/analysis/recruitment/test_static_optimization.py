@@ -1,0 +1,169 @@
+"""Static optimization: the conditions of Karush, Kuhn and Tucker, SciPy's optimizer, and what cannot be produced."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from myoquat.analysis.recruitment import static_optimization, torques_of_motion
+from myoquat.data import load_model
+from myoquat.dynamics import inverse_dynamics, simulate
+from myoquat.joints.functions import Linear
+from myoquat.muscle import Model, muscle_forces, muscle_torques, path_jacobian
+from myoquat.muscle.coordinates import Coordinate, Coupler
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_model("two_link")
+
+
+@pytest.fixture(scope="module")
+def euler():
+    return load_model("two_link", rotations="sequence")
+
+
+@pytest.fixture(scope="module")
+def asked(model):
+    """Poses, velocities, and torques that some activations would produce, and a little more."""
+    rng = np.random.default_rng(2)
+    q, u = model.system.random(25, rng), 0.3 * rng.normal(size=(25, 6))
+    return q, u, muscle_torques(model, q, u, rng.uniform(0, 0.8, (25, 6))) + 0.3 * rng.normal(size=(25, 6))
+
+
+@pytest.mark.parametrize("power", [2, 3, 5])
+def test_the_conditions_of_the_minimum(model, asked, power):
+    """Torques add up; and with prices y of the torques, p a^(p-1) = y . A but for activations at a bound."""
+    q, u, torque = asked
+    found = static_optimization(model, q, u, torque, power=power, reserves=5.0)
+    np.testing.assert_allclose(found.torque + found.reserve, torque, atol=1e-9)
+    np.testing.assert_allclose(found.torque, muscle_torques(model, q, u, found.activation), atol=1e-9)
+    a = found.activation
+    assert found.settled.all()
+    assert a.min() >= -1e-12
+    assert a.max() <= 1 + 1e-12
+    y = power * np.sign(found.reserve) * np.abs(found.reserve / 5.0) ** (power - 1) / 5.0
+    strength = muscle_forces(model, q, u, np.ones(6)) - muscle_forces(model, q, u, np.zeros(6))
+    price = -(path_jacobian(model, q) @ y[..., None])[..., 0] * strength  # what more of a muscle saves
+    gap = power * a ** (power - 1) - price
+    inner = (a > 1e-4) & (a < 1 - 1e-6)
+    assert inner.any()
+    scale = np.abs(price).max()
+    assert np.abs(gap[inner]).max() < 1e-5 * scale
+    assert gap[a < 1e-9].min(initial=0) > -1e-6 * scale
+    assert gap[a > 1 - 1e-9].max(initial=0) < 1e-6 * scale
+
+
+def test_scipy_finds_no_less(model, asked):
+    q, u, torque = (x[:4] for x in asked)
+    found = static_optimization(model, q, u, torque, power=3, reserves=2.0)
+    F0 = muscle_forces(model, q, u, np.zeros(6))
+    F1 = muscle_forces(model, q, u, np.ones(6)) - F0
+    J = path_jacobian(model, q)
+    for k in range(4):
+
+        def effort(a, k=k):
+            rest = torque[k] + (F0[k] + F1[k] * a) @ J[k]
+            return (np.abs(a) ** 3).sum() + (np.abs(rest / 2.0) ** 3).sum()
+
+        theirs = min(
+            minimize(effort, start, bounds=[(0, 1)] * 6, method="L-BFGS-B", options={"ftol": 1e-15}).fun
+            for start in (np.full(6, 0.1), np.full(6, 0.9))
+        )
+        assert found.effort[k] == pytest.approx(theirs, rel=1e-6)
+
+
+def test_poses_know_nothing_of_each_other(model, asked):
+    q, u, torque = asked
+    order = np.random.default_rng(0).permutation(len(q))
+    whole = static_optimization(model, q, u, torque)
+    np.testing.assert_array_equal(
+        static_optimization(model, q[order], u[order], torque[order]).activation, whole.activation[order]
+    )
+    one = static_optimization(model, q[3], u[3], torque[3])
+    assert one.activation.shape == (6,)
+    np.testing.assert_allclose(one.activation, whole.activation[3], atol=1e-12)
+    assert list(whole.to_dataframe().columns[:2]) == ["m1.activation", "m2.activation"]
+    assert len(whole.to_dataframe()) == 25
+
+
+def test_what_muscles_cannot_do_the_reserves_do(model):
+    q = model.system.neutral()
+    torque = np.full(6, 1e4)
+    found = static_optimization(model, q, np.zeros(6), torque, reserves={"A.omega_x": 1e3})
+    np.testing.assert_allclose(found.torque + found.reserve, torque)
+    assert np.abs(found.reserve).max() > 5e3
+    assert ((found.activation < 1e-9) | (found.activation > 1 - 1e-9)).mean() > 0.5
+
+
+def test_locked_and_coupled_coordinates(euler):
+    """A locked coordinate asks for nothing; one that is driven passes its torque on, times the slope of its driver."""
+    names = euler.system.coordinate_names
+    coordinates = tuple(Coordinate(name, locked=name == names[0]) for name in names)
+    coupled = Model(
+        euler.system, euler.muscles, coordinates=coordinates, couplers=(Coupler("c", names[4], names[3], Linear(0.5)),)
+    )
+    q, u = np.full(6, 0.4), np.zeros(6)
+    torque = np.arange(1.0, 7.0)
+    found = static_optimization(coupled, q, u, torque)
+    free = [name for i, name in enumerate(euler.system.velocity_names) if i not in (0, 4)]
+    assert list(found.velocities) == free
+    wanted = torque[[1, 2, 3, 5]] + np.array([0, 0, 0.5 * torque[4], 0])
+    np.testing.assert_allclose(found.torque + found.reserve, wanted)
+    tau = muscle_torques(euler, q, u, found.activation)
+    np.testing.assert_allclose(found.torque, tau[[1, 2, 3, 5]] + np.array([0, 0, 0.5 * tau[4], 0]), atol=1e-10)
+
+
+def test_torques_of_a_simulated_motion_are_those_that_moved_it(model):
+    way = simulate(model, duration=0.4, step=1e-3, output_step=4e-3)
+    q, u, torque = torques_of_motion(
+        model, way.time, way.q * np.where(np.arange(len(way.time)) > 30, -1, 1)[:, None], None
+    )
+    middle = slice(10, -10)
+    np.testing.assert_allclose(np.abs(np.sum(q[:, :4] * way.q[:, :4], axis=1)), 1, atol=1e-9)
+    np.testing.assert_allclose(u[middle], way.u[middle], atol=1e-6)
+    np.testing.assert_allclose(torque[middle], way.torques[middle], atol=1e-3 * np.abs(way.torques).max())
+    smooth = torques_of_motion(model, way.time, way.q, 20.0)[2]
+    np.testing.assert_allclose(smooth[40:-40], way.torques[40:-40], atol=0.1 * np.abs(way.torques).max())
+
+
+def test_torques_of_a_motion_in_angles(euler):
+    way = simulate(euler, duration=0.2, step=1e-3, output_step=4e-3)
+    _, u, torque = torques_of_motion(euler, way.time, way.q, None)
+    np.testing.assert_allclose(u[10:-10], way.u[10:-10], atol=1e-5)
+    np.testing.assert_allclose(torque[10:-10], way.torques[10:-10], atol=1e-3 * np.abs(way.torques).max())
+
+
+def test_a_static_pose(model):
+    q = model.system.random(1, np.random.default_rng(1))[0]
+    torque = inverse_dynamics(model, q, np.zeros(6), np.zeros(6))
+    found = static_optimization(model, q, np.zeros(6), torque)
+    np.testing.assert_allclose(found.torque + found.reserve, torque, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"power": 1.0}, r"power must lie in \[2, 10\]"),
+        ({"torque": np.full(6, np.nan)}, "torque must be finite"),
+        ({"torque": np.zeros(5)}, "torque must be finite"),
+        ({"reserves": 0.0}, "must be positive"),
+        ({"reserves": {"nothing": 1.0}}, "'nothing' is no free velocity"),
+    ],
+)
+def test_bad_input(model, change, words):
+    given = {"q": model.system.neutral(), "u": np.zeros(6), "torque": np.zeros(6)} | change
+    with pytest.raises(ValueError, match=words):
+        static_optimization(model, **given)
+
+
+@pytest.mark.parametrize(
+    ("time", "cutoff", "words"),
+    [
+        (np.arange(10) * 0.01, None, "at least 16"),
+        (np.linspace(0, 1, 20) ** 2, None, "evenly"),
+        (np.arange(20) * 0.1, 6.0, "half the sampling rate"),
+    ],
+)
+def test_bad_motions(model, time, cutoff, words):
+    with pytest.raises(ValueError, match=words):
+        torques_of_motion(model, time, np.tile(model.system.neutral(), (len(time), 1)), cutoff)

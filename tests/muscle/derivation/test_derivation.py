@@ -1,0 +1,245 @@
+"""The derived functions give the library's numbers, in every language."""
+
+import ctypes
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from myoquat import joints
+from myoquat.data import load_model
+from myoquat.data.derivation import write_derivation
+from myoquat.joints import ArticulatedSystem, Body, FloatingJoint
+from myoquat.muscle import (
+    LawA,
+    Model,
+    ModelError,
+    Muscle,
+    PathPoint,
+    muscle_forces,
+    muscle_torques,
+    path_jacobian,
+    path_lengths,
+)
+from myoquat.muscle.derivation import JACOBIANS, LANGUAGES, derive, source
+
+MODELS = ("two_link", "mapping_analysis")
+STATES = json.loads((Path(__file__).parents[1] / "data" / "two_link_states.json").read_text())
+_derived: dict = {}
+
+
+def derivation(name, jacobian, eliminated=0):
+    key = (name, jacobian, eliminated)
+    if key not in _derived:
+        _derived[key] = derive(load_model(name), jacobian, eliminated)
+    return _derived[key]
+
+
+@pytest.fixture(params=[(m, j) for m in MODELS for j in JACOBIANS], ids="-".join)
+def case(request, rng):
+    """(derivation, inputs per pose, the library's outputs per pose)."""
+    name, jacobian = request.param
+    d = derivation(name, jacobian)
+    q = load_model(name).system.random(10, rng)
+    assert (q[:, 0] < 0).any()
+    q = joints.convert_coordinates(load_model(name).system, d.model.system, q)
+    activation, strength = rng.uniform(0, 1, (10, 6)), rng.uniform(10, 250, 6)
+    inputs = [q, activation] + ([np.tile(strength, (10, 1))] if "max_isometric_force" in d.inputs else [])
+    model = d.model if len(inputs) == 2 else strengthened(d.model, strength)
+    kind = {"sequence": "coordinates"}.get(jacobian, jacobian)
+    u = np.zeros(model.system.nu)
+    expected = [
+        path_lengths(model, q),
+        path_jacobian(model, q, kind),
+        muscle_forces(model, q, u, activation),
+        muscle_torques(model, q, u, activation),
+    ]
+    return d, inputs, expected
+
+
+def strengthened(model, strengths):
+    muscles = [
+        replace(m, law=replace(m.law, max_isometric_force=float(s)))
+        for m, s in zip(model.muscles, strengths, strict=True)
+    ]
+    return replace(model, muscles=tuple(muscles))
+
+
+def assert_agree(results, expected):
+    for result, reference in zip(results, expected, strict=True):
+        result = np.array(result).reshape(reference.shape)
+        assert np.abs(result - reference).max() <= 1e-12 * np.abs(reference).max()
+
+
+def test_python_gives_the_library_s_numbers(case):
+    d, inputs, expected = case
+    scope: dict = {}
+    exec(source(d, "python", "derived"), scope)
+    rows = [scope["derived"](*(list(x) for x in row)) for row in zip(*inputs, strict=True)]
+    assert_agree([[row[k] for row in rows] for k in range(4)], expected)
+
+
+def test_c_gives_the_library_s_numbers(case, tmp_path):
+    d, inputs, expected = case
+    (tmp_path / "derived.c").write_text(source(d, "c", "derived"))
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-shared", "-fPIC"]
+    library = tmp_path / "derived.so"
+    subprocess.run(["cc", *flags, "-o", library, tmp_path / "derived.c", "-lm"], check=True)
+    function = ctypes.CDLL(str(library)).derived
+    results = [np.empty_like(e) for e in expected]
+    for i in range(len(inputs[0])):
+        arrays = [np.ascontiguousarray(x[i]) for x in inputs] + [r[i] for r in results]
+        function(*(a.ctypes.data_as(ctypes.c_void_p) for a in arrays))
+    assert_agree(results, expected)
+
+
+OCTAVE = shutil.which("octave-cli") or shutil.which("octave")
+
+
+@pytest.mark.skipif(OCTAVE is None, reason="Octave is missing: apt-get install octave runs this test")
+def test_octave_gives_the_library_s_numbers(case, tmp_path):
+    d, inputs, expected = case
+    (tmp_path / "derived.m").write_text(source(d, "matlab", "derived"))
+    for k, x in enumerate(inputs):
+        np.savetxt(tmp_path / f"x{k}.txt", x, fmt="%.17g")
+    arguments = ", ".join(f"x{k}(i, :)" for k in range(len(inputs)))
+    script = "".join(f"x{k} = load('x{k}.txt');" for k in range(len(inputs)))
+    script += f"for i = 1:{len(inputs[0])}; [l, J, F, tau] = derived({arguments});"
+    script += "J = J'; printf('%.17g ', [l(:); J(:); F(:); tau(:)]); printf('\\n'); end"
+    command = [str(OCTAVE), "--no-gui", "--norc", "--quiet", "--eval", script]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    table = np.array([[float(v) for v in line.split()] for line in done.stdout.splitlines() if line.strip()])
+    edges = np.cumsum([e[0].size for e in expected])[:-1]
+    assert_agree(np.split(table, edges, axis=1), expected)
+
+
+@pytest.mark.parametrize("eliminated", [1, 2, 3])
+def test_other_eliminated_components(eliminated, rng):
+    d = derivation("two_link", "constrained", eliminated)
+    scope: dict = {}
+    exec(source(d, "python", "derived"), scope)
+    q = d.model.system.random(1, rng)[0]
+    _, J, _, tau = scope["derived"](list(q), [0.5] * 6)
+    expected = path_jacobian(d.model, q, "constrained", eliminated=eliminated)
+    assert_agree([J, tau], [expected, muscle_torques(d.model, q, np.zeros(6), np.full(6, 0.5))])
+
+
+@pytest.mark.parametrize(
+    ("jacobian", "key", "state"),
+    [("sequence", "FM_eul", "phi"), ("quaternion", "FM_quat", "q"), ("constrained", "FM_quat_Cnst", "q")],
+)
+def test_torques_are_those_of_the_independent_derivation(jacobian, key, state):
+    scope: dict = {}
+    exec(source(derivation("two_link", jacobian), "python", "derived"), scope)
+    tau = [scope["derived"](q, a)[3] for q, a in zip(STATES[state], STATES["act"], strict=True)]
+    assert np.abs(tau - np.array(STATES[key])).max() <= 1e-12 * np.abs(STATES[key]).max()
+
+
+def test_expressions_are_in_the_inputs_alone(rng):
+    d = derivation("two_link", "quaternion")
+    Q = dict(zip(d.inputs["q"], load_model("two_link").system.random(1, rng)[0], strict=True))
+    l = [float(e.subs(Q)) for e in d.expressions["l"]]
+    np.testing.assert_allclose(l, path_lengths(d.model, [float(x) for x in Q.values()]), atol=1e-13)
+
+
+@pytest.mark.parametrize("jacobian", JACOBIANS)
+def test_latex_has_a_line_of_every_muscle_and_names_for_its_points(jacobian):
+    text = source(derivation("two_link", jacobian), "latex", "two_link")
+    assert text.count("{") == text.count("}")
+    lines = text.splitlines()
+    assert sum(r"\ell_{\mathrm{m3}} = " in line for line in lines) == 1
+    assert sum(line.startswith(r"\[ \frac{\partial \ell_{\mathrm{m3}}}") for line in lines) == 1
+    assert r"x_{\mathrm{m3},2} - x_{\mathrm{m3},1}" in text
+    assert r"$r_{\mathrm{m3},2} = (0.1, 0, -0.3)$ on B" in text
+    assert "t_{" not in text
+    assert len(lines) < 75
+
+
+def test_rows_as_latex_writes_them_are_the_jacobian(rng):
+    """e^T R_f D(Q, R^T (x - p)) of m2, which joint B moves at its second point, D by differences of R(Q) s."""
+    model = load_model("two_link")
+    q = model.system.random(1, rng)[0]
+    poses = model.system.poses(q)
+    x = [poses[p.body][1] + poses[p.body][0] @ p.position for p in model.muscles[1].path]
+    e = (x[1] - x[0]) / np.linalg.norm(x[1] - x[0])
+    (R_A, _), (R_B, p_B) = poses["A"], poses["B"]
+    s, h = R_B.T @ (x[1] - p_B), 1e-6 * np.eye(4)
+    D = [joints.rotation_matrix(q[4:] + step) @ s - joints.rotation_matrix(q[4:] - step) @ s for step in h]
+    row = e @ R_A @ (np.array(D).T / 2e-6)
+    np.testing.assert_allclose(row, path_jacobian(model, q, "quaternion")[1, 4:], atol=1e-8)
+    assert (
+        r"e_{\mathrm{m2},1}^T R_{f,\mathrm{B}} D(Q_{\mathrm{B}}, R_{\mathrm{B}}^T (x_{\mathrm{m2},2} - p_{\mathrm{B}}))"
+        in source(derivation("two_link", "quaternion"), "latex", "two_link")
+    )
+
+
+def test_latex_shows_every_entry_where_asked():
+    d = derivation("two_link", "quaternion")
+    text = source(d, "latex_entries", "two_link")
+    assert text.count(r"\[") == len(d.common) + sum(a.size for a in d.outputs.values())
+    assert r"(J_{Q})_{6,8}" in text
+    assert text.count("{") == text.count("}")
+
+
+def test_the_same_derivation_is_written_the_same():
+    d = derivation("two_link", "sequence")
+    again = derive(load_model("two_link"), "sequence")
+    for language in LANGUAGES:
+        assert source(d, language, "f") == source(again, language, "f")
+
+
+def test_bad_words_and_outputs(tmp_path):
+    model = load_model("two_link")
+    with pytest.raises(ValueError, match="language is one of python, c, matlab, latex, latex_entries, not 'rust'"):
+        write_derivation(model, "sequence", "rust", tmp_path / "f.rs")
+    with pytest.raises(ValueError, match="jacobian is one of"):
+        derive(model, "euler")
+    with pytest.raises(ValueError, match="eliminated is 0, 1, 2 or 3"):
+        derive(model, "constrained", 4)
+    with pytest.raises(ValueError, match="cannot name a function"):
+        write_derivation(model, "sequence", "c", tmp_path / "1-f.c")
+    (tmp_path / "f.c").write_text("mine")
+    with pytest.raises(FileExistsError, match="exists"):
+        write_derivation(model, "sequence", "c", tmp_path / "f.c")
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["mine"]
+
+
+def test_what_has_no_closed_form_is_refused_by_name():
+    shoulder = load_model(Path(__file__).parents[2] / "notebooks" / "shoulder.osim", "quaternion")
+    with pytest.raises(ModelError, match="muscle 'deltoid_front': its path runs around a surface"):
+        derive(shoulder, "quaternion")
+    straight = replace(shoulder, muscles=(replace(shoulder.muscles[0], wraps=()),))
+    with pytest.raises(ModelError, match="depends on its fiber length, which a solver finds; take a rigid tendon"):
+        derive(straight, "quaternion")
+    d = derive(straight, "quaternion", forces=False)
+    assert set(d.inputs) == {"q"}
+    scope: dict = {}
+    exec(source(d, "python", "derived"), scope)
+    q = straight.system.random(1, np.random.default_rng(0))[0]
+    l, J = scope["derived"](q.tolist())
+    assert_agree([l, J], [path_lengths(straight, q), path_jacobian(straight, q, "quaternion")])
+
+
+def test_a_jacobian_needs_no_force_law():
+    model = load_model("two_link")
+    model = replace(model, muscles=(replace(model.muscles[0], law=None),))
+    with pytest.raises(ModelError, match="muscle 'm1': no force law is given"):
+        derive(model, "sequence")
+    assert set(derive(model, "sequence", forces=False).outputs) == {"l", "J_phi"}
+
+
+@pytest.mark.parametrize("jacobian", ["quaternion", "constrained"])
+def test_torques_of_a_floating_joint_are_its_generalized_forces(jacobian, rng):
+    free = Body("pelvis", "ground", FloatingJoint(), mass=3.0)
+    path = (PathPoint("ground", (0.1, 0.3, 0.0)), PathPoint("pelvis", (0.1, -0.2, 0.1)))
+    model = Model(ArticulatedSystem((free,)), (Muscle("m", path, LawA(300.0, 0.2)),))
+    scope: dict = {}
+    exec(source(derive(model, jacobian), "python", "derived"), scope)
+    q = model.system.random(1, rng)[0]
+    _, J, _, tau = scope["derived"](q, [0.4])
+    np.testing.assert_allclose(J, path_jacobian(model, q, jacobian), atol=1e-14)
+    np.testing.assert_allclose(tau, muscle_torques(model, q, np.zeros(6), [0.4]), rtol=1e-12)

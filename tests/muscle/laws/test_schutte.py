@@ -1,0 +1,220 @@
+"""The muscle of Schutte (1993): its own inverse and equilibrium, OpenSim's numbers, and what a file says of it."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.recruitment import static_optimization
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import SimmSpline
+from myoquat.kernels import formula
+from myoquat.muscle import ActivationDynamics
+from myoquat.muscle.evaluate import muscle_forces, muscle_state_rates
+from myoquat.muscle.laws import Schutte1993
+
+COMMON = {"max_isometric_force": 800.0, "optimal_fiber_length": 0.12, "tendon_slack_length": 0.25, "pennation": 0.3}
+PLAIN = Schutte1993(**COMMON, max_contraction_velocity=8.0)
+CURVED = Schutte1993(
+    **COMMON,
+    damping=0.05,
+    active_curve=SimmSpline((0.0, 0.4, 0.6, 1.0, 1.3, 2.0, 3.0), (0.0, 0.0, 0.3, 1.0, 0.5, 0.1, 0.0)),
+    passive_curve=SimmSpline((-5.0, 0.998, 1.1, 1.4, 5.0), (0.0, 0.0, 0.01, 0.6, 2.0)),
+)
+PATH = """<GeometryPath><PathPointSet><objects>
+<PathPoint name="a"><socket_parent_frame>/ground</socket_parent_frame><location>0 0 0</location></PathPoint>
+<PathPoint name="b"><socket_parent_frame>/bodyset/block</socket_parent_frame><location>0 0 0</location></PathPoint>
+</objects></PathPointSet></GeometryPath><max_isometric_force>800</max_isometric_force>
+<optimal_fiber_length>0.12</optimal_fiber_length><tendon_slack_length>0.25</tendon_slack_length>
+<pennation_angle_at_optimal>0.3</pennation_angle_at_optimal>"""
+FILE = f"""<OpenSimDocument Version="40000"><Model name="slide"><gravity>0 0 0</gravity><BodySet><objects>
+<Body name="block"><mass>20</mass><mass_center>0 0 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body>
+</objects></BodySet><JointSet><objects><SliderJoint name="slider"><socket_parent_frame>/ground</socket_parent_frame>
+<socket_child_frame>/bodyset/block</socket_child_frame><coordinates><Coordinate name="x"/></coordinates></SliderJoint>
+</objects></JointSet><ForceSet><objects>
+<Schutte1993Muscle_Deprecated name="plain">{PATH}<time_scale>0.125</time_scale></Schutte1993Muscle_Deprecated>
+<Schutte1993Muscle_Deprecated name="curved">{PATH}<damping>0.05</damping><activation2>1.5</activation2>
+<passive_force_length_curve><SimmSpline><x>-5 0.998 1.1 1.4 5</x><y>0 0 0.01 0.6 2</y></SimmSpline>
+</passive_force_length_curve><SimmSpline name="active_force_length_curve"><x>0 0.4 0.6 1 1.3 2 3</x>
+<y>0 0 0.3 1 0.5 0.1 0</y></SimmSpline></Schutte1993Muscle_Deprecated></objects></ForceSet></Model></OpenSimDocument>"""
+
+OPENSIM = """
+model = opensim.Model(arguments[0])
+muscles = [opensim.Muscle.safeDownCast(model.getForceSet().get(name)) for name in ("plain", "curved")]
+x = model.getCoordinateSet().get(0)
+model.initSystem()
+rows = []
+for row in json.loads(arguments[1]):
+    state = model.initializeState()
+    x.setValue(state, row[0])
+    x.setSpeedValue(state, row[1])
+    for muscle, a, fiber in zip(muscles, row[2:4], row[6:8]):
+        muscle.setActivation(state, a)
+        model.setStateVariableValue(state, f"/forceset/{muscle.getName()}/fiber_length", fiber)
+    model.realizeVelocity(state)
+    model.setControls(state, opensim.Vector(row[4:6]))
+    model.realizeAcceleration(state)
+    rows.append([f(m) for f in (
+        lambda m: m.getTendonForce(state),
+        lambda m: model.getStateVariableDerivativeValue(state, f"/forceset/{m.getName()}/fiber_length"),
+        lambda m: model.getStateVariableDerivativeValue(state, f"/forceset/{m.getName()}/activation"),
+    ) for m in muscles])
+for muscle, name in zip(muscles, ("plain", "curved")):
+    controller = opensim.PrescribedController()
+    controller.setName(name)
+    controller.addActuator(muscle)
+    controller.prescribeControlForActuator(name, opensim.Constant(0.7 if name == "plain" else 0.2))
+    model.addController(controller)
+model.initSystem()
+state = model.initializeState()
+x.setValue(state, 0.37)
+for muscle in muscles:
+    muscle.setActivation(state, 0.4)
+    model.setStateVariableValue(state, f"/forceset/{muscle.getName()}/fiber_length", 0.12)
+manager = opensim.Manager(model)
+manager.setIntegratorAccuracy(1e-10)
+manager.initialize(state)
+end = manager.integrate(0.1)
+answer = [rows, [x.getValue(end), x.getSpeedValue(end), *(m.getActivation(end) for m in muscles),
+                 *(m.getFiberLength(end) for m in muscles)]]
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("schutte") / "slide.osim"
+    path.write_text(FILE)
+    return mq.load_model(path)
+
+
+def fibers(n, rng):
+    """(length, activation, fiber length): the tendon from slack to 4 % stretched."""
+    fiber = rng.uniform(0.45, 1.6, n) * PLAIN.optimal_fiber_length
+    cosine = np.sqrt(1 - (PLAIN.width / fiber) ** 2)
+    return fiber * cosine + rng.uniform(0.99, 1.04, n) * PLAIN.tendon_slack_length, rng.uniform(0, 1, n), fiber
+
+
+def test_a_file_gives_the_law_and_its_activation(model):
+    plain, curved = model.muscles
+    assert (plain.law, curved.law) == (PLAIN, CURVED)
+    assert plain.activation_dynamics == ActivationDynamics(0.125 / 7.667, 0.125 / 1.459854, "quadratic")
+    assert curved.activation_dynamics == ActivationDynamics(0.1 / 7.667, 0.1 / 1.5, "quadratic")
+
+
+@pytest.mark.parametrize("suffix", [".osim", ".toml"])
+def test_what_is_read_is_written_again(model, tmp_path, suffix):
+    model.save(tmp_path / f"again{suffix}")
+    again = mq.load_model(tmp_path / f"again{suffix}")
+    assert [m.law for m in again.muscles] == [m.law for m in model.muscles]
+    for ours, theirs in zip(again.muscles, model.muscles, strict=True):
+        a, b = ours.activation_dynamics, theirs.activation_dynamics
+        assert (a.activation_time, a.deactivation_time) == pytest.approx(
+            (b.activation_time, b.deactivation_time), 1e-15
+        )
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "message"),
+    [
+        ("<time_scale>0.125", "<time_scale>0", "time_scale> must be positive"),
+        ("<activation2>1.5", "<activation2>-1", "activation2> must be positive"),
+        ("<damping>0.05", "<damping>0", "damping must be positive"),
+    ],
+)
+def test_numbers_that_cannot_be_name_their_line(tmp_path, was, now, message):
+    (tmp_path / "bad.osim").write_text(FILE.replace(was, now))
+    with pytest.raises(ModelError, match=message) as error:
+        mq.load_model(tmp_path / "bad.osim")
+    assert error.value.line
+
+
+def test_older_files_have_the_muscle_without_the_word_deprecated(tmp_path, model):
+    (tmp_path / "old.osim").write_text(
+        FILE.replace("Schutte1993Muscle_Deprecated", "Schutte1993Muscle").replace("40000", "30000")
+        .replace("<JointSet>", "").replace("</JointSet>", "")
+    )  # fmt: skip
+    text = (tmp_path / "old.osim").read_text()
+    joint = text[text.index("<objects><SliderJoint") : text.index("</SliderJoint>") + 24]
+    text = text.replace(joint, "").replace(
+        "</Body>",
+        "<Joint><SliderJoint><parent_body>ground</parent_body><CoordinateSet><objects><Coordinate name='x'/></objects>"
+        "</CoordinateSet></SliderJoint></Joint></Body>",
+    )
+    (tmp_path / "old.osim").write_text(text.replace("<BodySet><objects>", "<BodySet><objects><Body name='ground'/>"))
+    assert [m.law for m in mq.load_model(tmp_path / "old.osim").muscles] == [PLAIN, CURVED]
+
+
+@pytest.mark.parametrize("law", [PLAIN, CURVED], ids=["plain", "curved"])
+def test_the_speed_is_the_inverse_of_the_force(law, rng):
+    length, speed, activation = rng.uniform(0.5, 1.6, 300), rng.uniform(-1.2, 1.2, 300), rng.uniform(0, 1, 300)
+    force, passive = law.fiber_force(length, speed, activation), law.passive_force(length)
+    found = law.fiber_speed(length, force, activation)
+    pulls = force >= passive
+    assert 100 < pulls.sum() < 290
+    np.testing.assert_allclose(found[pulls], speed[pulls], atol=1e-12)
+    unloaded = law.fiber_speed(length, passive, activation)
+    np.testing.assert_allclose(found[~pulls], unloaded[~pulls], atol=1e-12)
+
+
+def test_equilibrium_is_where_nothing_moves(model, rng):
+    """Each muscle with its own curves, although the two laws are of one class."""
+    length, activation, _ = fibers(40, rng)
+    a = np.column_stack([activation, activation[::-1]])
+    state = mq.muscle.equilibrium_states(model, length[:, None], a)
+    rate = muscle_state_rates(model, length[:, None], np.zeros((40, 1)), a, state, backend="numpy")
+    taut = state > PLAIN.shortest
+    assert taut.sum() > 50
+    np.testing.assert_allclose(rate[taut], 0, atol=1e-9)
+
+
+def test_every_kind_of_number_gives_the_same(scalar, rng):
+    law, (length, activation, fiber) = PLAIN, fibers(4, rng)
+
+    @formula(x=(3,))
+    def both(x):
+        l, a, state = x[..., 0], x[..., 1], x[..., 2:]
+        forces = [law.force(l, 0.0, a, state), replace(law, tendon="rigid").force(l, 0.2, a)]
+        if scalar.__name__ == "_sympy":
+            return np.stack(forces, axis=-1)  # the rate is too deep for SymPy
+        return np.stack([*forces, law.state_rate(l, 0.0, a, state)[..., 0]], axis=-1)
+
+    x = np.stack([length, activation, fiber], axis=-1)
+    found = scalar(both, x)
+    np.testing.assert_allclose(found, both(x)[..., : found.shape[-1]], rtol=1e-11, atol=1e-11)
+
+
+def test_static_optimization_has_a_rigid_tendon(model):
+    """What both muscles pull is the torque that is asked for, and the stronger one, for its activation, pulls more."""
+    found = static_optimization(model, [0.37], [0.0], [-500.0])
+    F = muscle_forces(
+        replace(model, muscles=tuple(replace(m, law=replace(m.law, tendon="rigid")) for m in model.muscles)),
+        [0.37], [0.0], found.activation, backend="numpy",
+    )  # fmt: skip
+    assert F.sum() == pytest.approx(500.0, rel=1e-6)
+
+
+@pytest.mark.peers
+def test_opensim_agrees(model, rng, in_opensim):
+    n = 200
+    length, _, fiber = fibers(n, rng)
+    other = np.clip(fiber * rng.uniform(0.98, 1.02, n), 1.01 * PLAIN.shortest, None)
+    states, a, e = np.column_stack([fiber, other]), rng.uniform(0, 1, (n, 2)), rng.uniform(0, 1, (n, 2))
+    u = rng.normal(0, 0.3, (n, 1))
+    rows = np.column_stack([length, u, a, e, states])
+    theirs, end = in_opensim(OPENSIM, str(model.file), json.dumps(rows.tolist()))
+    forces, lengthening, activating = np.moveaxis(np.reshape(theirs, (n, 3, 2)), 1, 0)
+    q = length[:, None]
+    np.testing.assert_allclose(muscle_forces(model, q, u, a, states, backend="numpy"), forces, rtol=1e-9, atol=1e-9)
+    ours = muscle_state_rates(model, q, u, a, states, backend="numpy")
+    np.testing.assert_allclose(ours, lengthening, rtol=1e-9, atol=1e-12)
+    for i, muscle in enumerate(model.muscles):
+        rate = muscle.activation_dynamics.rate(e[:, i], a[:, i])
+        np.testing.assert_allclose(rate, activating[:, i], rtol=1e-12)
+    motion = mq.simulate(
+        model, [0.37], [0.0], 0.1, rtol=1e-9, excitation=[0.7, 0.2], activation=[0.4, 0.4], muscle_states=[0.12, 0.12],
+        output_step=0.1,
+    )  # fmt: skip
+    found = [motion.q[-1, 0], motion.u[-1, 0], *motion.activation[-1], *motion.muscle_states[-1]]
+    np.testing.assert_allclose(found, end, rtol=1e-6)
