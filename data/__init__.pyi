@@ -6,6 +6,7 @@ from .leftovers import UnwrittenWarning as UnwrittenWarning
 from .library import library_models as library_models
 from .library import load_model as load_model
 from .library import save_model as save_model
+from .mjcf import load_mjcf as load_mjcf
 from .motions import MOTION_FORMATS as MOTION_FORMATS
 from .motions import Emg as Emg
 from .motions import Forces as Forces

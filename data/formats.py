@@ -3,18 +3,19 @@
 import importlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from myoquat.data.compiled import CompiledModel, ModelSpec
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 
-__all__ = ["MODEL_FORMATS", "ModelFormat", "model_format"]
+__all__ = ["MODEL_FORMATS", "ModelFormat", "model_format", "source_format"]
 
 
 class Reads(Protocol):
     """The verb of a module that reads models."""
 
-    def read_model(self, path: str | Path, strict: bool = ...) -> Model: ...
+    def read_model(self, path: Any, strict: bool = ..., **options: Any) -> Model: ...
 
 
 class Writes(Protocol):
@@ -67,3 +68,8 @@ def model_format(path: Path) -> ModelFormat:
         known = ", ".join(f"{ending} ({kind.name})" for ending, kind in MODEL_FORMATS.items())
         raise ModelError(f"the suffix {path.suffix!r} is not that of a model file; known: {known}", file=path)
     return MODEL_FORMATS[suffix]
+
+
+def source_format(source: Path | CompiledModel | ModelSpec) -> ModelFormat:
+    """The format of a model file, or the one whose elements a compiled model has."""
+    return model_format(source) if isinstance(source, Path) else MODEL_FORMATS[".xml"]

@@ -76,7 +76,7 @@ class Tally(ABC):
     def described(self, kind: str, count: int, shown: str) -> str:
         """The words for `count` things of a kind, of which the first are `shown`."""
 
-    def report(self, path: Path, strict: bool) -> None:
+    def report(self, path: Path | str, strict: bool) -> None:
         """One warning with counts and places, or, where `strict`, a ModelError; nothing if nothing was left out."""
         if not self._found:
             return
@@ -127,8 +127,11 @@ class Census(Tally):
     opening = "not supported and left out"
 
     def count(self, element: Any, what: str) -> None:
-        """Note an element."""
-        self._note(f"{element.tag} ({what})", element.sourceline)
+        """Note an element, by its line, or by its name where it stands in no file."""
+        line, file = element.sourceline, element.base
+        name = repr(element.get("name") or element.tag)
+        self._note(f"{element.tag} ({what})", name if line is None else f"{Path(file).name}:{line}" if file else line)
 
     def described(self, kind: str, count: int, shown: str) -> str:
-        return f"{count} {kind}, line{'s' * (count > 1)} {shown}"
+        lines = f"line{'s' * (count > 1)} " if shown[:1].isdigit() else ""
+        return f"{count} {kind}, {lines}{shown}"

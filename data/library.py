@@ -5,7 +5,8 @@ from pathlib import Path
 
 from myoquat.core.arguments import PATH, check_kinds
 from myoquat.core.lazy_imports import resources
-from myoquat.data.formats import model_format
+from myoquat.data.compiled import CompiledModel, ModelSpec
+from myoquat.data.formats import MODEL_FORMATS, model_format, source_format
 from myoquat.data.marker_set import read_marker_set, with_markers
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
@@ -24,19 +25,22 @@ def library_models() -> tuple[str, ...]:
 
 
 def load_model(
-    name_or_path: str | Path,
+    name_or_path: str | Path | CompiledModel | ModelSpec,
     rotations: str | dict[str, str] = "file",
     strict: bool = False,
     marker_set: str | Path | None = None,
+    wrapping: str = "shortest",
 ) -> Model:
-    """A model that comes with the package, by its name, or the model in a file, by its path.
+    """A model that comes with the package, by its name, the model in a file, by its path, or that of a `mujoco.MjModel`
+    or `mujoco.MjSpec`.
 
-    The suffix of a file says its format: `.toml`, OpenSim's `.osim`, MuJoCo's `.xml` (MJCF), or `.urdf` (a system
-    without muscles).
+    The suffix of a file says its format: `.toml`, OpenSim's `.osim`, MuJoCo's `.xml` (MJCF; `load_mjcf` has more
+    options), or `.urdf` (a system without muscles).
 
     rotations: "file" leaves the joints as the file has them; anything else is what `Model.with_rotations` takes, such
     as "quaternion". strict: refuse an .osim or .xml file with parts that are not supported, instead of warning.
     marker_set: a file of OpenSim's <MarkerSet>, whose markers the model gets, in place of its own of the same names.
+    wrapping: "shortest", or "mujoco" for paths by MuJoCo's rule (`load_mjcf`), which MuJoCo's models alone can have.
 
     Raises ModelError with file, element and line if the file does not describe a model, and for a name that is
     neither a model of the package nor a file.
@@ -48,8 +52,12 @@ def load_model(
     >>> mq.load_model("two_link", rotations="sequence").system.nq
     6
     """
-    check_kinds(name_or_path=(name_or_path, PATH))
-    model = _described(_found(name_or_path, strict), rotations)
+    if isinstance(name_or_path, (CompiledModel, ModelSpec)):
+        found = _read(name_or_path, strict, wrapping)
+    else:
+        check_kinds(name_or_path=(name_or_path, PATH))
+        found = _found(name_or_path, strict, wrapping)
+    model = _described(found, rotations)
     if marker_set is None:
         return model
     try:
@@ -58,11 +66,11 @@ def load_model(
         raise (error if error.file else error.located(Path(marker_set), error.line)) from None
 
 
-def _found(name_or_path: str | Path, strict: bool) -> Model:
+def _found(name_or_path: str | Path, strict: bool, wrapping: str) -> Model:
     """The model of a name or in a file, as it is there."""
     if str(name_or_path) in library_models():
         with resources.as_file(_folder() / f"{name_or_path}.toml") as path:
-            return _read(path, strict)
+            return _read(path, strict, wrapping)
     path = Path(name_or_path)
     if not os.path.exists(path):  # nor for names that no file can have
         raise ModelError(
@@ -70,7 +78,7 @@ def _found(name_or_path: str | Path, strict: bool) -> Model:
         )
     if path.is_dir():
         raise ModelError("this is a directory, not a file", file=path)
-    return _read(path, strict)
+    return _read(path, strict, wrapping)
 
 
 def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
@@ -89,8 +97,12 @@ def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: 
     model_format(path).writer(path).write_model(model, path, strict, overwrite)
 
 
-def _read(path: Path, strict: bool) -> Model:
-    return model_format(path).reader(path).read_model(path, strict)
+def _read(source: Path | CompiledModel | ModelSpec, strict: bool, wrapping: str) -> Model:
+    kind = source_format(source)
+    options = {} if wrapping == "shortest" else {"wrapping": wrapping}
+    if options and kind is not MODEL_FORMATS[".xml"]:
+        raise ValueError(f"wrapping={wrapping!r} is for MuJoCo's models, not for a model in the format {kind.name}")
+    return kind.reader(source if isinstance(source, Path) else Path()).read_model(source, strict, **options)
 
 
 def _described(model: Model, rotations: str | dict[str, str]) -> Model:

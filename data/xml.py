@@ -12,7 +12,10 @@ from myoquat.data.files import MAX_BYTES, read_text
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
-__all__ = ["Element", "complain", "described", "finite_numbers", "located", "parse", "size_limit"]
+__all__ = ["BASE", "Element", "complain", "described", "finite_numbers", "located", "parse", "size_limit"]
+
+
+BASE = "{http://www.w3.org/XML/1998/namespace}base"  # the attribute that tells the file of an included element
 
 
 class Element(Protocol):
@@ -21,6 +24,7 @@ class Element(Protocol):
     tag: str
     text: str | None
     sourceline: int | None
+    base: str | None
     attrib: Mapping[str, str]
 
     @overload
@@ -32,6 +36,9 @@ class Element(Protocol):
     def iter(self, *tags: str) -> "Iterator[Element]": ...
     def iterchildren(self, *tags: str) -> "Iterator[Element]": ...
     def remove(self, element: "Element") -> None: ...
+    def index(self, element: "Element") -> int: ...
+    def __setitem__(self, key: slice, elements: "list[Element]") -> None: ...
+    def set(self, key: str, value: str) -> None: ...
     def append(self, element: "Element") -> None: ...
     def getparent(self) -> "Element | None": ...
     def getroottree(self) -> "Tree": ...
@@ -64,6 +71,7 @@ def parse(
         root: Element = etree.fromstring(prepare(text).encode(), parser)
     except etree.XMLSyntaxError as error:
         raise ModelError(f"this is not valid XML: {error.msg}", file=path, line=error.lineno) from None
+    etree.strip_attributes(root, BASE)  # which only this package sets
     return root
 
 
@@ -77,19 +85,20 @@ def described(element: Element | None) -> str:
 
 
 def complain(element: Element | None, message: str) -> NoReturn:
-    """Raise a ModelError at an element, or at the whole file."""
-    raise ModelError(message, element=described(element), line=None if element is None else element.sourceline)
+    """Raise a ModelError at an element, with the file that was included if it stands in one, or at the whole file."""
+    line, file = (None, None) if element is None else (element.sourceline, element.base)
+    raise ModelError(message, element=described(element), line=line, file=file)
 
 
-def located(error: ModelError, path: Path, root: Element | None) -> ModelError:
-    """The error with its file, and a line: where it has none, that of the element whose name it tells, the last of
-    several, since the second of two is the one that is refused."""
+def located(error: ModelError, path: Path | None, root: Element | None) -> ModelError:
+    """The error with its file, its own where it names one, and a line: where it has none, that of the element whose
+    name it tells, the last of several, since the second of two is the one that is refused."""
     if error.line is None and root is not None:
-        lines = {element.get("name"): element.sourceline for element in root.iter()}
+        named = {element.get("name"): element for element in root.iter()}
         for name in re.findall(r"'([^']+)'", f"{error.element or ''} {error.message}"):
-            if lines.get(name):
-                return error.located(path, lines[name])
-    return error.located(path, error.line)
+            if name in named and named[name].sourceline:
+                return error.located(error.file or named[name].base or path, named[name].sourceline)
+    return error.located(error.file or path, error.line)
 
 
 def finite_numbers(text: str) -> tuple[float, ...] | None:

@@ -27,11 +27,20 @@ from myoquat.muscle.laws import LAWS, ForceLaw, LawA, LawB
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters, parameter_names
-from myoquat.muscle.path import Muscle, MuscleGroup
+from myoquat.muscle.path import Muscle, MuscleGroup, Pulley
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
 from myoquat.muscle.segments.flags import PathFlag
 from myoquat.muscle.states import state_names
-from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
+from myoquat.muscle.wrapping import (
+    InsideCylinder,
+    InsideSphere,
+    SideCylinder,
+    Wrap,
+    WrapCylinder,
+    WrapEllipsoid,
+    WrapSphere,
+    WrapTorus,
+)
 
 __all__ = [
     "LAWS",
@@ -39,6 +48,8 @@ __all__ = [
     "ConditionalPoint",
     "CoordinateLimit",
     "ForceLaw",
+    "InsideCylinder",
+    "InsideSphere",
     "LawA",
     "LawB",
     "LengthPoint",
@@ -51,6 +62,8 @@ __all__ = [
     "PathFlag",
     "PathPoint",
     "PrescribedInput",
+    "Pulley",
+    "SideCylinder",
     "Wrap",
     "WrapCylinder",
     "WrapEllipsoid",

@@ -12,7 +12,7 @@ from myoquat.joints.ranges import Positive, Range, check_ranges
 
 __all__ = ["ActivationDynamics"]
 
-FORMS = ("smooth", "piecewise", "quadratic")
+FORMS = ("smooth", "piecewise", "quadratic", "quintic")
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,9 @@ class ActivationDynamics(Record):
 
     "quadratic" is da/dt = (e - a) (e / tau_a + 1 / tau_d) while e is above a, (e - a) / tau_d while it is below
     [C. C. Raasch, F. E. Zajac, B. Ma, W. S. Levine, J. Biomech. 30, 1997; OpenSim's Schutte1993Muscle_Deprecated].
+
+    "quintic" is da/dt = (e - a) / (tau_d' + (tau_a' - tau_d') s), with the two time constants tau_a' and tau_d' of the
+    first form, blended by s = 6 z^5 - 15 z^4 + 10 z^3, z = (e - a) / b + 1/2 within [0, 1] [MuJoCo's `tausmooth`].
 
     activation_time tau_a and deactivation_time tau_d [s], smoothing b; minimum_activation: e and a below it are taken
     to be as large. Activations that start in [0, 1] stay there if the excitation does.
@@ -66,7 +69,10 @@ class ActivationDynamics(Record):
         z = 0.5 + 1.5 * a
         rising, falling = 1 / (self.activation_time * z), z / self.deactivation_time
         rate: Array
-        if self.form == "piecewise":
+        if self.form == "quintic":
+            s = _quintic(np.minimum(np.maximum((e - a) / self.smoothing + 0.5, 0.0), 1.0))
+            rate = (e - a) / (s / rising + (1.0 - s) / falling)
+        elif self.form == "piecewise":
             rate = np.where(e > a, rising, falling) * (e - a)
         else:
             f = 0.5 * np.tanh(self.smoothing * (e - a))
@@ -76,5 +82,10 @@ class ActivationDynamics(Record):
     def check(self, element: str) -> None:
         """ModelError for an unknown form or numbers that cannot be."""
         if self.form not in FORMS:
-            raise ModelError(f"form is 'smooth', 'piecewise' or 'quadratic', not {self.form!r}", element=element)
+            raise ModelError(f"form is one of {', '.join(FORMS)}, not {self.form!r}", element=element)
         check_ranges(self, element)
+
+
+def _quintic(z: Array) -> Array:
+    """(...) the quintic that rises from 0 at z = 0 to 1 at z = 1, with two derivatives zero at both."""
+    return z * z * z * (z * (6.0 * z - 15.0) + 10.0)

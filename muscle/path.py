@@ -12,6 +12,7 @@ from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
+from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross, matvec
 from myoquat.kernels.symbolic.arrays import as_array
@@ -27,6 +28,7 @@ __all__ = [
     "Contacts",
     "Muscle",
     "MuscleGroup",
+    "Pulley",
     "Span",
     "carried_bodies",
     "carried_wrenches",
@@ -42,13 +44,30 @@ Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of i
 
 
 @dataclass(frozen=True)
+class Pulley(Record):
+    """From the path's point of number `point` on, the path is a branch of its own, whose length counts 1 / divisor.
+
+    No segment leads from the point before to this one. A tendon that splits behind a moving pulley has one length, half
+    that of its two branches more than that of its trunk [MuJoCo, `pulley`].
+
+    >>> from myoquat.muscle import Muscle, PathPoint, Pulley
+    >>> path = [PathPoint("ground", (x, 0.0, 0.0)) for x in (0.0, 0.1, 0.1, 0.5)]
+    >>> Muscle("split", tuple(path), pulleys=(Pulley(2, 2.0),)).shares  # of the pieces between its points
+    (1.0, 0.0, 0.5)
+    """
+
+    point: int
+    divisor: Positive
+
+
+@dataclass(frozen=True)
 class Muscle(Record):
     """A muscle: its path from origin over via points to insertion, and its force law.
 
     Between its points the path is straight, or goes around the surfaces `wraps` that lie in its way: those that act on
-    the same piece in the order in which the path meets them. `activation` is the one that a simulation takes where none
-    is given, None if the model names none. With `activation_dynamics` it follows an excitation and is a state of
-    simulations; without, it is given.
+    the same piece in the order in which the path meets them. Over `pulleys` it consists of several branches.
+    `activation` is the one that a simulation takes where none is given, None if the model names none. With
+    `activation_dynamics` it follows an excitation and is a state of simulations; without, it is given.
 
     >>> from myoquat.muscle import LawB, Muscle, PathPoint
     >>> path = (PathPoint("ground", (-0.1, 0, 0)), PathPoint("upper", (0, 0, -0.2)))
@@ -62,6 +81,18 @@ class Muscle(Record):
     activation: float | None = None
     activation_dynamics: ActivationDynamics | None = None
     wraps: tuple[Wrap, ...] = ()
+    pulleys: tuple[Pulley, ...] = ()
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """By how much the length of each piece between two points counts: 1 without pulleys, and 0 where there is no
+        piece."""
+        found = [1.0] * (len(self.path) - 1)
+        for pulley in self.pulleys:
+            found[pulley.point :] = [1.0 / pulley.divisor] * (len(found) - pulley.point)
+            if pulley.point:
+                found[pulley.point - 1] = 0.0
+        return tuple(found)
 
     def check(self, system: ArticulatedSystem) -> None:
         """ModelError if the path cannot be: too short, an unknown body, a segment of length zero in every pose."""
@@ -72,8 +103,9 @@ class Muscle(Record):
             point.check(system, element)
         if any(isinstance(point, ConditionalPoint) for point in (self.path[0], self.path[-1])):
             raise ModelError("the first and the last point of a path cannot be conditional", element=element)
-        for a, b in pairwise(self.path):
-            if a == b:
+        self._check_pulleys(element)
+        for (a, b), share in zip(pairwise(self.path), self.shares, strict=True):
+            if a == b and share:
                 raise ModelError(
                     f"two consecutive points are the same point {list(a.position)} of body {a.body!r}", element=element
                 )
@@ -85,6 +117,22 @@ class Muscle(Record):
             self.law.check(element)
         if self.activation_dynamics is not None:
             self.activation_dynamics.check(element)
+
+    def _check_pulleys(self, element: str) -> None:
+        """ModelError for branches of fewer than two points, or that begin or end at a conditional point, and for
+        surfaces that act between branches."""
+        starts = [pulley.point for pulley in self.pulleys]
+        edges = [0, *(starts[1:] if starts[:1] == [0] else starts), len(self.path)]
+        if any(b - a < 2 for a, b in pairwise(edges)):
+            raise ModelError(f"every branch needs at least two points; pulleys stand at {starts}", element=element)
+        for pulley in self.pulleys:
+            check_ranges(pulley, element, "pulley: ")
+            ends = self.path[max(pulley.point - 1, 0) : pulley.point + 1]
+            if any(isinstance(point, ConditionalPoint) for point in ends):
+                raise ModelError("a branch cannot begin or end at a conditional point", element=element)
+            if pulley.point and any(wrap.acts(pulley.point) for wrap in self.wraps):
+                told = f"no surface can act between points {pulley.point - 1} and {pulley.point}, on two branches"
+                raise ModelError(told, element=element)
 
 
 @dataclass(frozen=True)
@@ -159,7 +207,8 @@ def _measured(
     """(...) length of one path at q[0], whose points are on their bodies where q[1] puts them, bodies moved."""
     points = [moved_point(poses, moved, point.body, point.local(system, q[1])) for point in muscle.path]
     spans = [_spans(poses, moved, piece) for piece in pieces]
-    return path_length(points, [point.active(system, q[0]) for point in muscle.path], spans)
+    on = [point.active(system, q[0]) for point in muscle.path]
+    return path_length(points, on, spans, muscle.shares if muscle.pulleys else ())
 
 
 def wrenches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, tensions: Array) -> Array:
@@ -259,8 +308,13 @@ def moved_point(poses: Poses, moved: Poses, body: str, local: Array) -> Array:
     return result
 
 
-def path_length(points: list[Array], active: list[Array | bool], spans: list[list[Span]]) -> Array:
-    """The sum of the pieces between the points that are active, straight but for their spans on surfaces."""
+def path_length(
+    points: list[Array], active: list[Array | bool], spans: list[list[Span]], shares: Sequence[float] = ()
+) -> Array:
+    """The sum of the pieces between the points that are active, straight but for their spans on surfaces; with
+    `shares`, by which each piece counts."""
+    if shares:
+        return _branches_length(points, active, spans, shares)
     total: Array = np.zeros(())
     last = points[0]
     for point, on, touched in zip(points[1:], active[1:], spans, strict=True):
@@ -268,6 +322,19 @@ def path_length(points: list[Array], active: list[Array | bool], spans: list[lis
             total, _ = _advanced(total, last, span.P, span.on)
             total, last = total + np.where(span.on, span.arc, 0.0), np.where(span.on[..., None], span.Q, last)
         total, last = _advanced(total, last, point, on)
+    return total
+
+
+def _branches_length(
+    points: list[Array], active: list[Array | bool], spans: list[list[Span]], shares: Sequence[float]
+) -> Array:
+    """`path_length` of the branches, each times its share."""
+    first, total = 0, np.zeros(())
+    ends = [k for k, share in enumerate(shares) if not share]
+    for end in [*ends, len(shares)]:
+        branch = slice(first, end + 1)
+        total = total + shares[first] * path_length(points[branch], active[branch], spans[first:end])
+        first = end + 1
     return total
 
 

@@ -11,7 +11,7 @@ from myoquat.data.xml import Element
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import PathPoint
-from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapSphere
+from myoquat.muscle.wrapping import InsideCylinder, InsideSphere, Wrap, WrapCylinder, WrapSphere
 
 __all__ = ["Sites", "why_no_tendon"]
 
@@ -72,9 +72,10 @@ class Sites:
             sizes += (wrap.length / 2 if np.isfinite(wrap.length) else ENDLESS,)
             if np.isfinite(wrap.length):
                 left.count("ends of wrapping cylinders, which have none in MuJoCo", wrap.name or name)
-        self._put(wrap.body, "geom", name=name, type=wrap.kind, size=sizes, pos=wrap.position, quat=wrap.orientation,
+        kind = "cylinder" if isinstance(wrap, WrapCylinder) else "sphere"
+        self._put(wrap.body, "geom", name=name, type=kind, size=sizes, pos=wrap.position, quat=wrap.orientation,
                   contype="0", conaffinity="0", mass="0", group="3")  # fmt: skip
-        side = wrap.ahead
+        side = np.zeros(3) if isinstance(wrap, (InsideSphere, InsideCylinder)) else wrap.ahead
         if wrap.hint is not None:
             left.count("hints of wrapping surfaces, written as sides", wrap.name or name)
             side = np.array(wrap.hint) * ([1.0, 1.0, 0.0] if isinstance(wrap, WrapCylinder) else 1.0)

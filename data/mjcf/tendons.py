@@ -22,7 +22,10 @@ def add_tendons(root: Element, muscles: Sequence[Muscle], sites: Sites, left: Le
     tendons, actuators = add(root, "tendon"), add(root, "actuator")
     for muscle in muscles:
         tendon = add(tendons, "spatial", name=muscle.name, **_spring(muscle, left))
+        divisors = {pulley.point: pulley.divisor for pulley in muscle.pulleys}
         for k in range(len(muscle.path)):
+            if k in divisors:
+                add(tendon, "pulley", divisor=divisors[k])
             for wrap in muscle.wraps if k else ():
                 if wrap.acts(k):
                     geom, side = sites.surface(wrap)

@@ -4,6 +4,7 @@ from myoquat.muscle.actuators.activation import ActivationCoordinateActuator
 from myoquat.muscle.actuators.base import Actuator, ScalarActuator, delayed, delayed_rates, forces
 from myoquat.muscle.actuators.body import BodyActuator
 from myoquat.muscle.actuators.coordinate import CoordinateActuator
+from myoquat.muscle.actuators.integrating import IntegratingCoordinateActuator
 from myoquat.muscle.actuators.point import PointActuator
 from myoquat.muscle.actuators.point_to_point import PointToPointActuator
 from myoquat.muscle.actuators.torque import TorqueActuator
@@ -13,6 +14,7 @@ __all__ = [
     "Actuator",
     "BodyActuator",
     "CoordinateActuator",
+    "IntegratingCoordinateActuator",
     "PointActuator",
     "PointToPointActuator",
     "ScalarActuator",

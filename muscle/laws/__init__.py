@@ -1,5 +1,6 @@
 """Force laws: one file each, all with the verbs of `myoquat.muscle.laws.base.ForceLaw`."""
 
+from myoquat.muscle.laws.affine import AffinePath, SlackSpring
 from myoquat.muscle.laws.base import ForceLaw, PushWarning
 from myoquat.muscle.laws.degroote_fregly import DeGrooteFregly2016
 from myoquat.muscle.laws.hill import HillLaw
@@ -8,6 +9,7 @@ from myoquat.muscle.laws.law_b import LawB
 from myoquat.muscle.laws.ligament import Ligament
 from myoquat.muscle.laws.ligament_blankevoort import Blankevoort1991
 from myoquat.muscle.laws.millard import Millard2012
+from myoquat.muscle.laws.mujoco import MujocoMuscle
 from myoquat.muscle.laws.rigid_tendon import RigidTendonMuscle
 from myoquat.muscle.laws.schutte import Schutte1993
 from myoquat.muscle.laws.springs import PathActuator, PathSpring
@@ -27,11 +29,15 @@ LAWS: dict[str, type[ForceLaw]] = {
         Blankevoort1991,
         PathSpring,
         PathActuator,
+        MujocoMuscle,
+        AffinePath,
+        SlackSpring,
     )
 }
 
 __all__ = [
     "LAWS",
+    "AffinePath",
     "Blankevoort1991",
     "DeGrooteFregly2016",
     "ForceLaw",
@@ -40,10 +46,12 @@ __all__ = [
     "LawB",
     "Ligament",
     "Millard2012",
+    "MujocoMuscle",
     "PathActuator",
     "PathSpring",
     "PushWarning",
     "RigidTendonMuscle",
     "Schutte1993",
+    "SlackSpring",
     "Thelen2003",
 ]

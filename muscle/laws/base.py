@@ -31,7 +31,7 @@ class ForceLaw(Record, ABC):
 
     >>> from myoquat.muscle.laws import LAWS, ForceLaw
     >>> sorted(LAWS)[:4], all(issubclass(law, ForceLaw) for law in LAWS.values())
-    (['A', 'B', 'blankevoort1991', 'degroote_fregly2016'], True)
+    (['A', 'B', 'affine_path', 'blankevoort1991'], True)
     """
 
     kind: ClassVar[str]  # its name in model files

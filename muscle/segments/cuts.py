@@ -17,8 +17,8 @@ FIXED, MOVING, SURFACE = range(3)
 class Stop(NamedTuple):
     """A point of a path, or its span on a surface.
 
-    frame; sort; the number of a conditional point's switch, -1 without; the number of a moving point or of a span; and
-    the position of a fixed point.
+    frame; sort; the number of a conditional point's switch, -1 without; the number of a moving point or of a span; the
+    position of a fixed point; and the share of the piece that leads there.
     """
 
     frame: int
@@ -26,17 +26,19 @@ class Stop(NamedTuple):
     switch: int = -1
     number: int = -1
     position: tuple[float, ...] = ()
+    share: float = 1.0
 
 
 class Kind(NamedTuple):
     """What the code of a stretch depends on: of each stop its sort, the number of its body and whether it has a switch;
-    the numbers of the bodies below their common ancestor; and whether strains are asked for. Without these a stretch in
-    one body is seen from there."""
+    the numbers of the bodies below their common ancestor; whether strains are asked for; and by how much its length
+    counts. Without strains a stretch in one body is seen from there."""
 
     stops: tuple[tuple[int, int, bool], ...]
     bodies: int
     pulled: tuple[int, ...]
     strained: bool
+    share: float = 1.0
 
     @property
     def alone(self) -> bool:
@@ -103,14 +105,14 @@ class Paths:
         """The stretches of a path."""
         since: list[Stop] = []
         for stop in self._stops(muscle):
-            since.append(stop)
+            since = [stop] if stop.share == 0 else [*since, stop]
             if len(since) > 1 and stop.sort != SURFACE and stop.switch < 0:
                 yield self._stretch(number, tuple(since))
                 since = [stop]
 
     def _stops(self, muscle: Muscle) -> Iterator[Stop]:
         """The stops of a path, in order."""
-        for i, point in enumerate(muscle.path):
+        for i, (point, share) in enumerate(zip(muscle.path, (1.0, *muscle.shares), strict=True)):
             for wrap in muscle.wraps:
                 if i and wrap.acts(i):
                     yield Stop(self.frames[wrap.body], SURFACE, number=self.spans)
@@ -122,10 +124,12 @@ class Paths:
             if isinstance(point, DrivenPoint):
                 number = len(self.moving)
                 self.moving.append(point)
-            yield Stop(self.frames[point.body], FIXED if number < 0 else MOVING, switch, number, point.position)
+            sort = FIXED if number < 0 else MOVING
+            yield Stop(self.frames[point.body], sort, switch, number, point.position, share)
 
     def _stretch(self, muscle: int, stops: tuple[Stop, ...]) -> Stretch:
-        return Stretch(muscle, stops, *self.kind(tuple((stop.sort, stop.frame, stop.switch >= 0) for stop in stops)))
+        frames, kind = self.kind(tuple((stop.sort, stop.frame, stop.switch >= 0) for stop in stops))
+        return Stretch(muscle, stops, frames, kind._replace(share=stops[-1].share))
 
     def _kind(self, stops: tuple[tuple[int, int, bool], ...]) -> tuple[tuple[int, ...], Kind]:
         """The frames of a stretch and its kind, from sort, frame and whether there is a switch of each stop."""

@@ -98,11 +98,12 @@ def _coincident(model: Model, muscle: Muscle, q: Array, poses: Poses) -> Array:
     """The bit of a path of which two consecutive points that are on it are in one place."""
     last = Site.of(poses, muscle.path[0].body, muscle.path[0].local(model.system, q))
     found = np.zeros(q.shape[:-1]) > 0
-    for point in muscle.path[1:]:
+    for point, share in zip(muscle.path[1:], muscle.shares, strict=True):
         site, on = Site.of(poses, point.body, point.local(model.system, q)), point.active(model.system, q)
         d = site.world - last.world
         met = np.sum(d * d, axis=-1) < APART * APART
-        found = found | (met if on is True else met & on)
+        if share:
+            found = found | (met if on is True else met & on)
         last = site.or_else(on, last)
     return np.where(found, float(PathFlag.COINCIDENT), 0.0)
 

@@ -40,21 +40,23 @@ _SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: 8}  # entries of a row that pl
 
 class _Stop(NamedTuple):
     """A point of a path, or its span on a surface: where it is on its body, a point (..., 3) or P, Q, arc and place
-    (..., 8) of a span, and whether the path takes it."""
+    (..., 8) of a span, whether the path takes it, and the share of the piece that leads there."""
 
     body: str
     sort: int
     place: Array
     on: Array | bool
     point: PathPoint | None = None
+    share: float = 1.0
 
 
 class _Kind(NamedTuple):
     """What the code of a stretch depends on: of each stop its sort, its body's number, 0 for the ancestor, and whether
-    it may be off the path; and the number of other bodies."""
+    it may be off the path; the number of other bodies; and by how much its length counts."""
 
     stops: tuple[tuple[int, int, bool], ...]
     bodies: int
+    share: float = 1.0
 
     @property
     def moving(self) -> int:
@@ -74,18 +76,21 @@ class _Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class _Stretch:
-    """Stops of a muscle, by its number, the body from which they are seen, and the other bodies."""
+    """Stops of a muscle, by its number, the body from which they are seen, the other bodies, and its share."""
 
     muscle: int
     stops: tuple[_Stop, ...]
     base: str
     bodies: tuple[str, ...]
+    share: float = 1.0
 
     @cached_property
     def kind(self) -> _Kind:
         numbers = {self.base: 0, **{name: k for k, name in enumerate(self.bodies, start=1)}}
         return _Kind(
-            tuple((stop.sort, numbers[stop.body], stop.on is not True) for stop in self.stops), len(self.bodies)
+            tuple((stop.sort, numbers[stop.body], stop.on is not True) for stop in self.stops),
+            len(self.bodies),
+            self.share,
         )
 
     @property
@@ -209,7 +214,7 @@ def stretches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, 
 
 def _stops(system: ArticulatedSystem, muscle: Muscle, pieces: Sequence[Piece], q: Array) -> Iterator[_Stop]:
     """The stops of a path, in order."""
-    for point, piece in zip(muscle.path, (Piece(), *pieces), strict=True):
+    for point, piece, share in zip(muscle.path, (Piece(), *pieces), (1.0, *muscle.shares), strict=True):
         for wrap, c in zip(piece.wraps, piece.contacts, strict=True):
             yield _Stop(
                 wrap.body, SURFACE, joined([c.P, c.Q, *(as_array(x)[..., None] for x in (c.arc, c.place))]), c.on
@@ -217,18 +222,18 @@ def _stops(system: ArticulatedSystem, muscle: Muscle, pieces: Sequence[Piece], q
         place = point.local(system, q)
         number = place.ndim == 1 and not is_symbolic(place)
         sort = MOVING if isinstance(point, DrivenPoint) else FIXED if number else GIVEN
-        yield _Stop(point.body, sort, place, point.active(system, q), point)
+        yield _Stop(point.body, sort, place, point.active(system, q), point, share)
 
 
 def _cut(system: ArticulatedSystem, muscle: int, stops: Iterator[_Stop]) -> Iterator[_Stretch]:
     """The stretches of a path."""
     since: list[_Stop] = []
     for stop in stops:
-        since.append(stop)
+        since = [stop] if stop.share == 0 else [*since, stop]
         if len(since) > 1 and stop.sort != SURFACE and stop.on is True:
             names = tuple(dict.fromkeys(stop.body for stop in since))
             base = system.lowest_common_ancestor(names)
-            yield _Stretch(muscle, tuple(since), base, tuple(name for name in names if name != base))
+            yield _Stretch(muscle, tuple(since), base, tuple(name for name in names if name != base), stop.share)
             since = [stop]
 
 
@@ -320,4 +325,5 @@ def _measured(kind: _Kind, laid: _Laid, motion: Array) -> Array:
         if sort == MOVING:
             x, slide = x + motion[..., slide : slide + 3], slide + 3
         places.append((moved_point(laid.poses, moved, str(body), x),))
-    return stops_length(places, laid.on)[..., None]
+    length = stops_length(places, laid.on)[..., None]
+    return length if kind.share == 1.0 else kind.share * length

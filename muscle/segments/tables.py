@@ -87,7 +87,9 @@ class _Writer:
         for kind, members in self.kinds.items():
             to = "lengths", [stretch.muscle for stretch in members]
             if kind.constant:
-                lengths = stops_length([(x,) for x in _positions(members).swapaxes(0, 1)], [True] * len(kind.stops))
+                lengths = kind.share * stops_length(
+                    [(x,) for x in _positions(members).swapaxes(0, 1)], [True] * len(kind.stops)
+                )
                 program.table(itself, len(members), parameters={"value": lengths}, add={"output0": to})
             else:
                 self._add_kind(program, partial(_length, kind), members, add={"output0": to})
@@ -249,7 +251,12 @@ def _laid(kind: Kind, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]],
 
 def _length(kind: Kind, **given: Array) -> Array:
     """() the length of a stretch."""
-    return stops_length(*_laid(kind, given))
+    return _share_of(kind, stops_length(*_laid(kind, given)))
+
+
+def _share_of(kind: Kind, length: Array) -> Array:
+    """The length as far as it counts."""
+    return length if kind.share == 1.0 else kind.share * length
 
 
 def _wrenches(kind: Kind, **given: Array) -> dict[str, Array]:
@@ -261,7 +268,7 @@ def _wrenches(kind: Kind, **given: Array) -> dict[str, Array]:
     def length(x: Array) -> Array:
         rows = iter(range(len(points)))
         moved = [(*(x[3 * k : 3 * k + 3] for _, k in zip(stop[:2], rows, strict=False)), *stop[2:]) for stop in stops]
-        return stops_length(moved, on).reshape(1)
+        return _share_of(kind, stops_length(moved, on)).reshape(1)
 
     gradient = jacobian_at(length, joined([x for _, x in points]))
     forces = [(i, x, gradient[0, 3 * k : 3 * k + 3]) for k, (i, x) in enumerate(points)]

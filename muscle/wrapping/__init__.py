@@ -2,10 +2,23 @@
 
 from myoquat.muscle.wrapping.contacts import path_contacts
 from myoquat.muscle.wrapping.segment_solver import Piece
+from myoquat.muscle.wrapping.side_site import InsideCylinder, InsideSphere, SideCylinder
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 from myoquat.muscle.wrapping.surfaces.cylinder import WrapCylinder
 from myoquat.muscle.wrapping.surfaces.ellipsoid import WrapEllipsoid
 from myoquat.muscle.wrapping.surfaces.sphere import WrapSphere
 from myoquat.muscle.wrapping.surfaces.torus import WrapTorus
 
-__all__ = ["Contact", "Piece", "Wrap", "WrapCylinder", "WrapEllipsoid", "WrapSphere", "WrapTorus", "path_contacts"]
+__all__ = [
+    "Contact",
+    "InsideCylinder",
+    "InsideSphere",
+    "Piece",
+    "SideCylinder",
+    "Wrap",
+    "WrapCylinder",
+    "WrapEllipsoid",
+    "WrapSphere",
+    "WrapTorus",
+    "path_contacts",
+]

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
-from myoquat.analysis.apps.viewer.meshes import read_mesh
 from myoquat.analysis.studies import Study, open_results
 from myoquat.analysis.studies.storage.errors import StoreError
 from myoquat.analysis.studies.storage.verification import verify_results
 from myoquat.data import load_forces, load_model, load_orientations, motions
+from myoquat.data.meshes import read_mesh
 from myoquat.data.osim.force_set import read_force_set
 from myoquat.data.setups import read_setup
 from myoquat.data.setups.controls import read_controls

@@ -31,7 +31,11 @@ MJCF = """<mujoco model="arm"><compiler angle="radian" autolimits="true"/><optio
 <joint name="twist" axis="0 0 1" ref="0.1"/><geom class="small" fromto="0 0 0 0 0 -0.2"/><site name="b"/>
 </body></frame></body>{0}</worldbody>
 <tendon><spatial name="biceps" springlength="0.1" stiffness="10"><site site="a"/><geom geom="wheel" sidesite="side"/>
-<site site="b"/></spatial></tendon>
-<actuator><motor name="pull" tendon="biceps" gear="-100" ctrlrange="0 1"/></actuator>
-<equality><joint joint1="elbow" joint2="twist" polycoef="0 0.5 0.1"/></equality>
-<keyframe><key name="home" qpos="1 0 0 0 0.1 0.2" ctrl="0.5"/></keyframe></mujoco>"""
+<site site="b"/></spatial><spatial name="split" damping="1"><site site="a"/><site site="b"/><pulley divisor="2"/>
+<site site="side"/><geom geom="wheel" sidesite="a"/><site site="b"/></spatial></tendon>
+<actuator><muscle name="flex" tendon="split" lengthrange="0.1 0.5" force="90" tausmooth="0.1" ctrlrange="0 1"/>
+<position name="servo" joint="elbow" kp="3" kv="0.1"/><motor name="jet" site="side" gear="0 0 1"/>
+<motor name="pull" tendon="biceps" gear="-100" ctrlrange="0 1"/></actuator>
+<equality><connect body1="upper" body2="lower" anchor="0 0 0.1"/><joint joint1="twist"/>
+<joint joint1="elbow" joint2="twist" polycoef="0 0.5 0.1"/></equality>
+<keyframe><key name="home" qpos="1 0 0 0 0.1 0.2" ctrl="0.5 0 0 0.5"/></keyframe></mujoco>"""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.analysis.apps.viewer.meshes import Mesh
 from myoquat.analysis.apps.viewer.shapes import limb, shape_mesh, surface
 from myoquat.analysis.apps.viewer.tubes import tubes
 from myoquat.core.typing import Array
+from myoquat.data.meshes import Mesh
 from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.muscle import Model

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.analysis.apps.viewer.meshes import MESH_FILES, Mesh, fans, read_mesh
 from myoquat.core.typing import Array
+from myoquat.data.meshes import MESH_FILES, Mesh, fans, read_mesh
 from myoquat.joints.multibody.shapes import Shape
 from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 

@@ -1,16 +1,17 @@
 """The tree: nested bodies as ours, with the geoms and sites on them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.document import Document, elements_of
 from myoquat.data.mjcf.reading.frames import HERE, Place, place_of
 from myoquat.data.mjcf.reading.geoms import Geom, read_geom
 from myoquat.data.mjcf.reading.inertias import WEIGHTLESS, Inertia, read_inertial, total
 from myoquat.data.mjcf.reading.joints import FileJoint, Link, links_of, read_joint
+from myoquat.data.mjcf.reading.meshes import Meshes
 from myoquat.data.xml import Element, complain
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import FixedJoint
@@ -27,8 +28,8 @@ PICTURES = ("camera", "light")
 @dataclass
 class Skeleton:
     """The bodies in the order of the file, depth first, which is MuJoCo's order of coordinates; where they stand, the
-    coordinates' ranges and references, and the geoms, the first of each name also in `named`, and sites by their
-    names."""
+    coordinates' ranges and references, and the geoms, the first of each name also in `named`, and sites and their
+    axes (3, 3) by their names."""
 
     bodies: list[Body] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
@@ -37,6 +38,7 @@ class Skeleton:
     geoms: list[Geom] = field(default_factory=list)
     named: dict[str, Geom] = field(default_factory=dict)
     sites: dict[str, PathPoint] = field(default_factory=dict)
+    axes: dict[str, Array] = field(default_factory=dict)
 
     def add(self, geoms: list[Geom]) -> None:
         """Geoms that follow those that are there."""
@@ -69,6 +71,10 @@ class _Reader:
     def __init__(self, document: Document) -> None:
         self.found = Skeleton()
         self._document = document
+        compiler = document.compiler
+        self._meshes = Meshes(
+            document.assets("mesh"), document.folder, compiler.meshes, compiler.bare_files, document.anywhere
+        )
         given = [str(body.get("name")) for body in document.root.iter("body") if body.get("name")]
         self._taken = {GROUND, *given}
         self._numbered: dict[str, int] = {}  # the last number that was tried after a name
@@ -98,7 +104,7 @@ class _Reader:
             elif child.tag == "inertial":
                 content.inertial = read_inertial(child, self._document)
             elif child.tag == "geom":
-                content.geoms.append(read_geom(child, self._document, name, outer, childclass))
+                content.geoms.append(read_geom(child, self._document, self._meshes, name, outer, childclass))
             elif child.tag == "site":
                 self._read_site(child, name, outer, childclass)
             elif child.tag in MAKERS:
@@ -115,6 +121,7 @@ class _Reader:
         self._document.finish(values, "class", "type", "size", "rgba", "group", "material", "user")
         if name:
             self.found.sites[name] = PathPoint(body, place.position)
+            self.found.axes[name] = place.R
 
     def _read_body(self, element: Element, parent: str, outer: Place, childclass: str | None) -> None:
         values = self._document.values(element)
@@ -193,7 +200,7 @@ class _Reader:
         how = self._document.compiler.from_geoms
         inertia = content.inertial or WEIGHTLESS
         if how == "true" or (how == "auto" and content.inertial is None):
-            heavy = list(self._weighing(content.geoms))
+            heavy = [found for geom in content.geoms if (found := geom.weight()).mass]
             if heavy or content.inertial is None:
                 inertia = total(heavy)
         return {
@@ -201,15 +208,3 @@ class _Reader:
             "center_of_mass": tuple(map(float, inertia.center)),
             "inertia": tuple(map(float, inertia.inertia)),
         }
-
-    @staticmethod
-    def _weighing(geoms: list[Geom]) -> Iterator[Inertia]:
-        for geom in geoms:
-            if geom.inertia is None:
-                complain(
-                    geom.element,
-                    f"the mass of a {geom.kind} ({geom.mesh or 'no file'}) is not known, as files of meshes are not "
-                    'opened: give the body an <inertial>, or the geom mass="0"',
-                )
-            if geom.inertia.mass:
-                yield geom.inertia

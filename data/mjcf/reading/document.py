@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from myoquat.data.leftovers import Census
-from myoquat.data.mjcf.reading.values import Values
+from myoquat.data.leftovers import Census, Doubts
+from myoquat.data.lenient import mended
+from myoquat.data.mjcf.reading.includes import follow_includes
+from myoquat.data.mjcf.reading.values import Values, attributes
 from myoquat.data.xml import Element, complain, parse
 from myoquat.joints.errors import ModelError
 
-__all__ = ["ACTUATORS", "Compiler", "Document", "elements_of", "read_document"]
+__all__ = ["ACTUATORS", "Compiler", "Document", "document_in", "elements_of", "read_document"]
 
 ACTUATORS = (
     *("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion"),
@@ -20,7 +22,7 @@ MAIN = "main"  # the class of elements that name none
 MAX_CLASSES = 1000  # default classes of a file; each holds what those above it hold
 MAX_DEFAULTS = 100  # attributes of an element, and kinds of elements in a default class: MuJoCo knows fewer
 KINDS = dict.fromkeys(ACTUATORS, "actuator") | {"spatial": "tendon", "fixed": "tendon"}  # that share their defaults
-FILES = ("meshdir", "texturedir", "assetdir", "strippath", "discardvisual", "usethread", "fusestatic", "fitaabb")
+FILES = ("texturedir", "discardvisual", "usethread", "fusestatic", "fitaabb")
 HARMLESS = {  # settings of the compiler that are not followed, and the values at which they do nothing
     "balanceinertia": "false",
     "boundmass": "0",
@@ -33,24 +35,29 @@ HARMLESS = {  # settings of the compiler that are not followed, and the values a
 @dataclass(frozen=True)
 class Compiler:
     """What <compiler> says of the numbers in the file: the unit of angles [rad], the letters of Euler angles (lower
-    case: about axes that turn along), whether a given range is a limit, and whether geoms make the inertias."""
+    case: about axes that turn along), whether a given range is a limit, whether geoms make the inertias, and the folder
+    of meshes, by their bare names or not."""
 
     angle: float = math.radians(1.0)
     sequence: str = "xyz"
     limits: bool = True
     from_geoms: str = "auto"
+    meshes: str = ""
+    bare_files: bool = False
 
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed file: `compiler` settings, `classes` of default attributes by name and kind of element, and the files
-    of `meshes` by their names."""
+    """A parsed file: `compiler` settings, `classes` of default attributes by name and kind of element, the `folder` of
+    the file, None without one, and whether it may name files outside of that (`anywhere`)."""
 
     root: Element
     compiler: Compiler
     classes: dict[str, dict[str, dict[str, str]]]
-    meshes: dict[str, str]
+    folder: Path | None = None
+    anywhere: bool = False
     census: Census = field(default_factory=Census)
+    doubts: Doubts = field(default_factory=Doubts)
 
     def sections(self, tag: str) -> Iterator[Element]:
         """The elements in all sections of a name: a file may open a section more than once."""
@@ -64,6 +71,18 @@ class Document:
             complain(element, f"there is no default class {name!r}; known: {', '.join(self.classes)}")
         return Values(element, self.classes[name].get(_kind(element), {}))
 
+    def assets(self, tag: str) -> dict[str, Values]:
+        """The attributes of the assets of one type by their names, those of their files without others; the first of
+        each name."""
+        found: dict[str, Values] = {}
+        for element in self.sections("asset"):
+            if element.tag == tag:
+                values = self.values(element)
+                file = values.text("file", "")
+                name = values.text("name", "") or file.rpartition("/")[2].rpartition(".")[0]
+                found.setdefault(name, values)
+        return found
+
     def finish(self, values: Values, *quiet: str) -> None:
         """Note the attributes that nobody asked for; `quiet` are those that change no motion and no length."""
         for key in values.unread(quiet):
@@ -75,41 +94,37 @@ def elements_of(parent: Element) -> list[Element]:
     return [element for element in parent if isinstance(element.tag, str)]
 
 
-def read_document(path: Path) -> Document:
-    """The document in a file; ModelError for another kind of file, and for one that includes others."""
-    root = parse(path)
+def read_document(path: Path, anywhere: bool = False) -> Document:
+    """The document in a file, with those that it includes in their places (`follow_includes`).
+
+    Text that is no XML and that MuJoCo reads, such as hyphens in comments, is read too. ModelError for another type of
+    file.
+    """
+    doubts = Doubts()
+    root = parse(path, lambda text: mended(text, doubts))
     if root.tag != "mujoco":
         raise ModelError(f"<mujoco> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
-    for element in root.iter("include"):
-        complain(
-            element,
-            f"<include file={element.get('file')!r}> is not followed, as only the given file is opened; save the whole "
-            "model with MuJoCo (mujoco.mj_saveLastXML)",
-        )
+    follow_includes(root, path, lambda text: mended(text, doubts), anywhere)
+    return document_in(root, doubts, path.parent, anywhere)
+
+
+def document_in(
+    root: Element, doubts: Doubts | None = None, folder: Path | None = None, anywhere: bool = False
+) -> Document:
+    """The document of an element <mujoco> that includes no others."""
     census = Census()
     for element in root.iter():
         if len(element.attrib) > MAX_DEFAULTS:
             complain(element, f"<{element.tag}> has {len(element.attrib)} attributes; at most {MAX_DEFAULTS} are read")
-    return Document(root, _compiler(root, census), _classes(root), _meshes(root), census)
-
-
-def _meshes(root: Element) -> dict[str, str]:
-    """The files of meshes by their names, the first of each name."""
-    found: dict[str, str] = {}
-    for section in root.findall("asset"):
-        for element in section.iterchildren("mesh"):
-            file = element.get("file", "")
-            name = element.get("name") or file.rpartition("/")[2].rpartition(".")[0]
-            if file:
-                found.setdefault(name, file)
-    return found
+    doubts = doubts or Doubts()
+    return Document(root, _compiler(root, census), _classes(root), folder, anywhere, census, doubts)
 
 
 def _compiler(root: Element, census: Census) -> Compiler:
     merged: dict[str, str] = {}
     last = None
     for last in root.findall("compiler"):
-        merged |= {str(key): str(value) for key, value in last.attrib.items()}
+        merged |= attributes(last)
     if last is None:
         return Compiler()
     values = Values(last, merged)
@@ -126,6 +141,8 @@ def _compiler(root: Element, census: Census) -> Compiler:
         sequence,
         values.boolean("autolimits", True),
         values.word("inertiafromgeom", ("auto", "true", "false"), "auto"),
+        values.text("meshdir", values.text("assetdir", "")),
+        values.boolean("strippath", False),
     )
     for key in values.unread(FILES):
         census.count(last, key)
@@ -148,7 +165,7 @@ def _add_class(element: Element, name: str, parent: str, classes: dict[str, dict
     classes[name] = known
     for child in elements_of(element):
         if child.tag != "default" and (child.attrib or _kind(child) not in known):
-            own = {str(key): str(value) for key, value in child.attrib.items()}
+            own = attributes(child)
             known[_kind(child)] = known.get(_kind(child), {}) | own
             if max(len(known), len(known[_kind(child)])) > MAX_DEFAULTS:
                 told = f"the default class {name!r} holds more than {MAX_DEFAULTS} kinds of elements, or attributes"

@@ -1,44 +1,145 @@
-"""Equality constraints of joints, as couplers."""
+"""Equality constraints: of joints as couplers, of bodies as loops and welds."""
 
+import numpy as np
 from numpy.polynomial import Polynomial as Powers
 
-from myoquat.data.mjcf.reading.bodies import Skeleton
+from myoquat.core.typing import Array
+from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.reading.document import Document
+from myoquat.data.mjcf.reading.frames import unit
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import complain
+from myoquat.joints.constraints import Constraint, PointLoop, PolynomialCoupler, Weld
+from myoquat.joints.euler import euler_from_quaternion
 from myoquat.joints.functions import AxisFunction, Linear, Polynomial
+from myoquat.joints.multibody.system import ArticulatedSystem, Poses
+from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.muscle.coordinates import Coupler
+from myoquat.muscle.points import PathPoint
 
-__all__ = ["read_couplers"]
+__all__ = ["read_equalities"]
 
-QUIET = ("class", "solref", "solimp")
+QUIET = ("class", "solref", "solimp", "active", "name", "torquescale")
 
 
-def read_couplers(document: Document, skeleton: Skeleton) -> tuple[Coupler, ...]:
-    """A coupler for every joint that follows another; other constraints and those that are off are noted.
+def read_equalities(
+    document: Document, skeleton: Skeleton, system: ArticulatedSystem
+) -> tuple[tuple[Coupler, ...], tuple[Constraint, ...]]:
+    """A coupler for every joint that follows another, and constraints for a joint that is held, two points that stay
+    together (<connect>) and two bodies that are welded; others and those that are off are noted.
 
-    y - y0 = sum of a_i (x - x0)^i, x0 and y0 the joints' `ref`: as a polynomial of x.
+    They hold exactly, and not by soft springs. y - y0 = sum of a_i (x - x0)^i, x0 and y0 the joints' `ref`: as a
+    polynomial of x.
     """
-    found = []
-    for element in document.sections("equality"):
+    couplers: list[Coupler] = []
+    constraints: list[Constraint] = []
+    poses: Poses | None = None
+    for number, element in enumerate(document.sections("equality"), start=1):
         values = document.values(element)
-        if element.tag != "joint":
-            document.census.count(element, "constraint")
-        elif not values.boolean("active", True):
+        if not values.boolean("active", True):
             document.census.count(element, "active is false")
-        elif not values.has("joint2"):
-            document.census.count(element, "a joint that is held where it is")
+            continue
+        if element.tag == "joint" and values.has("joint2"):
+            couplers.append(_coupler(values, skeleton))
+        elif element.tag == "joint" and len(skeleton.refs) > 1:
+            constraints.append(_held(values, skeleton))
+        elif element.tag in ("connect", "weld"):
+            poses = system.poses(np.array(skeleton.start)) if poses is None else poses
+            make = _connect if element.tag == "connect" else _weld
+            constraints.append(make(values, skeleton, poses, f"{element.tag}_{number}"))
         else:
-            found.append(_coupler(values, skeleton))
-            document.finish(values, *QUIET)
-    return tuple(found)
+            document.census.count(element, "constraint; the model moves without it")
+            continue
+        document.finish(values, *QUIET)
+    return tuple(couplers), tuple(constraints)
+
+
+def _held(values: Values, skeleton: Skeleton) -> PolynomialCoupler:
+    """A joint that is held where it is: a polynomial of degree zero of another coordinate."""
+    name = values.text("joint1")
+    _check_joint(values, name, skeleton)
+    other = next(joint for joint in skeleton.refs if joint != name)
+    offset = values.numbers("polycoef", 1, 5, (0.0,))[0]
+    return PolynomialCoupler(
+        name, (other,), (skeleton.refs[name] + offset,), ((0,),), name=values.text("name", f"{name}_held")
+    )
+
+
+def _check_joint(values: Values, name: str, skeleton: Skeleton) -> None:
+    if name not in skeleton.refs:
+        complain(values.element, f"{name!r} is no hinge and no slide of the model")
+
+
+def _bodies(values: Values, poses: Poses) -> tuple[str, str]:
+    first, second = values.text("body1"), values.text("body2", GROUND)
+    for name in (first, second):
+        if name not in poses:
+            complain(values.element, f"{name!r} is no body of the model")
+    return first, second
+
+
+def _connect(values: Values, skeleton: Skeleton, poses: Poses, unnamed: str) -> PointLoop:
+    """Two sites, or a point of the first body and the point of the second that is there as the file places them."""
+    name = values.text("name", unnamed)
+    if values.has("site1"):
+        first, second = _sites(values, skeleton)
+        (one, a), (other, b) = ((site.body, site.position) for site in (first, second))
+        return PointLoop(one, other, _three(np.array(a)), _three(np.array(b)), name=name)
+    one, other = _bodies(values, poses)
+    anchor = np.array(values.vector("anchor", (0.0,) * 3))
+    return PointLoop(one, other, _three(anchor), _three(_seen(poses, other, one, anchor)), name=name)
+
+
+def _sites(values: Values, skeleton: Skeleton) -> list[PathPoint]:
+    names = [values.text(key) for key in ("site1", "site2")]
+    for name in names:
+        if name not in skeleton.sites:
+            complain(values.element, f"{name!r} is no site of the model")
+    return [skeleton.sites[name] for name in names]
+
+
+def _weld(values: Values, skeleton: Skeleton, poses: Poses, unnamed: str) -> Weld:
+    """Two sites, or the first body's frame, moved by `relpose`, and the second one's at `anchor`; without relpose as
+    the file places the bodies."""
+    name = values.text("name", unnamed)
+    if values.has("site1"):
+        first, second = _sites(values, skeleton)
+        names = [values.text(key) for key in ("site1", "site2")]
+        points = [_three(np.array(site.position)) for site in (first, second)]
+        angles = [_angles(skeleton.axes[site]) for site in names]
+        return Weld(first.body, second.body, *points, *angles, name=name)
+    one, other = _bodies(values, poses)
+    anchor = np.array(values.vector("anchor", (0.0,) * 3))
+    relative = values.vector("relpose", (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    if any(relative[3:]):
+        Q = unit(relative[3:], values, "relpose")
+        point, turn = np.array(relative[:3]), _three(np.asarray(euler_from_quaternion(Q, "XYZ")))
+    else:
+        point, turn = _seen(poses, one, other, anchor), _angles(poses[one][0].T @ poses[other][0])
+    return Weld(one, other, _three(point), _three(anchor), turn, name=name)
+
+
+def _seen(poses: Poses, body: str, other: str, point: Array) -> Array:
+    """(3,) a point of another body in the frame of a body."""
+    (R, p), (S, s) = poses[body], poses[other]
+    result: Array = R.T @ (s + S @ point - p)
+    return result
+
+
+def _angles(R: Array) -> tuple[float, float, float]:
+    """The XYZ angles [rad] of a rotation."""
+    return _three(np.asarray(euler_from_quaternion(quaternion_from_matrix(R), "XYZ")))
+
+
+def _three(v: Array) -> tuple[float, float, float]:
+    x, y, z = map(float, v)
+    return x, y, z
 
 
 def _coupler(values: Values, skeleton: Skeleton) -> Coupler:
     dependent, independent = values.text("joint1"), values.text("joint2")
     for name in (dependent, independent):
-        if name not in skeleton.refs:
-            complain(values.element, f"{name!r} is no hinge and no slide of the model")
+        _check_joint(values, name, skeleton)
     given = values.numbers("polycoef", 1, 5, (0.0, 1.0, 0.0, 0.0, 0.0))
     function = _function(given, skeleton.refs[independent], skeleton.refs[dependent])
     return Coupler(values.text("name", f"{dependent}_follows_{independent}"), dependent, independent, function)

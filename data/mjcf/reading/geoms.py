@@ -1,10 +1,12 @@
 """Geoms: the shapes of bodies, what they weigh, and the surfaces that tendons wrap around."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.frames import Place, place_of
 from myoquat.data.mjcf.reading.inertias import SOLIDS, WEIGHTLESS, Inertia, solid
+from myoquat.data.mjcf.reading.meshes import Meshes
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.mjcf.shapes import HALVED, whole_sizes
 from myoquat.data.xml import Element, complain
@@ -22,8 +24,8 @@ QUIET = (
 
 @dataclass(frozen=True)
 class Geom:
-    """A geom: its kind with its sizes as MJCF counts them, its place in its body, and what it weighs, None for a mesh,
-    whose file is not opened. `touches`: whether it meets other geoms."""
+    """A geom: its kind with its sizes as MJCF counts them, its place in its body, and what computes its inertia.
+    `touches`: whether it meets other geoms."""
 
     element: Element
     name: str
@@ -31,7 +33,8 @@ class Geom:
     kind: str
     sizes: tuple[float, ...]
     place: Place
-    inertia: Inertia | None
+    weight: Callable[[], Inertia]
+    weighs: bool
     touches: bool
     color: tuple[float, ...] | None
     material: str
@@ -55,7 +58,9 @@ class Geom:
         )
 
 
-def read_geom(element: Element, document: Document, body: str, outer: Place, childclass: str | None) -> Geom:
+def read_geom(
+    element: Element, document: Document, meshes: Meshes, body: str, outer: Place, childclass: str | None
+) -> Geom:
     """A geom of a body; ModelError with its line for impossible sizes."""
     values = document.values(element, childclass)
     kind = values.word("type", TYPES, "sphere")
@@ -63,7 +68,8 @@ def read_geom(element: Element, document: Document, body: str, outer: Place, chi
         complain(element, f"a {kind} fitted to a mesh is not supported, as the mesh's file is not opened")
     place = outer.holds(place_of(values, document.compiler, ends=True))
     sizes = _sizes(values, kind)
-    touches = any(values.number(key, 1.0) for key in ("contype", "conaffinity"))
+    weighs = values.number("mass", values.number("density", DENSITY)) > 0 and kind not in ("plane", "hfield")
+    masks = [values.number(key, 1.0) for key in ("contype", "conaffinity")]
     geom = Geom(
         element,
         values.text("name", ""),
@@ -71,11 +77,12 @@ def read_geom(element: Element, document: Document, body: str, outer: Place, chi
         kind,
         sizes,
         place,
-        _inertia(values, kind, sizes, place),
-        touches,
+        _weight(values, kind, sizes, place, meshes),
+        weighs,
+        any(masks),
         values.vector("rgba", (0.5, 0.5, 0.5, 1.0)) if values.has("rgba") else None,
         values.text("material", ""),
-        _mesh(values, document) if kind == "mesh" else values.text("mesh", ""),
+        meshes.file(values.text("mesh", "")) if kind == "mesh" else values.text("mesh", ""),
     )
     document.finish(values, *QUIET)
     return geom
@@ -98,19 +105,18 @@ def _sizes(values: Values, kind: str) -> tuple[float, ...]:
     return given[:count]
 
 
-def _inertia(values: Values, kind: str, sizes: tuple[float, ...], place: Place) -> Inertia | None:
+def _weight(values: Values, kind: str, sizes: tuple[float, ...], place: Place, meshes: Meshes) -> Callable[[], Inertia]:
+    """What a geom weighs, computed when it is asked for: files of meshes are opened only then."""
     mass = values.number("mass") if values.has("mass") else None
     density = values.number("density", DENSITY)
     if (mass is not None and mass < 0) or density < 0:
         complain(values.element, "mass and density must not be negative")
     if mass == 0.0 or (mass is None and density == 0.0) or kind in ("plane", "hfield"):
-        return WEIGHTLESS
-    if kind not in SOLIDS:
-        return None
-    return solid(kind, sizes, place, mass, density)
-
-
-def _mesh(values: Values, document: Document) -> str:
-    """The file of a mesh by its name, or the name itself where the file says no more."""
-    name = values.text("mesh", "")
-    return document.meshes.get(name, name)
+        return lambda: WEIGHTLESS
+    if kind in SOLIDS:
+        found = solid(kind, sizes, place, mass, density)
+        return lambda: found
+    if kind != "mesh":
+        return lambda: complain(values.element, f"the mass of a {kind} is not known: give the body an <inertial>")
+    name = values.text("mesh")
+    return lambda: meshes.inertia(values.element, name, mass, density, place)

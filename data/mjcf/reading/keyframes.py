@@ -21,32 +21,37 @@ NAME = "start"
 
 @dataclass(frozen=True)
 class Start:
-    """q (nq,), u (nu,) and the actuators' controls at the start; None for what no keyframe says."""
+    """q (nq,), u (nu,), the actuators' controls and their activations at the start; None for what no keyframe says."""
 
     q: Array
     u: Array | None = None
     controls: tuple[float, ...] | None = None
+    activations: tuple[float, ...] | None = None
 
 
-def read_start(document: Document, system: ArticulatedSystem, standing: Array, actuators: int) -> Start:
+def read_start(document: Document, system: ArticulatedSystem, standing: Array, counts: tuple[int, int]) -> Start:
     """The keyframe "start", else the first one; without any, the model starts where the file places its bodies. Other
-    keyframes are noted."""
+    keyframes are noted. counts: of actuators, and of those with an activation."""
     keys = list(document.sections("keyframe"))
     chosen = next((key for key in keys if key.get("name") == NAME), keys[0] if keys else None)
     for key in keys:
         if key is not chosen:
             document.census.count(key, "another keyframe")
-    return Start(standing) if chosen is None else _read_key(chosen, document, system, Start(standing), actuators)
+    return Start(standing) if chosen is None else _read_key(chosen, document, system, Start(standing), counts)
 
 
-def _read_key(key: Element, document: Document, system: ArticulatedSystem, start: Start, actuators: int) -> Start:
+def _read_key(
+    key: Element, document: Document, system: ArticulatedSystem, start: Start, counts: tuple[int, int]
+) -> Start:
     values = document.values(key)
     if values.has("qpos"):
         start = replace(start, q=_checked(values, system, values.numbers("qpos", system.nq, system.nq)))
     if values.has("qvel"):
         start = replace(start, u=_in_child(system, start.q, values.numbers("qvel", system.nu, system.nu)))
     if values.has("ctrl"):
-        start = replace(start, controls=values.numbers("ctrl", actuators, actuators))
+        start = replace(start, controls=values.numbers("ctrl", counts[0], counts[0]))
+    if values.has("act"):
+        start = replace(start, activations=values.numbers("act", counts[1], counts[1]))
     document.finish(values, "name", "time")
     return start
 

@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from myoquat.data.mjcf.reading.actuators import read_actuators, with_controls
+from myoquat.data.compiled import CompiledModel, ModelSpec
+from myoquat.data.mjcf.reading.actuators import read_actuators
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton, read_skeleton
-from myoquat.data.mjcf.reading.document import Document, read_document
-from myoquat.data.mjcf.reading.equalities import read_couplers
+from myoquat.data.mjcf.reading.compiled import document_of
+from myoquat.data.mjcf.reading.document import Document, document_in, read_document
+from myoquat.data.mjcf.reading.equalities import read_equalities
 from myoquat.data.mjcf.reading.keyframes import read_start
 from myoquat.data.mjcf.reading.tendons import Used, read_tendons
 from myoquat.data.mjcf.reading.values import Values
@@ -18,8 +21,9 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 
-__all__ = ["read_model"]
+__all__ = ["load_mjcf", "read_model"]
 
+WRAPPING = ("shortest", "mujoco")
 READ = ("compiler", "option", "default", "worldbody", "tendon", "actuator", "equality", "keyframe")
 QUIET = ("asset", "visual", "statistic", "size", "custom")  # pictures, memory, and what users store
 SOLVER = (  # of <option>: how MuJoCo computes, not what
@@ -30,8 +34,19 @@ SOLVER = (  # of <option>: how MuJoCo computes, not what
 )
 
 
-def read_model(path: str | Path, strict: bool = False) -> Model:
-    """The model in a MuJoCo file, MJCF.
+def read_model(source: Any, strict: bool = False, **options: Any) -> Model:
+    """The model in a MuJoCo file, MJCF, or a compiled one, as `load_mjcf` reads it with these `options`."""
+    return load_mjcf(source, strict=strict, **options)
+
+
+def load_mjcf(
+    source: "str | Path | CompiledModel | ModelSpec",
+    *,
+    strict: bool = False,
+    wrapping: str = "shortest",
+    anywhere: bool = False,
+) -> Model:
+    """The model in a MuJoCo file, MJCF, or that of a `mujoco.MjModel` or `mujoco.MjSpec`, which is compiled.
 
     Coordinates keep the names of the hinges and slides, in the order of MuJoCo's qpos; a ball or free joint has a
     quaternion. Spatial tendons are the muscles: around spheres and cylinders, on the side of a side site, driven by an
@@ -40,48 +55,68 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     is that of the file; a body with more joints than one of ours holds, or with a joint away from its origin, is
     carried by massless bodies.
 
-    What is not read is told in one UnsupportedWarning with counts and lines; `strict` makes that an error. Only the
-    given file is opened: meshes are kept by their names. Raises ModelError with file, element and line for a file that
-    is broken, includes another, makes bodies by rule, or lets a mesh weigh, since the model would move otherwise.
+    strict: what is not read, else told in one UnsupportedWarning with counts and lines, is an error. wrapping: the rule
+    for cylinders with a side site, "shortest" that of a `WrapCylinder`, "mujoco" that of MuJoCo 4, a `SideCylinder`.
+    anywhere: files that it includes, and meshes, may lie outside its folder. Files of meshes are opened where a body's
+    inertia is made of them (.stl, .obj). Raises ModelError with file, element and line for a file that is broken or
+    makes bodies by rule.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import myoquat as mq
+    >>> text = '<mujoco><worldbody><body><joint name="hinge"/><geom size="0.1"/></body></worldbody></mujoco>'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "ball.xml"
+    ...     _ = path.write_text(text)
+    ...     mq.data.load_mjcf(path).system.coordinate_names
+    ('hinge',)
     """
-    path = Path(path)
-    root = None
+    if wrapping not in WRAPPING:
+        raise ValueError(f"wrapping is one of {', '.join(WRAPPING)}, not {wrapping!r}")
+    path = None if isinstance(source, (CompiledModel, ModelSpec)) else Path(source)
+    told, root = "the compiled model" if path is None else str(path), None
     try:
-        document = read_document(path)
+        if isinstance(source, (CompiledModel, ModelSpec)):
+            document = document_in(document_of(source))
+        else:
+            document = read_document(Path(source), anywhere)
         root = document.root
-        model = _model(document, path)
+        model = _model(document, path, wrapping)
     except ModelError as error:
         raise located(error, path, root) from None
     except ValueError as error:
         raise located(ModelError(str(error)), path, root) from None
-    document.census.report(path, strict)
+    document.census.report(told, strict)
+    document.doubts.report(told, False)
     return model
 
 
-def _model(document: Document, path: Path) -> Model:
+def _model(document: Document, path: Path | None, wrapping: str) -> Model:
     for section in document.root:
         if isinstance(section.tag, str) and section.tag not in (*READ, *QUIET):
             document.census.count(section, "section")
     skeleton = read_skeleton(document)
-    drives = read_actuators(document)
-    name = str(document.root.get("model") or path.stem)
+    drives = read_actuators(document, skeleton)
+    name = str(document.root.get("model") or ("model" if path is None else path.stem))
     used = Used.of(document)
     bodies, shown = _with_shapes(skeleton, used, document)
     system = ArticulatedSystem(tuple(bodies), ground=GROUND, gravity=_gravity(document), name=name, shapes=shown)
-    actuators = len(list(document.sections("actuator")))
-    start = read_start(document, system, system.check_q(skeleton.start), actuators)
-    if start.controls is not None:
-        drives = with_controls(drives, start.controls)
+    start = read_start(document, system, system.check_q(skeleton.start), (drives.count, drives.states))
+    drives.started(start)
+    couplers, constraints = read_equalities(document, skeleton, system)
     neutral = not document.root.findall("keyframe/key") and tuple(start.q) == tuple(system.neutral())
     return Model(
         system,
-        read_tendons(document, skeleton, drives),
+        read_tendons(document, skeleton, drives.tendons, wrapping),
         name=name,
         start_q=None if neutral else tuple(map(float, start.q)),
         start_u=None if start.u is None or not start.u.any() else tuple(map(float, start.u)),
         file=path,
         coordinates=tuple(c for c in skeleton.coordinates if c.range is not None),
-        couplers=read_couplers(document, skeleton),
+        couplers=couplers,
+        constraints=constraints,
+        actuators=tuple(drives.actuators),
+        forces=tuple(drives.forces),
         markers=tuple(
             Marker(site, point.body, point.position) for site, point in skeleton.sites.items() if site not in used.sites
         ),
@@ -116,7 +151,7 @@ def _with_shapes(skeleton: Skeleton, used: Used, document: Document) -> tuple[li
     nor touches anything, is a surface alone."""
     shapes: dict[str, list[Shape]] = {name: [] for name in (GROUND, *(body.name for body in skeleton.bodies))}
     for geom in skeleton.geoms:
-        if geom.name in used.geoms and not geom.touches and geom.inertia is not None and not geom.inertia.mass:
+        if geom.name in used.geoms and not geom.touches and not geom.weighs:
             continue
         shape = geom.shape()
         if shape is None or geom.body not in shapes:

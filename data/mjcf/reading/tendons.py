@@ -1,6 +1,8 @@
 """Spatial tendons as muscles: sites as points, spheres and cylinders as surfaces."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +14,10 @@ from myoquat.data.mjcf.reading.geoms import Geom
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
-from myoquat.muscle.laws import ForceLaw, PathSpring
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.laws import ForceLaw, PathSpring, SlackSpring
+from myoquat.muscle.path import Muscle, Pulley
 from myoquat.muscle.points import PathPoint
-from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapSphere
+from myoquat.muscle.wrapping import InsideCylinder, InsideSphere, SideCylinder, Wrap, WrapCylinder, WrapSphere
 
 __all__ = ["Used", "read_tendons"]
 
@@ -41,78 +43,121 @@ class Used:
         return cls(sites, frozenset(name for part in parts if (name := part.get("geom"))))
 
 
-def read_tendons(document: Document, skeleton: Skeleton, drives: dict[str, Drive]) -> tuple[Muscle, ...]:
-    """All spatial tendons as muscles; others, and what a path or a law of ours cannot hold, are noted."""
-    muscles = []
+def read_tendons(
+    document: Document, skeleton: Skeleton, drives: Mapping[str, Sequence[Drive]], wrapping: str
+) -> tuple[Muscle, ...]:
+    """All spatial tendons as muscles; others, and what a path or a law of ours cannot hold, are noted.
+
+    A tendon that has several actuators, or a spring beside one, has several muscles along one path."""
+    muscles: list[Muscle] = []
     for number, element in enumerate(document.sections("tendon"), start=1):
         if element.tag != "spatial":
-            document.census.count(element, "tendon")
-        elif element.find("pulley") is not None:
-            document.census.count(element, "a tendon over pulleys")
+            document.census.count(element, "tendon; it pulls nothing")
         else:
-            muscles.append(_muscle(element, document, skeleton, drives, f"tendon_{number}"))
+            muscles += _muscles(element, _Paths(document, skeleton, wrapping), drives, f"tendon_{number}")
     return tuple(muscles)
 
 
-def _muscle(element: Element, document: Document, skeleton: Skeleton, drives: dict[str, Drive], unnamed: str) -> Muscle:
+def _muscles(
+    element: Element, paths: "_Paths", drives: Mapping[str, Sequence[Drive]], unnamed: str
+) -> Iterator[Muscle]:
+    document = paths.document
     values = document.values(element)
     name = values.text("name", unnamed)
-    points, wraps = _path(element, document, skeleton)
-    drive, law = drives.get(name), _spring(values, document)
-    if drive is not None and law is not None:
-        document.census.count(element, "a spring beside an actuator")
+    points, wraps, pulleys = paths.path(element)
+    law = _spring(values, document)
     if values.limited("limited", "range", document.compiler.limits):
-        document.census.count(element, "limits of a length")
+        document.census.count(element, "limits of a length; nothing holds it")
     values.text("range", "")
-    for key in ("damping", "frictionloss", "armature"):
-        if any(values.numbers(key, 1, 3, (0.0,))):
-            document.census.count(element, key)
+    for key, effect in (("frictionloss", "no friction along it"), ("armature", "its inertia")):
+        if values.number(key, 0.0):
+            document.census.count(element, f"{key}: {effect}")
     document.finish(values, *QUIET)
-    return Muscle(
-        name, points, law if drive is None else drive.law, None if drive is None else drive.activation, wraps=wraps
-    )
+    bare = Muscle(name, points, wraps=wraps, pulleys=pulleys)
+    found = [
+        replace(bare, law=drive.law, activation=drive.activation, activation_dynamics=drive.dynamics)
+        for drive in drives.get(name, ())
+    ]
+    if law is not None:
+        found.append(replace(bare, law=law, activation=0.0 if found else None))
+    names = [name, *(f"{name}_{k}" for k in range(2, len(found) + 1))]
+    yield from (replace(muscle, name=own) for muscle, own in zip(found or [bare], names, strict=False))
 
 
 def _spring(values: Values, document: Document) -> ForceLaw | None:
-    """A spring that only pulls, slack up to a length; any other is noted."""
+    """A spring that is slack between two lengths, and a damper; what is of higher order is noted."""
     stiffness, *others = values.numbers("stiffness", 1, 3, (0.0,))
+    damping, *more = values.numbers("damping", 1, 3, (0.0,))
     low, *high = values.numbers("springlength", 1, 2, (-1.0,))
-    if any(others):
-        document.census.count(values.element, "stiffness of higher order")
-    if not stiffness:
+    if any(others) or any(more):
+        document.census.count(values.element, "stiffness or damping of higher order")
+    top = high[0] if high else low
+    if stiffness and low < 0 and not high:
+        document.census.count(values.element, "a spring that rests where the model starts")
+        stiffness = 0.0
+    if not stiffness and not damping:
         return None
-    if not high or low > 0:
-        document.census.count(values.element, "a spring that pushes too, or rests where the model starts")
-        return None
-    return PathSpring(stiffness, high[0])
+    if low <= 0 < top and not damping:
+        return PathSpring(stiffness, top)
+    return SlackSpring(stiffness, max(low, 0.0), max(top, 0.0), damping)
 
 
 # ---- paths -------------------------------------------------------------------------------------------------
 
 
-def _path(element: Element, document: Document, skeleton: Skeleton) -> tuple[tuple[PathPoint, ...], tuple[Wrap, ...]]:
-    """The points of a tendon and what it wraps around between them."""
-    points: list[PathPoint] = []
-    wraps: list[Wrap] = []
-    before: int | None = None  # the surface, if any, on the piece that ends in the last point
-    pending: Wrap | None = None
-    for child in elements_of(element):
-        values = Values(child, {})  # these name sites and geoms: default classes do not count
-        if child.tag == "site":
-            points.append(_site(values, "site", skeleton))
-            before = None if pending is None else _wrap_piece(wraps, before, pending, len(points) - 1)
-            pending = None
-        elif child.tag == "geom":
-            if not points or pending is not None:
-                complain(child, "a surface lies between two sites")
-            pending = _surface(values, document, skeleton)
-        else:
-            complain(child, f"a tendon runs over sites and geoms, not <{child.tag}>")
-        document.finish(values)
-    if len(points) < 2:
-        complain(element, f"a tendon needs at least two sites, not {len(points)}")
-    whole = (0, len(points) - 1)
-    return tuple(points), tuple(replace(wrap, points=None) if wrap.points == whole else wrap for wrap in wraps)
+@dataclass
+class _Paths:
+    """What reads paths: the rule on which side they pass cylinders is that of `wrapping`."""
+
+    document: Document
+    skeleton: Skeleton
+    wrapping: str
+
+    def path(self, element: Element) -> tuple[tuple[PathPoint, ...], tuple[Wrap, ...], tuple[Pulley, ...]]:
+        """The points of a tendon, what it wraps around between them, and its pulleys."""
+        points: list[PathPoint] = []
+        wraps: list[Wrap] = []
+        pulleys: list[Pulley] = []
+        before: int | None = None  # the surface, if any, on the piece that ends in the last point
+        pending: Wrap | None = None
+        for child in elements_of(element):
+            values = Values(child, {})  # these name sites and geoms: default classes do not count
+            if child.tag == "site":
+                points.append(_site(values, "site", self.skeleton))
+                before = None if pending is None else _wrap_piece(wraps, before, pending, len(points) - 1)
+                pending = None
+            elif child.tag == "geom":
+                if len(points) == (pulleys[-1].point if pulleys else 0) or pending is not None:
+                    complain(child, "a surface lies between two sites")
+                pending = _surface(values, self)
+            elif child.tag == "pulley":
+                if pending is not None:
+                    complain(child, "a surface lies between two sites")
+                before = None
+                pulleys.append(_pulley(values, len(points)))
+            else:
+                complain(child, f"a tendon runs over sites, geoms and pulleys, not <{child.tag}>")
+            self.document.finish(values)
+        _check_branches(element, points, pulleys)
+        whole = (0, len(points) - 1)
+        freed = tuple(replace(wrap, points=None) if wrap.points == whole else wrap for wrap in wraps)
+        return tuple(points), freed, tuple(pulleys)
+
+
+def _pulley(values: Values, point: int) -> Pulley:
+    divisor = values.number("divisor")
+    if divisor <= 0:
+        complain(values.element, f"divisor must be positive, not {divisor:g}")
+    return Pulley(point, divisor)
+
+
+def _check_branches(element: Element, points: Sequence[PathPoint], pulleys: Sequence[Pulley]) -> None:
+    """ModelError for a branch of fewer than two sites."""
+    starts = [pulley.point for pulley in pulleys if pulley.point]
+    sizes = np.diff([0, *starts, len(points)])
+    if min(sizes) < 2:
+        which = "every branch of a tendon" if pulleys else "a tendon"
+        complain(element, f"{which} needs at least two sites, not {min(sizes)}")
 
 
 def _site(values: Values, key: str, skeleton: Skeleton) -> PathPoint:
@@ -133,8 +178,9 @@ def _wrap_piece(wraps: list[Wrap], before: int | None, wrap: Wrap, end: int) -> 
     return len(wraps) - 1
 
 
-def _surface(values: Values, document: Document, skeleton: Skeleton) -> Wrap | None:
-    """The surface of a geom, on the side of its side site; None, noted, for one that a path passes inside."""
+def _surface(values: Values, paths: _Paths) -> Wrap | None:
+    """The surface of a geom, on the side of its side site or inside; None, noted, for a site on another body."""
+    document, skeleton = paths.document, paths.skeleton
     name = values.text("geom")
     geom = skeleton.named.get(name)
     if geom is None or geom.kind not in ("sphere", "cylinder"):
@@ -146,24 +192,28 @@ def _surface(values: Values, document: Document, skeleton: Skeleton) -> Wrap | N
             document.census.count(values.element, "a side site on another body")
             return None
         side = rotation_matrix(Q).T @ (np.array(site.position) - geom.place.p)
-        side = side * ([1.0, 1.0, 0.0] if geom.kind == "cylinder" else 1.0)
         if float(np.linalg.norm(side)) < geom.sizes[0]:
-            document.census.count(values.element, "wrapping inside")
-            return None
+            return _wrap(geom, INSIDE[geom.kind], "all", geom.place.Q)
+        side = side * ([1.0, 1.0, 0.0] if geom.kind == "cylinder" else 1.0)
         quadrant, Q = _quadrant(side, Q)
-    return _wrap(geom, quadrant, tuple(float(x) for x in Q))
+    kind = SideCylinder if geom.kind == "cylinder" and paths.wrapping == "mujoco" else OUTSIDE[geom.kind]
+    return _wrap(geom, WrapCylinder if quadrant == "all" and kind is SideCylinder else kind, quadrant, Q)
 
 
-def _wrap(geom: Geom, quadrant: str, orientation: tuple[float, ...]) -> Wrap:
-    kind = WrapSphere if geom.kind == "sphere" else WrapCylinder
-    return kind(
+OUTSIDE: dict[str, Any] = {"sphere": WrapSphere, "cylinder": WrapCylinder}
+INSIDE: dict[str, Any] = {"sphere": InsideSphere, "cylinder": InsideCylinder}
+
+
+def _wrap(geom: Geom, kind: Any, quadrant: str, orientation: Array) -> Wrap:
+    found: Wrap = kind(
         body=geom.body,
         position=geom.place.position,
-        orientation=orientation,
+        orientation=tuple(float(x) for x in orientation),
         quadrant=quadrant,
         radius=geom.sizes[0],
         name=geom.name,
     )
+    return found
 
 
 def _quadrant(side: Array, Q: Array) -> tuple[str, Array]:

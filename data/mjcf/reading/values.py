@@ -2,9 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 
-from myoquat.data.xml import Element, complain, finite_numbers, size_limit
+from myoquat.data.xml import BASE, Element, complain, finite_numbers, size_limit
 
-__all__ = ["Values"]
+__all__ = ["Values", "attributes"]
+
+
+def attributes(element: Element) -> dict[str, str]:
+    """The attributes that stand in the file."""
+    return {str(key): str(value) for key, value in element.attrib.items() if key != BASE}
 
 
 class Values:
@@ -15,7 +20,7 @@ class Values:
 
     def __init__(self, element: Element, inherited: Mapping[str, str]) -> None:
         self.element = element
-        self._given = {**inherited, **{str(key): str(value) for key, value in element.attrib.items()}}
+        self._given = {**inherited, **attributes(element)}
         self._asked: set[str] = set()
 
     def has(self, key: str) -> bool:

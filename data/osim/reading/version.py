@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from myoquat.data.leftovers import Doubts
-from myoquat.data.osim.document.lenient import mended
+from myoquat.data.lenient import mended
 from myoquat.data.osim.document.names import close_names, part_from_ground, settle_names
 from myoquat.data.osim.document.older import OLDEST, modernize
 from myoquat.data.osim.reading.components import sort_components

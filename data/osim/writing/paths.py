@@ -81,6 +81,8 @@ class Paths:
         if isinstance(end, LengthPoint) and muscle.path == function_path(end.coordinates, end.length, end.body):
             add_functional(parent, end, [self._place(name, element) for name in end.coordinates])
             return
+        if muscle.pulleys:
+            raise ModelError("OpenSim has no paths over pulleys", element=element)
         if is_hinted(muscle):
             self._obstacles.add_path(parent, muscle)
             return

@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from myoquat.analysis.apps.viewer.meshes import MAX_BYTES, fans, read_mesh
 from myoquat.data.files import MAX_LINE
+from myoquat.data.meshes import MAX_BYTES, fans, read_mesh
 from myoquat.joints.errors import ModelError
 
 

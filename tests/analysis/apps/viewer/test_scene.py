@@ -11,12 +11,12 @@ import pytest
 from myoquat.analysis.apps.viewer import view
 from myoquat.analysis.apps.viewer.controls import PoseControls
 from myoquat.analysis.apps.viewer.films import film_of
-from myoquat.analysis.apps.viewer.meshes import read_mesh
 from myoquat.analysis.apps.viewer.reel import Reel
 from myoquat.analysis.apps.viewer.scene import FIELD, Scene
 from myoquat.analysis.apps.viewer.shapes import limb, sphere, surface, tube
 from myoquat.analysis.apps.viewer.tubes import pieces, tubes
 from myoquat.data import Forces, load_model
+from myoquat.data.meshes import read_mesh
 from myoquat.data.motions import Motion
 from myoquat.joints import rotation_matrix
 from myoquat.joints.multibody.shapes import Shape

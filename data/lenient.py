@@ -1,4 +1,4 @@
-"""Text that is no XML and that OpenSim reads all the same: mended, line by line in its place."""
+"""Text that is no XML and that OpenSim and MuJoCo read all the same: mended, line by line in its place."""
 
 import re
 

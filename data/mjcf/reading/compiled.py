@@ -1,0 +1,150 @@
+"""A model that MuJoCo has compiled, as the elements of a file, with the numbers that the compiler computes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from myoquat.core.typing import Array
+from myoquat.data.compiled import CompiledModel, ModelSpec
+from myoquat.data.mjcf.elements import add
+from myoquat.data.mjcf.reading.compiled_paths import Names, add_actuators, add_equalities, add_tendons
+from myoquat.data.mjcf.reading.frames import Place
+from myoquat.data.xml import Element
+from myoquat.joints.errors import ModelError
+from myoquat.joints.quaternion import quaternion_multiply, rotation_matrix
+
+__all__ = ["document_of"]
+
+JOINTS = ("free", "ball", "slide", "hinge")
+GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
+GRAVITY_OFF = 1 << 7  # bit of `disableflags`
+
+
+def document_of(source: CompiledModel | ModelSpec) -> Element:
+    """The root <mujoco> of a compiled model, or of one that is compiled here; ModelError where MuJoCo cannot.
+
+    Angles are in radians and no default class is used; every inertia is given, and so are the length ranges and peak
+    forces of muscles. Geoms weigh nothing.
+    """
+    m: Any = source
+    if not isinstance(source, CompiledModel):
+        try:
+            m = source.compile()
+        except ValueError as error:
+            raise ModelError(f"MuJoCo cannot compile it: {error}") from None
+    root: Element = etree.Element("mujoco")
+    if title := _title(m):
+        root.set("model", title)
+    add(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false")
+    _add_option(root, m)
+    _add_meshes(root, m)
+    names = Names(m)
+    _add_bodies(add(root, "worldbody"), m, names)
+    add_tendons(root, m, names)
+    add_actuators(root, m, names)
+    add_equalities(root, m, names)
+    _add_keyframes(root, m)
+    for count, section in ((m.npair + m.nexclude, "contact"), (m.nsensor, "sensor"), (m.nflex + m.nskin, "deformable")):
+        if count:
+            add(root, section)
+    return root
+
+
+def _title(m: Any) -> str:
+    """The name of the whole, with which its table of names begins."""
+    return bytes(m.names).partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def numbers(row: Any) -> tuple[float, ...]:
+    """The numbers of a row of an array."""
+    return tuple(float(x) for x in np.ravel(row))
+
+
+def _add_option(root: Element, m: Any) -> None:
+    opt = m.opt
+    option = add(root, "option", gravity=numbers(opt.gravity), density=opt.density, viscosity=opt.viscosity,
+                 wind=numbers(opt.wind), timestep=opt.timestep)  # fmt: skip
+    if opt.disableflags & GRAVITY_OFF:
+        add(option, "flag", gravity="disable")
+
+
+def _add_meshes(root: Element, m: Any) -> None:
+    if not m.nmesh:
+        return
+    assets, paths = add(root, "asset"), bytes(m.paths)
+    for i in range(m.nmesh):
+        start = int(m.mesh_pathadr[i])
+        file = "" if start < 0 else paths[start : paths.index(b"\0", start)].decode("utf-8", "replace")
+        add(assets, "mesh", name=m.mesh(i).name or f"mesh_{i}", file=file or None, scale=numbers(m.mesh_scale[i]))
+
+
+def _add_bodies(world: Element, m: Any, names: Names) -> None:
+    elements = [world]
+    for i in range(1, m.nbody):
+        parent = elements[int(m.body_parentid[i])]
+        element = add(parent, "body", name=names.of("body", i), pos=numbers(m.body_pos[i]),
+                      quat=numbers(m.body_quat[i]), mocap=True if m.body_mocapid[i] >= 0 else None,
+                      gravcomp=float(m.body_gravcomp[i]) or None)  # fmt: skip
+        elements.append(element)
+        add(element, "inertial", mass=m.body_mass[i], pos=numbers(m.body_ipos[i]), quat=numbers(m.body_iquat[i]),
+            diaginertia=numbers(m.body_inertia[i]))  # fmt: skip
+        for j in range(m.body_jntadr[i], m.body_jntadr[i] + m.body_jntnum[i]):
+            _add_joint(element, m, j, names)
+    for i in range(m.ngeom):
+        _add_geom(elements[int(m.geom_bodyid[i])], m, i, names)
+    for i in range(m.nsite):
+        add(elements[int(m.site_bodyid[i])], "site", name=names.of("site", i), pos=numbers(m.site_pos[i]),
+            quat=numbers(m.site_quat[i]))  # fmt: skip
+
+
+def _add_joint(body: Element, m: Any, j: int, names: Names) -> None:
+    kind, at, dof = JOINTS[int(m.jnt_type[j])], int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])
+    single = kind in ("slide", "hinge")
+    add(body, "joint", name=names.of("joint", j), type=kind, pos=None if kind == "free" else numbers(m.jnt_pos[j]),
+        axis=numbers(m.jnt_axis[j]) if single else None,
+        range=numbers(m.jnt_range[j]) if m.jnt_limited[j] or any(m.jnt_range[j]) else None,
+        limited=bool(m.jnt_limited[j]),
+        ref=float(m.qpos0[at]) if single else None, springref=float(m.qpos_spring[at]) if single else None,
+        stiffness=polynomial(m, "jnt_stiffness", j), damping=polynomial(m, "dof_damping", dof),
+        armature=m.dof_armature[dof], frictionloss=m.dof_frictionloss[dof])  # fmt: skip
+
+
+def polynomial(m: Any, name: str, i: int) -> tuple[float, ...]:
+    """A coefficient, with those of higher order that newer versions have."""
+    higher = getattr(m, f"{name}poly", None)
+    return numbers(getattr(m, name)[i]) + (() if higher is None or not np.any(higher[i]) else numbers(higher[i]))
+
+
+def _add_geom(body: Element, m: Any, i: int, names: Names) -> None:
+    kind = GEOMS[int(m.geom_type[i])] if int(m.geom_type[i]) < len(GEOMS) else "sdf"
+    place = Place(np.array(m.geom_pos[i]), np.array(m.geom_quat[i]))
+    mesh = None
+    if kind in ("mesh", "sdf") and m.geom_dataid[i] >= 0:
+        k = int(m.geom_dataid[i])
+        mesh, place = m.mesh(k).name or f"mesh_{k}", _as_given(place, m.mesh_pos[k], m.mesh_quat[k])
+    count = {"sphere": 1, "capsule": 2, "cylinder": 2}.get(kind, 3)
+    add(body, "geom", name=names.of("geom", i), type=kind, pos=place.position, quat=place.orientation, mass="0",
+        size=None if mesh else numbers(m.geom_size[i])[:count], mesh=mesh, contype=str(int(m.geom_contype[i])),
+        conaffinity=str(int(m.geom_conaffinity[i])), rgba=numbers(m.geom_rgba[i]))  # fmt: skip
+
+
+def _as_given(place: Place, position: Array, orientation: Array) -> Place:
+    """The place of a mesh as its file has it: the compiler moves its origin to the centre of mass, its axes to the
+    principal ones."""
+    inverse = np.array(orientation) * [1.0, -1.0, -1.0, -1.0]
+    Q = np.asarray(quaternion_multiply(place.Q, inverse))
+    return Place(place.p - np.asarray(rotation_matrix(Q)) @ np.array(position), Q)
+
+
+def _add_keyframes(root: Element, m: Any) -> None:
+    if not m.nkey:
+        return
+    section = add(root, "keyframe")
+    for i in range(m.nkey):
+        rows: dict[str, Sequence[float] | None] = {
+            word: numbers(values[i]) or None
+            for word, values in (("qpos", m.key_qpos), ("qvel", m.key_qvel), ("act", m.key_act), ("ctrl", m.key_ctrl))
+        }
+        add(section, "key", name=m.key(i).name or None, **rows)

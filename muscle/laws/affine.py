@@ -1,0 +1,86 @@
+"""Forces along a path that are affine in its length and its speed: servos, dampers and springs that also push."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import NotNegative
+from myoquat.muscle.laws.base import ForceLaw
+
+__all__ = ["AffinePath", "SlackSpring"]
+
+
+@dataclass(frozen=True)
+class AffinePath(ForceLaw):
+    """F = (g0 + g1 l + g2 v) a + b0 + b1 l + b2 v, positive where it pulls; negative forces push along the path.
+
+    MuJoCo's actuators on tendons with an affine gain and bias: motors, position and velocity servos, and dampers.
+    gain (g0 [N], g1 [N/m], g2 [N s/m]) and bias (b0, b1, b2) in the same units.
+
+    >>> from myoquat.muscle.laws import AffinePath
+    >>> servo = AffinePath(gain_0=-20.0, bias_1=100.0)  # 100 N/m about the length 0.2 a
+    >>> float(round(servo.force(0.25, 0.0, 1.0), 9))
+    5.0
+    """
+
+    kind: ClassVar[str] = "affine_path"
+    gain_0: float = 0.0
+    gain_1: float = 0.0
+    gain_2: float = 0.0
+    bias_0: float = 0.0
+    bias_1: float = 0.0
+    bias_2: float = 0.0
+
+    @property
+    def can_push(self) -> bool:
+        return True
+
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+        gain = self.gain_0 + self.gain_1 * length + self.gain_2 * speed
+        result: Array = gain * activation + self.bias_0 + self.bias_1 * length + self.bias_2 * speed
+        return result
+
+
+@dataclass(frozen=True)
+class SlackSpring(ForceLaw):
+    """F = k max(l - l1, 0) - k max(l0 - l, 0) + c v: a spring that is slack between two lengths, and a damper.
+
+    MuJoCo's springs and dampers of tendons: they push where the path is shorter than l0. stiffness k [N/m],
+    shortest_length l0 and longest_length l1 [m], damping c [N s/m]; the activation does not matter.
+
+    >>> from myoquat.muscle.laws import SlackSpring
+    >>> spring = SlackSpring(stiffness=100.0, shortest_length=0.1, longest_length=0.2, damping=5.0)
+    >>> [float(round(spring.force(length, 0.0, 0.0), 9)) for length in (0.05, 0.15, 0.3)]
+    [-5.0, 0.0, 10.0]
+    """
+
+    kind: ClassVar[str] = "slack_spring"
+    stiffness: NotNegative
+    shortest_length: float
+    longest_length: float
+    damping: NotNegative = 0.0
+
+    @property
+    def can_push(self) -> bool:
+        return True
+
+    def _stretch(self, length: Array) -> Array:
+        above = np.maximum(length - self.longest_length, 0.0)
+        result: Array = above - np.maximum(self.shortest_length - length, 0.0)
+        return result
+
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+        return self.stiffness * self._stretch(length) + self.damping * speed
+
+    def stored(self, length: Array) -> Array:
+        stretch = self._stretch(length)
+        return self.stiffness / 2 * stretch * stretch
+
+    def check(self, element: str) -> None:
+        super().check(element)
+        if not self.shortest_length <= self.longest_length:
+            told = f"{self.shortest_length} and {self.longest_length}"
+            raise ModelError(f"shortest_length must not be above longest_length, not {told}", element=element)

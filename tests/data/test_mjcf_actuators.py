@@ -1,0 +1,183 @@
+"""Actuators, springs and pulleys of MJCF files, against MuJoCo's forces."""
+
+import importlib.util
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from myoquat.data import UnsupportedWarning, load_model
+from myoquat.muscle import (
+    activation_rates,
+    actuator_forces,
+    law_forces,
+    limit_torques,
+    muscle_torques,
+    path_jacobian,
+    path_lengths,
+)
+from myoquat.muscle.actuators import ActivationCoordinateActuator, IntegratingCoordinateActuator
+from myoquat.muscle.laws import AffinePath, MujocoMuscle, PathActuator, PathSpring, SlackSpring
+
+needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
+BODIES = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/>
+<default><geom contype="0" conaffinity="0"/></default><worldbody>
+<site name="w1" pos="0.1 0 0"/><site name="w2" pos="0 0.1 0"/>
+<body name="a"><joint name="j1" axis="0 1 0"/><geom size="0.1" pos="0 0 0.2"/><site name="a1" pos="0.05 0.01 0.2"/>
+<site name="a2" pos="0 0.06 0.2"/><site name="push" pos="0 0 0.1" quat="0.8 0 0.6 0"/>
+<geom name="ring" type="sphere" size="0.03" pos="0.1 0 0.3" mass="0"/><site name="in" pos="0.11 0 0.3"/>
+<body name="b" pos="0 0 0.4"><joint name="j2" type="slide" axis="0 0 1"/><joint name="j3" axis="1 0 0"/>
+<geom size="0.05" pos="0 0 0.1"/><site name="b1" pos="0.06 0 0.1"/><site name="b2" pos="0 0.07 0.05"/>
+</body></body></worldbody>
+<tendon>
+<spatial name="t1"><site site="w1"/><site site="a1"/><site site="b1"/></spatial>
+<spatial name="t2"><site site="w2"/><site site="a2"/><pulley divisor="2"/><site site="a2"/><site site="b2"/>
+<pulley divisor="3"/><site site="a1"/><site site="b2"/></spatial>
+<spatial name="t3" stiffness="30" damping="2" springlength="0.1 0.3"><site site="w1"/><site site="b2"/></spatial>
+<spatial name="t4"><site site="w1"/><geom geom="ring" sidesite="in"/><site site="b1"/></spatial>
+</tendon><actuator>{0}</actuator></mujoco>"""
+MUSCLES = """<muscle name="m1" tendon="t1" lengthrange="0.3 0.6" force="120" range="0.7 1.2" lmin="0.4" lmax="1.7"
+ctrlrange="0 1" vmax="2" fpmax="1.1" fvmax="1.3" tausmooth="0.2"/>
+<general name="m2" tendon="t2" gaintype="muscle" biastype="muscle" dyntype="muscle" lengthrange="0.2 0.45" gear="2"
+gainprm="0.75 1.05 80 200 0.5 1.6 1.5 1.3 1.2" biasprm="0.6 1.2 50 200 0.5 1.8 1.5 1.4 1.2" dynprm="0.02 0.05 0"
+ctrlrange="0 1"/>
+<muscle name="m4" tendon="t4" lengthrange="0.3 0.7" force="50" ctrlrange="0 1" timeconst="0.02 0.03"/>"""
+ON_PATHS = """<motor name="pull" tendon="t1" gear="-20" ctrlrange="0 1"/>
+<position name="servo" tendon="t2" kp="50" kv="3" gear="1.5" ctrlrange="0.1 0.6"/>
+<damper name="brake" tendon="t4" kv="4" ctrlrange="0 2"/>
+<general name="both" tendon="t1" gaintype="affine" biastype="affine" gainprm="3 -2 1" biasprm="1 4 -0.5"
+ctrlrange="-1 1"/>"""
+ON_JOINTS = """<motor name="torque" joint="j1" gear="3" ctrlrange="-2 2"/>
+<position name="servo" joint="j2" kp="50" kv="3" gear="2"/>
+<velocity name="speed" joint="j3" kv="4"/>
+<intvelocity name="drive" joint="j1" kp="20" actrange="-1 1" actlimited="false"/>
+<cylinder name="slow" joint="j2" timeconst="0.3" area="2" bias="0 -1 0"/>
+<motor name="jet" site="push" gear="1 2 3 0 0 0"/>
+<motor name="gyro" site="push" gear="0 0 0 0.3 0 1"/>"""
+
+
+def read(tmp_path, actuators, **options):
+    path = tmp_path / "x.xml"
+    path.write_text(BODIES.format(actuators))
+    return load_model(path, **({"strict": True} | options))
+
+
+class Engine:
+    """MuJoCo on the same file."""
+
+    def __init__(self, path):
+        import mujoco  # noqa: PLC0415 - a peer
+
+        self._mujoco, self.model = mujoco, mujoco.MjModel.from_xml_path(str(path))
+        self.data = mujoco.MjData(self.model)
+
+    def at(self, q, u, controls, activation=()):
+        self._mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:], self.data.qvel[:], self.data.ctrl[:] = q, u, controls
+        self.data.act[:] = activation
+        self._mujoco.mj_forward(self.model, self.data)
+        return self.data
+
+
+def states(rng, model, count=20):
+    return zip(0.4 * rng.normal(size=(count, 3)), 2.0 * rng.normal(size=(count, model.system.nu)), strict=True)
+
+
+@pytest.mark.peers
+@needs_mujoco
+def test_forces_and_activations_of_muscles_are_mujocos(tmp_path, rng):
+    model, engine = read(tmp_path, MUSCLES), Engine(tmp_path / "x.xml")
+    muscles = replace(model, muscles=tuple(m for m in model.muscles if isinstance(m.law, MujocoMuscle)))
+    assert muscles.muscle_names == ("t1", "t2", "t4")
+    for q, u in states(rng, model):
+        a, e = rng.uniform(size=(2, 3))
+        data = engine.at(q, u, e, a)
+        rows = [0, 1, 3]
+        np.testing.assert_allclose(path_lengths(muscles, q), data.ten_length[rows], atol=1e-14)
+        # on MuJoCo's own speeds: its Newton iteration for the path inside a surface stops at 1e-6
+        forces = law_forces(muscles, data.ten_length[rows], data.ten_velocity[rows], a)
+        gears = np.array([1.0, 2.0, 1.0])
+        np.testing.assert_allclose(forces, -gears * data.actuator_force, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(activation_rates(muscles, e, a), data.act_dot, rtol=1e-12)
+        np.testing.assert_allclose(path_jacobian(muscles, q)[:2] @ u, data.ten_velocity[:2], atol=1e-13)
+
+
+@pytest.mark.peers
+@needs_mujoco
+def test_actuators_and_springs_on_paths_are_mujocos(tmp_path, rng):
+    model, engine = read(tmp_path, ON_PATHS, wrapping="mujoco"), Engine(tmp_path / "x.xml")
+    assert model.muscle_names == ("t1", "t1_2", "t2", "t3", "t4")
+    kinds = (PathActuator, AffinePath, AffinePath, SlackSpring, AffinePath)
+    assert tuple(type(m.law) for m in model.muscles) == kinds
+    low, high = np.array([0.0, -1.0, 0.1, 0.0, 0.0]), np.array([1.0, 1.0, 0.6, 1.0, 2.0])
+    for q, u in states(rng, model):
+        a = rng.uniform(size=5)
+        controls = (low + a * (high - low))[[0, 2, 4, 1]]
+        data = engine.at(q, u, controls)
+        torques = muscle_torques(model, q, u, a)
+        np.testing.assert_allclose(torques, data.qfrc_actuator + data.qfrc_passive, atol=2e-5)  # t4: as above
+        others = replace(model, muscles=model.muscles[:4])
+        data = engine.at(q, u, controls * np.array([1.0, 1.0, 0.0, 1.0]))
+        np.testing.assert_allclose(
+            muscle_torques(others, q, u, a[:4]), data.qfrc_actuator + data.qfrc_passive, rtol=1e-12, atol=1e-12
+        )
+
+
+@pytest.mark.peers
+@needs_mujoco
+def test_actuators_on_joints_and_sites_are_mujocos(tmp_path, rng):
+    model, engine = read(tmp_path, ON_JOINTS), Engine(tmp_path / "x.xml")
+    model = replace(model, muscles=())
+    assert isinstance(model.actuators[3], IntegratingCoordinateActuator)
+    assert isinstance(model.actuators[4], ActivationCoordinateActuator)
+    for q, u in states(rng, model):
+        controls, activation = rng.uniform(-1, 1, size=7), rng.normal(size=2)
+        data = engine.at(q, u, controls, activation)
+        acting = controls.copy()
+        acting[[3, 4]] = np.clip(activation, -1.0, 1.0)
+        data = engine.at(q, u, controls, acting[[3, 4]])
+        torques = actuator_forces(model, q, u, acting) + limit_torques(model, q, u)
+        np.testing.assert_allclose(torques, data.qfrc_actuator, rtol=1e-12, atol=1e-12)
+        rates = [model.actuators[k].activation_rate(controls[k], acting[k]) for k in (3, 4)]
+        np.testing.assert_allclose(rates, data.act_dot, rtol=1e-12)
+
+
+def test_a_keyframe_tells_controls_and_activations(tmp_path):
+    key = '<keyframe><key ctrl="0.1 0.2 0.3" act="0.4 0.5 0.6"/></keyframe></mujoco>'
+    path = tmp_path / "x.xml"
+    path.write_text(BODIES.format(MUSCLES).replace("</mujoco>", key))
+    model = load_model(path, strict=True)
+    assert [muscle.activation for muscle in model.muscles] == [0.4, 0.5, None, 0.6]
+    assert [m.activation for m in read(tmp_path, MUSCLES).muscles] == [0.0, 0.0, None, 0.0]
+    assert [m.activation_dynamics.form for m in model.muscles if m.activation_dynamics] == [
+        "quintic",
+        "piecewise",
+        "piecewise",
+    ]
+
+
+def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_path):
+    text = BODIES.replace('damping="2" springlength="0.1 0.3"', 'springlength="0 0.3"')
+    path = tmp_path / "x.xml"
+    path.write_text(text.format(""))
+    assert load_model(path, strict=True).muscles[2].law == PathSpring(30.0, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("actuator", "told"),
+    [
+        ('<damper joint="j1" ctrlrange="0 1"/>', "a gain that depends on length or speed"),
+        ('<position tendon="t1" ctrlrange="0 1" dampratio="1"/>', "dampratio; it does not damp"),
+        ('<motor tendon="t1" ctrlrange="-1 0" forcerange="0 2"/>', "forcerange; its force is not cut off"),
+        ('<muscle tendon="t1" lengthrange="0.1 0.2"/>', "muscle without force, which MuJoCo's compiler computes"),
+        ('<muscle joint="j1" lengthrange="0.1 0.2" force="3"/>', "a muscle on a joint; it does nothing here"),
+        ('<motor site="push" gear="1 0 0 1 0 0"/>', "an actuator on a site of this type"),
+        ('<motor site="push" refsite="w1"/>', r"motor .refsite."),
+        ('<general tendon="t1" gaintype="user"/>', "its force law; it does nothing here"),
+        ('<general tendon="t1" dyntype="filter" ctrlrange="-1 0"/>', "dyntype filter; its activation follows"),
+        ("<adhesion body='a' ctrlrange='0 1'/>", "an actuator without a force here"),
+    ],
+)
+def test_what_has_no_place_is_told_with_its_effect(actuator, told, tmp_path):
+    with pytest.warns(UnsupportedWarning, match=told):
+        read(tmp_path, actuator, strict=False)

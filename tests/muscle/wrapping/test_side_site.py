@@ -1,0 +1,166 @@
+"""MuJoCo's rules for surfaces: which way a path winds, where it touches inside, and where its length jumps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+import myoquat as mq
+from myoquat.joints import ModelError
+from myoquat.muscle import (
+    InsideCylinder,
+    InsideSphere,
+    Model,
+    Muscle,
+    PathFlag,
+    PathPoint,
+    SideCylinder,
+    WrapCylinder,
+    path_flags,
+    path_jacobian,
+    path_lengths,
+)
+
+RADIUS = 0.03
+
+
+def length(contact, A, B):
+    """(...) of the whole path."""
+    size = lambda v: np.linalg.norm(v, axis=-1)  # noqa: E731
+    return np.where(contact.on, size(A - contact.P) + contact.arc + size(B - contact.Q), size(A - B))
+
+
+def winding(A, B, ahead):
+    """(...) the angle about the z axis of the way from A to B over a point far along `ahead` [homotopy, by hand]."""
+    azimuth = lambda x: np.arctan2(x[..., 1], x[..., 0])  # noqa: E731
+    half = lambda angle: (angle + np.pi) % (2 * np.pi) - np.pi  # noqa: E731
+    side = azimuth(np.asarray(ahead))
+    return half(side - azimuth(A)) + half(azimuth(B) - side)
+
+
+def test_the_path_winds_as_the_way_over_the_side_does(rng):
+    A, B = rng.normal(size=(2, 4000, 3)) * 0.08
+    apart = (np.hypot(A[:, 0], A[:, 1]) > RADIUS) & (np.hypot(B[:, 0], B[:, 1]) > RADIUS)
+    A, B = A[apart], B[apart]
+    contact = SideCylinder(body="", radius=RADIUS, quadrant="+x").contact(A, B)
+    turn = winding(A, B, (1.0, 0.0, 0.0))
+    plain = winding(A, B, A + B)  # of the straight line, over its own middle
+    d = (B - A)[:, :2]
+    share = np.clip(-np.sum(A[:, :2] * d, axis=1) / np.sum(d * d, axis=1), 0, 1)
+    clear = np.linalg.norm(A[:, :2] + share[:, None] * d, axis=1) > RADIUS
+    straight = clear & (np.abs(turn - plain) < 1e-9)
+    np.testing.assert_array_equal(contact.on, ~straight)
+    # unrolled: two tangents and an arc of the winding's remaining angle
+    rho = [np.hypot(x[:, 0], x[:, 1]) for x in (A, B)]
+    flat = sum(np.sqrt(r * r - RADIUS**2) - RADIUS * np.arccos(RADIUS / r) for r in rho) + RADIUS * np.abs(turn)
+    expected = np.hypot(flat, (B - A)[:, 2])
+    np.testing.assert_allclose(length(contact, A, B)[~straight], expected[~straight], rtol=1e-12)
+
+
+def test_two_ends_behind_that_clear_the_cylinder_are_joined_straight():
+    A, B = np.array([-0.1, 0.04, 0.0]), np.array([-0.01, 0.05, 0.02])
+    side, wrap = (kind(body="", radius=RADIUS, quadrant="+x").contact(A, B) for kind in (SideCylinder, WrapCylinder))
+    assert not side.on
+    assert wrap.on
+
+
+@pytest.mark.parametrize("kind", [InsideSphere, InsideCylinder])
+def test_a_path_inside_is_the_shortest_that_touches(kind, rng):
+    surface = kind(body="", radius=RADIUS)
+    A, B = rng.normal(size=(2, 60, 3)) * 0.07
+    contact = surface.contact(A, B)
+    assert 10 < np.sum(contact.on) < 50
+    assert not np.any(contact.missed)
+    np.testing.assert_array_equal(contact.P, contact.Q)
+    for a, b, on, found in zip(A, B, contact.on, length(contact, A, B), strict=True):
+        if not on:
+            continue
+        if kind is InsideCylinder:
+            flat = (a[:2], b[:2])
+            rise = b[2] - a[2]
+        else:
+            e1 = a / np.linalg.norm(a)
+            e2 = b - (b @ e1) * e1
+            e2 = e2 / np.linalg.norm(e2)
+            flat = (np.array([a @ e1, a @ e2]), np.array([b @ e1, b @ e2]))
+            rise = 0.0
+
+        def way(psi, flat=flat):
+            P = RADIUS * np.array([np.cos(psi), np.sin(psi)])
+            return np.linalg.norm(flat[0] - P) + np.linalg.norm(flat[1] - P)
+
+        start = np.arctan2(*(flat[0] / np.linalg.norm(flat[0]) + flat[1] / np.linalg.norm(flat[1]))[::-1])
+        best = minimize_scalar(way, bounds=(start - 1.6, start + 1.6), method="bounded", options={"xatol": 1e-10}).fun
+        assert found == pytest.approx(np.hypot(best, rise), rel=1e-11)
+
+
+def rod(*wraps):
+    """A rod that turns about z, with a path from the ground to its end around surfaces of the ground."""
+    system = mq.ArticulatedSystem(
+        (mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),)
+    )
+    path = (PathPoint("ground", (-0.08, 0.01, 0.0)), PathPoint("rod", (0.07, 0.0, 0.01)))
+    return Model(system, (Muscle("cord", path, wraps=wraps),))
+
+
+@pytest.mark.parametrize(
+    "surface",
+    [
+        SideCylinder(body="ground", radius=RADIUS, quadrant="+y"),
+        InsideCylinder(body="ground", radius=RADIUS),
+        InsideSphere(body="ground", radius=RADIUS),
+    ],
+)
+def test_the_jacobian_is_the_slope_of_the_length_and_jumps_are_flagged(surface):
+    model = rod(surface)
+    q = np.linspace(-np.pi, np.pi, 4001)[:, None]
+    l, J, flags = path_lengths(model, q)[:, 0], path_jacobian(model, q)[:, 0, 0], path_flags(model, q)[:, 0]
+    h = q[1, 0] - q[0, 0]
+    slope = (l[2:] - l[:-2]) / (2 * h)
+    flagged = (flags & (PathFlag.JUMP | PathFlag.INSIDE)) != 0
+    near = flagged[2:] | flagged[1:-1] | flagged[:-2]
+    steady = ~near & (np.abs(J[2:] - J[:-2]) < 0.01)
+    assert np.mean(steady) > 0.9
+    np.testing.assert_allclose(slope[steady], J[1:-1][steady], atol=2e-5)  # kinks of J where the path begins to touch
+    jumped = np.abs(np.diff(l)) > 0.2 * h  # the rod's end moves by 0.07 h
+    assert np.all(flagged[1:][jumped] | flagged[:-1][jumped])
+    assert np.any(jumped) == isinstance(surface, SideCylinder)
+
+
+def test_kernels_and_numpy_agree_on_several_surfaces(rng):
+    system = rod().system
+    surfaces = [
+        kind(body="ground", position=tuple(rng.normal(size=3) * 0.01), radius=0.01 + 0.01 * rng.random(), **more)
+        for kind, more in ((SideCylinder, {"quadrant": "-y"}), (InsideCylinder, {}), (InsideSphere, {}))
+        for _ in range(5)
+    ]
+    muscles = tuple(replace(rod(wrap).muscles[0], name=f"m{k}") for k, wrap in enumerate(surfaces))
+    model, q = Model(system, muscles), np.linspace(-3, 3, 31)[:, None]
+    for function in (path_lengths, path_jacobian):
+        np.testing.assert_allclose(function(model, q), function(model, q, backend="numpy"), atol=1e-13)
+
+
+def test_the_surfaces_are_kept_in_files_and_written_for_mujoco(tmp_path):
+    wraps = [
+        kind(body="ground", radius=RADIUS, name=f"w{k}", **more)
+        for k, (kind, more) in enumerate(
+            ((SideCylinder, {"quadrant": "+y"}), (InsideCylinder, {}), (InsideSphere, {"position": (0.0, 0.01, 0.0)}))
+        )
+    ]
+    muscles = tuple(replace(rod(wrap).muscles[0], name=f"m{k}") for k, wrap in enumerate(wraps))
+    model = Model(rod().system, muscles)
+    model.save(tmp_path / "x.toml")
+    assert mq.load_model(tmp_path / "x.toml") == model
+    with pytest.warns(mq.data.UnwrittenWarning):
+        model.save(tmp_path / "x.xml")
+    back = mq.load_model(tmp_path / "x.xml", wrapping="mujoco")
+    assert [type(muscle.wraps[0]) for muscle in back.muscles] == [type(wrap) for wrap in wraps]
+    q = np.linspace(-3, 3, 31)[:, None]
+    np.testing.assert_allclose(path_lengths(back, q), path_lengths(model, q), atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", [SideCylinder, InsideSphere, InsideCylinder])
+def test_a_hint_is_refused(kind):
+    with pytest.raises(ModelError, match="hint"):
+        rod(kind(body="ground", radius=RADIUS, hint=(0.0, 1.0, 0.0)))
