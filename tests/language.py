@@ -1,0 +1,152 @@
+"""Words that this project replaces by the field's terms, found in names, docstrings, comments, messages and pages.
+
+    python -m tests.language [PATHS]     prints every use with its file, line and replacement
+
+`WORDS` are whole words of prose, and parts of names between underscores and capitals. `PHRASES` are patterns of prose.
+`ALLOWED` has the uses with another meaning, each with its reason.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("myoquat/core", "kernels", "joints", "muscle", "data", "dynamics", "analysis", "benchmarks", "tests")
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
+
+WORDS = {
+    "stretches": "path segments",
+    "rounds": "outer iterations",
+    "patience": "maximum number of stalled iterations; delay",
+    "rival": "alternative local minimum",
+    "rivals": "alternative local minima",
+    "courses": "geodesic segments",
+    "chords": "planar initial guesses",
+    "bow": "planar initial guess",
+    "bows": "planar initial guesses",
+    "places": "order along the path; points resolved in all frames",
+    "kind": "type, law, surface type, equivalence class, argument type: whichever is meant",
+    "kinds": "types, laws, surface types, equivalence classes: whichever are meant",
+    "told": "reported",
+    "settled": "converged",
+    "settling": "warm-started sequential programming",
+    "taut": "minimised, solved",
+    "tightened": "minimised, solved",
+    "enclosure": "bound tightening",
+    "recorder": "tracer",
+    "door": "argument validation",
+    "census": "report of unsupported elements",
+    "leftovers": "report of elements that could not be written",
+    "doubts": "report of implausible values",
+    "reel": "frame cache",
+    "room": "package",
+    "rooms": "packages",
+    "house": "architecture",
+    "honest": "(leave out)",
+    "leisure": "(leave out)",
+    "nowhere": "never; at no pose; in no file",
+    "nobody": "no one; use the passive",
+    "somebody": "a user; another program",
+}
+PHRASES = {
+    r"goes round in circles": "cycles",
+    r"refused by name": "raises an error that names it",
+    r"for want of": "because there is no",
+    r"a word while waiting": "progress message",
+    r"such as are\b": "(rewrite)",
+}
+# (word, part of a path) -> reason
+ALLOWED: dict[tuple[str, str], str] = {
+    ("kind", "tests/language.py"): "the list itself",
+}
+PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@dataclass(frozen=True)
+class Use:
+    """A word at a line of a file."""
+
+    path: str
+    line: int
+    word: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.word} -> {WORDS.get(self.word) or PHRASES[self.word]}"
+
+
+def uses(paths: tuple[Path, ...] = ()) -> list[Use]:
+    """All uses in the given files and folders, or in the whole project."""
+    found = [use for file in files(paths) for use in _of_file(file)]
+    return [use for use in found if not any(use.word == word and part in use.path for word, part in ALLOWED)]
+
+
+def files(paths: tuple[Path, ...] = ()) -> list[Path]:
+    """Python files and Markdown pages below the paths, this file and the record of changes left out."""
+    starts = paths or tuple(ROOT / name for name in (*FOLDERS, *PAGES, "docs"))
+    every = [start if start.is_file() else start.rglob("*") for start in starts]
+    flat = [file for item in every for file in ([item] if isinstance(item, Path) else item)]
+    kept = [file for file in flat if file.suffix in (".py", ".md") and "_build" not in file.parts]
+    return sorted(file for file in kept if file.resolve() != Path(__file__).resolve())
+
+
+def _of_file(file: Path) -> Iterator[Use]:
+    path = file.resolve().relative_to(ROOT).as_posix()
+    text = file.read_text(encoding="utf-8")
+    for line, words in _words(text) if file.suffix == ".py" else _page_words(text):
+        for word in re.findall(r"[a-z]+", words):
+            if word in WORDS:
+                yield Use(path, line, word)
+        for phrase in PHRASES:
+            if re.search(phrase, words):
+                yield Use(path, line, phrase)
+
+
+def _page_words(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        yield number, _split(line)
+
+
+def _words(text: str) -> Iterator[tuple[int, str]]:
+    """Names that a file defines, and its text: comments, docstrings and other strings, in small letters."""
+    for node in ast.walk(ast.parse(text)):
+        for name in _defined(node):
+            yield getattr(node, "lineno", 1), _split(name)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING) or token.type == getattr(tokenize, "FSTRING_MIDDLE", -1):
+            for offset, line in enumerate(token.string.splitlines()):
+                yield token.start[0] + offset, _split(line)
+
+
+def _defined(node: ast.AST) -> list[str]:
+    """The names that a node gives to functions, classes, arguments, variables and attributes."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return [node.id]
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return [node.attr]
+    return []
+
+
+def _split(text: str) -> str:
+    """Words in small letters, names taken apart."""
+    return " ".join(PARTS.findall(text.replace("_", " "))).lower()
+
+
+def main() -> None:
+    """Print all uses below the paths of the command line, and how many there are."""
+    found = uses(tuple(Path(name).resolve() for name in sys.argv[1:]))
+    for use in found:
+        print(use)
+    print(len(found), "uses")
+
+
+if __name__ == "__main__":
+    main()
