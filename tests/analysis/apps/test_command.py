@@ -18,7 +18,7 @@ from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.kernels.runtime.cache import LIMIT_BYTES
 from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint
 
-LEG = str(Path(__file__).parents[1] / "data" / "small_leg.osim")
+LEG = str(Path(__file__).parents[2] / "data" / "small_leg.osim")
 BICEPS = Muscle("biceps", (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))))
 
 
@@ -63,7 +63,7 @@ def test_derive_writes_a_function(capsys, tmp_path):
 
 
 def test_mapping_and_derive_take_files_of_opensim(capsys, tmp_path):
-    shoulder = Path(__file__).parents[2] / "notebooks" / "shoulder.osim"
+    shoulder = Path(__file__).parents[3] / "notebooks" / "shoulder.osim"
     code, out, _ = run(capsys, "mapping", shoulder, "--rotations", "quaternion", "--samples", 20)
     assert code == 0
     assert "All mappings that should hold do" in out
@@ -89,7 +89,7 @@ def test_names_send_no_commands_to_a_terminal(capsys, tmp_path):
 
 
 def test_info_tells_units(capsys):
-    out = run(capsys, "info", Path(__file__).parents[2] / "notebooks" / "shoulder.osim")[1]
+    out = run(capsys, "info", Path(__file__).parents[3] / "notebooks" / "shoulder.osim")[1]
     assert "coordinate elevation [rad]: from -2 to 0.5 rad" in out
     assert "F0 = 900 N" in out
 

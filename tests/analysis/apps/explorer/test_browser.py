@@ -23,7 +23,7 @@ pytest.importorskip("jupyterlab", reason="needs the extra notebooks")
 pytest.importorskip("anywidget", reason="needs the extra notebooks")
 pytestmark = pytest.mark.browser
 
-NOTEBOOK = Path(__file__).parents[3] / "notebooks" / "explore.ipynb"
+NOTEBOOK = Path(__file__).parents[4] / "notebooks" / "explore.ipynb"
 PATIENCE = 600_000  # ms: far beyond what a busy machine needs
 
 

@@ -28,7 +28,7 @@ from myoquat.muscle import Model, equilibrium_states, muscle_forces, path_jacobi
 from myoquat.muscle.display.stick import stick_figure
 
 TWO_LINK = load_model("two_link")
-SHOULDER = Path(__file__).parents[3] / "notebooks" / "shoulder.osim"
+SHOULDER = Path(__file__).parents[4] / "notebooks" / "shoulder.osim"
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, p
 from myoquat.muscle.display.polylines import polylines
 from myoquat.muscle.display.stick import stick_figure
 
-SHOULDER = Path(__file__).parents[3] / "notebooks" / "shoulder.osim"
+SHOULDER = Path(__file__).parents[4] / "notebooks" / "shoulder.osim"
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_meshes_face_outward(mesh):
 
 def test_limbs_follow_joints_that_slide():
     """A thigh whose knee is placed by functions of the angle, as in OpenSim's leg models, is as long as it is there."""
-    leg = load_model(Path(__file__).parents[2] / "data" / "small_leg.osim")
+    leg = load_model(Path(__file__).parents[3] / "data" / "small_leg.osim")
     scene = Scene(leg, leg.start)
     _, p = leg.system.poses(leg.start)["shank"]
     R_thigh, p_thigh = leg.system.poses(leg.start)["thigh"]

@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of the libraries below the viewer
 ]
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 MODELS = {
     "two_link": "two_link",
     "leg": ROOT / "tests" / "data" / "small_leg.osim",
