@@ -22,6 +22,9 @@ NUMBERS: dict[str, dict[str, float]] = {
     "path_actuator": {"max_isometric_force": 100.0},
     "ligament": {"resting_length": 0.1, "max_force": 100.0},
     "blankevoort1991": {"linear_stiffness": 1000.0, "slack_length": 0.1},
+    "mujoco_muscle": {"max_isometric_force": 100.0, "shortest_length": 0.075, "longest_length": 0.105},
+    "affine_path": {"gain_0": 500.0, "bias_1": -500.0},
+    "slack_spring": {"stiffness": 1000.0, "shortest_length": 0.8, "longest_length": 1.2},
 }
 
 

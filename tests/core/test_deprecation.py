@@ -6,7 +6,7 @@ import pytest
 
 from myoquat.core.deprecation import former_names
 
-FORMER = {"myoquat.analysis.recruitment": {"redundancy": "myoquat.analysis.recruitment.redundancy"}}
+FORMER = {"myoquat.analysis.muscles": {"redundancy": "myoquat.analysis.recruitment.redundancy"}}
 
 
 @pytest.mark.parametrize(
