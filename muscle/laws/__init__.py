@@ -1,6 +1,5 @@
 """Force laws: one file each, all with the verbs of `myoquat.muscle.laws.base.ForceLaw`."""
 
-from myoquat.muscle.laws.affine import AffinePath, SlackSpring
 from myoquat.muscle.laws.base import ForceLaw, PushWarning
 from myoquat.muscle.laws.degroote_fregly import DeGrooteFregly2016
 from myoquat.muscle.laws.hill import HillLaw
@@ -10,6 +9,7 @@ from myoquat.muscle.laws.ligament import Ligament
 from myoquat.muscle.laws.ligament_blankevoort import Blankevoort1991
 from myoquat.muscle.laws.millard import Millard2012
 from myoquat.muscle.laws.mujoco import MujocoMuscle
+from myoquat.muscle.laws.path_affine import AffinePath, SlackSpring
 from myoquat.muscle.laws.rigid_tendon import RigidTendonMuscle
 from myoquat.muscle.laws.schutte import Schutte1993
 from myoquat.muscle.laws.springs import PathActuator, PathSpring
