@@ -35,7 +35,6 @@ PACKAGES = (
     "myoquat.dynamics.udwadia_kalaba",
     "myoquat.analysis",
     "myoquat.analysis.mapping",
-    "myoquat.analysis.motion",
     "myoquat.analysis.recruitment",
     "myoquat.analysis.studies",
     "myoquat.analysis.apps.explorer",

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = (*public_api.PACKAGES, "myoquat.analysis.motion")
 ODD = {"None": None, "text": "/no such/thing.mot", "array": np.zeros((2, 3, 5)), "object": object(), "number": 7.5}
 # Functions that take anything, and formulas that have no door since they run in kernels.
-OPEN = {"as_array", "as_casadi_vector", "is_symbolic", "coefficients_of", "forces", "delayed_rates"}
+OPEN = {"as_array", "as_casadi_vector", "is_symbolic", "constant", "coefficients_of", "forces", "delayed_rates"}
 # (function, argument): odd values that it may take, and why.
 MEANT = {
     ("spatial_torque", "tension"): {"array", "number"},  # any batch

@@ -72,7 +72,6 @@ UNKNOWN_ARGUMENTS = {
     "as_array": "what is no array becomes one",
     "as_casadi_vector": "the same, of CasADi",
     "is_symbolic": "tells what it is",
-    "constant": "any number, float or symbol",
     "root": "states are records of any type",
     "while_loop": "states are records of any type",
     "SymbolArray.from_casadi": "CasADi has no types",

@@ -31,7 +31,12 @@ class Solver:
 
 @dataclass(frozen=True)
 class Output:
-    """Which rows and events `simulate` returns, and whether it shows its progress; see its arguments of these names."""
+    """Which rows and events `simulate` returns, and whether it shows its progress; see its arguments of these names.
+
+    >>> from myoquat.dynamics import Output
+    >>> Output(output_step=0.01).start_time
+    0.0
+    """
 
     output_step: float | None = None  # [s]
     events: Sequence[Event] = ()

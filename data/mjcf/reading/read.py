@@ -73,6 +73,8 @@ def load_mjcf(
     """
     if wrapping not in WRAPPING:
         raise ValueError(f"wrapping is one of {', '.join(WRAPPING)}, not {wrapping!r}")
+    if not isinstance(source, (str, Path, CompiledModel, ModelSpec)):
+        raise TypeError(f"source must be a path, an MjModel or an MjSpec, not {type(source).__name__}")
     path = None if isinstance(source, (CompiledModel, ModelSpec)) else Path(source)
     told, root = "the compiled model" if path is None else str(path), None
     try:
