@@ -136,14 +136,21 @@ def _nearest(a: Plane, b: Plane) -> Plane:
     return a[0] + share * d[0], a[1] + share * d[1]
 
 
-def _check_inside(wrap: Wrap, element: str) -> None:
-    """ModelError for a side, which a path inside has none."""
-    if wrap.quadrant != "all" or wrap.hint is not None:
-        raise ModelError(f"a {wrap.kind} has neither quadrant nor hint", element=element)
+@dataclass(frozen=True, kw_only=True)
+class _Inside(Wrap):
+    """A surface that holds a path on its inner side, where there is no side to choose."""
+
+    solved: ClassVar[bool] = True
+    _sided: ClassVar[bool] = False
+
+    def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
+        super().check(system, element, count)
+        if self.quadrant != "all" or self.hint is not None:
+            raise ModelError(f"a {self.kind} has neither quadrant nor hint", element=element)
 
 
 @dataclass(frozen=True, kw_only=True)
-class InsideSphere(WrapSphere):
+class InsideSphere(_Inside, WrapSphere):
     """A sphere whose inner side holds a path that would pass it by: MuJoCo's wrapping with a side site inside.
 
     The path touches the sphere in one point, where both straight pieces meet it at the same angle. A path whose
@@ -158,12 +165,6 @@ class InsideSphere(WrapSphere):
     """
 
     kind: ClassVar[str] = "inside_sphere"
-    solved: ClassVar[bool] = True
-    _sided: ClassVar[bool] = False
-
-    def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
-        super().check(system, element, count)
-        _check_inside(self, element)
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         e1, e2 = plane_of(A, B)
@@ -173,7 +174,7 @@ class InsideSphere(WrapSphere):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InsideCylinder(WrapCylinder):
+class InsideCylinder(_Inside, WrapCylinder):
     """A cylinder whose inner side holds a path: as an `InsideSphere` in the plane across the axis, along
     which the path climbs evenly. `length` is for pictures: it holds paths beyond its ends too.
 
@@ -186,12 +187,6 @@ class InsideCylinder(WrapCylinder):
     """
 
     kind: ClassVar[str] = "inside_cylinder"
-    solved: ClassVar[bool] = True
-    _sided: ClassVar[bool] = False
-
-    def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
-        super().check(system, element, count)
-        _check_inside(self, element)
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         flat = _within((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), as_array(self.radius))
