@@ -109,7 +109,8 @@ def _check_closed_form(muscle: Muscle, in_casadi: bool) -> None:
             what = "several surfaces" if solved is None else f"a surface of kind {solved!r}"
             raise TypeError(
                 f"muscle {muscle.name!r}: its path around {what} is found by an iterative solver, which takes numbers "
-                "only, not SymPy or CasADi symbols"
+                "only, not SymPy or CasADi symbols or those of kernels.compile; on numbers, path_lengths and "
+                "path_jacobian run in kernels of their own"
             )
         if acting and not in_casadi:
             raise TypeError(

@@ -46,6 +46,15 @@ def test_links_lead_somewhere(path):
     assert not [link for link in here if not (path.parent / link).exists()]
 
 
+@pytest.mark.parametrize(("page", "words"), [("motion.md", "inverse kinematics"), ("motion.md", "inverse dynamics")])
+def test_words_that_people_search_for_stand_on_their_page(page, words):
+    """The search of the site knows words of the text, not parts of names of functions."""
+    text = re.sub(
+        r"```.*?```|`[^`]*`", "", (documents.ROOT / "docs" / page).read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    assert words in text.lower()
+
+
 def test_pages_alone_in_their_section_are_known(monkeypatch):
     """They get no sidebar, which would be empty; pages with others below them keep theirs."""
     monkeypatch.syspath_prepend(documents.ROOT / "docs")

@@ -1,12 +1,15 @@
 """The base installation: what works without any extra, and what names the extra that it needs."""
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from myoquat.core.lazy_imports import EXTRAS
 
@@ -63,15 +66,15 @@ def test_a_feature_without_its_extra_names_the_command_that_installs_it(extra, t
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert "MissingExtraError" in last
-    assert last.endswith(f"python -m pip install 'myoquat[{extra}]'")
+    assert last.endswith(f"python -m pip install '.[{extra}]'")
 
 
 def test_a_command_without_its_extra_prints_one_sentence(tmp_path):
-    code = "from myoquat.analysis.apps.command import main; main(['sweep', 'study.toml'])"
-    done = run(code, tmp_path)
-    assert done.returncode == 2
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert "myoquat[studies]" in done.stderr
+    for arguments, extra in ((["sweep", "study.toml"], "studies"), (["view", "two_link", "--no-browser"], "view")):
+        done = run(f"from myoquat.analysis.apps.command import main; main({arguments})", tmp_path)
+        assert done.returncode == 2
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert f".[{extra}]" in done.stderr
 
 
 def test_every_library_of_the_table_is_in_the_extra_that_it_names():
@@ -82,3 +85,67 @@ def test_every_library_of_the_table_is_in_the_extra_that_it_names():
         assert any(requirement.startswith(f"{name}>") for requirement in extras[extra]), (library, extra)
     brought = set(extras["all"][0].removeprefix("myoquat[").removesuffix("]").split(","))
     assert set(EXTRAS.values()) <= brought
+
+
+def requirements(extra):
+    """What an extra of the package installs, those of its other extras and of the base included."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = [Requirement(text) for text in project["dependencies"]]
+    for requirement in map(Requirement, project["optional-dependencies"][extra]):
+        own = requirement.name == "myoquat"
+        found += [each for name in requirement.extras for each in requirements(name)] if own else [requirement]
+    return found
+
+
+def installed_by(wanted):
+    """Normalized names of the distributions that pip installs for requirements, as far as they are installed here."""
+    done, queue = set(), [(each.name, frozenset(each.extras)) for each in wanted]
+    while queue:
+        name, extras = queue.pop()
+        key = re.sub(r"[-_.]+", "-", name).lower()
+        if (key, extras) in done:
+            continue
+        done.add((key, extras))
+        try:
+            needed = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for each in map(Requirement, needed):
+            if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras | {""}):
+                queue.append((each.name, frozenset(each.extras)))
+    return {key for key, _ in done}
+
+
+SITE = """
+import sys
+from importlib import metadata
+allowed = set(sys.argv[1].split(","))
+owners = metadata.packages_distributions()
+class Foreign:
+    def find_spec(self, name, path=None, target=None):
+        found = {owner.lower().replace("_", "-").replace(".", "-") for owner in owners.get(name.partition(".")[0], ())}
+        if found and not found & allowed:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Foreign())
+sys.path[:0] = ["docs", "tests"]
+import conf, importlib, site_commands, site_pages
+for extension in conf.extensions:
+    importlib.import_module(extension)
+importlib.import_module(conf.html_theme)
+for package in site_pages.PACKAGES:
+    module = importlib.import_module(package)
+    assert [getattr(module, name) for name in module.__all__]
+assert len(site_commands.pages()) > 10
+"""
+
+
+def test_the_site_needs_nothing_but_what_the_readme_installs_for_it():
+    """Every page of the reference and every extension of Sphinx, with all other distributions hidden."""
+    told = (ROOT / "README.md").read_text(encoding="utf-8").partition("<!-- site -->")[2].partition("<!-- /site -->")[0]
+    (extra,) = re.findall(r'pip install -e "\.\[(\w+)\]"', told)
+    names = ",".join(sorted(installed_by(requirements(extra))))
+    call = [sys.executable, "-c", SITE, names]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    done = subprocess.run([*call[:3], "numpy"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "ModuleNotFoundError: No module named 'matplotlib'" in done.stderr  # others are hidden

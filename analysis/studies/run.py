@@ -20,6 +20,7 @@ from myoquat.analysis.studies.storage.machine import UNSEEN, machine, user_code
 from myoquat.analysis.studies.storage.memory import Memory
 from myoquat.analysis.studies.storage.results import Done, Results, RunReport, stored
 from myoquat.analysis.studies.storage.store import Store
+from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.progress import progress_bar
 from myoquat.kernels.runtime.execution import cancellable
 from myoquat.kernels.runtime.settings import thread_count
@@ -124,7 +125,7 @@ def _cluster() -> Any:
     try:
         return importlib.import_module("myoquat.analysis.studies.execution.cluster")
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"{error}: running on a cluster needs the extra myoquat[cluster]") from None
+        raise missing_extra(error) from None
 
 
 def _engine(study: Specification) -> Engine | TrialEngine:

@@ -58,16 +58,11 @@ def _obeying(model: Model) -> Model:
 
 
 def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
-    """Write a model without muscles: its system, ranges, couplers and the bounds of its actuators on coordinates.
+    """Write a model's system, ranges, couplers and the bounds of its actuators on coordinates.
 
-    What else it has is told in one UnwrittenWarning, or refused if `strict`. ModelError for a model with muscles, which
-    URDF cannot hold.
+    What else it has, muscles included, is told in one UnwrittenWarning, or refused if `strict`.
     """
     path = Path(path)
-    if model.muscles:
-        raise ModelError(
-            "URDF holds no muscles; myoquat.data.write_urdf(model.system, path) writes the system alone", file=path
-        )
     left = Leftovers()
     drives = written_drives(model, left)
     if strict:  # before anything is written

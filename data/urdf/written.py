@@ -76,6 +76,8 @@ def _line(coupler: Coupler) -> dict[str, str] | None:
 
 def _without_place(model: Model) -> Iterator[tuple[str, str]]:
     """Kind and name of what no URDF holds."""
+    for muscle in model.muscles:
+        yield "muscles", muscle.name
     for limit in model.limits:
         yield "limits of coordinates that push back", limit.name
     for force in model.forces:

@@ -126,7 +126,7 @@ class AdaptiveProblem:
         if not self.events:
             return []
         q, u = self.equations.split(self.projected(t, x))
-        return [float(event.value(self.equations.model, t, q, u)) for event in self.events]
+        return [event.at(self.equations.model, t, q, u) for event in self.events]
 
     def _least_constraint(self, free: Slope) -> Slope:
         """The slope under redundant constraints, from arrays: `free` is the slope without them."""

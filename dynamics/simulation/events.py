@@ -1,5 +1,6 @@
 """Events: a quantity of the motion crosses a value."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +15,11 @@ __all__ = ["Event", "Occurrence"]
 
 @dataclass(frozen=True)
 class Event:
-    """value(model, t, q, u), a smooth number, becomes zero: rising (direction 1), falling (-1) or either way (0).
+    """value(t, q, u) or value(model, t, q, u), a smooth number, becomes zero: rising (direction 1), falling (-1) or
+    either way (0).
 
-    A terminal event ends the simulation. `Event.coordinate` and `Event.length` make the usual ones.
+    A terminal event ends the simulation. `Event.coordinate` and `Event.length` make the usual ones. Raises ValueError
+    for a function that takes neither three nor four arguments, and for another direction.
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics import Event
@@ -28,13 +31,20 @@ class Event:
     """
 
     name: str
-    value: Callable[[Any, float, np.ndarray, np.ndarray], float]
+    value: Callable[..., float]
     direction: int = 0
     terminal: bool = False
 
     def __post_init__(self) -> None:
         if self.direction not in (-1, 0, 1):
             raise ValueError(f"event {self.name!r}: direction is -1, 0 or 1, not {self.direction!r}")
+        if _arguments(self.value) is None:
+            raise ValueError(f"event {self.name!r}: its function takes (t, q, u) or (model, t, q, u)")
+
+    def at(self, model: Any, t: float, q: np.ndarray, u: np.ndarray) -> float:
+        """The value at the time t [s], coordinates q (nq,) and velocities u (nu,)."""
+        given = (t, q, u) if _arguments(self.value) == 3 else (model, t, q, u)
+        return float(self.value(*given))
 
     @classmethod
     def coordinate(cls, name: str, at: float, direction: int = 0, terminal: bool = False) -> "Event":
@@ -56,6 +66,23 @@ class Event:
         """True if the value went through zero in the event's direction."""
         rising, falling = before < 0 <= after, before > 0 >= after
         return (rising and self.direction >= 0) or (falling and self.direction <= 0)
+
+
+def _arguments(function: Callable[..., Any]) -> int | None:
+    """How many arguments an event gives its function: three where it needs no fourth, else four; None if it takes
+    neither. A function whose signature is not known, or that takes any number, is given four."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return 4
+    any_number = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in signature.parameters.values())
+    for count in (4,) if any_number else (3, 4):
+        try:
+            signature.bind(*range(count))
+        except TypeError:
+            continue
+        return count
+    return None
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,9 @@ def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError:
     extra = EXTRAS.get((error.name or "").partition(".")[0])
     if extra is None:
         return error
-    install = f"python -m pip install 'myoquat[{extra}]'"
-    return MissingExtraError(f"{error.name} is not installed; it comes with an extra: {install}", name=error.name)
+    install = f"python -m pip install '.[{extra}]'"
+    told = f"{error.name} is not installed; in a copy of the repository and a virtual environment, this installs it"
+    return MissingExtraError(f"{told}: {install}", name=error.name)
 
 
 def is_imported(name: str) -> bool:

@@ -9,7 +9,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from myoquat import joints, kernels
-from myoquat.data import library_models, load_model
+from myoquat.data import UnwrittenWarning, library_models, load_model
+from myoquat.dynamics import mass_matrix
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
 from myoquat.muscle import (
     LawA,
@@ -91,8 +92,6 @@ def test_two_link_holds_the_study_s_numbers(name):
 def test_save_and_load_give_the_same_model(name, tmp_path):
     model = load_model(name)
     model.save(tmp_path / "m.toml")
-    with pytest.raises(ModelError, match="URDF holds no muscles"):
-        model.save(tmp_path / "m.urdf")
     assert load_model(tmp_path / "m.toml") == model
     assert list(tmp_path.iterdir()) == [tmp_path / "m.toml"]
 
@@ -277,3 +276,14 @@ def test_a_model_shows_itself_in_a_line_and_in_a_table():
     for text in (*model.muscle_names, *model.system.body_names, *model.system.coordinate_names):
         assert text in table
     assert "muscle</th>" not in replace(model, muscles=())._repr_html_()
+
+
+def test_urdf_holds_a_model_without_its_muscles(tmp_path):
+    model = load_model("two_link")
+    with pytest.warns(UnwrittenWarning, match=r"6 muscles \(m1, m2"):
+        model.save(tmp_path / "m.urdf")
+    found = load_model(tmp_path / "m.urdf")
+    assert found.muscles == ()
+    np.testing.assert_allclose(mass_matrix(found, model.start), mass_matrix(model, model.start), atol=1e-12)
+    with pytest.raises(ModelError, match="6 muscles"):
+        model.save(tmp_path / "n.urdf", strict=True)

@@ -20,8 +20,9 @@ FORMATS = tuple(suffix for suffix, kind in MODEL_FORMATS.items() if kind.writes)
 @click.option("--strict", is_flag=True, help="Refuse what the output cannot hold instead of telling it.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 def command(model: str, output: Path, rotations: str, strict: bool, force: bool) -> None:
-    """Write MODEL as another kind of file, by the ending of OUTPUT: .toml, .osim (OpenSim), .xml (MuJoCo), and .urdf
-    (no muscles)."""
+    """Write MODEL as another kind of file, by the ending of OUTPUT: .toml, .osim (OpenSim), .xml (MuJoCo), and .urdf.
+
+    What the file cannot hold is told: of a model with muscles, .urdf holds the bodies and joints alone."""
     if output.suffix.lower() not in FORMATS:
         raise click.BadParameter(f"OUTPUT must end in {', '.join(FORMATS)}, not {output.suffix or 'nothing'}")
     check_output(output, force)

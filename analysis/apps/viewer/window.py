@@ -22,6 +22,7 @@ from myoquat.analysis.apps.viewer.reel import Reel, frames
 from myoquat.analysis.apps.viewer.scene import FIELD, Scene
 from myoquat.analysis.apps.viewer.stage import Stage, floor_lines
 from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import load_model
 from myoquat.data.files import check_output, write_bytes, write_text
@@ -111,7 +112,7 @@ class Viewer:
         try:
             viser = importlib.import_module("viser")  # on use: the command line and figures do without
         except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(f"{error}: the viewer needs the extra myoquat[view]", name=error.name) from None
+            raise missing_extra(error) from None
         self.scene, self.films, self.model = scene, tuple(films), scene.model
         self.q, self.time, self.playing, self.speed = scene.q, films[0].time[0] if films else 0.0, False, 1.0
         self.color, self.activation = "activation", 0.0

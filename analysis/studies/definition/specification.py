@@ -37,9 +37,9 @@ class Specification:
     vary                parameter names or patterns -> values or distributions (`studies.definition.vary`).
     design              one of `DESIGNS`; samples: how many, where the design does not say; seed: of all that is random.
     duration, step      [s]; the duration is a whole number of steps. method: one of fixed step, as for `simulate`.
-    activation          (m,) array, a tuple (times, values (t, m)) interpolated linearly, or None for the model's own;
-                        where muscles have activation dynamics their excitations, at which they start. Fiber lengths
-                        of elastic tendons start in equilibrium, with the numbers of each sample.
+    activation          (m,) array, one number for all muscles, a tuple (times, values (t, m)) interpolated linearly, or
+                        None for the model's own; where muscles have activation dynamics their excitations, at which
+                        they start. Fiber lengths of elastic tendons start in equilibrium, with each sample's numbers.
     start_q, start_u    where every run starts; None for the model's own.
     limits              coordinate or velocity name -> (low, high): a run that leaves them stops there.
     final, times        keep the final state; states at so many equally spaced times, or at these [s].
@@ -172,7 +172,8 @@ class Specification:
             raise ValueError("a study is stored with its activation: give (times, values (t, m)) instead of a function")
         if isinstance(self.activation, (list, tuple)):
             _check_rows("activation", self.activation)
-        constant: Array = model.check_activation(self.activation)
+        given = np.full(len(model.muscles), self.activation) if np.ndim(self.activation) == 0 else self.activation
+        constant: Array = model.check_activation(given)
         return constant
 
     def _own_activations(self) -> Array:

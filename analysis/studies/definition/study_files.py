@@ -17,7 +17,7 @@ seed = 0
 duration = 1.0                      # [s]
 step = 1e-3                         # [s]
 method = "rk4"
-activation = [0.1, 1.0, 0.1, 1.0, 0.1, 0.1]     # or { times = [...], values = [[...], ...] }; optional
+activation = [0.1, 1.0, 0.1, 1.0, 0.1, 0.1]     # or 0.5 for all, or { times = [...], values = [[...], ...] }; optional
 start_q = [...]                     # optional
 start_u = [...]                     # optional
 [simulate.limits]                   # optional
