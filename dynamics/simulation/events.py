@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.joints.door import system_of
+from myoquat.joints.door import SystemLike, system_of
 from myoquat.muscle.evaluate import path_lengths
 
 __all__ = ["Event", "Occurrence"]
@@ -41,7 +41,7 @@ class Event:
         if _arguments(self.value) is None:
             raise ValueError(f"event {self.name!r}: its function takes (t, q, u) or (model, t, q, u)")
 
-    def at(self, model: Any, t: float, q: np.ndarray, u: np.ndarray) -> float:
+    def at(self, model: SystemLike, t: float, q: np.ndarray, u: np.ndarray) -> float:
         """The value at the time t [s], coordinates q (nq,) and velocities u (nu,)."""
         given = (t, q, u) if _arguments(self.value) == 3 else (model, t, q, u)
         return float(self.value(*given))
