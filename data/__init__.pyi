@@ -13,6 +13,7 @@ from .motions import Forces as Forces
 from .motions import Markers as Markers
 from .motions import Motion as Motion
 from .motions import MotionFormat as MotionFormat
+from .motions import MotionLike as MotionLike
 from .motions import Orientations as Orientations
 from .motions import angle_quality as angle_quality
 from .motions import axes_rotation as axes_rotation
@@ -24,6 +25,7 @@ from .motions import load_orientations as load_orientations
 from .motions import load_table as load_table
 from .motions import lock_distance as lock_distance
 from .motions import motion_from_states as motion_from_states
+from .motions import motion_of as motion_of
 from .motions import muscle_states_from_motion as muscle_states_from_motion
 from .motions import read_markers as read_markers
 from .motions import read_motion as read_motion

@@ -1,12 +1,11 @@
 """Ground reactions: what the ground does to the bodies that touch it, over a motion."""
 
-from typing import Protocol
-
 import numpy as np
 
 from myoquat.core.arguments import check_kinds
 from myoquat.core.typing import Array
 from myoquat.data import motions
+from myoquat.data.motions.motion_like import check_motion
 from myoquat.joints.stacking import joined
 from myoquat.muscle.contact_forces import contact_forces
 from myoquat.muscle.forces import ContactForce
@@ -15,18 +14,7 @@ from myoquat.muscle.model import Model
 __all__ = ["ground_reactions"]
 
 
-class HasStates(Protocol):
-    """A motion: a Trajectory of one run, or a `myoquat.data.Motion` with velocities."""
-
-    @property
-    def time(self) -> Array: ...
-    @property
-    def q(self) -> Array: ...
-    @property
-    def u(self) -> Array | None: ...
-
-
-def ground_reactions(model: Model, motion: HasStates) -> "motions.Forces":
+def ground_reactions(model: Model, motion: "motions.MotionLike") -> "motions.Forces":
     """The loads '<body>_ground' of the model's contacts on every body that has a surface to touch the ground with.
 
     force [N] is the sum over its contacts; point [m] their mean, weighted with the pressures, which on one plane is the
@@ -46,7 +34,8 @@ def ground_reactions(model: Model, motion: HasStates) -> "motions.Forces":
     >>> mq.dynamics.ground_reactions(model, motion).force[:, 0, 1].round(2)
     array([ 4.71, 13.33])
     """
-    check_kinds(model=(model, Model), motion=(motion, ("Motion", "Trajectory")))
+    check_kinds(model=(model, Model))
+    check_motion(motion)
     if motion.u is None or motion.q.ndim != 2:
         raise ValueError("ground_reactions: the motion of one run, with velocities u, is needed")
     ends = _on_ground(model)

@@ -18,10 +18,9 @@ import numpy as np
 from myoquat.analysis.motion.consistent import held_by
 from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.analysis.motion.smoothing import check_cutoff, even_times
-from myoquat.core.arguments import check_kinds
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
-from myoquat.data.motions import Motion
+from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls
 from myoquat.joints.door import SystemLike
 from myoquat.joints.errors import ModelError
@@ -37,7 +36,7 @@ DEGREE = 5
 HELD = 3  # values at the start of a pass that the filter leaves alone
 
 
-def smooth_angles(motion: Motion, cutoff: float | None = 6.0, *, model: SystemLike | None = None) -> Motion:
+def smooth_angles(motion: MotionLike, cutoff: float | None = 6.0, *, model: SystemLike | None = None) -> Motion:
     """The motion with every coordinate of the file filtered at `cutoff` [Hz], and u and udot from splines through them.
 
     As OpenSim's InverseDynamicsTool and AnalyzeTool do it (see the module), for comparisons with their results:
@@ -50,7 +49,7 @@ def smooth_angles(motion: Motion, cutoff: float | None = 6.0, *, model: SystemLi
     (0, half the sampling rate), or angles that jump to others of the same pose, ModelError for a quaternion without
     named angles.
     """
-    check_kinds(motion=(motion, Motion))
+    motion = motion_of(motion)
     check_jumps(motion)
     held = held_by(motion, model)
     held.tell(motion)

@@ -13,9 +13,8 @@ import numpy as np
 
 from myoquat.analysis.motion.places import velocity_of
 from myoquat.analysis.motion.structure import PoseStructure
-from myoquat.core.arguments import check_kinds
 from myoquat.core.typing import Array
-from myoquat.data.motions import Motion
+from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.joints.constraints import Constraint, CoordinateCoupler, PolynomialCoupler, Prescribed
 from myoquat.joints.constraints.loops import Pair
@@ -205,7 +204,7 @@ def unwrapped(hinges: Hinges, x: Array) -> Array:
     return found
 
 
-def continuous(motion: Motion) -> Motion:
+def continuous(motion: MotionLike) -> Motion:
     """The motion with every frame's angles nearest to the frame before, among those that give the same pose: full turns
     of hinges, and of three rotations of a joint about fixed axes both triples. Velocities are taken along; those of a
     joint whose triple changes are refused, since `smooth` finds them again.
@@ -217,7 +216,7 @@ def continuous(motion: Motion) -> Motion:
     >>> continuous(Motion(hinge, [0.0, 0.1], [[3.1], [-3.1]])).q[:, 0].round(3).tolist()
     [3.1, 3.183]
     """
-    check_kinds(motion=(motion, Motion))
+    motion = motion_of(motion)
     q, changed = motion.q.copy(), False
     for hinges in hinges_of(motion.system):
         places = list(hinges.places)

@@ -11,7 +11,7 @@ from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.core.arguments import check_kinds
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
-from myoquat.data.motions import Forces, Motion
+from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
 from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import inverse_dynamics
@@ -108,7 +108,7 @@ class JointTorques:
 
 
 def inverse_dynamics_of_motion(
-    model: SystemLike, motion: Motion, loads: Forces | None = None, *, motors: Sequence[str] | None = None
+    model: SystemLike, motion: MotionLike, loads: Forces | None = None, *, motors: Sequence[str] | None = None
 ) -> JointTorques:
     """What the joints of a model have to give for a motion (q, u, udot) under external loads.
 
@@ -128,7 +128,8 @@ def inverse_dynamics_of_motion(
     not cover, motors that do not exist, and motors that push against constraints, so that neither is determined;
     ModelError where a moving leaf has no mass, and for constraints on velocities if motors are named.
     """
-    check_kinds(motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
+    check_kinds(loads=(loads, (Forces, NoneType)))
+    motion = motion_of(motion)
     system = system_of(model)
     motion.check_system(system)
     if motion.u is None or motion.udot is None:
@@ -162,9 +163,10 @@ def velocity_row(system: ArticulatedSystem, name: str) -> int:
     return indices_of("velocity", [name], system.velocity_names)[0]
 
 
-def external_wrenches(model: SystemLike, motion: Motion, loads: Forces) -> Array:
+def external_wrenches(model: SystemLike, motion: MotionLike, loads: Forces) -> Array:
     """(t, bodies, 6) external forces [N] and torques [N m] on the bodies at their origins, in world axes."""
-    check_kinds(motion=(motion, Motion), loads=(loads, Forces))
+    check_kinds(loads=(loads, Forces))
+    motion = motion_of(motion)
     system = system_of(model)
     _check_frames(system, loads)
     if not len(motion.time) or not loads.bodies:

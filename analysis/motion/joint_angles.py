@@ -9,7 +9,7 @@ from myoquat.analysis.motion.conventions import ISB, Convention
 from myoquat.core.arguments import check_kinds
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions import Motion
+from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import axes_rotation, indices_of
@@ -56,12 +56,12 @@ class JointAngles:
 
 
 def joint_angles(
-    motion: Motion,
+    motion: MotionLike,
     joint: str | tuple[str, str],
     convention: str = "ZXY",
     *,
     side: str = "right",
-    relative_to: Motion | ArrayLike | None = None,
+    relative_to: MotionLike | ArrayLike | None = None,
     axes: tuple[ArrayLike | str, ArrayLike | str] | None = None,
 ) -> JointAngles:
     """The rotation of a joint as angles.
@@ -85,7 +85,8 @@ def joint_angles(
     >>> joint_angles(Motion(model, [0.0], [model.start]), "B", "swing-twist z").names
     ('swing_x', 'swing_y', 'twist')
     """
-    check_kinds(motion=(motion, Motion), joint=(joint, (str, tuple)))
+    check_kinds(joint=(joint, (str, tuple)))
+    motion = motion_of(motion)
     if side not in SIDES:
         raise ValueError(f"side is 'right' or 'left', not {side!r}")
     proximal, distal = _bodies(motion, joint)
@@ -163,10 +164,11 @@ def _rotation(motion: Motion, q: Array, proximal: str, distal: str, axes: tuple[
 
 
 def _rest(
-    motion: Motion, pose: Motion | ArrayLike, bodies: tuple[str, str], axes: tuple[ArrayLike | str, ...] | None
+    motion: Motion, pose: MotionLike | ArrayLike, bodies: tuple[str, str], axes: tuple[ArrayLike | str, ...] | None
 ) -> Array:
     """(4,) the rotation of the static pose: the eigenvector of sum Q Q^T, the mean of many."""
-    q = pose.q if isinstance(pose, Motion) else motion.system.check_q(pose, "relative_to")[None]
+    motions = hasattr(pose, "to_motion")
+    q = motion_of(pose).q if motions else motion.system.check_q(pose, "relative_to")[None]  # type: ignore[arg-type]
     Q = _rotation(motion, q, *bodies, axes)
     mean: Array = np.linalg.eigh(Q.T @ Q)[1][:, -1]
     return mean

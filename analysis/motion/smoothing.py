@@ -26,10 +26,9 @@ import numpy as np
 from myoquat.analysis.motion.consistent import held_by
 from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.core.arguments import check_kinds
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
-from myoquat.data.motions import Motion
+from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.series import gaps_of
 from myoquat.joints.door import SystemLike
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -43,7 +42,7 @@ JITTER = 0.05  # of a step: how far rounded times of a file may be from even one
 
 
 def smooth(
-    motion: Motion,
+    motion: MotionLike,
     cutoff: float | None = 6.0,
     *,
     order: int = 4,
@@ -65,7 +64,7 @@ def smooth(
     angles that jump to others of the same pose (`continuous` takes them out), and poses that cannot be brought onto the
     constraints. Warns with MotionWarning of a motion that is off these by more than 1e-4.
     """
-    check_kinds(motion=(motion, Motion))
+    motion = motion_of(motion)
     system, time, held = motion.system, even_times(motion.time), held_by(motion, model)
     check_jumps(motion)
     held.tell(motion)
@@ -76,13 +75,13 @@ def smooth(
     return held.motion(differentiate(Motion(system, time, held.poses(time, q))))
 
 
-def differentiate(motion: Motion) -> Motion:
+def differentiate(motion: MotionLike) -> Motion:
     """The motion with u and udot found from its q, by derivatives in the chart centred on each frame (see the module).
 
     Raises ValueError for times that are not even to 5 % of a step, fewer than 16 frames, and angles that jump to others
     of the same pose.
     """
-    check_kinds(motion=(motion, Motion))
+    motion = motion_of(motion)
     check_jumps(motion)
     system, time, q = motion.system, even_times(motion.time), motion.q
     n, h = len(q), (time[-1] - time[0]) / (len(q) - 1)

@@ -13,7 +13,7 @@ from myoquat.core.arguments import check_kinds, real_array
 from myoquat.core.lazy_imports import is_imported
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions import Forces, Motion
+from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
 from myoquat.dynamics.constraints import HeldMotion
@@ -158,7 +158,7 @@ class JointLoads:
 
 def joint_loads(
     model: Model,
-    motion: Motion,
+    motion: MotionLike,
     muscle_forces: "ArrayLike | pd.DataFrame | None" = None,
     loads: Forces | None = None,
     torque: ArrayLike | None = None,
@@ -197,7 +197,8 @@ def joint_loads(
     array([[ 0.  ,  0.  , 19.62],
            [ 0.  ,  0.  , 28.62]])
     """
-    check_kinds(model=(model, Model), motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
+    check_kinds(model=(model, Model), loads=(loads, (Forces, NoneType)))
+    motion = motion_of(motion)
     system = model.system
     motion.check_system(system)
     if motion.u is None:

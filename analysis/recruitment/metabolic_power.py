@@ -9,7 +9,7 @@ from myoquat.analysis.recruitment.fibers import MuscleFibers
 from myoquat.core.arguments import check_kinds, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions import Motion
+from myoquat.data.motions import MotionLike, motion_of
 from myoquat.joints.vectors import matvec
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.metabolics import MetabolicCost, Umberger2010
@@ -60,7 +60,7 @@ class MetabolicPower:
 
 def metabolic_power(
     model: Model,
-    motion: Motion,
+    motion: MotionLike,
     activation: ArrayLike,
     *,
     excitation: ArrayLike | None = None,
@@ -98,7 +98,8 @@ def metabolic_power(
     array([[52.4],
            [ 1.3]])
     """
-    check_kinds(model=(model, Model), motion=(motion, Motion))
+    check_kinds(model=(model, Model))
+    motion = motion_of(motion)
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
     motion.check_system(model)

@@ -14,6 +14,8 @@ from .markers import Markers as Markers
 from .markers import load_markers as load_markers
 from .motion import Motion as Motion
 from .motion import load_motion as load_motion
+from .motion_like import MotionLike as MotionLike
+from .motion_like import motion_of as motion_of
 from .muscles import muscle_states_from_motion as muscle_states_from_motion
 from .orientations import Orientations as Orientations
 from .orientations import load_orientations as load_orientations

@@ -14,7 +14,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_table, with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
-from myoquat.data.motions.series import assign, check_series, check_time, cut, indices_of
+from myoquat.data.motions.series import assign, check_run, check_series, check_time, cut, indices_of
 from myoquat.data.motions.storage import read_motion, write_motion
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError, in_file
@@ -80,6 +80,31 @@ class Motion:
         speeds = tuple(unit for f in facts for unit in f.velocity_units)
         accelerations = tuple(unit.replace("/s", "/s^2") for unit in speeds)
         return {"q": tuple(unit for f in facts for unit in f.coordinate_units), "u": speeds, "udot": accelerations}
+
+    @property
+    def model(self) -> SystemLike:
+        """`system`: a recorded motion knows no muscles."""
+        return self.system
+
+    @property
+    def activation(self) -> Array | None:
+        """None, as `force` and `loads`: a recorded motion knows no muscles and no loads."""
+        return None
+
+    @property
+    def force(self) -> Array | None:
+        """None; see `activation`."""
+        return None
+
+    @property
+    def loads(self) -> Array | None:
+        """None; see `activation`."""
+        return None
+
+    def to_motion(self, run: int | tuple[int, ...] = ()) -> "Motion":
+        """The motion itself, for functions that take any `MotionLike`; ValueError for a run: it is no batch."""
+        check_run(run, ())
+        return self
 
     def check_system(self, model: SystemLike) -> None:
         """ValueError where the motion is not one of `model`'s system, in the same description of its joints."""

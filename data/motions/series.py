@@ -16,6 +16,7 @@ __all__ = [
     "assign",
     "axes_rotation",
     "check_names",
+    "check_run",
     "check_series",
     "check_time",
     "cut",
@@ -67,6 +68,14 @@ def check_names(kind: str, names: Iterable[str]) -> tuple[str, ...]:
             raise ValueError(f"the {kind} {name!r} comes twice")
         known.add(name)
     return found
+
+
+def check_run(run: int | tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The indices of one run as a tuple; ValueError unless they name one of a batch of that shape, () for none."""
+    chosen = (run,) if isinstance(run, int) else tuple(run)
+    if len(chosen) != len(batch) or any(not 0 <= i < n for i, n in zip(chosen, batch, strict=True)):
+        raise ValueError(f"run {chosen} does not name one of a batch {batch}")
+    return chosen
 
 
 def check_series(name: str, values: ArrayLike, shape: tuple[int, ...], gaps: bool = False) -> Array:

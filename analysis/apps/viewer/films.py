@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.apps.viewer.kinds import Film, MotionLike
+from myoquat.analysis.apps.viewer.kinds import Film, MotionSource
 from myoquat.core.typing import Array
-from myoquat.data.motions import Motion, load_motion
+from myoquat.data.motions import load_motion
 from myoquat.data.motions.coordinates import states_from_motion
+from myoquat.data.motions.motion_like import check_motion
+from myoquat.data.motions.series import check_run
 from myoquat.dynamics import Trajectory
 from myoquat.joints.conversion.convert import convert_coordinates
 from myoquat.muscle import Model
@@ -17,8 +19,8 @@ from myoquat.muscle import Model
 __all__ = ["film_of"]
 
 
-def film_of(model: Model, motion: MotionLike, run: tuple[int, ...] = (), name: str = "motion") -> Film:
-    """A film of a Trajectory (one `run` of a batch), a Motion, a table as `load_table` reads it, or a path of one.
+def film_of(model: Model, motion: MotionSource, run: tuple[int, ...] = (), name: str = "motion") -> Film:
+    """A film of a `MotionLike` (one `run` of a batch), a table as `load_table` reads it, or a path of one.
 
     States of the same bodies described otherwise are converted. Raises ValueError for a run that is not there or a
     motion without a finite row, TypeError for anything else.
@@ -28,20 +30,14 @@ def film_of(model: Model, motion: MotionLike, run: tuple[int, ...] = (), name: s
         stored = path.suffix.lower() == ".npz"
         loaded = Trajectory.load(path) if stored else load_motion(path, model, start=model.start)
         return film_of(model, loaded, run, path.stem)
-    if isinstance(motion, Trajectory):
-        if len(run) != len(motion.batch) or any(not 0 <= i < n for i, n in zip(run, motion.batch, strict=True)):
-            raise ValueError(f"run {run} does not name one of a batch {motion.batch}")
-        values: dict[str, Array] = {}
-        if motion.activation is not None and isinstance(motion.model, Model):
-            values = {"activation": motion.activation, "force [N]": motion.forces}
-            values = {key: x[run] if x.ndim > 2 else x for key, x in values.items()}
-        return _film(model, name, motion.system, motion.time, motion.q[run], values)
-    if isinstance(motion, Motion):
-        return _film(model, name, motion.system, motion.time, motion.q, {})
     if isinstance(motion, pd.DataFrame):
         q, _ = states_from_motion(model, motion)
         return _film(model, name, model.system, motion.index.to_numpy(dtype=float), q, {})
-    raise TypeError(f"a Trajectory, a Motion, a table or a path is wanted, not {type(motion).__name__}")
+    found = check_motion(motion)
+    run = check_run(run, found.q.shape[:-2])
+    known = {"activation": found.activation, "force [N]": found.force}
+    values = {key: x[run] if x.ndim > 2 else x for key, x in known.items() if x is not None}
+    return _film(model, name, found.system, found.time, found.q[run], values)
 
 
 def _film(model: Model, name: str, system: Any, time: Array, q: Array, values: dict[str, Array]) -> Film:

@@ -7,17 +7,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.data.motions import MotionLike
 
-__all__ = ["Film", "Loads", "MotionLike"]
-
-
-class Motions(Protocol):
-    """A Trajectory or a Motion."""
-
-    @property
-    def time(self) -> Array: ...
-    @property
-    def q(self) -> Array: ...
+__all__ = ["Film", "Loads", "MotionSource"]
 
 
 class Table(Protocol):
@@ -46,7 +38,7 @@ class Loads(Protocol):
     def point_frames(self) -> tuple[str, ...]: ...
 
 
-MotionLike: TypeAlias = Motions | Table | str | Path
+MotionSource: TypeAlias = MotionLike | Table | str | Path
 
 
 @dataclass(frozen=True)

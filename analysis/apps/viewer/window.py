@@ -15,7 +15,7 @@ import numpy as np
 from myoquat.analysis.apps.viewer.access import Access
 from myoquat.analysis.apps.viewer.arrows import Arrows, check_frames
 from myoquat.analysis.apps.viewer.controls import PoseControls
-from myoquat.analysis.apps.viewer.kinds import Film, Loads, MotionLike
+from myoquat.analysis.apps.viewer.kinds import Film, Loads, MotionSource
 from myoquat.analysis.apps.viewer.panel import Panel
 from myoquat.analysis.apps.viewer.recording import RATE, check_film, check_picture, write_film
 from myoquat.analysis.apps.viewer.reel import Reel, frames
@@ -34,9 +34,9 @@ __all__ = ["Viewer", "view"]
 
 def view(
     model: Model | str | Path,
-    motion: MotionLike | None = None,
+    motion: MotionSource | None = None,
     *,
-    compare: MotionLike | None = None,
+    compare: MotionSource | None = None,
     run: int | tuple[int, ...] = (),
     q: ArrayLike | None = None,
     geometry: str | Path | Sequence[str | Path] = (),
@@ -47,7 +47,8 @@ def view(
     """Show a model in a browser window, or in Jupyter as the value of a cell.
 
     model      a Model, or what `load_model` takes.
-    motion     a Trajectory (one `run` of a batch), a Motion, a table of a motion, or the path of one: it can be played.
+    motion     any `myoquat.data.MotionLike`, such as a Trajectory (one `run` of a batch), a Motion or a Redundancy; a
+               table of a motion, or the path of one: it can be played.
     compare    another motion, shown as a ghost beside the first, at equal times.
     q          (nq,) the pose without a motion; the model's start by default.
     geometry   folders with the geometry files (.vtp, .stl, .obj) that the model names, beside that of its own file and
@@ -85,7 +86,7 @@ def view(
     return viewer
 
 
-def _film(model: Model, motion: MotionLike, run: tuple[int, ...]) -> Film:
+def _film(model: Model, motion: MotionSource, run: tuple[int, ...]) -> Film:
     """A motion to be played; what reads motions is imported when there is one."""
     film: Film = importlib.import_module("myoquat.analysis.apps.viewer.films").film_of(model, motion, run)
     return film

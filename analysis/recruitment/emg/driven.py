@@ -13,7 +13,8 @@ from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.arguments import check_kinds
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
-from myoquat.data.motions import Emg, Forces, Motion
+from myoquat.data.motions import Emg, Forces, Motion, MotionLike, motion_of
+from myoquat.data.motions.motion_like import MotionResult
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import law_forces, path_jacobian, path_lengths
 from myoquat.muscle.model import Model
@@ -22,7 +23,7 @@ __all__ = ["MuscleTorques", "emg_driven"]
 
 
 @dataclass(frozen=True, eq=False)
-class MuscleTorques:
+class MuscleTorques(MotionResult):
     """activation, force (t, m), tensions [N], and torque (t, e) [N m, N], the muscles' generalized forces on the free
     velocities `velocities`, beside needed (t, e), what the motion needs there.
 
@@ -74,7 +75,7 @@ class MuscleTorques:
 
 
 def emg_driven(
-    model: Model, motion: Motion, activations: Emg, loads: Forces | None = None, *, others: float | None = None
+    model: Model, motion: MotionLike, activations: Emg, loads: Forces | None = None, *, others: float | None = None
 ) -> MuscleTorques:
     """Forces and torques of muscles whose activations were measured, along a motion (q, u, udot) under external loads.
 
@@ -98,9 +99,8 @@ def emg_driven(
     >>> found.torque[0].round(2), found.needed[0].round(2)  # 50 N on 0.24 m, about y against gravity
     (array([-12.]), array([-9.81]))
     """
-    check_kinds(
-        model=(model, Model), motion=(motion, Motion), activations=(activations, Emg), loads=(loads, (Forces, NoneType))
-    )
+    check_kinds(model=(model, Model), activations=(activations, Emg), loads=(loads, (Forces, NoneType)))
+    motion = motion_of(motion)
     model = model.with_rigid_tendons()
     needed = inverse_dynamics_of_motion(model, motion, loads).torque
     names, C = free_velocities(model, motion.q)

@@ -12,7 +12,7 @@ from myoquat.analysis.recruitment.forward.tracking import Tracking, tracking_of
 from myoquat.analysis.recruitment.redundancy import Redundancy
 from myoquat.core.arguments import check_kinds, real_array
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions import Forces, Motion
+from myoquat.data.motions import Forces, MotionLike, motion_of
 from myoquat.dynamics import SimulationWarning, mass_matrix
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
@@ -48,7 +48,7 @@ def forward_check(
 
 def track(
     model: Model,
-    motion: Motion,
+    motion: MotionLike,
     activation: ArrayLike | None = None,
     torque: ArrayLike | None = None,
     loads: Forces | None = None,
@@ -86,7 +86,8 @@ def track(
     >>> float(found.help[-1, 0].round(2))
     4.0
     """
-    check_kinds(model=(model, Model), motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
+    check_kinds(model=(model, Model), loads=(loads, (Forces, NoneType)))
+    motion = motion_of(motion)
     model = driven_model(model, elastic=elastic)
     drive, frames = Drive(model, motion, bandwidth), len(motion.time)
     a = np.zeros((frames, 0)) if activation is None else real_array("activation", activation)

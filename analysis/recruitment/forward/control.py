@@ -20,7 +20,7 @@ from myoquat.analysis.recruitment.redundancy import (
 )
 from myoquat.core.arguments import check_kinds
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions import Forces, Motion
+from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.muscle.model import Model
 
 __all__ = ["computed_muscle_control"]
@@ -28,7 +28,7 @@ __all__ = ["computed_muscle_control"]
 
 def computed_muscle_control(
     model: Model,
-    motion: Motion,
+    motion: MotionLike,
     loads: Forces | None = None,
     *,
     effort: Effort | None = None,
@@ -62,7 +62,8 @@ def computed_muscle_control(
     >>> found.force.ravel().round(1)  # m g 0.5 m over the moment arm of 0.24 m
     array([40.9, 40.9, 40.9, 40.9, 40.9])
     """
-    check_kinds(model=(model, Model), motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
+    check_kinds(model=(model, Model), loads=(loads, (Forces, NoneType)))
+    motion = motion_of(motion)
     if motion.udot is None:
         raise ValueError("a motion with udot is needed; smooth(motion) or differentiate(motion) finds it")
     model = driven_model(model, elastic=False)

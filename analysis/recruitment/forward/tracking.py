@@ -10,6 +10,7 @@ from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
+from myoquat.data.motions.motion_like import MotionResult
 from myoquat.dynamics import mass_matrix
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.evaluate import muscle_forces, path_jacobian
@@ -20,7 +21,7 @@ __all__ = ["Tracking", "tracking_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Tracking:
+class Tracking(MotionResult):
     """`motion`, what the model did (q, u) at the frames that it reached, beside `reference`, the motion to follow.
 
     error (k, nu) [rad, m] is the displacement from the pose to the reference's, of ball joints their rotation vector;

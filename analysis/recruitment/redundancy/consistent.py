@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.analysis.motion.smoothing import differentiate
 from myoquat.core.arguments import check_kinds
 from myoquat.core.typing import Array
-from myoquat.data.motions import Motion
+from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
 from myoquat.dynamics.constraints.assemble import mobilities
 from myoquat.dynamics.constraints.least import least_motions
@@ -21,7 +21,7 @@ ROUNDING = 1e-12  # of the greatest rate: what is left of it where a change meet
 VIOLATION = 1e-6  # of a position [m, rad], or of a rate over 1 and the greatest velocity
 
 
-def consistent_motion(model: Model, motion: Motion) -> Motion:
+def consistent_motion(model: Model, motion: MotionLike) -> Motion:
     """The motion on the model's couplers and constraints: every pose brought there by `assemble`, u and udot, where
     there are any, by the smallest changes after which A u = 0 and A udot = b; dependent coordinates change first.
 
@@ -40,7 +40,8 @@ def consistent_motion(model: Model, motion: Motion) -> Motion:
     array([[0.1, 0.1],
            [0.2, 0.2]])
     """
-    check_kinds(model=(model, Model), motion=(motion, Motion))
+    check_kinds(model=(model, Model))
+    motion = motion_of(motion)
     constraints = constraints_of(model)
     if not constraints:
         return motion
@@ -55,7 +56,7 @@ def consistent_motion(model: Model, motion: Motion) -> Motion:
     return replace(motion, q=q, u=u, udot=udot)
 
 
-def consistent_derivatives(model: Model, motion: Motion) -> Motion:
+def consistent_derivatives(model: Model, motion: MotionLike) -> Motion:
     """The motion on the model's couplers and constraints with u and udot that belong to the moved poses: poses first,
     then their derivatives (`differentiate`), then the least changes that make these exact.
 
@@ -74,7 +75,8 @@ def consistent_derivatives(model: Model, motion: Motion) -> Motion:
     >>> motion.u[10].round(9), motion.udot[10].round(9)  # b follows a
     (array([1., 1.]), array([2., 2.]))
     """
-    check_kinds(model=(model, Model), motion=(motion, Motion))
+    check_kinds(model=(model, Model))
+    motion = motion_of(motion)
     poses = consistent_motion(model, replace(motion, u=None, udot=None))
     return consistent_motion(model, differentiate(poses))
 

@@ -28,7 +28,7 @@ from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.redundancy.whole import Coupled
 from myoquat.core.arguments import check_kinds
 from myoquat.core.typing import Array
-from myoquat.data.motions import Forces, Motion
+from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.joints.compiled import traced_once
 from myoquat.muscle.model import Model
 
@@ -38,7 +38,7 @@ __all__ = ["redundancy"]
 @traced_once()
 def redundancy(
     model: Model,
-    motion: Motion,
+    motion: MotionLike,
     loads: Forces | None = None,
     *,
     effort: Effort | None = None,
@@ -82,7 +82,8 @@ def redundancy(
     >>> redundancy(model, held).force[0].round(3)  # alike muscles share alike
     array([20.437, 20.437])
     """
-    check_kinds(model=(model, Model), motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
+    check_kinds(model=(model, Model), loads=(loads, (Forces, NoneType)))
+    motion = motion_of(motion)
     effort = effort or Effort()
     check_recruited(effort, dynamics, tendons)
     if not len(motion.time):

@@ -15,13 +15,14 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
+from myoquat.data.motions.motion_like import MotionResult
 from myoquat.muscle.model import Model
 
 __all__ = ["Redundancy"]
 
 
 @dataclass(frozen=True, eq=False)
-class Redundancy:
+class Redundancy(MotionResult):
     """Activations over a motion, and what belongs to them, frame by frame.
 
     activation, force (t, m), tensions [N]; reserve (t, r) [N m, N], what each of `reserves` gives; residual (t, e)
@@ -80,6 +81,11 @@ class Redundancy:
     def __repr__(self) -> str:
         counts = [f"{int((self.status == s).sum())} {s.name.lower()}" for s in Status if (self.status == s).any()]
         return f"<Redundancy {self.activation.shape[1]} muscles, {len(self.status)} frames: {', '.join(counts)}>"
+
+    @property
+    def loads(self) -> Array:
+        """(t, bodies, 6) `external`."""
+        return self.external
 
     @property
     def margin(self) -> Array:

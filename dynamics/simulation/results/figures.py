@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from myoquat.data.files import check_output, write_bytes
+from myoquat.data.motions.series import check_run
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.joints.encoder import NO_ENCODER, film_encoder
 from myoquat.joints.labels import figure_label
@@ -26,16 +27,9 @@ WRITERS = {".gif": "pillow", ".html": "html", ".mp4": "ffmpeg"}
 PALE, STRONG = np.array([0.95, 0.75, 0.7]), np.array([0.6, 0.0, 0.0])  # muscles from slack to strongest
 
 
-def _chosen(trajectory: Trajectory, run: int | tuple[int, ...]) -> tuple[int, ...]:
-    run = (run,) if isinstance(run, int) else tuple(run)
-    if len(run) != len(trajectory.batch) or any(not 0 <= i < n for i, n in zip(run, trajectory.batch, strict=False)):
-        raise ValueError(f"run {run} does not name one of a batch {trajectory.batch}")
-    return run
-
-
 def plot(trajectory: Trajectory, run: int | tuple[int, ...] = ()) -> Figure:
     """Coordinates, velocities, tensions and energies over time; activations and states of muscles where they move."""
-    run = _chosen(trajectory, run)
+    run = check_run(run, trajectory.batch)
     system, muscled = trajectory.system, trajectory.activation is not None
     panels = [
         ("coordinates q [rad, m, 1]", system.coordinate_names, trajectory.q[run]),
@@ -73,7 +67,7 @@ def animate(
     path = None if file is None else check_output(file, overwrite)
     if path is not None:
         check_film(path)
-    run = _chosen(trajectory, run)
+    run = check_run(run, trajectory.batch)
     good = np.isfinite(trajectory.q[run]).all(axis=-1)
     last = trajectory.time[good][-1]
     frames = np.unique(np.searchsorted(trajectory.time, np.arange(0.0, last + 1e-12, speed / RATE) - 1e-9))

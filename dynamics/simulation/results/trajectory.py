@@ -12,8 +12,9 @@ import numpy as np
 
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
-from myoquat.data.motions import motion_from_states, save_table
+from myoquat.data.motions import Motion, motion_from_states, save_table
 from myoquat.data.motions.muscles import actuator_columns
+from myoquat.data.motions.series import check_run
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
 from myoquat.dynamics.simulation.describe import described, html_table
@@ -115,6 +116,32 @@ class Trajectory:
         """True if every simulation ran to its end."""
         return bool(np.all(self.code == Outcome.COMPLETED))
 
+    # ---- a motion and what belongs to it (`myoquat.data.MotionLike`) ------------------------------------------
+
+    @property
+    def udot(self) -> Array:
+        """(..., t, nu) `acceleration`."""
+        return self.acceleration
+
+    @property
+    def force(self) -> Array | None:
+        """(..., t, m) `forces` of the muscles [N], None without activations."""
+        return None if self.activation is None else self.forces
+
+    @cached_property
+    def loads(self) -> Array | None:
+        """(..., t, bodies, 6) force [N] and torque [N m] of contacts and prescribed forces on every body, at its origin
+        in world axes; None for a model without."""
+        if not self._is_loaded:
+            return None
+        return self._along(lambda q, u, t: force_wrenches(self.muscled, q, u, t[..., 0]), self.q, self.u, self._times)
+
+    def to_motion(self, run: int | tuple[int, ...] = ()) -> Motion:
+        """q, u, udot of one run of a batch, without the rows after a stop; ValueError for a run that does not exist."""
+        run = check_run(run, self.batch)
+        rows = np.isfinite(self.q[run]).all(axis=-1)
+        return Motion(self.system, self.time[rows], self.q[run][rows], self.u[run][rows], self.udot[run][rows])
+
     # ---- on demand -------------------------------------------------------------------------------------------
 
     @cached_property
@@ -204,9 +231,12 @@ class Trajectory:
 
     def _loads(self, q: Array, u: Array, t: Array) -> Array | None:
         """(rows, bodies, 6) of contacts and prescribed forces at the times t (rows, 1), None without."""
-        if not isinstance(self.model, Model) or not has_loads(self.model):
-            return None
-        return force_wrenches(self.model, q, u, t[..., 0])
+        return force_wrenches(self.muscled, q, u, t[..., 0]) if self._is_loaded else None
+
+    @property
+    def _is_loaded(self) -> bool:
+        """True for a model with contacts or prescribed forces."""
+        return isinstance(self.model, Model) and has_loads(self.model)
 
     @cached_property
     def norm_drift(self) -> Array:

@@ -171,7 +171,7 @@ def test_motions_of_every_kind_and_frames_in_blocks(shoulder, tmp_path, rng):
     reel = Reel(shoulder, shoulder.system.random(100, rng))
     _, _, length = pieces(polylines(shoulder, reel.q[70:71]))
     np.testing.assert_allclose(reel[70].pieces[2], length[0], atol=1e-12)
-    with pytest.raises(TypeError, match="not float"):
+    with pytest.raises(TypeError, match="not the float"):
         film_of(shoulder, 3.0)
 
 
