@@ -198,8 +198,7 @@ def joint_loads(
            [ 0.  ,  0.  , 28.62]])
     """
     check_kinds(model=(model, Model), loads=(loads, (Forces, NoneType)))
-    motion = motion_of(motion)
-    system = model.system
+    motion, system = motion_of(motion), model.system
     motion.check_system(system)
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")

@@ -87,8 +87,7 @@ def track(
     4.0
     """
     check_kinds(model=(model, Model), loads=(loads, (Forces, NoneType)))
-    motion = motion_of(motion)
-    model = driven_model(model, elastic=elastic)
+    motion, model = motion_of(motion), driven_model(model, elastic=elastic)
     drive, frames = Drive(model, motion, bandwidth), len(motion.time)
     a = np.zeros((frames, 0)) if activation is None else real_array("activation", activation)
     shapes = (frames, len(model.muscles)), (frames, model.system.nu)

@@ -83,8 +83,7 @@ def redundancy(
     array([20.437, 20.437])
     """
     check_kinds(model=(model, Model), loads=(loads, (Forces, NoneType)))
-    motion = motion_of(motion)
-    effort = effort or Effort()
+    motion, effort = motion_of(motion), effort or Effort()
     check_recruited(effort, dynamics, tendons)
     if not len(motion.time):
         raise ValueError("the motion has no frames")
