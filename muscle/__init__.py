@@ -27,7 +27,7 @@ from myoquat.muscle.laws import LAWS, ForceLaw, LawA, LawB
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters, parameter_names
-from myoquat.muscle.path import Muscle, MuscleGroup, Pulley
+from myoquat.muscle.path import Muscle, MuscleGroup, PathWrap, Pulley
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
 from myoquat.muscle.segments.flags import PathFlag
 from myoquat.muscle.states import state_names
@@ -61,6 +61,7 @@ __all__ = [
     "Parameters",
     "PathFlag",
     "PathPoint",
+    "PathWrap",
     "PrescribedInput",
     "Pulley",
     "SideCylinder",

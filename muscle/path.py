@@ -1,7 +1,7 @@
 """Muscles: paths from point to point between bodies, and their lengths."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from typing import Any, cast
@@ -28,6 +28,7 @@ __all__ = [
     "Contacts",
     "Muscle",
     "MuscleGroup",
+    "PathWrap",
     "Pulley",
     "Span",
     "carried_bodies",
@@ -61,6 +62,21 @@ class Pulley(Record):
 
 
 @dataclass(frozen=True)
+class PathWrap(Record):
+    """What an OpenSim file states of a surface on a path: the numbers of the `points` between which it acts, None for
+    the whole path, and the `method` for ellipsoids. `wrap` is the surface's number in `Muscle.wraps`.
+
+    >>> from myoquat.muscle import PathWrap
+    >>> PathWrap(0, (1, 2)).method
+    'hybrid'
+    """
+
+    wrap: int
+    points: tuple[int, int] | None = None
+    method: str = "hybrid"
+
+
+@dataclass(frozen=True)
 class Muscle(Record):
     """A muscle: its path from origin over via points to insertion, and its force law.
 
@@ -68,6 +84,9 @@ class Muscle(Record):
     the same piece in the order in which the path meets them. Over `pulleys` it consists of several branches.
     `activation` is the one that a simulation takes where none is given, None if the model names none. With
     `activation_dynamics` it follows an excitation and is a state of simulations; without, it is given.
+
+    `path_wraps` holds the surfaces as an OpenSim file states them, in the order of the file. Lengths do not depend on
+    it. It serves to write the file again, because OpenSim's lengths depend on the order and the ranges of the file.
 
     >>> from myoquat.muscle import LawB, Muscle, PathPoint
     >>> path = (PathPoint("ground", (-0.1, 0, 0)), PathPoint("upper", (0, 0, -0.2)))
@@ -82,6 +101,7 @@ class Muscle(Record):
     activation_dynamics: ActivationDynamics | None = None
     wraps: tuple[Wrap, ...] = ()
     pulleys: tuple[Pulley, ...] = ()
+    path_wraps: tuple[PathWrap, ...] = field(default=(), compare=False)
 
     @property
     def shares(self) -> tuple[float, ...]:

@@ -13,11 +13,11 @@ from myoquat.data.osim.reading.functional import TAG as FUNCTIONAL
 from myoquat.data.osim.reading.functional import read_functional
 from myoquat.data.osim.reading.obstacles import TAG as OBSTACLES
 from myoquat.data.osim.reading.obstacles import read_obstacles
-from myoquat.data.osim.reading.wraps import Surfaces
+from myoquat.data.osim.reading.wraps import Surfaces, is_resolved
 from myoquat.data.osim.tree.joints import UNBOUND
 from myoquat.data.xml import complain
 from myoquat.joints.functions import AxisFunction
-from myoquat.muscle.path import Muscle, MuscleGroup
+from myoquat.muscle.path import Muscle, MuscleGroup, PathWrap
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
 from myoquat.muscle.wrapping import Wrap
 
@@ -39,14 +39,22 @@ def read_muscle(element: Any, frames: Frames, surfaces: Surfaces, contacts: Cont
     if path is None:
         complain(element, f"<{element.tag}> needs a <{GEOMETRY}>")
     wraps: tuple[Wrap, ...] = ()
+    path_wraps: tuple[PathWrap, ...] = ()
     if path.tag == FUNCTIONAL:
         points = read_functional(path, census)
     elif path.tag == OBSTACLES:
         points, wraps = read_obstacles(path, frames, contacts, census)
     else:
         points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
-        wraps = surfaces.along(path, len(points), census)
-    return Muscle(str(element.get("name")), points, law, read_activation(element), dynamics, wraps)
+        wraps, path_wraps = surfaces.along(path, len(points), census)
+    name = str(element.get("name"))
+    return Muscle(name, points, law, read_activation(element), dynamics, wraps, path_wraps=path_wraps)
+
+
+def has_resolved_wraps(element: Any) -> bool:
+    """Whether the file of a force states on which pieces of its path surfaces act, see `reading.wraps.is_resolved`."""
+    path = _path_in(element)
+    return path is not None and path.tag not in (FUNCTIONAL, OBSTACLES) and is_resolved(path)
 
 
 def read_groups(model: Any, known: Sequence[str], census: Census, doubts: Doubts) -> tuple[MuscleGroup, ...]:

@@ -16,7 +16,7 @@ from myoquat.data.osim.reading.contact import CONTACTS, Contacts
 from myoquat.data.osim.reading.controllers import read_inputs
 from myoquat.data.osim.reading.external import EXTERNAL, data_of, read_external
 from myoquat.data.osim.reading.forces import FORCES, can_read, read_force
-from myoquat.data.osim.reading.muscles import has_path, read_groups, read_muscle
+from myoquat.data.osim.reading.muscles import has_path, has_resolved_wraps, read_groups, read_muscle
 from myoquat.data.osim.reading.passive import read_limit, with_springs
 from myoquat.data.osim.reading.version import read_document
 from myoquat.data.osim.reading.wraps import Surfaces, settled
@@ -132,7 +132,7 @@ def _model(element: Any, path: Path, census: Census, doubts: Doubts) -> Model:
         inputs=read_inputs(element, known, census, path.parent),
         groups=read_groups(element, names, census, doubts),
     )
-    return settled(model)
+    return settled(model, {str(force.get("name")) for force in forces.paths if has_resolved_wraps(force)})
 
 
 @dataclass(frozen=True)

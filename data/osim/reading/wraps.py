@@ -1,5 +1,6 @@
 """Surfaces that paths wrap around: from a file's wrap objects and the paths that name them."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,12 +18,13 @@ from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, PathWrap
 from myoquat.muscle.wrapping import Wrap, WrapCylinder
 
-__all__ = ["Surfaces", "settled"]
+__all__ = ["RESOLVED", "Surfaces", "in_stated_order", "is_resolved", "settled"]
 
 POSES = 64  # at which pieces of a path are tried against a surface
+RESOLVED = "_resolved"  # ends the names of all <PathWrap>s of a path whose ranges and order are those of the model
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,16 @@ class Surfaces:
                 found.setdefault(str(element.get("name")), []).append((element, frame))
         return cls(found)
 
-    def along(self, path: Any, count: int, census: Census) -> tuple[Wrap, ...]:
-        """What a <GeometryPath> of `count` points wraps around, in the file's order; what is not supported is noted."""
-        wraps = [self._wrap(wrap, count, census) for wrap in objects(path, "PathWrapSet")]
-        return tuple(wrap for wrap in wraps if wrap is not None)
+    def along(self, path: Any, count: int, census: Census) -> tuple[tuple[Wrap, ...], tuple[PathWrap, ...]]:
+        """What a <GeometryPath> of `count` points wraps around, in the file's order, and how the file states it; what
+        is not supported is noted."""
+        elements = [(self._wrap(element, count, census), element) for element in objects(path, "PathWrapSet")]
+        read = [(wrap, text(element, "method", "hybrid")) for wrap, element in elements if wrap is not None]
+        stated = () if is_resolved(path) else read
+        return (
+            tuple(wrap for wrap, _ in read),
+            tuple(PathWrap(k, wrap.points, method) for k, (wrap, method) in enumerate(stated)),
+        )
 
     def _wrap(self, path_wrap: Any, count: int, census: Census) -> Wrap | None:
         name = text(path_wrap, "wrap_object")
@@ -100,27 +108,48 @@ def _points(path_wrap: Any, count: int) -> tuple[int, int] | None:
 # ---- which pieces, in which order --------------------------------------------------------------------------
 
 
-def settled(model: Model) -> Model:
+def is_resolved(path: Any) -> bool:
+    """Whether the names of a path's <PathWrap>s say that its surfaces act on the stated pieces, in the stated order."""
+    names = [str(element.get("name")) for element in objects(path, "PathWrapSet")]
+    return bool(names) and all(name.endswith(RESOLVED) for name in names)
+
+
+def in_stated_order(muscle: Muscle) -> Muscle:
+    """The muscle with its surfaces as its `path_wraps` state them; the same one where these name other surfaces."""
+    if sorted(stated.wrap for stated in muscle.path_wraps) != list(range(len(muscle.wraps))):
+        return muscle
+    wraps = tuple(replace(muscle.wraps[stated.wrap], points=stated.points) for stated in muscle.path_wraps)
+    return replace(muscle, wraps=wraps, path_wraps=_reordered(muscle.path_wraps, [s.wrap for s in muscle.path_wraps]))
+
+
+def _reordered(path_wraps: Sequence[PathWrap], order: Sequence[int]) -> tuple[PathWrap, ...]:
+    """The statements about surfaces of which those with the numbers in `order` are put in this order."""
+    return tuple(replace(stated, wrap=order.index(stated.wrap)) for stated in path_wraps)
+
+
+def settled(model: Model, resolved: Collection[str] = ()) -> Model:
     """The model with each surface on the pieces of its path that can meet it, surfaces in the order of the path.
 
     A file may let a surface act on a whole path, of which only one piece ever comes near: on the others a quadrant
     would pull the path around a surface that lies elsewhere. Where the quadrant is "all" a surface acts on the pieces
     that run into it at the start or at one of 64 poses within the coordinates' ranges, couplers followed; else on the
     one of them that does so most often. Where no piece does, it acts on the one nearest to it at the start. A path
-    whose file tells these pieces, in their order, stays as it is.
+    whose file tells these pieces, in their order, stays as it is, and so do the muscles named in `resolved`.
     """
-    if not any(muscle.wraps for muscle in model.muscles):
+    if not any(_is_open(muscle, resolved) for muscle in model.muscles):
         return model
     q = _tried(model)
     poses = model.system.poses(q)
-    muscles = (_settled(model.system, muscle, q, poses) if _is_open(muscle) else muscle for muscle in model.muscles)
+    muscles = (
+        _settled(model.system, muscle, q, poses) if _is_open(muscle, resolved) else muscle for muscle in model.muscles
+    )
     settled: Model = unchecked(model, {"muscles": tuple(muscles)})  # nothing that was checked has changed
     return settled
 
 
-def _is_open(muscle: Muscle) -> bool:
-    """Whether it is still to be told where its surfaces act."""
-    return bool(muscle.wraps) and all(wrap.hint is None for wrap in muscle.wraps)
+def _is_open(muscle: Muscle, resolved: Collection[str]) -> bool:
+    """Whether the pieces on which its surfaces act are still to be found."""
+    return bool(muscle.wraps) and muscle.name not in resolved and all(wrap.hint is None for wrap in muscle.wraps)
 
 
 def _tried(model: Model) -> np.ndarray:
@@ -147,7 +176,8 @@ def _settled(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: An
     if any(spans) and spans == [wrap.points for wrap in muscle.wraps] and starts == sorted(starts):
         return muscle  # as it is written: a file that tells the pieces tells the order on them
     order = sorted(range(len(placed)), key=lambda k: placed[k][0])
-    return replace(muscle, wraps=tuple(replace(placed[k][2], points=spans[k]) for k in order))
+    wraps = tuple(replace(placed[k][2], points=spans[k]) for k in order)
+    return replace(muscle, wraps=wraps, path_wraps=_reordered(muscle.path_wraps, order))
 
 
 def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tuple[int, int], Wrap]:

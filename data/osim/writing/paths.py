@@ -1,6 +1,7 @@
 """Paths: their points, and the surfaces that they wrap around."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from myoquat.data.elements import add, add_set, body_fixed, checked_name
 from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.reading.functional import add_functional
 from myoquat.data.osim.reading.surfaces import add_sizes, is_known
+from myoquat.data.osim.reading.wraps import RESOLVED, in_stated_order, settled
 from myoquat.data.osim.tree.joints import UNBOUND
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.osim.writing.obstacles import Obstacles, is_hinted
@@ -15,11 +17,12 @@ from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.functional import LengthPoint, function_path
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle, PathWrap
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
 from myoquat.muscle.wrapping import Wrap, WrapCylinder
 
-__all__ = ["Paths", "WrapObjects"]
+__all__ = ["Paths", "WrapObjects", "with_valid_path_wraps"]
 
 
 class WrapObjects:
@@ -63,6 +66,14 @@ class WrapObjects:
             add_sizes(element, wrap)
 
 
+def with_valid_path_wraps(model: Model) -> Model:
+    """The model with `path_wraps` of those muscles only whose surfaces become the same again when they are read."""
+    stated = replace(model, muscles=tuple(map(in_stated_order, model.muscles)))
+    read = settled(stated).muscles
+    pairs = zip(model.muscles, read, strict=True)
+    return replace(model, muscles=tuple(a if a.wraps == b.wraps else replace(a, path_wraps=()) for a, b in pairs))
+
+
 class Paths:
     """What a path needs to be written: the paths of coordinates in the model, their ranges, the wrap objects and the
     obstacles."""
@@ -91,12 +102,19 @@ class Paths:
         for k, point in enumerate(muscle.path, start=1):
             self._add_point(points, point, f"{muscle.name}-P{k}", element)
         if muscle.wraps:
-            holder = add_set(path, "PathWrapSet")
-            for k, wrap in enumerate(muscle.wraps, start=1):
-                entry = add(holder, "PathWrap", name=f"{muscle.name}_wrap{k}")
-                add(entry, "wrap_object", self._wraps.of(wrap))
-                span = (-1, -1) if wrap.points is None else (wrap.points[0] + 1, wrap.points[1] + 1)
-                add(entry, "range", " ".join(map(str, span)))
+            self._add_wraps(add_set(path, "PathWrapSet"), muscle)
+
+    def _add_wraps(self, parent: Element, muscle: Muscle) -> None:
+        """The surfaces in the order and with the ranges of `path_wraps`; without these, those of the model, and names
+        that say so."""
+        resolved = tuple(PathWrap(k, wrap.points) for k, wrap in enumerate(muscle.wraps))
+        mark = "" if muscle.path_wraps else RESOLVED
+        for k, stated in enumerate(muscle.path_wraps or resolved, start=1):
+            entry = add(parent, "PathWrap", name=f"{muscle.name}_wrap{k}{mark}")
+            add(entry, "wrap_object", self._wraps.of(muscle.wraps[stated.wrap]))
+            add(entry, "method", stated.method)
+            span = (-1, -1) if stated.points is None else (stated.points[0] + 1, stated.points[1] + 1)
+            add(entry, "range", " ".join(map(str, span)))
 
     def _add_point(self, parent: Element, point: PathPoint, name: str, element: str) -> None:
         if type(point) not in KINDS:

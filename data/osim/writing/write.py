@@ -23,7 +23,7 @@ from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
 from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
 from myoquat.data.osim.writing.obstacles import Obstacles
 from myoquat.data.osim.writing.passive import add_limits, add_passive
-from myoquat.data.osim.writing.paths import Paths, WrapObjects
+from myoquat.data.osim.writing.paths import Paths, WrapObjects, with_valid_path_wraps
 from myoquat.data.xml import Element
 from myoquat.joints.conversion.axes import with_angles
 from myoquat.joints.conversion.chains.find import Coupling
@@ -63,6 +63,8 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     original, model = model, _prepared(model)
     system = model.system
+    start_q, start_u = _start(original, system)
+    model = with_valid_path_wraps(replace(model, start_q=tuple(map(float, start_q))))
     element = add(root, "Model", name=checked_name(model.name, "the model"))
     if model.description:
         add(element, "credits", model.description)
@@ -70,7 +72,7 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     coordinates, wraps = {c.name: c for c in model.coordinates}, WrapObjects(model.muscles)
     placed = placed_joints(system, _named(model))
     add_bodies(element, system, placed, wraps.add, left)
-    add_joints(element, system, placed, _start(original, system), coordinates)
+    add_joints(element, system, placed, (start_q, start_u), coordinates)
     add_constraints(element, model, left)
     surfaces = surfaces_of(model)
     obstacles = Obstacles(model.muscles, surfaces)

@@ -1,11 +1,13 @@
 """Wrap objects of OpenSim files: what is read of them, on which pieces they act, and what OpenSim makes of them."""
 
 import json
+from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from myoquat.data import load_model
+from myoquat.data import load_model, save_model
 from myoquat.data.leftovers import UnsupportedWarning
 from myoquat.muscle import ModelError, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_flags, path_lengths
 
@@ -144,6 +146,65 @@ def test_lengths_are_near_opensims(read, in_opensim, rng):
     assert by_name["off"] < 1e-12
     assert max(by_name.values()) < 5e-4
     assert (mine - theirs)[flags == 1].max() < 1e-5  # ours are shortest
+
+
+ALONG = ("ground", "-0.04 0.05 0"), *BACK, ("bodyset/lower", "-0.03 -0.2 0")
+TWO = {"two": (ALONG, [("elbow", "-1 -1"), ("knob", "-1 3")])}  # the file's order is not that of the path
+
+
+def stated(path):
+    """What a file says of its <PathWrap>s."""
+    wraps = ElementTree.parse(path).iter("PathWrap")
+    return [tuple(wrap.findtext(tag, "") for tag in ("wrap_object", "method", "range")) for wrap in wraps]
+
+
+def acting(model):
+    """The surfaces of the first path, in their order, and where they act."""
+    return [(wrap.name, wrap.points) for wrap in model.muscles[0].wraps]
+
+
+def two(read):
+    """A model whose file states other ranges and another order than those in which its surfaces act, and a method."""
+    _, path = read(TWO, surfaces=SURFACES.replace("0.005 -0.3 0<", "0.005 -0.31 0<"))
+    path.write_text(path.read_text().replace("<range>-1 3", "<method>axial</method><range>-1 3"))
+    return load_model(path), path
+
+
+def test_order_ranges_and_methods_of_a_file_are_written_again(read, tmp_path):
+    model, path = two(read)
+    assert acting(model) == [("knob", (1, 2)), ("elbow", (1, 2))]
+    save_model(model, tmp_path / "again.osim")
+    assert stated(tmp_path / "again.osim") == [("elbow", "hybrid", "-1 -1"), ("knob", "axial", "1 3")]
+    again = load_model(tmp_path / "again.osim")
+    assert acting(again) == acting(model)
+    assert again.muscles[0].path_wraps == model.muscles[0].path_wraps
+
+
+def test_surfaces_that_were_changed_are_written_as_they_act(read, tmp_path):
+    """Read as the file states them, they would act elsewhere: on one piece, or in another order."""
+    model, _ = two(read)
+    knob, elbow = model.muscles[0].wraps
+    for k, wraps in enumerate(
+        [(replace(elbow, points=None), knob), (elbow, knob), (knob, replace(elbow, points=(0, 2)))]
+    ):
+        changed = replace(model, muscles=(replace(model.muscles[0], wraps=wraps),))
+        save_model(changed, tmp_path / f"{k}.osim")
+        assert acting(load_model(tmp_path / f"{k}.osim")) == acting(changed)
+
+
+@pytest.mark.peers
+def test_opensim_finds_the_lengths_of_the_original_in_a_written_file(read, tmp_path, rng, in_opensim):
+    """Its lengths depend on the order and the ranges: those of our own order differ by 0.1 mm and more."""
+    model, path = two(read)
+    save_model(model, tmp_path / "again.osim")
+    bare = replace(model, muscles=(replace(model.muscles[0], path_wraps=()),))
+    save_model(bare, tmp_path / "bare.osim")
+    q = json.dumps(rng.uniform(-0.5, 2.2, (60, 2)).tolist())
+    original, again, other = (
+        np.array(in_opensim(OPENSIM, str(file), q)) for file in (path, tmp_path / "again.osim", tmp_path / "bare.osim")
+    )
+    np.testing.assert_allclose(again, original, rtol=0, atol=1e-8)
+    assert np.abs(other - original).max() > 1e-4
 
 
 @pytest.mark.parametrize(
