@@ -25,6 +25,7 @@ NAMES = {
     "certificate": "benchmarks.wrapping.certificate",  # no timing: paths past 10,000 random surfaces against shooting
     "constraints": "benchmarks.own.constraints",  # the forms of Udwadia and Kalaba: cost, instability, contradictions
     "closed_loops": "benchmarks.own.closed_loops",  # benchmark mechanisms: reference positions, energy, violation, time
+    "trials": "benchmarks.opensim.trials",  # recorded trials beside OpenSim's solver; MYOQUAT_TRIALS names a folder
     "recorded": "benchmarks.own.recorded",  # markers to poses, memory of long trials; MYOQUAT_GAIT names a folder
     "redundancy": "benchmarks.own.redundancy",  # beside Clarabel; MYOQUAT_SHOULDER, MYOQUAT_WALK name folders of trials
     "robustness": "benchmarks.own.robustness",  # the abduction on thousands of models; MYOQUAT_SHOULDER as above

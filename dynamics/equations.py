@@ -13,9 +13,10 @@ import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import articulated, composite, energy, factor, inverse, reactions
-from myoquat.dynamics.regularity import check_locks, check_massive, check_regular
+from myoquat.dynamics.regularity import check_massive, check_regular
 from myoquat.joints.door import Call, SystemLike
 from myoquat.joints.frames import pose
+from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.vectors import cross, matvec
 
 __all__ = [
@@ -44,6 +45,8 @@ def _held(model: SystemLike) -> bool:
 def mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
     """(..., nu, nu) M(q), symmetric, by composite rigid bodies; reflected rotor inertias on its diagonal.
 
+    Raises ValueError where frames with inertia follow angles that are locked, as all functions of inertia do.
+
     >>> import numpy as np
     >>> import myoquat as mq
     >>> model = mq.load_model("two_link")
@@ -52,12 +55,13 @@ def mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, ba
     ((6, 6), True)
     """
     call = Call(model).q(q)
+    check_followed_locks(call.system, call.inputs["q"].array, "mass_matrix")
     check_massive(call.system, _held(model))
     return call.run("mass_matrix", lambda q: composite.mass(call.system, q), 2, out=out, backend=backend)
 
 
 def inverse_mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
-    """(..., nu, nu) M^-1, from the factors M = L^T D L. Raises ValueError at the lock of an Euler joint.
+    """(..., nu, nu) M^-1, from the factors M = L^T D L. Raises ValueError in the lock of a joint's angles.
 
     >>> import myoquat as mq
     >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
@@ -83,6 +87,7 @@ def bias_force(
     True
     """
     call = Call(model).q(q).u(u)
+    check_followed_locks(call.system, call.inputs["q"].array, "bias_force")
     return call.run("bias_force", lambda q, u: inverse.bias(call.system, q, u), 1, out=out, backend=backend)
 
 
@@ -95,6 +100,7 @@ def gravity_force(model: SystemLike, q: ArrayLike, *, out: Array | None = None, 
     array([-9.81])
     """
     call = Call(model).q(q)
+    check_followed_locks(call.system, call.inputs["q"].array, "gravity_force")
     return call.run("gravity_force", lambda q: inverse.gravity_load(call.system, q), 1, out=out, backend=backend)
 
 
@@ -119,6 +125,7 @@ def inverse_dynamics(
     True
     """
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
+    check_followed_locks(call.system, call.inputs["q"].array, "inverse_dynamics")
     check_massive(call.system, _held(model))
 
     def formula(q: Array, u: Array, udot: Array, f_ext: Array | None = None) -> Array:
@@ -141,7 +148,7 @@ def forward_dynamics(
     """(..., nu) udot with M udot + b = tau + J^T f_ext.
 
     method: "aba", the articulated-body algorithm, whose cost is linear in the number of bodies, or "crba", M and its
-    factors M = L^T D L; they agree to round-off. Raises ValueError at the lock of an Euler joint.
+    factors M = L^T D L; they agree to round-off. Raises ValueError in the lock of a joint's angles.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -177,6 +184,7 @@ def kinetic_energy(
     0.0
     """
     call = Call(model).q(q).u(u)
+    check_followed_locks(call.system, call.inputs["q"].array, "kinetic_energy")
     return call.run("kinetic_energy", lambda q, u: energy.kinetic(call.system, q, u), 0, out=out, backend=backend)
 
 
@@ -211,6 +219,7 @@ def power(
     array(12.)
     """
     call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
+    check_followed_locks(call.system, call.inputs["q"].array, "power")
 
     def formula(q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
         return energy.work_rate(call.system, q, u, tau, f_ext)
@@ -238,6 +247,7 @@ def joint_reactions(
     array([[ 0.  ,  0.  , 28.62,  0.  ,  0.  ,  0.  ]])
     """
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
+    check_followed_locks(call.system, call.inputs["q"].array, "joint_reactions")
 
     def formula(q: Array, u: Array, udot: Array, f_ext: Array | None = None) -> Array:
         return reactions.joint_wrenches(call.system, q, u, udot, f_ext)

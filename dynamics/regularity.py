@@ -6,12 +6,10 @@ from myoquat.core.typing import Array
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.factor import ancestors
 from myoquat.joints.errors import ModelError
-from myoquat.joints.euler import check_lock
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import Link
-from myoquat.joints.types import EulerJoint
 
-__all__ = ["check_definite", "check_locks", "check_massive", "check_pose", "check_regular", "singular_velocity"]
+__all__ = ["check_definite", "check_massive", "check_pose", "check_regular", "singular_velocity"]
 
 SAMPLES = 3  # a matrix that is singular at this many random poses is singular by construction
 PIVOT = 1e-11  # of M = L^T D L, relative to the diagonal of M
@@ -53,13 +51,6 @@ def check_definite(system: ArticulatedSystem) -> None:
             f"{', '.join(lenient)}",
             element=f"body {lenient[0]!r}",
         )
-
-
-def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
-    """ValueError if an Euler joint of a pose q (..., nq) is locked past a condition number of 1e12."""
-    for body, iq in zip(system.bodies, system.q_slices, strict=True):
-        if isinstance(body.joint, EulerJoint):
-            check_lock(q[..., iq], body.joint.sequence, f"{function}: body {body.name!r}")
 
 
 def check_pose(system: ArticulatedSystem, M: Array) -> None:

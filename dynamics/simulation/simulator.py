@@ -19,6 +19,7 @@ from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.joints.compiled import kernel_for, traced_once
 from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import Outcome, StepLoop
 
@@ -111,6 +112,8 @@ class Simulator:
         """What a call does, from the same arguments gathered in records."""
         schedule, problem = timing.counted, self.problem
         q = check_numbers("q0", self.system.check_q(start[0], "q0"))
+        check = check_followed_locks if problem.equations.constraints else check_locks
+        check(self.system, q, "the start")
         u = check_numbers("u0", self.system.check_u(start[1], "u0"))
         controls, p = problem.controls(inputs), problem.values(inputs.parameters)
         constants: dict[str, Any] = {} if p is None else {"p": p}

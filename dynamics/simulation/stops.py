@@ -14,6 +14,7 @@ from myoquat.dynamics.regularity import check_pose
 from myoquat.dynamics.simulation.controls import Control, element
 from myoquat.dynamics.simulation.run import Run
 from myoquat.joints.errors import CoordinateWarning, ModelError
+from myoquat.joints.locks import near_locks
 from myoquat.kernels import Outcome
 from myoquat.muscle.evaluate import actuator_forces, limit_torques, muscle_torques
 from myoquat.muscle.model import Model
@@ -43,7 +44,13 @@ def stop_message(
 
 
 def _advice(equations: StateEquations, q: Array) -> str:
-    """What may help at the pose q (nq,): another one, where the mass matrix is singular there."""
+    """What may help at the pose q (nq,): what to do about locks near it, or another pose, where the mass matrix is
+    singular there."""
+    if np.isfinite(q).all() and (locks := near_locks(equations.system, q)):
+        return (
+            f"{locks}; describe such joints by quaternions, with_rotations('quaternion'), and set the inertia of frames"
+            " that follow them to zero"
+        )
     if not equations.constraints and np.isfinite(q).all():
         try:
             check_pose(equations.system, mass(equations.system, q))

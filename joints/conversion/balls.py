@@ -16,7 +16,7 @@ from myoquat.joints.rotations.davenport import PARALLEL_SINE
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, FollowerJoint, GimbalJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 
-__all__ = ["Ball", "are_parallel", "as_ball", "followed", "places", "why_not_ball", "with_ranges"]
+__all__ = ["Ball", "are_parallel", "as_ball", "followed", "places", "rotation_angles", "why_not_ball", "with_ranges"]
 
 WIDEST_RANGE = 2 * np.pi + 1e-6  # [rad] wider ranges are no statement about the joint
 FULL_TURN = 2 * np.pi - 1e-6  # [rad] ranges of full turns do not tell the two triples of a rotation apart
@@ -41,6 +41,17 @@ def why_not_ball(body: Body) -> str | None:
         return None
     if not isinstance(joint, CustomJoint):
         return f"a {joint.kind} joint is no ball joint"
+    reason = _why_not_angles(joint)
+    if reason is not None:
+        return reason
+    rotating = {axis.coordinate for axis in joint.rotations}
+    if body.damping or body.stiffness or body.rotor_inertia:
+        return "a damper, a spring or a rotor acts on its own coordinates"
+    return _why_not_translations(joint, rotating)
+
+
+def _why_not_angles(joint: CustomJoint) -> str | None:
+    """Why the rotations of a joint are not three angles about successive axes."""
     rotating = [axis.coordinate for axis in joint.rotations]
     if len(rotating) != 3 or None in rotating or len(set(rotating)) != 3:
         count = len({c for c in rotating if c is not None})
@@ -49,9 +60,20 @@ def why_not_ball(body: Body) -> str | None:
         return "a rotation is not a linear function of its coordinate"
     if are_parallel([axis.direction for axis in joint.rotations]):
         return "two of its successive axes are parallel"
-    if body.damping or body.stiffness or body.rotor_inertia:
-        return "a damper, a spring or a rotor acts on its own coordinates"
-    return _why_not_translations(joint, set(rotating))
+    return None
+
+
+def rotation_angles(joint: CustomJoint) -> Angles | None:
+    """The three angles about successive axes by which a joint rotates; None if it rotates in another way."""
+    if _why_not_angles(joint) is not None:
+        return None
+    lines = [_line(axis.function) or (0.0, 0.0) for axis in joint.rotations]
+    return Angles(
+        _three(joint.coordinates[axis.coordinate or 0] for axis in joint.rotations),
+        _three(axis.direction for axis in joint.rotations),
+        _three(factor for factor, _ in lines),
+        _three(offset for _, offset in lines),
+    )
 
 
 def _why_not_translations(joint: CustomJoint, rotating: set[int | None]) -> str | None:
@@ -77,13 +99,8 @@ def as_ball(body: Body) -> Body:
         return replace(body, joint=SphericalJoint(angles=joint.angles), coordinate_names=None)
     if not isinstance(joint, CustomJoint):
         return body
-    lines = [_line(axis.function) or (0.0, 0.0) for axis in joint.rotations]
-    angles = Angles(
-        _three(joint.coordinates[axis.coordinate or 0] for axis in joint.rotations),
-        _three(axis.direction for axis in joint.rotations),
-        _three(factor for factor, _ in lines),
-        _three(offset for _, offset in lines),
-    )
+    angles = rotation_angles(joint)
+    assert angles is not None
     if len(joint.coordinates) == 6:
         translations = [body.names_of_coordinates[i] for i in places(joint, angles)[1]]
         names = (*translations, *(f"{body.name}.{suffix}" for suffix in FloatingJoint().facts.coordinates[3:]))

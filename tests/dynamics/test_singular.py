@@ -1,5 +1,7 @@
 """Bodies without mass, singular mass matrices and arrays that do not fit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,19 +12,25 @@ from myoquat.dynamics import (
     inverse_mass_matrix,
     kinetic_energy,
     mass_matrix,
+    simulate,
     wrench_at,
 )
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance
 from myoquat.joints import (
+    Angles,
     ArticulatedSystem,
+    Axis,
     Body,
+    CustomJoint,
     EulerJoint,
     FixedJoint,
     FloatingJoint,
+    GimbalJoint,
     ModelError,
     RevoluteJoint,
     SphericalJoint,
 )
+from myoquat.joints.locks import near_locks
 
 SOLID = {"mass": 1.0, "center_of_mass": (0.0, 0.0, -0.5), "inertia": (0.1, 0.1, 0.02, 0.0, 0.0, 0.0)}
 DYNAMICS = {
@@ -85,6 +93,31 @@ def test_euler_joints_lock():
     system = ArticulatedSystem((Body("arm", "ground", EulerJoint("YZY"), **SOLID),))
     with pytest.raises(ValueError, match="gimbal lock"):
         forward_dynamics(system, from_lock, np.zeros(3), np.zeros(3))
+
+
+AXES = ((0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 0.8, 0.6))  # the third is not orthogonal
+TURNS = CustomJoint(("a", "b", "c"), (Axis(AXES[0], 0), Axis(AXES[1], 1), Axis(AXES[2], 2)))
+GIMBAL = GimbalJoint(Angles(("a", "b", "c"), AXES))
+
+
+@pytest.mark.parametrize("joint", [GIMBAL, TURNS], ids=["gimbal", "custom"])
+def test_angles_about_any_axes_lock(joint):
+    """Where the second rotation turns the third axis onto the first."""
+    body = Body("arm", "ground", joint, coordinate_names=("a", "b", "c"), **SOLID)
+    system, still = ArticulatedSystem((body,)), np.zeros(3)
+    second = np.arctan2(0.6, 0.8)
+    locked, near = np.array([0.1, second, 0.2]), np.array([0.1, second + 1e-9, 0.2])
+    assert np.linalg.svd(joint.subspace(locked)[0])[1][-1] < 1e-15
+    for function in (lambda s, q: forward_dynamics(s, q, still, still), inverse_mass_matrix):
+        with pytest.raises(ValueError, match=r"body 'arm': the angles a, b, c are in gimbal lock at pose \[1\]"):
+            function(system, np.array([near, locked]))
+    assert np.isfinite(forward_dynamics(system, near, still, still)).all()
+    rotor = replace(system, bodies=(replace(body, rotor_inertia=0.1),))
+    assert np.isfinite(forward_dynamics(rotor, locked, still, still)).all()
+    with pytest.raises(ValueError, match="the start: body 'arm': the angles a, b, c are in gimbal lock"):
+        simulate(system, locked, duration=0.01)
+    assert near_locks(system, near) == "the angles a, b, c of body 'arm' are 1e-09 rad from their gimbal lock"
+    assert near_locks(system, np.array([0.1, second + 0.1, 0.2])) == near_locks(rotor, near) == ""
 
 
 def test_arrays_that_do_not_fit():

@@ -7,8 +7,10 @@ import pytest
 
 import myoquat as mq
 from myoquat import dynamics
+from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment import moment_arms
 from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.data import Motion
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -119,6 +121,34 @@ def test_simulations_agree(rng):
         ways = [mq.simulate(m, duration=0.2, step=2e-4, output_step=0.05, project_start=True) for m in (model, ball)]
         back = convert_coordinates(ball.system, model.system, ways[1].q)
         np.testing.assert_allclose(back, ways[0].q, atol=1e-12)
+
+
+def test_frames_with_inertia_that_follow_locked_angles_are_named():
+    """Their inertia is not bounded there; without inertia the equations of motion have no lock."""
+    for phantom in (0.0, 0.05):
+        model = replace(arm(phantom), muscles=(), couplers=arm().couplers[:1])
+        ball = model.with_rotations("quaternion")
+        q = convert_coordinates(model.system, ball.system, model.pose({"elev": 0.0}))
+        still = np.zeros(ball.system.nu)
+        if not phantom:
+            assert np.isfinite(mq.forward_dynamics(ball, q, still, still)).all()
+            continue
+        for function, rest in (
+            (mq.mass_matrix, ()),
+            (mq.inverse_dynamics, (still, still)),
+            (mq.forward_dynamics, (still, still)),
+        ):
+            with pytest.raises(
+                ValueError, match=r"plane, elev, axial of body 'arm' are in gimbal lock.*'ghost1', 'ghos"
+            ):
+                function(ball, q, *rest)
+        motion = Motion(ball, [0.0, 0.1], [q, q], [still, still], [still, still])
+        with pytest.raises(ValueError, match=r"inverse_dynamics: the angles .* at pose \[0\]"):
+            inverse_dynamics_of_motion(ball, motion)
+        with pytest.raises(
+            ValueError, match="the start: the angles plane, elev, axial of body 'arm' are in gimbal lock"
+        ):
+            mq.simulate(ball, q, duration=0.01)
 
 
 def test_a_massless_chest_moves_as_its_couplers_say(rng):

@@ -171,7 +171,7 @@ def two(read):
 
 
 def test_order_ranges_and_methods_of_a_file_are_written_again(read, tmp_path):
-    model, path = two(read)
+    model, _ = two(read)
     assert acting(model) == [("knob", (1, 2)), ("elbow", (1, 2))]
     save_model(model, tmp_path / "again.osim")
     assert stated(tmp_path / "again.osim") == [("elbow", "hybrid", "-1 -1"), ("knob", "axial", "1 3")]

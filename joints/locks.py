@@ -1,0 +1,130 @@
+"""Locks of joint angles: there the rates of the angles, and of frames that follow them, do not exist.
+
+Three rotations about successive axes lock where the third axis comes into the plane of the first two. In angles the
+mass matrix is singular there. A quaternion has no lock, but a frame with inertia that follows its angles
+(`FollowerJoint`) turns without bound.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.conversion.balls import rotation_angles
+from myoquat.joints.euler import CONDITION_LIMIT, check_lock, condition_euler
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.types import CustomJoint, EulerJoint, FollowerJoint, GimbalJoint
+from myoquat.joints.types.angles import Angles
+from myoquat.joints.types.base import Joint
+from myoquat.joints.types.follower import named_coordinates
+from myoquat.kernels.symbolic.arrays import is_symbolic
+
+__all__ = ["check_followed_locks", "check_locks", "near_locks"]
+
+ANGLE_SINE = 1 / CONDITION_LIMIT  # distance from the lock of angles that are coordinates [rad]
+FOLLOWED_SINE = 1e-8  # of angles that come from a quaternion: nearer, rounding errors of their rates exceed the rates
+NEAR_SINE = 1e-3  # what a stopped simulation reports
+CAPACITY = 1024
+
+_known: dict[str, tuple["_Lock", ...]] = {}  # by content of the system
+
+
+@dataclass(frozen=True)
+class _Lock:
+    """The angles of a body's joint, where its coordinates are in q, and frames with inertia that follow them.
+
+    `regular`: whether the mass matrix is regular in the lock nevertheless: the joint has rotors or a quaternion.
+    """
+
+    body: str
+    joint: Joint
+    angles: Angles | None
+    places: tuple[int, ...]
+    followers: tuple[str, ...]
+    regular: bool
+
+    def sine(self, q: Array) -> Array:
+        """(...) |sin| of the angle to the lock at poses q (..., nq)."""
+        own = q[..., list(self.places)]
+        if isinstance(self.joint, EulerJoint):
+            sine: Array = np.abs(np.sin(2 * np.arctan(1 / condition_euler(own, self.joint.sequence))))
+            return sine
+        assert self.angles is not None
+        return self.angles.lock_sine(own if isinstance(self.joint, CustomJoint) else named_coordinates(self.joint, own))
+
+    @property
+    def told(self) -> str:
+        names = self.joint.sequence if self.angles is None and isinstance(self.joint, EulerJoint) else ""
+        return names or ", ".join(self.angles.names if self.angles is not None else ())
+
+
+def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
+    """ValueError if angles of a joint are locked at a pose of q (..., nq), or frames with inertia follow such angles.
+
+    Coordinates count as locked past a condition number of 1e12, angles of a quaternion within 1e-8 rad.
+    """
+    check_followed_locks(system, q, function)
+    for lock in _locks(system):
+        if isinstance(lock.joint, EulerJoint):
+            check_lock(q[..., list(lock.places)], lock.joint.sequence, f"{function}: body {lock.body!r}")
+        elif not lock.regular and not is_symbolic(q) and (where := _first(lock.sine(q) <= ANGLE_SINE)) is not None:
+            raise ValueError(
+                f"{function}: body {lock.body!r}: the angles {lock.told} are in gimbal lock at pose {list(where)}; "
+                "describe this joint by a quaternion, with_rotations('quaternion')"
+            )
+
+
+def check_followed_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
+    """ValueError if frames with inertia follow angles that are locked at a pose of q (..., nq)."""
+    for lock in _locks(system):
+        if lock.followers and not is_symbolic(q) and (where := _first(lock.sine(q) <= FOLLOWED_SINE)) is not None:
+            raise ValueError(
+                f"{function}: the angles {lock.told} of body {lock.body!r} are in gimbal lock at pose {list(where)}, "
+                f"where {', '.join(lock.followers)} would turn without bound; set the mass and the inertia of these "
+                "frames to zero, or move away from the lock"
+            )
+
+
+def near_locks(system: ArticulatedSystem, q: Array) -> str:
+    """What a message says about joints whose angles are near their lock at a pose q (nq,); empty if there are none."""
+    near = [
+        f"the angles {lock.told} of body {lock.body!r} are {sine:.2g} rad from their gimbal lock"
+        + (f", where {', '.join(lock.followers)} would turn without bound" if lock.followers else "")
+        for lock in _locks(system)
+        if (not lock.regular or lock.followers) and (sine := float(lock.sine(q))) < NEAR_SINE
+    ]
+    return "; ".join(near)
+
+
+def _first(locked: Array) -> tuple[int, ...] | None:
+    """Indices of the first element that is True; None if there is none."""
+    return tuple(int(i) for i in np.argwhere(locked)[0]) if np.any(locked) else None
+
+
+def _locks(system: ArticulatedSystem) -> tuple[_Lock, ...]:
+    """The locks of all joints, kept by the content of the system."""
+    key = system.content_key
+    if key not in _known:
+        if len(_known) >= CAPACITY:
+            _known.clear()
+        _known[key] = tuple(_found(system))
+    return _known[key]
+
+
+def _found(system: ArticulatedSystem) -> Iterator[_Lock]:
+    followers: dict[str, list[str]] = {}
+    for body in system.bodies:
+        if isinstance(body.joint, FollowerJoint) and (body.mass or any(body.inertia)):
+            followers.setdefault(body.joint.leader, []).append(repr(body.name))
+    for body, span in zip(system.bodies, system.q_slices, strict=True):
+        joint, places = body.joint, tuple(range(span.start, span.stop))
+        behind, regular = tuple(followers.get(body.name, ())), body.rotor_inertia > 0
+        angles: Angles | None = getattr(joint, "angles", None)
+        if isinstance(joint, (EulerJoint, GimbalJoint)):
+            yield _Lock(body.name, joint, angles, places, behind, regular)
+        elif isinstance(joint, CustomJoint) and (angles := rotation_angles(joint)) is not None:
+            own = tuple(span.start + joint.coordinates.index(name) for name in angles.names)
+            yield _Lock(body.name, joint, angles, own, behind, regular)
+        elif behind and not isinstance(joint, FollowerJoint):
+            yield _Lock(body.name, joint, angles, places, behind, regular=True)
