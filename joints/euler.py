@@ -16,6 +16,7 @@ from myoquat.kernels.symbolic.analytic import arctan2, hypot
 from myoquat.kernels.symbolic.arrays import as_array, formula, is_symbolic
 
 __all__ = [
+    "CONDITION_LIMIT",
     "SEQUENCES",
     "axis_rotation",
     "condition_euler",

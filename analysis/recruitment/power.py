@@ -5,7 +5,7 @@ a path whose lengths and moment arms do not belong together is found out. On Ope
 and function-based paths fail.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_leng
 __all__ = ["PowerCheck", "power_check"]
 
 STEP = 2e-6  # of |u| = 1: rounding and the splines' third derivatives then leave some 1e-10
-UNSTEADY = PathFlag.JUMP | PathFlag.UNSOLVED  # of paths that say themselves that they jump, or are not the shortest
+CHANGED, JUMP, UNSOLVED = "another point on the path", "near a jump", "unsolved"  # why a path at a pose is left out
+LEFT_OUT = "pose", "muscle", "reason", "difference [m/s]"  # columns, before those of the coordinates
+MOST_POSES, MOST_MUSCLES = 8, 6  # that a text names
 ALLOWED = 1e-8  # [m/s] at |u| = 1
 
 
@@ -26,6 +28,10 @@ ALLOWED = 1e-8  # [m/s] at |u| = 1
 class PowerCheck:
     """The worst muscle and pose, how the `poses` were drawn, and a table by muscle: error and greatest power of a unit
     tension [m/s], and how many poses were left out because the path jumps nearby or is not certainly the shortest.
+
+    `left_out` has a row for every muscle at every pose that was left out: the number of the pose, the muscle, the
+    reason ("unsolved", "near a jump" or "another point on the path"), the difference of the powers there [m/s], and
+    the coordinates of the pose.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import power_check
@@ -36,10 +42,11 @@ class PowerCheck:
 
     table: "pd.DataFrame"
     poses: str = ""
+    left_out: "pd.DataFrame" = field(default_factory=lambda: pd.DataFrame({name: [] for name in LEFT_OUT}))
 
     @property
     def holds(self) -> bool:
-        """True if no muscle's powers differ by more than 1e-8 m/s times its tension."""
+        """True if no muscle's powers differ by more than 1e-8 m/s times its tension at the poses that were kept."""
         return bool((self.table["error [m/s]"] <= ALLOWED).all())
 
     def to_text(self) -> str:
@@ -48,7 +55,18 @@ class PowerCheck:
         end = "The powers of all muscles balance." if self.holds else f"The powers do not balance; worst: {worst}."
         shown = self.table.rename(index=printable)
         drawn = f"{self.poses}\n\n" if self.poses else ""
-        return f"{drawn}{shown.to_string(float_format='{:.2e}'.format)}\n\n{end}"
+        return f"{drawn}{shown.to_string(float_format='{:.2e}'.format)}\n\n{self._unsolved()}{end}"
+
+    def _unsolved(self) -> str:
+        """The poses at which a path is not certainly the shortest, in words."""
+        unsolved = self.left_out[self.left_out["reason"] == UNSOLVED]
+        if not len(unsolved):
+            return ""
+        poses = unsolved.groupby("pose")
+        lines = [f"  pose {pose}: {_listed(list(rows['muscle']))}" for pose, rows in list(poses)[:MOST_POSES]]
+        more = [f"  and {len(poses) - MOST_POSES} more; PowerCheck.left_out has all"] if len(poses) > MOST_POSES else []
+        head = f"Left out at {len(poses)} poses, since these paths are unsolved (not certainly the shortest):"
+        return "\n".join([head, *lines, *more, "", ""])
 
 
 def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
@@ -70,21 +88,38 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
     ends = [system.integrate(q, k * STEP * u) for k in (1, -1)]
     rate = (path_lengths(model, ends[0]) - path_lengths(model, ends[1])) / (2 * STEP)
     mine = np.einsum("nmi,ni->nm", path_jacobian(model, q), u)
-    steady = _steady(model, [q, *ends])
+    reasons = np.where(_steady(model, [q, *ends]), "", CHANGED).astype(object)
     if any(muscle.wraps for muscle in model.muscles):
-        steady &= (path_flags(model, q, near=4 * STEP) & UNSTEADY) == 0
-    error = np.where(steady, np.abs(rate - mine), 0.0).max(axis=0, initial=0.0)
+        flags = path_flags(model, q, near=4 * STEP)
+        reasons[(flags & PathFlag.JUMP) != 0] = JUMP
+        reasons[(flags & PathFlag.UNSOLVED) != 0] = UNSOLVED
+    kept = reasons == ""
+    error = np.where(kept, np.abs(rate - mine), 0.0).max(axis=0, initial=0.0)
     scale = np.abs(mine).max(axis=0, initial=0.0)
     table = pd.DataFrame(
         {
             "error [m/s]": error,
             "largest [m/s]": scale,
             "relative": np.divide(error, scale, out=np.zeros_like(error), where=scale > 0),
-            "poses left out": (~steady).sum(axis=0),
+            "poses left out": (~kept).sum(axis=0),
+            "unsolved": (reasons == UNSOLVED).sum(axis=0),
         },
         index=pd.Index(model.muscle_names, name="muscle"),
     )
-    return PowerCheck(table, sample.to_text())
+    return PowerCheck(table, sample.to_text(), _left_out(model, q, reasons, np.abs(rate - mine)))
+
+
+def _left_out(model: Model, q: np.ndarray, reasons: np.ndarray, error: np.ndarray) -> "pd.DataFrame":
+    """A row for every muscle at every pose with a reason."""
+    poses, muscles = np.nonzero(reasons != "")
+    columns = poses, np.array(model.muscle_names, dtype=object)[muscles], reasons[poses, muscles], error[poses, muscles]
+    coordinates = dict(zip(model.system.coordinate_names, q[poses].T, strict=True))
+    return pd.DataFrame(dict(zip(LEFT_OUT, columns, strict=True)) | coordinates)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_MUSCLES} more" if len(names) > MOST_MUSCLES else ""
+    return ", ".join(map(printable, names[:MOST_MUSCLES])) + more
 
 
 def _steady(model: Model, ways: list[np.ndarray]) -> np.ndarray:

@@ -15,7 +15,7 @@ from myoquat.joints import convert_coordinates, euler_from_quaternion, quaternio
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import FloatingJoint, SphericalJoint
-from myoquat.muscle import path_jacobian, path_lengths
+from myoquat.muscle import PathFlag, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import Coupler
 
 FILE = Path(__file__).parents[2] / "data" / "small_leg.osim"
@@ -140,6 +140,25 @@ def test_powers_balance(leg, rotations):
     assert check.holds
     assert "balance" in check.to_text()
     assert list(check.table.index) == list(leg.muscle_names)
+
+
+def test_unsolved_paths_are_named_with_their_poses(leg, monkeypatch):
+    """They are left out of the balance, whatever their powers, and the text and a table say which they are."""
+    assert any(muscle.wraps for muscle in leg.muscles)
+    at = np.zeros((50, len(leg.muscles)), dtype=int)
+    at[[3, 3, 17], [0, 1, 1]] = PathFlag.UNSOLVED
+    at[5, 2] = PathFlag.JUMP
+    monkeypatch.setattr("myoquat.analysis.recruitment.power.path_flags", lambda model, q, near: at)
+    check = power_check(leg, 50)
+    first, second, third = leg.muscle_names[:3]
+    unsolved = check.left_out[check.left_out["reason"] == "unsolved"]
+    assert list(zip(unsolved["pose"], unsolved["muscle"], strict=True)) == [(3, first), (3, second), (17, second)]
+    assert set(leg.system.coordinate_names) < set(check.left_out.columns)
+    assert third in list(check.left_out["muscle"][check.left_out["reason"] == "near a jump"])
+    text = check.to_text()
+    assert "Left out at 2 poses, since these paths are unsolved (not certainly the shortest):" in text
+    assert f"  pose 3: {first}, {second}\n  pose 17: {second}\n" in text
+    assert list(check.table["unsolved"][[first, second, third]]) == [1, 2, 0]
 
 
 def test_a_path_whose_arms_are_not_its_lengths_is_found(leg, monkeypatch):
