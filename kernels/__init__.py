@@ -2,7 +2,7 @@
 
 from myoquat.core.outcomes import Outcome
 from myoquat.kernels.control_flow.implicit import root
-from myoquat.kernels.control_flow.while_loop import iterate, while_loop
+from myoquat.kernels.control_flow.while_loop import call_where, iterate, while_loop
 from myoquat.kernels.runtime.batch import ConversionWarning
 from myoquat.kernels.runtime.compiled import Compiled, calls
 from myoquat.kernels.runtime.info import info
@@ -20,6 +20,7 @@ from myoquat.kernels.symbolic.arrays import (
     is_symbolic,
     symbols_casadi,
 )
+from myoquat.kernels.symbolic.records import static
 from myoquat.kernels.tracing.constants import constant
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Tabulated",
     "as_array",
     "as_casadi_vector",
+    "call_where",
     "calls",
     "compile",
     "compile_program",
@@ -48,6 +50,7 @@ __all__ = [
     "is_symbolic",
     "iterate",
     "root",
+    "static",
     "step_loop",
     "symbols_casadi",
     "while_loop",

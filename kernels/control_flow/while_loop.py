@@ -29,7 +29,7 @@ from myoquat.kernels.tracing.tape import Ends, Inner
 from myoquat.kernels.tracing.trace import name_of, trace
 from myoquat.kernels.tracing.traced import OfLoop, Traced
 
-__all__ = ["PendingLoop", "WhileLoop", "iterate", "while_loop"]
+__all__ = ["PendingLoop", "WhileLoop", "call_where", "iterate", "while_loop"]
 
 MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
 OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
@@ -77,7 +77,9 @@ class PendingLoop:
     def name(self) -> str:
         """That of the formula which is repeated."""
         step: Any = self.step
-        return name_of(step.args[1] if isinstance(step, partial) and step.func is _packed_step else step)
+        if isinstance(step, partial) and step.func is _packed_step:
+            return name_of(step.args[1])
+        return _name_of_body(step.args[0]) if isinstance(step, partial) and step.func is _packed_body else name_of(step)
 
     def traced(self) -> "WhileLoop":
         """The loop with its step traced, once for all loops that share it."""
@@ -87,6 +89,10 @@ class PendingLoop:
             lambda: trace(step, inputs, {"state": inputs["state"]}, f"{self.name}_step"),
         )  # fmt: skip
         return WhileLoop(traced, self.count, self.settle, self.left)
+
+
+def _name_of_body(body: Any) -> str:
+    return name_of(body.args[0] if isinstance(body, partial) and body.func is _called else body)
 
 
 def _parts(function: Any) -> tuple[Any, ...]:
@@ -180,28 +186,57 @@ def while_loop(
     if pending is None or tracer is None:
         reached: State = _Batch.of(cond, body, shapes, (arrays, given), where).run(max_steps)
         return reached
-    result = symbols_of(tracer, (sum(map(np.size, arrays)) + 1,))
+    again = max_steps > 1  # a single step needs no column for the condition
+    result = symbols_of(tracer, (sum(map(np.size, arrays)) + again,))
     chosen = np.asarray(np.where(np.logical_and(cond(state), where), 1.0, 0.0)).item()
-    step = partial(_packed_step, cond, body, *shapes)
-    pending.append(
-        PendingLoop(
-            step, max_steps, ALWAYS, -1, [*_flat(arrays), 1.0], _flat(given), chosen, list(np.asarray(result).flat)
-        )
-    )
+    step = partial(_packed_step, cond, body, *shapes) if again else partial(_packed_body, body, *shapes)
+    end = (ALWAYS, -1) if again else (0.0, None)
+    start = [*_flat(arrays), *[1.0] * again]
+    pending.append(PendingLoop(step, max_steps, *end, start, _flat(given), chosen, list(np.asarray(result).flat)))
     found: State = _unpacked(shapes[0], result)
     return found
 
 
+def call_where(function: Callable[..., State], parameters: Any, where: Array | bool, otherwise: State) -> State:
+    """function(parameters) where a condition (...) holds, elsewhere `otherwise`: two records of one structure.
+
+    The machine code holds the function once, for all calls with the same structures. On floats it is evaluated for
+    the states for which the condition holds. Parameters, batch axes and errors are those of `while_loop`.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import call_where
+    >>> x = np.array([4.0, -1.0])
+    >>> call_where(np.sqrt, x, x > 0, np.zeros(2))
+    array([2., 0.])
+    """
+    return while_loop(_always, partial(_called, function), otherwise, parameters, max_steps=1, where=where)
+
+
+def _always(_: Any) -> bool:
+    return True
+
+
+def _called(function: Callable[..., State], _: State, parameters: Any) -> State:
+    return function(parameters)
+
+
 def _flat(arrays: Sequence[Array]) -> list[Any]:
-    return [x for array in arrays for x in np.asarray(array).flat]
+    return [x for array in arrays for x in np.asarray(_numbers(array)).flat]
+
+
+def _numbers(array: Array) -> Array:
+    """An array of numbers as it is; of conditions 1 where they hold and 0 elsewhere."""
+    structure = structure_of(array)
+    return np.where(array, 1.0, 0.0) if structure.condition else array
 
 
 def _unpacked(structure: Structure, columns: Array) -> Any:
     """The record of columns (n,)."""
     arrays, first = [], 0
-    for shape in structure.shapes():
-        size = math.prod(shape)
-        arrays.append(columns[first : first + size].reshape(shape))
+    for leaf in structure.leaves():
+        size = math.prod(leaf.shape)
+        array = columns[first : first + size].reshape(leaf.shape)
+        arrays.append(array > 0 if leaf.condition else array)
         first += size
     return structure.record(arrays)
 
@@ -211,16 +246,31 @@ def _packed_step(
     given: Array,
 ) -> Array:  # fmt: skip
     """(n + 1,) the columns of the next state, and 1 where the condition still holds, from those of a state."""
-    record = _unpacked(state, z[:-1])
+    record, new = _stepped_record(body, state, parameters, z[:-1], given)
+    holds = np.reshape(np.where(cond(record), 1.0, 0.0), -1)
+    return np.concatenate([*new, holds])
+
+
+def _packed_body(
+    body: Callable[..., Any], state: Structure, parameters: Structure | None, z: Array, given: Array
+) -> Array:
+    """(n,) the columns of the next state of a loop of one step."""
+    return np.concatenate(_stepped_record(body, state, parameters, z, given)[1])
+
+
+def _stepped_record(
+    body: Callable[..., Any], state: Structure, parameters: Structure | None, z: Array, given: Array
+) -> tuple[Any, list[Array]]:
+    """The next state, and its columns array by array."""
+    record = _unpacked(state, z)
     new = body(record) if parameters is None else body(record, _unpacked(parameters, given))
-    columns = [np.reshape(x, -1) for x in _arrays_like(state, new, body)]
-    return np.concatenate([*columns, np.reshape(np.where(cond(new), 1.0, 0.0), -1)])
+    return new, [np.reshape(_numbers(x), -1) for x in _arrays_like(state, new, body)]
 
 
 def _arrays_like(state: Structure, new: Any, body: Callable[..., Any]) -> list[Array]:
     """The arrays of what a body gives; ValueError if they are not those of the state."""
     found = structure_of(new)
-    if found != state:
+    if not found.matches(state):
         pairs = zip(state.names(), state.shapes(), found.names(), found.shapes(), strict=False)
         named = next((f"'{a}' {x} becomes '{b}' {y}" for a, x, b, y in pairs if (a, x) != (b, y)), "other types")
         raise ValueError(f"loop '{name_of(body)}': the body changes the structure of the state: {named}")

@@ -1,22 +1,52 @@
-"""Records of arrays: frozen dataclasses, named tuples, tuples and dictionaries, nested, as lists of arrays and back."""
+"""Records of arrays: frozen dataclasses, named tuples, tuples and dictionaries, nested, as lists of arrays and back.
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+An array holds numbers or conditions. A field made by `static` holds no array: it is part of the record's structure.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from myoquat.core.typing import Array
-from myoquat.kernels.symbolic.arrays import as_array
+import numpy as np
 
-__all__ = ["Structure", "arrays_of", "structure_of"]
+from myoquat.core.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
+from myoquat.kernels.symbolic.elements import is_term
+from myoquat.kernels.symbolic.operations import OPERATIONS
+
+__all__ = ["Structure", "arrays_of", "static", "structure_of"]
+
+_STATIC = "static"
+
+
+def static() -> Any:
+    """The default of a field of a frozen dataclass whose value holds no array: a hashable object, part of the structure
+    of the record, such as the type of a surface. Records whose static fields differ have different structures.
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from myoquat import kernels
+    >>> @dataclass(frozen=True)
+    ... class Power:
+    ...     x: np.ndarray
+    ...     exponent: int = kernels.static()
+    >>> raised = lambda power: Power(power.x**power.exponent, power.exponent)
+    >>> kernels.while_loop(lambda power: power.x < 50.0, raised, Power(np.array([3.0, 9.0]), 2), max_steps=9).x
+    array([81., 81.])
+    """
+    return field(metadata={_STATIC: True})
 
 
 @dataclass(frozen=True)
 class Structure:
-    """The type of a record and its parts by name; of an array (type None) the shape. Equal records have equal ones."""
+    """The type of a record and its parts by name; of an array (type None) the shape, and whether its elements are
+    conditions; of a static field (type `Hashable`) the value. Equal records have equal structures."""
 
     type: Any
     parts: tuple[tuple[Any, "Structure"], ...] = ()
     shape: tuple[int, ...] = ()
+    condition: bool = False
+    value: Any = None
 
     def record(self, arrays: Sequence[Any]) -> Any:
         """The record of these arrays, in the order of `arrays_of`."""
@@ -25,6 +55,8 @@ class Structure:
     def _record(self, arrays: Iterator[Any]) -> Any:
         if self.type is None:
             return next(arrays)
+        if self.type is Hashable:
+            return self.value
         parts = {name: part._record(arrays) for name, part in self.parts}
         if self.type is dict:
             return parts
@@ -32,41 +64,84 @@ class Structure:
             return self.type(parts.values())
         return self.type(**parts)
 
+    def matches(self, other: "Structure") -> bool:
+        """Whether two structures are equal but for which arrays hold conditions."""
+        if (self.type, self.shape, self.value, len(self.parts)) != (
+            other.type,
+            other.shape,
+            other.value,
+            len(other.parts),
+        ):
+            return False
+        pairs = zip(self.parts, other.parts, strict=True)
+        return all(name == other_name and part.matches(other_part) for (name, part), (other_name, other_part) in pairs)
+
     def names(self, prefix: str = "") -> list[str]:
         """The name of every array: 'bracket.lower', or '[0]' in a tuple; one array has none."""
         if self.type is None:
             return [prefix]
-        found = []
+        found: list[str] = []
         for name, part in self.parts:
             own = f"[{name!r}]" if self.type in (tuple, list, dict) else f".{name}" if prefix else name
             found += part.names(prefix + own)
         return found
 
+    def leaves(self) -> list["Structure"]:
+        """The structure of every array."""
+        return [self] if self.type is None else [leaf for _, part in self.parts for leaf in part.leaves()]
+
     def shapes(self) -> list[tuple[int, ...]]:
         """The shape of every array."""
-        return [self.shape] if self.type is None else [shape for _, part in self.parts for shape in part.shapes()]
+        return [leaf.shape for leaf in self.leaves()]
 
 
 def structure_of(record: Any) -> Structure:
-    """The structure of a record; ValueError for what is neither a record nor an array of numbers."""
+    """The structure of a record; ValueError for what is neither a record nor an array of numbers or conditions."""
+    if isinstance(record, _Static):
+        return Structure(Hashable, value=record.value)
     parts = _parts(record)
     if parts is None:
-        return Structure(None, shape=as_array(record).shape)
+        array = _array(record)
+        return Structure(None, shape=array.shape, condition=_holds_conditions(array))
     return Structure(type(record), tuple((name, structure_of(part)) for name, part in parts))
 
 
 def arrays_of(record: Any) -> list[Array]:
     """The arrays of a record, depth first."""
+    if isinstance(record, _Static):
+        return []
     parts = _parts(record)
     if parts is None:
-        return [as_array(record)]
+        return [_array(record)]
     return [array for _, part in parts for array in arrays_of(part)]
+
+
+@dataclass(frozen=True)
+class _Static:
+    """The value of a static field."""
+
+    value: Hashable
+
+
+def _array(x: Any) -> Array:
+    if isinstance(x, (bool, np.bool_)) or (type(x) is np.ndarray and x.dtype == bool):
+        return np.asarray(x)
+    return as_array(x)
+
+
+def _holds_conditions(array: Array) -> bool:
+    """Whether the elements are conditions; a condition that is known while a formula is traced is a number."""
+    if not is_symbolic(array):
+        return array.dtype == bool
+    names = {x.operation for x in np.asarray(array).flat if is_term(x)}
+    return any(name in OPERATIONS and OPERATIONS[name].condition for name in names)
 
 
 def _parts(record: Any) -> list[tuple[Any, Any]] | None:
     """(name, part) of a record, None of an array."""
     if is_dataclass(record) and not isinstance(record, type):
-        return [(f.name, getattr(record, f.name)) for f in fields(record)]
+        given = [(f, getattr(record, f.name)) for f in fields(record)]
+        return [(f.name, _Static(value) if f.metadata.get(_STATIC) else value) for f, value in given]
     if isinstance(record, tuple) and hasattr(record, "_fields"):
         return list(zip(record._fields, record, strict=True))
     if isinstance(record, (tuple, list)):

@@ -126,3 +126,54 @@ def test_body_that_changes_the_state_raises_an_error_that_names_the_field():
 def test_masked_arrays_raise_an_error():
     with pytest.raises(ValueError, match="masked"):
         while_loop(lambda x: x < 1, lambda x: x + 1, np.ma.masked_array([0.0, 0.5], [False, True]), max_steps=2)
+
+
+@dataclass(frozen=True)
+class Root:
+    x: np.ndarray
+    converged: np.ndarray
+    degree: int = kernels.static()
+
+
+def newton(root, a):
+    x = root.x - (root.x**root.degree - a) / (root.degree * root.x ** (root.degree - 1))
+    return Root(x, ~(np.abs(x - root.x) > 1e-12), root.degree)
+
+
+def roots(a):
+    """(..., 2) square and cube root."""
+    never = a[..., 0] > np.inf
+    start = [Root(1.0 + 0.0 * a[..., 0], never, degree) for degree in (2, 3)]
+    return np.stack(
+        [while_loop(lambda root: ~root.converged, newton, root, a[..., 0], max_steps=60).x for root in start], axis=-1
+    )
+
+
+def test_records_hold_conditions_and_static_fields(rng):
+    a = rng.uniform(0.1, 100, (103, 1))
+    found = roots(a)
+    np.testing.assert_allclose(found, np.concatenate([np.sqrt(a), np.cbrt(a)], axis=-1), rtol=1e-14)
+    np.testing.assert_allclose(kernels.compile(roots, {"a": 1})(a), found, rtol=1e-14)
+
+
+def test_static_field_that_changes_raises_an_error():
+    never = np.zeros(2) > 0
+    with pytest.raises(ValueError, match="changes the structure of the state"):
+        while_loop(lambda x: ~x.converged, lambda x: Root(x.x, x.converged, 3), Root(np.ones(2), never, 2), max_steps=2)
+
+
+def inverse_and_sign(x):
+    return 1.0 / x, x > 0
+
+
+def test_function_is_called_where_its_condition_holds(rng):
+    def formula(x):
+        value, positive = kernels.call_where(inverse_and_sign, x, np.abs(x) > 0.5, (0.0 * x - 7.0, x > np.inf))
+        return np.stack([value, np.where(positive, 1.0, 0.0)], axis=-1)
+
+    x = np.concatenate([[0.0], rng.normal(size=100)])
+    on = np.abs(x) > 0.5
+    with np.errstate(divide="ignore"):
+        expected = np.stack([np.where(on, 1.0 / x, -7.0), np.where(on & (x > 0), 1.0, 0.0)], axis=-1)
+    np.testing.assert_array_equal(formula(x), expected)
+    np.testing.assert_array_equal(kernels.compile(formula, {"x": ()})(x), expected)
