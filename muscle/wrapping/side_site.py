@@ -15,7 +15,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.kernels import iterate
+from myoquat.kernels import while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.circle import Plane, Winding, around
@@ -26,7 +26,9 @@ from myoquat.muscle.wrapping.surfaces.vectors import plane_of, project
 __all__ = ["InsideCylinder", "InsideSphere", "SideCylinder"]
 
 MAX_NEWTON_STEPS = 60
-CONVERGED = 1e-12  # of the angle between the ends, by which the last step moves; the next one would move by its square
+NEWTON_TOLERANCE = (
+    1e-12  # of the angle between the ends, by which the last step moves; the next one would move by its square
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,21 +91,44 @@ def _within(a: Plane, b: Plane, radius: Array) -> _Touching:
     cross = a[0] * b[1] - a[1] * b[0]
     G = np.arctan2(np.abs(cross), _dot(a, b))
     far, near = (np.sqrt(_dot(p, p)) for p in (a, b))
-    given = np.stack([far / radius, near / radius, G], axis=-1)
     psi = 0.5 * G
-    start = np.stack([psi, 0.0 * G, G, 1.0 + 0.0 * G], axis=-1)
-    found = iterate(_narrowed, start, given, MAX_NEWTON_STEPS, left=-1, where=on & (G > 0))
-    psi = np.where(cross < 0, -found[..., 0], found[..., 0])
+    search = _Bracket(psi, 0.0 * G, G, psi > np.inf)
+    triangle, where = _Triangle(far / radius, near / radius, G), on & (G > 0)
+    found = while_loop(_unconverged, _narrowed, search, triangle, max_steps=MAX_NEWTON_STEPS, where=where)
+    psi = np.where(cross < 0, -found.psi, found.psi)
     cos, sin = np.cos(psi) * radius / far, np.sin(psi) * radius / far
     P = cos * a[0] - sin * a[1], sin * a[0] + cos * a[1]
     jump = np.stack([np.where(on | inside, np.abs(size - radius), np.inf) for size in (far, near)], axis=-1)
-    return _Touching(on, P, inside, jump, np.where(on & (G > 0) & (found[..., 3] > 0), 1.0, 0.0))
+    return _Touching(on, P, inside, jump, np.where(where & ~found.converged, 1.0, 0.0))
 
 
-def _narrowed(state: Array, given: Array) -> Array:
-    """A step for psi, between its lower and upper bound, and 0 where it is solved; radius 1."""
-    psi, low, high, left = (state[..., k] for k in range(4))
-    A, B, G = (given[..., k] for k in range(3))
+@dataclass(frozen=True)
+class _Triangle:
+    """The distances A, B (...) of both ends from the centre of a circle of radius 1, and the angle G (...) between."""
+
+    A: Array
+    B: Array
+    G: Array
+
+
+@dataclass(frozen=True)
+class _Bracket:
+    """The angle psi (...) between its lower and upper bound (...), and whether (...) it converged."""
+
+    psi: Array
+    low: Array
+    high: Array
+    converged: Array
+
+
+def _unconverged(search: _Bracket) -> Array:
+    return ~search.converged
+
+
+def _narrowed(search: _Bracket, triangle: _Triangle) -> _Bracket:
+    """A step of Newton's method within the bracket, or its middle."""
+    psi, low, high = search.psi, search.low, search.high
+    A, B, G = triangle.A, triangle.B, triangle.G
     (f, df), (g, dg) = _slope(A, psi), _slope(B, G - psi)
     slope = f - g
     low, high = np.where(slope < 0, psi, low), np.where(slope < 0, high, psi)
@@ -111,8 +136,7 @@ def _narrowed(state: Array, given: Array) -> Array:
     after = psi - slope / np.where(curve > 0, curve, 1.0)
     bracketed = (curve > 0) & (after >= low) & (after <= high)
     after = np.where(bracketed, after, 0.5 * (low + high))
-    left = np.where((np.abs(after - psi) <= CONVERGED * G) | (slope == 0.0), 0.0, left + 1.0)
-    return np.stack([after, low, high, left], axis=-1)
+    return _Bracket(after, low, high, (np.abs(after - psi) <= NEWTON_TOLERANCE * G) | (slope == 0.0))
 
 
 def _slope(A: Array, psi: Array) -> tuple[Array, Array]:

@@ -18,24 +18,28 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross
-from myoquat.kernels import iterate
+from myoquat.kernels import call_where, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.circle import Winding, around
 from myoquat.muscle.wrapping.surfaces.geodesics import FINE, Force, finite, followed, within
-from myoquat.muscle.wrapping.surfaces.planar_guesses import COARSE, SECTION, Section, as_short, shortest_sections
-from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, nearest, plane_of, project, size, unit
+from myoquat.muscle.wrapping.surfaces.planar_guesses import COARSE, Section, as_short, shortest_sections
+from myoquat.muscle.wrapping.surfaces.vectors import any_exceeds, direction, dot, nearest, plane_of, project, size, unit
 
 __all__ = ["WrapEllipsoid"]
 
-NEWTON = 8  # steps for theta and s
-SETTLED = 2e-7  # [rad, m] by which the last step may move, and by which the last but one may have missed
+MAX_NEWTON_STEPS = 8  # for theta and s; three to five are usual
+NEWTON_TOLERANCE = 2e-7  # [rad, m] change of the last step; its error is the square of that
 FINEST = 7  # substeps of the finest rule that is extrapolated
 PART = 0.45  # length of a part of a geodesic, of the distance within which the normal turns by an angle of order one
-LONGER = ((1.0, 3.0), (2e-2, 2.0), (FINE, 1.5))  # after so long a step [rad] parts may be so many times as long:
-LOST = 1e9  # how far a solution is that was not found
-FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
-SHRUNK = 0.75  # part of s that one step may take away: no path runs backwards
+PART_FACTORS = (
+    (1.0, 3.0),
+    (2e-2, 2.0),
+    (FINE, 1.5),
+)  # after a step [rad] longer than the first, parts grow by the second
+LOST = 1e9  # residual that stands for a solution that was not found
+MAX_NEWTON_CHANGE = 0.5  # [rad] change of theta in one step, and of s seen from the largest radius
+MAX_SHRINKAGE = 0.75  # part of s that one step may take away: no path runs backwards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +90,11 @@ class WrapEllipsoid(Wrap):
         none = 0.0 * ends[0][..., :1]
         free = none[..., 0] <= 0
         known, rough = (~free, ~free) if near is None else (near.known, near.rough)
-        begin = none * np.ones(2 * SECTION) + np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, LOST] * 2)
-        held = none if near is None else np.where(near.way > 1, 1.0, 0.0)[..., None]
-        start = iterate(_started, begin, joined([*ends, radii, held]), 1, where=on & ~known)
-        best, other = (Section.unpacked(x) for x in (start[..., :SECTION], start[..., SECTION:]))
+        e1, e2, _ = (none + e for e in np.eye(3))
+        unknown = Section(e1, e2, none[..., 0], none[..., 0] + LOST)
+        of_any_length = ~free if near is None else near.way > 1
+        planes = _Planes(*ends, np.broadcast_to(radii, ends[0].shape, subok=True), of_any_length)
+        best, other = call_where(_shortest_sections, planes, on & ~known, (unknown, unknown))
         if near is not None:
             free, aside = near.way == 0, _nearer(other, best, near.P / radii)
             on = on & ((near.way >= 0) | aside | as_short(other, best, *ends, radii, COARSE))
@@ -97,7 +102,9 @@ class WrapEllipsoid(Wrap):
         first, first_missed = self._solved(ends, best, near, on & ~rough)
         doubtful = on & ~rough & ~known & free & as_short(other, best, *ends, radii)
         second, second_missed = self._solved(ends, other, None, doubtful)
-        shorter = (second_missed <= SETTLED) & ((second.length < first.length) | ~(first_missed <= SETTLED))
+        shorter = (second_missed <= NEWTON_TOLERANCE) & (
+            (second.length < first.length) | ~(first_missed <= NEWTON_TOLERANCE)
+        )
         found = first.or_else(second, shorter)
         smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])
         missed = np.where(on, np.where(rough, LOST, np.where(shorter, second_missed, first_missed)), 0.0)
@@ -108,21 +115,25 @@ class WrapEllipsoid(Wrap):
         """The path from the scaled ends, solved from a section, or from near a contact if there is one that is known,
         on the ellipsoid itself, and how far it may be from the solution; elsewhere from the section and LOST."""
         radii, (a, b) = as_array(self.radii), ends
-        none, center = 0.0 * a[..., :1], a / dot(a, a)[..., None]
+        zero, center = 0.0 * a[..., 0], a / dot(a, a)[..., None]
         f1 = start.p - center
-        state = joined([none, start.arc[..., None], start.x * radii, none, none + np.pi])
+        arc, Q, step = start.arc, start.x * radii, zero + np.pi
         if near is not None:
             known = near.known[..., None]
             f1 = np.where(known, _on_outline(near.P / radii, a, center), f1)
-            state = np.where(known, joined([none, near.arc[..., None], near.Q, none, none + FINE]), state)
+            arc, step = np.where(near.known, near.arc, arc), np.where(near.known, zero + FINE, step)
+            Q = np.where(known, near.Q, Q)
         f2 = cross(unit(a), f1)
-        given = joined([a, b, center, f1, f2, 1.0 / radii])
-        solved = iterate(_newton, state, given, NEWTON, SETTLED, where)
-        solved = np.where(finite(solved), solved, joined([state[..., :5], none + LOST, none]))
-        P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
-        Q, arc = solved[..., 2:5], solved[..., 1]
+        tangents = _Tangents(a, b, center, f1, f2, np.broadcast_to(1.0 / radii, a.shape, subok=True))
+        begin = _Iterate(zero, arc, Q, zero, step, zero > np.inf)
+        solved = while_loop(_unconverged, _newton, begin, tangents, max_steps=MAX_NEWTON_STEPS, where=where)
+        found = finite(solved.numbers())[..., 0]
+        theta, arc = (np.where(found, x, y)[..., None] for x, y in ((solved.theta, zero), (solved.s, arc)))
+        P = (center + np.cos(theta) * f1 + np.sin(theta) * f2) * radii
+        Q, arc = np.where(found[..., None], solved.end, Q), arc[..., 0]
         length = size(P - a * radii) + arc + size(b * radii - Q)
-        return Section(P, Q, arc, length), np.where(where, solved[..., 5], LOST)
+        missed = np.where(found, solved.missed, zero + LOST)
+        return Section(P, Q, arc, length), np.where(where, missed, LOST)
 
     @property
     def half_axes(self) -> Array | None:
@@ -180,12 +191,54 @@ def _central(a: Array, b: Array) -> Winding:
     return around(project(a, e1, e2), project(b, e1, e2), 1.0)
 
 
-def _started(_: Array, given: Array) -> Array:
-    """(..., 2 SECTION) the shortest plane path, and the shortest near another local minimum: of any length where the
-    last of the given numbers is 1."""
-    a, b, radii = (given[..., 3 * i : 3 * i + 3] for i in range(3))
-    found = shortest_sections(a, b, radii, given[..., 9] > 0)
-    return joined([section.packed() for section in found])
+@dataclass(frozen=True)
+class _Planes:
+    """The scaled ends a, b (..., 3) of plane paths, the radii (..., 3), and whether (...) a path near another local
+    minimum may have any length."""
+
+    a: Array
+    b: Array
+    radii: Array
+    of_any_length: Array
+
+
+def _shortest_sections(planes: _Planes) -> tuple[Section, Section]:
+    """The shortest plane path, and the shortest near another local minimum."""
+    return shortest_sections(planes.a, planes.b, planes.radii, planes.of_any_length)
+
+
+@dataclass(frozen=True)
+class _Tangents:
+    """The lines from an end that touch: the scaled ends a, b (..., 3); the centre of the circle in which lines from a
+    touch the unit sphere, and the radii f1, f2 of this circle; and the scale, one over the ellipsoid's radii."""
+
+    a: Array
+    b: Array
+    center: Array
+    f1: Array
+    f2: Array
+    scale: Array
+
+
+@dataclass(frozen=True)
+class _Iterate:
+    """Newton's iterate: the angle theta (...) [rad], the length s (...) [m] of the geodesic, its end (..., 3) [m], how
+    far it may be from the solution (...), the last step (...) [rad], at least FINE, and whether (...) it converged."""
+
+    theta: Array
+    s: Array
+    end: Array
+    missed: Array
+    step: Array
+    converged: Array
+
+    def numbers(self) -> Array:
+        """(..., 7) all but the flag."""
+        return joined([np.stack([self.theta, self.s], axis=-1), self.end, np.stack([self.missed, self.step], axis=-1)])
+
+
+def _unconverged(iterate: _Iterate) -> Array:
+    return ~iterate.converged
 
 
 def _nearer(section: Section, other: Section, p: Array) -> Array:
@@ -204,21 +257,21 @@ def _on_outline(p: Array, a: Array, center: Array) -> Array:
     return result
 
 
-def _newton(state: Array, given: Array) -> Array:
-    """theta, s, the end of the geodesic, how far it may still be from the solution, and how far the step went [rad], no
-    less than FINE, after a step of Newton's method: it leaves about its square times the greatest curvature."""
-    a, b, center, f1, f2, scale = (given[..., 3 * i : 3 * i + 3] for i in range(6))
-    c, s = np.cos(state[..., :1]), np.sin(state[..., :1])
+def _newton(state: _Iterate, tangents: _Tangents) -> _Iterate:
+    """A step of Newton's method: it leaves about its square times the greatest curvature."""
+    a, b, center, scale = tangents.a, tangents.b, tangents.center, tangents.scale
+    f1, f2, theta = tangents.f1, tangents.f2, state.theta[..., None]
+    c, s = np.cos(theta), np.sin(theta)
     x, dx = (center + c * f1 + s * f2) / scale, (c * f2 - s * f1) / scale
     v, dv = _tangent(x - a / scale, dx)
     D = scale * scale
     size = 1 / np.minimum(np.minimum(scale[..., 0], scale[..., 1]), scale[..., 2])
     least = 1 / np.maximum(np.maximum(scale[..., 0], scale[..., 1]), scale[..., 2])
     curvature = size / (least * least)
-    part = PART * longer(state[..., 6])
+    part = PART * longer(state.step)
     along, side = dot(dx, v)[..., None], unit(cross(D * x, v))
     y, dy = dot(dx, side)[..., None], dot(dv, side)[..., None]
-    x, v, y, dy = geodesic(x, v, y, dy, state[..., 1:2], D, part[..., None])
+    x, v, y, dy = geodesic(x, v, y, dy, state.s[..., None], D, part[..., None])
     B, n = b / scale, D * x
     across = cross(n, v)
     steep = np.sqrt(dot(n, n))[..., None]
@@ -231,19 +284,22 @@ def _newton(state: Array, given: Array) -> Array:
     h2_s = dot(B - x, cross(D * v, v))
     det = h1_theta * h2_s + h2_theta
     det = np.where(det != 0, det, 1.0)
-    rotation = within(-(h1 * h2_s + h2) / det, FARTHEST)
-    run = within(-(h1_theta * h2 - h2_theta * h1) / det, FARTHEST * size)
-    run = np.maximum(run, -SHRUNK * state[..., 1])
+    rotation = within(-(h1 * h2_s + h2) / det, MAX_NEWTON_CHANGE)
+    run = within(-(h1_theta * h2 - h2_theta * h1) / det, MAX_NEWTON_CHANGE * size)
+    run = np.maximum(run, -MAX_SHRINKAGE * state.s)
     end = x + dx * rotation[..., None] + v * run[..., None]
     moved = np.abs(rotation) * size + np.abs(run)
-    numbers = state[..., 0] + rotation, state[..., 1] + run, *(end[..., i] for i in range(3))
-    return np.stack([*numbers, curvature * moved * moved, np.maximum(moved / size, FINE)], axis=-1)
+    new = _Iterate(
+        state.theta + rotation, state.s + run, end, curvature * moved * moved, np.maximum(moved / size, FINE),
+        state.converged,
+    )  # fmt: skip
+    return replace(new, converged=~any_exceeds(new.numbers() - state.numbers(), NEWTON_TOLERANCE))
 
 
 def longer(step: Array) -> Array:
     """(...) how many times as long parts of a geodesic may be after a step of so much [rad]."""
     times: Array = 1.0 + 0.0 * step
-    for least, factor in reversed(LONGER):
+    for least, factor in reversed(PART_FACTORS):
         times = np.where(step > least, factor, times)
     return times
 
@@ -284,25 +340,41 @@ def geodesic(
     All are of the start where given. Of two geodesics near each other the distance aside obeys Jacobi's equation,
     y'' = -K y with Gauss' curvature K; what it is along stays as it was.
     """
-    given = joined([D, part])
-    z, w = followed(_part, joined([x, y]), joined([v, dy]), length, _longest, given, FINEST)
+    z, w = followed(
+        _part,
+        joined([x, y]),
+        joined([v, dy]),
+        length,
+        _longest,
+        _Steps(np.broadcast_to(D, x.shape, subok=True), part),
+        FINEST,
+    )
     return z[..., :3], w[..., :3], z[..., 3:], w[..., 3:]
 
 
-def _longest(y: Array, w: Array, given: Array) -> Array:
+@dataclass(frozen=True)
+class _Steps:
+    """D = 1 / radii^2 (..., 3), and the length of a part (..., 1), of the distance within which the normal turns by an
+    angle of order one."""
+
+    D: Array
+    part: Array
+
+
+def _longest(y: Array, w: Array, steps: _Steps) -> Array:
     """(..., 1) how long a part may be from x with the velocity v: of the distance at which |D x|, by which the right
     side divides, may vanish for a complex length. D x turns and grows as D v, and D v as D x''."""
-    x, v, D = y[..., :3], w[..., :3], given[..., :3]
+    x, v, D = y[..., :3], w[..., :3], steps.D
     n, dn = D * x, D * v
     square = dot(n, n)
     rate = dot(dn, dn) / square + _bending(x, v, D) * np.sqrt(dot(D * n, D * n) / square)
-    longest: Array = given[..., 3:] / np.sqrt(rate)[..., None]
+    longest: Array = steps.part / np.sqrt(rate)[..., None]
     return longest
 
 
-def _part(y: Array, w: Array, given: Array) -> Force:
+def _part(y: Array, w: Array, steps: _Steps) -> Force:
     """The right side, x'' = -j D x / |D x|^4 and y'' = -D1 D2 D3 y / |D x|^4, along a part that begins at (x, y)."""
-    D, n, v = given[..., :3], given[..., :3] * y[..., :3], w[..., :3]
+    D, n, v = steps.D, steps.D * y[..., :3], w[..., :3]
     j = (dot(n, n) * dot(v, D * v))[..., None]
     aside = -(D[..., :1] * D[..., 1:2] * D[..., 2:])
     factors = joined([-j * D, *(aside for _ in range(y.shape[-1] - 3))])

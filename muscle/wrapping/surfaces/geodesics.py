@@ -7,53 +7,64 @@ no longer than the surface allows where they begin, as many as it needs.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
-from myoquat.kernels import iterate
+from myoquat.kernels import while_loop
 from myoquat.muscle.wrapping.surfaces.extrapolation import extrapolated
 
 __all__ = ["FINE", "Force", "finite", "followed", "within"]
 
-MOST = 512  # parts of a geodesic
-FINE = 1e-3  # [rad] no shorter step of a solver is told from others; after a longer one geodesics only steer
+MAX_PARTS = 512  # of a geodesic: no path winds around a surface so often
+FINE = 1e-3  # [rad] least step of a solver that is distinguished; after a longer one geodesics only steer
 
-Part = Callable[[Array, Array, Array], "Force"]  # x, v, given -> the right side
-Longest = Callable[[Array, Array, Array], Array]  # x, v, given -> how long a part may be (..., 1)
+Part = Callable[[Array, Array, Any], "Force"]  # x, v, parameters -> the right side
+Longest = Callable[[Array, Array, Any], Array]  # x, v, parameters -> the greatest length of a part (..., 1)
 Force = Callable[[Array], Array]  # x -> x''
 
 
+@dataclass(frozen=True)
+class _Arc:
+    """A geodesic as far as it was followed: x and v = x' (..., n), and the remaining length (..., 1)."""
+
+    x: Array
+    v: Array
+    remaining: Array
+
+
 def followed(
-    part: Part,
-    x: Array,
-    v: Array,
-    length: Array,
-    longest: Longest,
-    given: Array,
-    finest: int,
+    part: Part, x: Array, v: Array, length: Array, longest: Longest, parameters: Any, finest: int
 ) -> tuple[Array, Array]:
-    """x (..., n) and v = x' (..., n) after `length` (..., 1), in parts of at most longest(x, v, given).
+    """x (..., n) and v = x' (..., n) after `length` (..., 1), in parts of at most longest(x, v, parameters).
 
-    part(x, v, given) is the function x -> x'' that holds along one part, from the numbers `given` (..., c) and where
-    the part begins. What MOST parts do not reach is left out; a solver sees it as a condition not met.
+    part(x, v, parameters) is the function x -> x'' that holds along one part, from where the part begins. What
+    MAX_PARTS do not reach is left out; a solver sees it as a condition that is not met.
     """
-    n = x.shape[-1]
-    step = partial(_advanced, (part, longest), n, finest)
-    end = iterate(step, joined([x, v, length]), given, MOST, left=-1)
-    return end[..., :n], end[..., n : 2 * n]
+    end = while_loop(
+        _unfinished, partial(_advanced, (part, longest), finest), _Arc(x, v, length), parameters, max_steps=MAX_PARTS
+    )
+    return end.x, end.v
 
 
-def _advanced(rules: tuple[Part, Longest], n: int, finest: int, state: Array, given: Array) -> Array:
-    """One part further; a state that has arrived stands still."""
-    x, v, left = state[..., :n], state[..., n : 2 * n], state[..., -1:]
+def _unfinished(arc: _Arc) -> Array:
+    result: Array = np.abs(arc.remaining[..., 0]) > 0
+    return result
+
+
+def _advanced(rules: tuple[Part, Longest], finest: int, arc: _Arc, parameters: Any) -> _Arc:
+    """One part further; a geodesic that has arrived stays."""
+    x, v, remaining = arc.x, arc.v, arc.remaining
     part, longest = rules
-    h = within(left, longest(x, v, given))
-    force = part(x, v, given)
+    n, h = x.shape[-1], within(remaining, longest(x, v, parameters))
+    force = part(x, v, parameters)
     moved = extrapolated(lambda count: _stoermer(x, v, h / count, count, force), finest)
-    return joined([np.where(left != 0, moved, state[..., :-1]), left - h])
+    going = remaining != 0
+    return _Arc(np.where(going, moved[..., :n], x), np.where(going, moved[..., n:], v), remaining - h)
 
 
 def _stoermer(x: Array, v: Array, h: Array, count: int, force: Force) -> Array:

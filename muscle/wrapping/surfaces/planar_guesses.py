@@ -11,16 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import joined
-from myoquat.kernels import iterate
-from myoquat.muscle.wrapping.surfaces.planar_paths import BOW, CHORD, LONG, Bow, Chord
+from myoquat.kernels import call_where
+from myoquat.muscle.wrapping.surfaces.planar_paths import LONG, Bow, Chord
 from myoquat.muscle.wrapping.surfaces.vectors import size
 
-__all__ = ["COARSE", "SECTION", "Section", "as_short", "shortest_sections"]
+__all__ = ["COARSE", "Section", "as_short", "shortest_sections"]
 
 TILTS = tuple(np.radians((-105.0, -70.0, -35.0, 0.0, 35.0, 70.0, 105.0)).tolist())  # against the plane of the centre
 BEYOND = math.radians(140.0)  # and on the far side, where another path may be as short
-SECTION = 8  # numbers of a section
 PARABOLAS = 2  # that refine a section
 REFINED, COARSE = 1.2, 2.0  # shares to which sections, refined or not, tell how much longer than straight paths are
 SAMPLED = 5.0  # and to which those at TILTS may, where a valley lies between them
@@ -35,15 +33,6 @@ class Section:
     x: Array
     arc: Array
     length: Array
-
-    @classmethod
-    def unpacked(cls, x: Array) -> "Section":
-        """From its numbers (..., SECTION)."""
-        return cls(x[..., :3], x[..., 3:6], x[..., 6], x[..., 7])
-
-    def packed(self) -> Array:
-        """(..., SECTION) its numbers."""
-        return joined([self.p, self.x, self.arc[..., None], self.length[..., None]])
 
     def or_else(self, other: "Section", condition: Array) -> "Section":
         """The other one where the condition holds."""
@@ -83,10 +72,8 @@ def shortest_sections(a: Array, b: Array, radii: Array, every: Array) -> tuple[S
         other = np.minimum(other, np.where(outer < inner, outer, LONG))
     asked, known = (_as_short(np.minimum(behind, other), best.length, a, b, radii, x) for x in (SAMPLED, COARSE))
     asked, known = asked | every, known | every
-    nothing = joined([best.packed(), best.packed()[..., :-1], LONG + 0.0 * tilt[..., None]])
-    given = joined([chord.packed(), np.stack([*lengths, behind], axis=-1)])
-    x = iterate(_lowest, nothing, given, 1, where=asked)
-    first, second = Bow.unpacked(x[..., :BOW]), Bow.unpacked(x[..., BOW:])
+    nothing = best, replace(best, length=LONG + 0.0 * tilt)
+    first, second = call_where(_lowest, _Sampled(chord, tuple(lengths), behind), asked, nothing)
     best = best.or_else(first, first.length < best.length)
     # a section is known better than what lies beside it at TILTS: a rival is one that either tells
     known = known | _as_short(second.length, best.length, a, b, radii, REFINED)
@@ -107,11 +94,18 @@ def _as_short(length: Array, best: Array, a: Array, b: Array, radii: Array, shar
     return result
 
 
-def _lowest(_: Array, given: Array) -> Array:
-    """(..., 2 BOW) the paths at the two lowest valleys of the length as the plane turns right round, from its values at
-    TILTS and on the far side; the shorter one first."""
-    chord = Chord.unpacked(given)
-    *lengths, behind = (given[..., CHORD + i] for i in range(len(TILTS) + 1))
+@dataclass(frozen=True)
+class _Sampled:
+    """Lengths (...) of paths in planes through a chord, turned by TILTS, and on the far side."""
+
+    chord: Chord
+    lengths: tuple[Array, ...]
+    behind: Array
+
+
+def _lowest(sampled: _Sampled) -> tuple[Bow, Bow]:
+    """The paths at the two lowest valleys of the length as the plane turns right round, the shorter one first."""
+    chord, lengths, behind = sampled.chord, sampled.lengths, sampled.behind
     sides = [chord.bow(math.cos(BEYOND), sign * math.sin(BEYOND)).length for sign in (1.0, -1.0)]
     y = [*lengths, sides[0], behind, sides[1]]
     x = [*TILTS, BEYOND, math.pi, 2 * math.pi - BEYOND]
@@ -128,7 +122,7 @@ def _lowest(_: Array, given: Array) -> Array:
     found = [_refined(chord, x) for x in points]
     known = [replace(s, length=np.where(v < LONG, s.length, LONG)) for s, v in zip(found, lowest, strict=True)]
     swap = known[1].length < known[0].length
-    return joined([known[0].or_else(known[1], swap).packed(), known[1].or_else(known[0], swap).packed()])
+    return known[0].or_else(known[1], swap), known[1].or_else(known[0], swap)
 
 
 def _refined(chord: Chord, points: Array) -> Bow:

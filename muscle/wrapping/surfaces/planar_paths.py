@@ -18,13 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross
 from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, plane_of, size, unit
 
-__all__ = ["BOW", "CHORD", "Bow", "Chord"]
+__all__ = ["LONG", "Bow", "Chord"]
 
-BOW, CHORD = 4, 20  # numbers of each
 LONG = 1e3  # [m] that stands for the length of a path that is not looked at
 NARROW = 0.1  # least radius of a circle that is looked at, of the unit sphere's
 CENTRAL = 1e-8  # height of a chord that runs through the centre, but for rounding
@@ -41,15 +39,6 @@ class Bow:
     sin: Array
     arc: Array
     length: Array
-
-    @classmethod
-    def unpacked(cls, x: Array) -> "Bow":
-        """From its numbers (..., BOW)."""
-        return cls(*(x[..., i] for i in range(BOW)))
-
-    def packed(self) -> Array:
-        """(..., BOW) its numbers."""
-        return np.stack([self.cos, self.sin, self.arc, self.length], axis=-1)
 
     def or_else(self, other: "Bow", condition: Array) -> "Bow":
         """The other one where the condition holds."""
@@ -87,19 +76,6 @@ class Chord:
         products = dot(D, D), dot(D, W), dot(D, V), dot(W, W), dot(W, V), dot(V, V)
         straight = np.sqrt(dot(a, a) - 1.0), np.sqrt(dot(b, b) - 1.0)
         return cls(d, w, v, (dot(a, d), dot(b, d)), height, straight, products)
-
-    @classmethod
-    def unpacked(cls, x: Array) -> "Chord":
-        """From its numbers (..., CHORD)."""
-        d, w, v = (x[..., 3 * i : 3 * i + 3] for i in range(3))
-        xa, xb, height, ta, tb, *products = (x[..., i] for i in range(9, CHORD))
-        dd, dw, dv, ww, wv, vv = products
-        return cls(d, w, v, (xa, xb), height, (ta, tb), (dd, dw, dv, ww, wv, vv))
-
-    def packed(self) -> Array:
-        """(..., CHORD) its numbers."""
-        numbers = [*self.ends, self.height, *self.straight, *self.products]
-        return joined([self.d, self.w, self.v, *(x[..., None] for x in numbers)])
 
     def bow(self, cos: Array | float, sin: Array | float) -> Bow:
         """The path in the plane turned by an angle from the one through the centre, around the side to which it is

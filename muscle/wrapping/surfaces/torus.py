@@ -119,9 +119,9 @@ class WrapTorus(Wrap):
         R, r = (as_array(x)[..., None] for x in (self.ring_radius, self.tube_radius))
         zero = 0.0 * length
         moment = P[..., :1] * t[..., 1:2] - P[..., 1:2] * t[..., :1]
-        given = joined([R + zero, r + zero, moment])
+        tube = _Tube(R + zero, r + zero, moment)
         y, w = joined([P, zero + 1.0, zero]), joined([t, zero, zero + 1.0])
-        z, w = followed(_part, y, w, length, _longest, given, FINEST)
+        z, w = followed(_part, y, w, length, _longest, tube, FINEST)
         return Geodesic(z[..., :3], w[..., :3], z[..., 3], w[..., 3], z[..., 4], w[..., 4])
 
     def bent(self, P: Array, v: Array) -> Array:
@@ -132,10 +132,19 @@ class WrapTorus(Wrap):
         return result
 
 
-def _part(y: Array, w: Array, given: Array) -> Force:
+@dataclass(frozen=True)
+class _Tube:
+    """The radii R of the ring and r of the tube, and the moment of a geodesic (..., 1) [m]."""
+
+    R: Array
+    r: Array
+    moment: Array
+
+
+def _part(y: Array, w: Array, tube: _Tube) -> Force:
     """The right side, x'' = -k n and y'' = -K y, with the curvatures k along the path and K of the surface: a geodesic
     of moment c goes around the axis by c / rho of its way (Clairaut's theorem), and around the tube by the rest."""
-    R, r, c = (given[..., i : i + 1] for i in range(3))
+    R, r, c = tube.R, tube.r, tube.moment
 
     def force(y: Array) -> Array:
         ring = R / np.sqrt(y[..., :1] * y[..., :1] + y[..., 1:2] * y[..., 1:2])
@@ -148,8 +157,8 @@ def _part(y: Array, w: Array, given: Array) -> Force:
     return force
 
 
-def _longest(y: Array, w: Array, given: Array) -> Array:
+def _longest(y: Array, w: Array, tube: _Tube) -> Array:
     """(..., 1) how long a part may be: of the lesser of the tube's radius and the distance from the axis."""
     rho = np.sqrt(y[..., :1] * y[..., :1] + y[..., 1:2] * y[..., 1:2])
-    longest: Array = PART * np.minimum(given[..., 1:2], rho)
+    longest: Array = PART * np.minimum(tube.r, rho)
     return longest

@@ -16,15 +16,18 @@ from functools import partial, reduce
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.kernels import iterate
+from myoquat.kernels import call_where
 from myoquat.muscle.wrapping.surfaces.vectors import dot
 
 __all__ = ["Bridge", "Tangent", "Turn", "along_tube", "bridge", "clear_of_tube", "passes_tube", "tangent"]
 
-FEW, MANY = 14, 28  # nodes, in pairs about the middle
-RULES = {n: tuple(x[n // 2 :] for x in np.polynomial.legendre.leggauss(n)) for n in (FEW, MANY)}
-SHORT = 1.0  # half of the range of w for which a few nodes are enough
-FLAT = 1e-4  # least length of a tangent across the axis, of the tube's radius
+NODES_OF_SHORT_RANGE, NODES_OF_LONG_RANGE = 14, 28  # of Gauss quadrature, in pairs about the middle
+GAUSS_RULES = {
+    n: tuple(x[n // 2 :] for x in np.polynomial.legendre.leggauss(n))
+    for n in (NODES_OF_SHORT_RANGE, NODES_OF_LONG_RANGE)
+}
+SHORT_HALF_RANGE = 1.0  # half of the range of w up to which NODES_OF_SHORT_RANGE integrate to round-off
+MIN_TANGENT_LENGTH = 1e-4  # of the tube's radius: least length of a tangent across the axis, by which is divided
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def tangent(x: Array, phi: Array, R: Array, r: Array, side: Array) -> Tangent:
     a, b = x[..., 0] * cos + x[..., 1] * sin - R, x[..., 2]
     aside = x[..., 1] * cos - x[..., 0] * sin
     square = a * a + b * b
-    least = FLAT * r
+    least = MIN_TANGENT_LENGTH * r
     across = np.sqrt(np.maximum(square - r * r, least * least))
     up, out = (r * b + side * across * a) / square, (r * a - side * across * b) / square
     rho = R + r * out
@@ -106,24 +109,35 @@ def along_tube(start: Array, end: Array, c: Array, R: Array, r: Array) -> Turn:
     k = np.sqrt((H - m) / (h - m))
     first, last = _arsinh(start * k), _arsinh(end * k)
     middle, half = 0.5 * (first + last), 0.5 * (last - first)
-    given = np.stack([middle, half, k, h, H, m], axis=-1)
-    short, none = np.abs(half) <= SHORT, 0.0 * given[..., :3]
-    few = iterate(partial(_integrals, FEW), none, given, 1, where=short)
-    sums = iterate(partial(_integrals, MANY), few, given, 1, where=~short)
+    curve, short, zero = _Curve(middle, half, k, h, H, m), np.abs(half) <= SHORT_HALF_RANGE, 0.0 * middle
+    of_short = call_where(partial(_means, NODES_OF_SHORT_RANGE), curve, short, Turn(zero, zero, zero))
+    means = call_where(partial(_means, NODES_OF_LONG_RANGE), curve, ~short, of_short)
     factor = 2.0 * r * half / np.sqrt(H - m)
-    return Turn(*(x * sums[..., i] for i, x in enumerate((c * factor, factor, factor))))
+    return Turn(c * factor * means.phi, factor * means.arc, factor * means.rate)
 
 
-def _integrals(count: int, _: Array, given: Array) -> Array:
-    """(..., 3) the means of the integrands of phi, arc and rate along a geodesic, by a `count` of nodes, without their
-    common factors."""
-    middle, half, k, h, H, m = (given[..., i] for i in range(6))
-    nodes, weights = RULES[count]
+@dataclass(frozen=True)
+class _Curve:
+    """A geodesic by the middle and half of its range of w, arrays (...); k of sinh w = u k; the radii h, H of hole and
+    rim; and the magnitude m of its moment."""
+
+    middle: Array
+    half: Array
+    k: Array
+    h: Array
+    H: Array
+    m: Array
+
+
+def _means(count: int, curve: _Curve) -> Turn:
+    """The means of the integrands along a geodesic, without their common factors, by a `count` of nodes."""
+    middle, half, k = curve.middle, curve.half, curve.k
+    nodes, weights = GAUSS_RULES[count]
     e = np.exp(half[..., None] * nodes)
     cosh, sinh = 0.5 * (e + 1.0 / e), 0.5 * (e - 1.0 / e)
     e = np.exp(middle)
     mean, aside = (0.5 * (e - 1.0 / e) / k)[..., None] * cosh, (0.5 * (e + 1.0 / e) / k)[..., None] * sinh
-    h, H, m = h[..., None], H[..., None], m[..., None]
+    h, H, m = curve.h[..., None], curve.H[..., None], curve.m[..., None]
     found = [0.0 * k] * 3
     for u in (mean + aside, mean - aside):
         s = u * u
@@ -132,7 +146,7 @@ def _integrals(count: int, _: Array, given: Array) -> Array:
         share = weights / (np.sqrt(far) * bend * turn)  # one division for all three
         parts = share * bend * one * one, share * bend * n * n, share * turn * turn
         found = [x + np.sum(part, axis=-1) for x, part in zip(found, parts, strict=True)]
-    return np.stack(found, axis=-1)
+    return Turn(*found)
 
 
 def _arsinh(x: Array) -> Array:

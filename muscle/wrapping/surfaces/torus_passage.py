@@ -19,7 +19,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
-from myoquat.kernels import iterate
+from myoquat.kernels import while_loop
 from myoquat.muscle.wrapping.surfaces.base import Near
 from myoquat.muscle.wrapping.surfaces.geodesics import within
 from myoquat.muscle.wrapping.surfaces.torus_moments import (
@@ -35,95 +35,78 @@ from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, unit
 
 __all__ = ["Passage", "azimuth", "crossing", "taut_through"]
 
-NEWTON = 14.0  # steps, of which one that is shortened counts as
-SHORTENED = 3.0
-PATIENT = 36.0  # steps at last
-SETTLED = 1e-7  # [rad, m] by which the last but one step may move
-FARTHEST = 0.8  # [rad] of the azimuths that one step may change
-NEARER = 0.7  # of the way to the radius of the hole, where no geodesic crosses it, that c may go
-LEAST = 0.3  # of the parameter of a line across the hole that is left after a step
-TURNS = 4  # to the azimuth at which a string over the edge of the hole would lie
-BACK = 16  # steps in which an end that was turned about the axis turns back
-SHORT = 0.2  # parameter of a line across the hole between two points near each other
-SOLVED = 1e-9  # of the conditions, which are angles
-LOST = 1e9  # how far a path is from a solution that was not found
-
-Attempt = Callable[[Array, Array], Array]  # the numbers of the passage before and what is given -> of the one found
+MAX_NEWTON_STEPS = 14.0  # of an attempt; a step that is shortened counts as SHORTENED_STEPS
+SHORTENED_STEPS = 3.0
+MAX_LAST_NEWTON_STEPS = 36.0  # of the last attempts, which start far from the solution
+NEWTON_TOLERANCE = 1e-7  # [rad, m] change of the last step; its error is the square of that
+MAX_AZIMUTH_CHANGE = 0.8  # [rad] of one step
+MAX_MOMENT_SHARE = 0.7  # of the way to the radius of the hole, where no geodesic crosses it, that one step may go
+MIN_PARAMETER_SHARE = 0.3  # of the parameter of a line across the hole that one step leaves
+EDGE_ITERATIONS = 4  # for the azimuth at which a string over the edge of the hole would lie
+RETURN_STEPS = 16  # in which an end that was turned about the axis turns back
+START_PARAMETER = 0.2  # of a line across the hole between two points near each other
+SOLVED = 1e-9  # residual of the conditions, which are angles
+LOST = 1e9  # residual that stands for a solution that was not found
 
 
 @dataclass(frozen=True)
 class Passage:
     """P, Q (..., 3) [m] where the path comes onto the tube and where it leaves at last; arc (...) [m] between; missed
-    (...) by how much the conditions are not met, or LOST; phi, psi (...) the azimuths of P and Q and c (...) [m] the
-    moment that were found, whether they make a taut path or not."""
+    (...) the residual of the conditions, or LOST; phi, psi (...) the azimuths of P and Q and c (...) [m] the moment
+    that were found, whether they make a shortest path or not."""
 
-    numbers: Array
+    P: Array
+    Q: Array
+    arc: Array
+    missed: Array
+    phi: Array
+    psi: Array
+    c: Array
 
-    @property
-    def P(self) -> Array:
-        return self.numbers[..., 0:3]
-
-    @property
-    def Q(self) -> Array:
-        return self.numbers[..., 3:6]
-
-    @property
-    def arc(self) -> Array:
-        return self.numbers[..., 6]
-
-    @property
-    def missed(self) -> Array:
-        return self.numbers[..., 7]
-
-    @property
-    def found(self) -> Array:
-        """(..., 3) the azimuths of P and Q, and the moment."""
-        return self.numbers[..., 8:11]
+    def or_else(self, condition: Array, other: "Passage") -> "Passage":
+        """This passage where the condition (...) holds, elsewhere another."""
+        column = condition[..., None]
+        return Passage(
+            np.where(column, self.P, other.P), np.where(column, self.Q, other.Q),
+            *(np.where(condition, getattr(self, name), getattr(other, name))
+              for name in ("arc", "missed", "phi", "psi", "c")),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Ring:
-    """What is given: the ends, the radii, 1 where psi grows along the path and -1 where it falls, and where a path that
-    is nearly right comes onto the tube and leaves it."""
+    """The problem: the ends, the radii, 1 where psi grows along the path and -1 where it falls, and where a path near
+    the solution comes onto the tube and leaves it."""
 
-    numbers: Array
-
-    @property
-    def ends(self) -> tuple[Array, Array]:
-        return self.numbers[..., 0:3], self.numbers[..., 3:6]
-
-    @property
-    def radii(self) -> tuple[Array, Array]:
-        return self.numbers[..., 6], self.numbers[..., 7]
+    ends: tuple[Array, Array]
+    radii: tuple[Array, Array]
+    side: Array
+    near: tuple[Array, Array]
 
     @property
     def hole(self) -> Array:
-        result: Array = self.numbers[..., 6] - self.numbers[..., 7]
+        result: Array = self.radii[0] - self.radii[1]
         return result
-
-    @property
-    def side(self) -> Array:
-        return self.numbers[..., 8]
-
-    @property
-    def near(self) -> tuple[Array, Array]:
-        return self.numbers[..., 9:12], self.numbers[..., 12:15]
 
     @property
     def between(self) -> Array:
         """(...) the angle about the axis from A to B, within half a turn."""
         return _about_axis(*self.ends)
 
-    def lines(self, unknowns: Array, turned: Array | float = 0.0) -> tuple[Tangent, Tangent]:
-        """The path in the air at both ends, seen from the tube; B may be turned about the axis."""
+    def lines(self, phi: Array, psi: Array, turned: Array | float = 0.0) -> tuple[Tangent, Tangent]:
+        """The straight parts of the path at both ends, which touch at the azimuths phi and psi (...); B may be turned
+        about the axis."""
         A, B = self.ends
         cos, sin = np.cos(turned), np.sin(turned)
         x, y = cos * B[..., 0] - sin * B[..., 1], sin * B[..., 0] + cos * B[..., 1]
         B = np.stack([x, y, B[..., 2]], axis=-1)
         return (
-            tangent(A, unknowns[..., 0], *self.radii, self.side),
-            tangent(B, unknowns[..., 1], *self.radii, -self.side),
+            tangent(A, phi, *self.radii, self.side),
+            tangent(B, psi, *self.radii, -self.side),
         )
+
+
+Attempt = Callable[[Passage, _Ring], Passage]  # from the passage before to the one that is found
 
 
 def taut_through(A: Array, B: Array, R: Array, r: Array, where: Array, near: Near | None = None) -> Passage:
@@ -133,28 +116,34 @@ def taut_through(A: Array, B: Array, R: Array, r: Array, where: Array, near: Nea
     the hole is looked at.
     """
     none = 0.0 * (A[..., 0] + B[..., 0])
-    begin = [A, B] if near is None else [near.P, near.Q]
-    given = joined([A, B, *(x[..., None] for x in (R, r, _side(A, B))), *begin])
-    numbers = joined(
-        [A + none[..., None], B + none[..., None], np.stack([none, none + LOST, none, none, none], axis=-1)]
-    )
+    A, B = (x + none[..., None] for x in (A, B))
+    ring = _Ring((A, B), (R, r), _side(A, B), (A, B) if near is None else (near.P, near.Q))
+    path = Passage(A, B, none, none + LOST, none, none, none)
+
+    def tried(attempt: Attempt, where: Array) -> Passage:
+        return while_loop(_always, attempt, path, ring, max_steps=1, where=where)
+
     if near is not None:
-        numbers = iterate(_guessed, numbers, given, 1, where=where & near.rough)
-        numbers = iterate(_from_near, numbers, given, 1, where=where & near.known)
+        path = tried(_guessed, where & near.rough)
+        path = tried(_from_near, where & near.known)
         where = where & ~near.rough
     attempts: list[Attempt] = [
         _from_edge,
-        partial(_across, NEWTON),
+        partial(_across, MAX_NEWTON_STEPS),
         partial(_from_end, 1),
         partial(_from_end, 0),
         _from_both,
-        partial(_across, PATIENT),
+        partial(_across, MAX_LAST_NEWTON_STEPS),
         _turned_back,
         _lifted,
     ]
     for attempt in attempts:
-        numbers = iterate(attempt, numbers, given, 1, where=where & ~(numbers[..., 7] <= SOLVED))
-    return Passage(numbers)
+        path = tried(attempt, where & ~(path.missed <= SOLVED))
+    return path
+
+
+def _always(_: Passage) -> bool:
+    return True
 
 
 def crossing(A: Array, B: Array) -> Array:
@@ -214,83 +203,107 @@ def _bent(line: Tangent, c: Array, r: Array) -> Array:
     return result
 
 
-def _over_gap(ring: _Ring, unknowns: Array) -> tuple[tuple[Tangent, Tangent], Bridge, list[Turn], Array]:
+@dataclass(frozen=True)
+class _OneBearing:
+    """Iterate of a path that bears once: the azimuths phi, psi (...) of P and Q, the moment c (...), the share (...) of
+    the way that B has turned back, and how many steps are left (...)."""
+
+    phi: Array
+    psi: Array
+    c: Array
+    share: Array
+    left: Array
+
+
+@dataclass(frozen=True)
+class _TwoBearings:
+    """Iterate of a path that bears twice: the azimuths phi, psi (...) of P and Q, the parameter v (...) of the line
+    across the hole, and how many steps are left (...)."""
+
+    phi: Array
+    psi: Array
+    v: Array
+    left: Array
+
+
+def _unfinished(iterate: _OneBearing | _TwoBearings) -> Array:
+    result: Array = np.abs(iterate.left) > 0
+    return result
+
+
+def _over_gap(ring: _Ring, at: _TwoBearings) -> tuple[tuple[Tangent, Tangent], Bridge, list[Turn], Array]:
     """The lines of a path that bears twice, the one across the hole, the geodesics before and behind that, and the
     azimuth from P to Q, from phi at P and Q and the parameter of the line across."""
-    P, Q = ring.lines(unknowns)
-    gap = bridge(unknowns[..., 2], *ring.radii)
-    at = ring.side * gap.u
-    turns = [along_tube(P.u, -at, gap.moment, *ring.radii), along_tube(at, Q.u, gap.moment, *ring.radii)]
+    P, Q = ring.lines(at.phi, at.psi)
+    gap = bridge(at.v, *ring.radii)
+    u = ring.side * gap.u
+    turns = [along_tube(P.u, -u, gap.moment, *ring.radii), along_tube(u, Q.u, gap.moment, *ring.radii)]
     return (P, Q), gap, turns, ring.side * (turns[0].phi + turns[1].phi) + gap.phi
 
 
-def _bearing_once(unknowns: Array, given: Array) -> Array:
-    """A step for phi at P and Q, the moment, the share of the way that B has turned back, and how many are left."""
-    ring, c, share = _Ring(given), unknowns[..., 2], unknowns[..., 3]
+def _bearing_once(at: _OneBearing, ring: _Ring) -> _OneBearing:
+    """A step of Newton's method for a path that bears once."""
+    c, share = at.c, at.share
     side, hole, r = ring.side, ring.hole, ring.radii[1]
-    lines = P, Q = ring.lines(unknowns, (share - 1.0) * ring.between)
+    lines = P, Q = ring.lines(at.phi, at.psi, (share - 1.0) * ring.between)
     turn = along_tube(P.u, Q.u, c, *ring.radii)
-    h = -P.moment - c, Q.moment - c, side * turn.phi - (unknowns[..., 1] - unknowns[..., 0])
+    h = -P.moment - c, Q.moment - c, side * turn.phi - (at.psi - at.phi)
     slopes = 1.0 + 0.0 * c, 1.0 - side * _bent(P, c, r), side * _bent(Q, c, r) - 1.0, side * turn.rate
     moves = _corrected(lines, h, slopes)
     largest = np.maximum(np.abs(moves[0]), np.abs(moves[1]))
-    scale = FARTHEST / np.maximum(largest, FARTHEST)
-    moment = np.minimum(np.maximum(scale * moves[2], -NEARER * (hole + c)), NEARER * (hole - c))
-    further = np.minimum(share + 1.0 / BACK, 1.0)
-    settled = (largest <= SETTLED) & (np.abs(moment) <= SETTLED * hole) & (share >= 1.0)
-    left = _left(unknowns[..., 4], np.where(share < 1.0, 1.0, scale), settled)
-    return np.stack(
-        [unknowns[..., 0] + scale * moves[0], unknowns[..., 1] + scale * moves[1], c + moment, further, left], axis=-1
-    )
+    scale = MAX_AZIMUTH_CHANGE / np.maximum(largest, MAX_AZIMUTH_CHANGE)
+    moment = np.minimum(np.maximum(scale * moves[2], -MAX_MOMENT_SHARE * (hole + c)), MAX_MOMENT_SHARE * (hole - c))
+    further = np.minimum(share + 1.0 / RETURN_STEPS, 1.0)
+    converged = (largest <= NEWTON_TOLERANCE) & (np.abs(moment) <= NEWTON_TOLERANCE * hole) & (share >= 1.0)
+    left = _left(at.left, np.where(share < 1.0, 1.0, scale), converged)
+    return _OneBearing(at.phi + scale * moves[0], at.psi + scale * moves[1], c + moment, further, left)
 
 
-def _bearing_twice(unknowns: Array, given: Array) -> Array:
-    """A step for phi at P and Q and the parameter of the line across the hole, and how many are left."""
-    ring, v = _Ring(given), unknowns[..., 2]
-    side, r = ring.side, ring.radii[1]
-    lines, gap, turns, phi = _over_gap(ring, unknowns)
+def _bearing_twice(at: _TwoBearings, ring: _Ring) -> _TwoBearings:
+    """A step of Newton's method for a path that bears twice."""
+    v, side, r = at.v, ring.side, ring.radii[1]
+    lines, gap, turns, phi = _over_gap(ring, at)
     (P, Q), c = lines, gap.moment
-    h = -P.moment - c, Q.moment - c, phi - (unknowns[..., 1] - unknowns[..., 0])
+    h = -P.moment - c, Q.moment - c, phi - (at.psi - at.phi)
     at_gap = c * r * gap.psi_rate / (gap.rho * np.sqrt(gap.rho * gap.rho - c * c))
     by_v = side * (turns[0].rate + turns[1].rate) * gap.moment_rate + gap.phi_rate - 2.0 * at_gap
     slopes = gap.moment_rate, 1.0 - side * _bent(P, c, r), side * _bent(Q, c, r) - 1.0, by_v
     moves = _corrected(lines, h, slopes)
     largest = np.maximum(np.maximum(np.abs(moves[0]), np.abs(moves[1])), np.abs(moves[2]))
-    scale = FARTHEST / np.maximum(largest, FARTHEST)
-    moved = np.where(v < 0, np.minimum(v + scale * moves[2], LEAST * v), np.maximum(v + scale * moves[2], LEAST * v))
-    left = _left(unknowns[..., 3], scale, largest <= SETTLED)
-    return np.stack([unknowns[..., 0] + scale * moves[0], unknowns[..., 1] + scale * moves[1], moved, left], axis=-1)
+    scale = MAX_AZIMUTH_CHANGE / np.maximum(largest, MAX_AZIMUTH_CHANGE)
+    stepped, nearest = v + scale * moves[2], MIN_PARAMETER_SHARE * v
+    moved = np.where(v < 0, np.minimum(stepped, nearest), np.maximum(stepped, nearest))
+    left = _left(at.left, scale, largest <= NEWTON_TOLERANCE)
+    return _TwoBearings(at.phi + scale * moves[0], at.psi + scale * moves[1], moved, left)
 
 
-def _left(left: Array, scale: Array, settled: Array) -> Array:
-    """(...) how many steps are left after one that was taken to a `scale`: steps that are shortened again and again go
-    round in circles."""
-    return np.where(settled, 0.0, np.maximum(left - np.where(scale < 1.0, SHORTENED, 1.0), 0.0))
+def _left(left: Array, scale: Array, converged: Array) -> Array:
+    """(...) how many steps are left after one that was shortened by `scale`; an iteration of shortened steps cycles."""
+    return np.where(converged, 0.0, np.maximum(left - np.where(scale < 1.0, SHORTENED_STEPS, 1.0), 0.0))
 
 
 # ---- what they find ----------------------------------------------------------------------------------------
 
 
-def _judged_once(unknowns: Array, given: Array) -> Array:
-    """(..., 11) the passage, from phi at P and Q and the moment."""
-    ring, c = _Ring(given), unknowns[..., 2]
-    P, Q = ring.lines(unknowns)
+def _judged_once(at: _OneBearing, ring: _Ring) -> Passage:
+    """The passage of the last iterate."""
+    c = at.c
+    P, Q = ring.lines(at.phi, at.psi)
     turn = along_tube(P.u, Q.u, c, *ring.radii)
     phi, arc = ring.side * turn.phi, ring.side * turn.arc
     over = (ring.side * P.u < 0) & (ring.side * Q.u > 0)
     bends = (ring.hole * ring.hole * ring.hole > ring.radii[0] * c * c) | ~over
     taut = (arc > 0) & bends & _lines_pass(ring, P, Q)
-    return _packed(ring, (P, Q), (unknowns[..., 0], unknowns[..., 1], c), (phi, arc), taut)
+    return _passage(ring, (P, Q), (at.phi, at.psi, c), (phi, arc), taut)
 
 
-def _judged_twice(unknowns: Array, given: Array) -> Array:
-    """(..., 11) the passage, from phi at P and Q and the parameter of the line across the hole."""
-    ring = _Ring(given)
-    (P, Q), gap, turns, phi = _over_gap(ring, unknowns)
+def _judged_twice(at: _TwoBearings, ring: _Ring) -> Passage:
+    """The passage of the last iterate."""
+    (P, Q), gap, turns, phi = _over_gap(ring, at)
     arcs = [ring.side * turn.arc for turn in turns]
     taut = (arcs[0] > 0) & (arcs[1] > 0) & _lines_pass(ring, P, Q)
     arc = arcs[0] + gap.length + arcs[1]
-    return _packed(ring, (P, Q), (unknowns[..., 0], unknowns[..., 1], gap.moment), (phi, arc), taut)
+    return _passage(ring, (P, Q), (at.phi, at.psi, gap.moment), (phi, arc), taut)
 
 
 def _lines_pass(ring: _Ring, P: Tangent, Q: Tangent) -> Array:
@@ -298,63 +311,60 @@ def _lines_pass(ring: _Ring, P: Tangent, Q: Tangent) -> Array:
     return passes_tube(P.P, A, *ring.radii) & passes_tube(Q.P, B, *ring.radii)
 
 
-def _packed(
+def _passage(
     ring: _Ring, lines: tuple[Tangent, Tangent], found: tuple[Array, ...], between: tuple[Array, Array], taut: Array
-) -> Array:
-    """(..., 11) the passage: `found` are the azimuths of P and Q and the moment, `between` the azimuth and the length
-    from P to Q. It is lost where it is not taut, or where these are no numbers."""
+) -> Passage:
+    """The passage: `found` are the azimuths of P and Q and the moment, `between` the azimuth and the length from P to
+    Q. It is LOST where it is no shortest path, or where these are not finite."""
     (P, Q), (first, last, c), (phi, arc) = lines, found, between
     missed = (np.abs(P.moment + c) + np.abs(Q.moment - c)) / ring.hole + np.abs(phi - (last - first))
-    numbers = joined([P.P, Q.P, np.stack([arc, np.where(taut, missed, LOST), first, last, c], axis=-1)])
+    path = Passage(P.P, Q.P, arc, np.where(taut, missed, LOST), first, last, c)
+    numbers = joined([P.P, Q.P, np.stack([arc, path.missed, first, last, c], axis=-1)])
     known = np.sum(np.abs(numbers), axis=-1) <= 2.0 * LOST
-    lost = 0.0 * c[..., None] + np.array([0.0] * 7 + [LOST] + [0.0] * 3)
-    result: Array = np.where(known[..., None], numbers, lost)
-    return result
+    zero = 0.0 * c
+    return path.or_else(known, Passage(0.0 * P.P, 0.0 * Q.P, zero, zero + LOST, zero, zero, zero))
 
 
 # ---- attempts ----------------------------------------------------------------------------------------------
 
 
-def _once(phi: tuple[Array, Array], c: Array, share: float, given: Array) -> Array:
-    steps = NEWTON if share else NEWTON + BACK
-    start = np.stack([*phi, c, 0.0 * c + share, 0.0 * c + steps], axis=-1)
-    return _judged_once(iterate(_bearing_once, start, given, int(steps), left=-1), given)
+def _once(phi: tuple[Array, Array], c: Array, share: float, ring: _Ring) -> Passage:
+    steps = MAX_NEWTON_STEPS if share else MAX_NEWTON_STEPS + RETURN_STEPS
+    start = _OneBearing(*phi, c, 0.0 * c + share, 0.0 * c + steps)
+    return _judged_once(while_loop(_unfinished, _bearing_once, start, ring, max_steps=int(steps)), ring)
 
 
-def _twice(phi: tuple[Array, Array], v: Array, steps: float, given: Array) -> Array:
-    start = np.stack([*phi, v, 0.0 * v + steps], axis=-1)
-    return _judged_twice(iterate(_bearing_twice, start, given, int(steps), left=-1), given)
+def _twice(phi: tuple[Array, Array], v: Array, steps: float, ring: _Ring) -> Passage:
+    start = _TwoBearings(*phi, v, 0.0 * v + steps)
+    return _judged_twice(while_loop(_unfinished, _bearing_twice, start, ring, max_steps=int(steps)), ring)
 
 
-def _guessed(_: Array, given: Array) -> Array:
+def _guessed(_: Passage, ring: _Ring) -> Passage:
     """The plane path near where a string over the edge of the hole lies, which is no solution."""
-    ring = _Ring(given)
     phi = _at_edge(ring)
-    P, Q = ring.lines(np.stack([phi, phi], axis=-1))
+    P, Q = ring.lines(phi, phi)
     arc = 2.0 * ring.radii[1] * ring.side * (np.arctan(Q.u) - np.arctan(P.u))
-    return joined([P.P, Q.P, np.stack([arc, 0.0 * arc + LOST, phi, phi, 0.0 * arc], axis=-1)])
+    return Passage(P.P, Q.P, arc, 0.0 * arc + LOST, phi, phi, 0.0 * arc)
 
 
-def _from_near(_: Array, given: Array) -> Array:
+def _from_near(_: Passage, ring: _Ring) -> Passage:
     """The path that bears once near one that is nearly right."""
-    ring = _Ring(given)
     P, Q = ring.near
     phi = azimuth(P)
     psi = phi + _about_axis(P, Q)
-    return _once((phi, psi), _moment(ring, phi, psi), 1.0, given)
+    return _once((phi, psi), _moment(ring, phi, psi), 1.0, ring)
 
 
-def _from_edge(_: Array, given: Array) -> Array:
+def _from_edge(_: Passage, ring: _Ring) -> Passage:
     """The path that bears once near where a string over the edge of the hole lies."""
-    ring = _Ring(given)
     phi = _at_edge(ring)
-    return _once((phi, phi), _moment(ring, phi, phi), 1.0, given)
+    return _once((phi, phi), _moment(ring, phi, phi), 1.0, ring)
 
 
 def _moment(ring: _Ring, phi: Array, psi: Array) -> Array:
     """(...) [m] the mean moment of the lines at two azimuths, within the hole's radius."""
-    P, Q = ring.lines(np.stack([phi, psi], axis=-1))
-    result: Array = within(0.5 * (Q.moment - P.moment), NEARER * ring.hole)
+    P, Q = ring.lines(phi, psi)
+    result: Array = within(0.5 * (Q.moment - P.moment), MAX_MOMENT_SHARE * ring.hole)
     return result
 
 
@@ -362,40 +372,40 @@ def _at_edge(ring: _Ring) -> Array:
     """(...) the azimuth at which a string over the edge of the hole lies."""
     A, B = ring.ends
     pull = crossing(A, B)
-    for _turn in range(TURNS):
+    for _iteration in range(EDGE_ITERATIONS):
         flat = direction(pull * np.array([1.0, 1.0, 0.0]))
         edge = ring.hole[..., None] * flat
         pull = unit(A - edge) + unit(B - edge)
     return azimuth(pull)
 
 
-def _across(steps: float, _: Array, given: Array) -> Array:
+def _across(steps: float, _: Passage, ring: _Ring) -> Passage:
     """The path that bears twice, near the azimuths of the ends."""
-    ring = _Ring(given)
     phi, turn = azimuth(ring.ends[0]), ring.between
-    v = np.where(turn < 0, -1.0, 1.0) * np.sqrt(0.5 * np.maximum(np.abs(turn), SHORT * SHORT))
-    return _twice((phi, phi + turn), v, steps, given)
+    v = np.where(turn < 0, -1.0, 1.0) * np.sqrt(0.5 * np.maximum(np.abs(turn), START_PARAMETER * START_PARAMETER))
+    return _twice((phi, phi + turn), v, steps, ring)
 
 
-def _from_end(number: int, _: Array, given: Array) -> Array:
+def _from_end(number: int, _: Passage, ring: _Ring) -> Passage:
     """The path that bears once near the azimuth of an end."""
-    phi = azimuth(_Ring(given).ends[number])
-    return _once((phi, phi), 0.0 * phi, 1.0, given)
+    phi = azimuth(ring.ends[number])
+    return _once((phi, phi), 0.0 * phi, 1.0, ring)
 
 
-def _from_both(_: Array, given: Array) -> Array:
+def _from_both(_: Passage, ring: _Ring) -> Passage:
     """The path that bears once and comes on and leaves near the azimuths of the ends."""
-    phi, turn = azimuth(_Ring(given).ends[0]), _Ring(given).between
-    return _once((phi, phi + turn), 0.0 * phi, 1.0, given)
+    phi, turn = azimuth(ring.ends[0]), ring.between
+    return _once((phi, phi + turn), 0.0 * phi, 1.0, ring)
 
 
-def _turned_back(_: Array, given: Array) -> Array:
+def _turned_back(_: Passage, ring: _Ring) -> Passage:
     """The path that bears once, from the plane one to an end that was turned about the axis and turns back."""
-    phi = azimuth(_Ring(given).ends[0])
-    return _once((phi, phi), 0.0 * phi, 0.0, given)
+    phi = azimuth(ring.ends[0])
+    return _once((phi, phi), 0.0 * phi, 0.0, ring)
 
 
-def _lifted(before: Array, given: Array) -> Array:
-    """The path that bears twice, near one that bears once without being taut."""
-    phi, psi, _ = (Passage(before).found[..., i] for i in range(3))
-    return _twice((phi, psi), np.where(psi < phi, -SHORT, SHORT), PATIENT, given)
+def _lifted(before: Passage, ring: _Ring) -> Passage:
+    """The path that bears twice, near one that bears once and is no shortest path."""
+    phi, psi = before.phi, before.psi
+    start = np.where(psi < phi, -START_PARAMETER, START_PARAMETER)
+    return _twice((phi, psi), start, MAX_LAST_NEWTON_STEPS, ring)

@@ -1,11 +1,13 @@
 """Products and planes of vectors (..., 3)."""
 
+from functools import reduce
+
 import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross, dot
 
-__all__ = ["direction", "dot", "nearest", "plane_of", "project", "size", "unit"]
+__all__ = ["any_exceeds", "direction", "dot", "nearest", "plane_of", "project", "size", "unit"]
 
 
 def plane_of(A: Array, B: Array) -> tuple[Array, Array]:
@@ -44,6 +46,12 @@ def direction(v: Array) -> Array:
     """v as a unit vector; zero stays zero."""
     square = np.sum(v * v, axis=-1)
     result: Array = v / np.sqrt(np.where(square > 0, square, 1.0))[..., None]
+    return result
+
+
+def any_exceeds(x: Array, limit: float) -> Array:
+    """(...) whether one of the numbers x (..., n) exceeds a limit in magnitude; one that is NaN does not."""
+    result: Array = reduce(np.logical_or, [np.abs(x[..., i]) > limit for i in range(x.shape[-1])])
     return result
 
 
