@@ -2,7 +2,7 @@
 
 from myoquat.core.outcomes import Outcome
 from myoquat.kernels.control_flow.implicit import root
-from myoquat.kernels.control_flow.while_loop import call_where, iterate, while_loop
+from myoquat.kernels.control_flow.while_loop import call_where, choose, fixed_point, iterate, while_loop
 from myoquat.kernels.runtime.batch import ConversionWarning
 from myoquat.kernels.runtime.compiled import Compiled, calls
 from myoquat.kernels.runtime.info import info
@@ -42,9 +42,11 @@ __all__ = [
     "as_casadi_vector",
     "call_where",
     "calls",
+    "choose",
     "compile",
     "compile_program",
     "constant",
+    "fixed_point",
     "formula",
     "info",
     "is_symbolic",

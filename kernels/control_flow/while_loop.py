@@ -29,7 +29,7 @@ from myoquat.kernels.tracing.tape import Ends, Inner
 from myoquat.kernels.tracing.trace import name_of, trace
 from myoquat.kernels.tracing.traced import OfLoop, Traced
 
-__all__ = ["PendingLoop", "WhileLoop", "call_where", "iterate", "while_loop"]
+__all__ = ["PendingLoop", "WhileLoop", "call_where", "choose", "fixed_point", "iterate", "while_loop"]
 
 MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
 OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
@@ -78,7 +78,7 @@ class PendingLoop:
         """That of the formula which is repeated."""
         step: Any = self.step
         if isinstance(step, partial) and step.func is _packed_step:
-            return name_of(step.args[1])
+            return _name_of_body(step.args[1])
         return _name_of_body(step.args[0]) if isinstance(step, partial) and step.func is _packed_body else name_of(step)
 
     def traced(self) -> "WhileLoop":
@@ -92,7 +92,8 @@ class PendingLoop:
 
 
 def _name_of_body(body: Any) -> str:
-    return name_of(body.args[0] if isinstance(body, partial) and body.func is _called else body)
+    inside = isinstance(body, partial) and body.func in (_called, _fixed_point_step)
+    return name_of(body.args[0] if inside else body)
 
 
 def _parts(function: Any) -> tuple[Any, ...]:
@@ -210,6 +211,87 @@ def call_where(function: Callable[..., State], parameters: Any, where: Array | b
     array([2., 0.])
     """
     return while_loop(_always, partial(_called, function), otherwise, parameters, max_steps=1, where=where)
+
+
+def fixed_point(
+    body: Callable[..., State], state: State, parameters: Any = None, *, tolerance: float = 0.0, max_steps: int,
+    where: Array, watched: Callable[[State], Any] | None = None,
+) -> State:  # fmt: skip
+    """The state after state <- body(state, parameters) until no number of it changes by more than a tolerance, at most
+    `max_steps` times, where a condition (...) holds; it has all batch axes.
+
+    watched: gives the part of a state whose changes count, by default the whole state. A number that is NaN does not
+    change. State, parameters and errors are those of `while_loop`.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import fixed_point
+    >>> heron = lambda x, a: 0.5 * (x + a / x)
+    >>> fixed_point(heron, np.ones(2), np.array([4.0, 9.0]), tolerance=1e-9, max_steps=20, where=np.ones(2) > 0)
+    array([2., 3.])
+    """
+    never = np.zeros(np.shape(where)) > 0
+    step = partial(_fixed_point_step, body, watched, tolerance, parameters is None)
+    start = _FixedPoint(state, never)
+    found = while_loop(
+        _changes, step, start, () if parameters is None else parameters, max_steps=max_steps, where=where
+    )
+    reached: State = found.state
+    return reached
+
+
+@dataclass(frozen=True)
+class _FixedPoint:
+    """A state of a fixed-point iteration, and whether (...) it converged."""
+
+    state: Any
+    converged: Array
+
+
+def _changes(iterate: _FixedPoint) -> Any:
+    return ~iterate.converged
+
+
+def _fixed_point_step(
+    body: Callable[..., Any], watched: Callable[[Any], Any] | None, tolerance: float, bare: bool, iterate: _FixedPoint,
+    parameters: Any,
+) -> _FixedPoint:  # fmt: skip
+    old = iterate.state
+    new = body(old) if bare else body(old, parameters)
+    pairs = zip(*(arrays_of(x if watched is None else watched(x)) for x in (new, old)), strict=True)
+    batch = iterate.converged.ndim
+    changes = [change for x, y in pairs for change in _exceeding(_numbers(x) - _numbers(y), tolerance, batch)]
+    return _FixedPoint(new, ~reduce(np.logical_or, changes))
+
+
+def _exceeding(x: Array, tolerance: float, batch: int) -> list[Array]:
+    """(...) each, whether an element of an array with so many batch axes exceeds a tolerance."""
+    flat = x.reshape((*x.shape[:batch], -1))
+    return [np.abs(flat[..., i]) > tolerance for i in range(flat.shape[-1])]
+
+
+def choose(condition: Array, yes: State, no: State) -> State:
+    """The record `yes` where a condition (...) on the batch axes holds, elsewhere `no`, array by array.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import choose
+    >>> pairs = [(np.full(2, x), np.full((2, 1), x)) for x in (1.0, 2.0)]
+    >>> choose(np.array([True, False]), *pairs)[0]
+    array([1., 2.])
+    """
+    structure = structure_of(yes)
+    arrays = zip(arrays_of(yes), arrays_of(no), strict=True)
+    chosen: State = structure.record([_chosen(condition, x, y) for x, y in arrays])
+    return chosen
+
+
+def _chosen(condition: Array, x: Array, y: Array) -> Array:
+    if any(structure_of(array).condition for array in (x, y)):
+        result: Array = (condition & (x > 0 if not structure_of(x).condition else x)) | (
+            ~condition & (y > 0 if not structure_of(y).condition else y)
+        )
+        return result
+    more = max(x.ndim, y.ndim) - np.ndim(condition)
+    return np.where(condition[(..., *[None] * more)], x, y)
 
 
 def _always(_: Any) -> bool:
