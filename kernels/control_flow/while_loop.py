@@ -191,9 +191,11 @@ def while_loop(
     result = symbols_of(tracer, (sum(map(np.size, arrays)) + again,))
     chosen = np.asarray(np.where(np.logical_and(cond(state), where), 1.0, 0.0)).item()
     step = partial(_packed_step, cond, body, *shapes) if again else partial(_packed_body, body, *shapes)
-    end = (ALWAYS, -1) if again else (0.0, None)
+    settle, left = (ALWAYS, -1) if again else (0.0, None)
     start = [*_flat(arrays), *[1.0] * again]
-    pending.append(PendingLoop(step, max_steps, *end, start, _flat(given), chosen, list(np.asarray(result).flat)))
+    pending.append(
+        PendingLoop(step, max_steps, settle, left, start, _flat(given), chosen, list(np.asarray(result).flat))
+    )
     found: State = _unpacked(shapes[0], result)
     return found
 
@@ -286,9 +288,8 @@ def choose(condition: Array, yes: State, no: State) -> State:
 
 def _chosen(condition: Array, x: Array, y: Array) -> Array:
     if any(structure_of(array).condition for array in (x, y)):
-        result: Array = (condition & (x > 0 if not structure_of(x).condition else x)) | (
-            ~condition & (y > 0 if not structure_of(y).condition else y)
-        )
+        x, y = (array if structure_of(array).condition else array > 0 for array in (x, y))
+        result: Array = (condition & x) | (~condition & y)
         return result
     more = max(x.ndim, y.ndim) - np.ndim(condition)
     return np.where(condition[(..., *[None] * more)], x, y)
