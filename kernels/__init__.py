@@ -1,8 +1,9 @@
 """From a NumPy formula to SIMD machine code: tracing, LLVM lanes, object cache, threads. Knows no mechanics."""
 
 from myoquat.core.outcomes import Outcome
+from myoquat.kernels.control_flow.fixed_point import call_where, fixed_point
 from myoquat.kernels.control_flow.implicit import root
-from myoquat.kernels.control_flow.while_loop import call_where, choose, fixed_point, iterate, while_loop
+from myoquat.kernels.control_flow.while_loop import iterate, while_loop
 from myoquat.kernels.runtime.batch import ConversionWarning
 from myoquat.kernels.runtime.compiled import Compiled, calls
 from myoquat.kernels.runtime.info import info
@@ -20,7 +21,7 @@ from myoquat.kernels.symbolic.arrays import (
     is_symbolic,
     symbols_casadi,
 )
-from myoquat.kernels.symbolic.records import static
+from myoquat.kernels.symbolic.records import choose, static
 from myoquat.kernels.tracing.constants import constant
 
 __all__ = [

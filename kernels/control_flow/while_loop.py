@@ -20,7 +20,7 @@ from myoquat.core.lazy_imports import casadi
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_casadi, is_term, is_traced
-from myoquat.kernels.symbolic.records import Structure, arrays_of, structure_of
+from myoquat.kernels.symbolic.records import Structure, arrays_of, numbers_of, structure_of
 from myoquat.kernels.symbolic.terms import Scalar, Term
 from myoquat.kernels.tracing.constants import no_derivative
 from myoquat.kernels.tracing.context import pending_constructs
@@ -29,7 +29,7 @@ from myoquat.kernels.tracing.tape import Ends, Inner
 from myoquat.kernels.tracing.trace import name_of, trace
 from myoquat.kernels.tracing.traced import OfLoop, Traced
 
-__all__ = ["PendingLoop", "WhileLoop", "call_where", "choose", "fixed_point", "iterate", "while_loop"]
+__all__ = ["PendingLoop", "WhileLoop", "iterate", "while_loop"]
 
 MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
 OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
@@ -77,9 +77,12 @@ class PendingLoop:
     def name(self) -> str:
         """That of the formula which is repeated."""
         step: Any = self.step
-        if isinstance(step, partial) and step.func is _packed_step:
-            return _name_of_body(step.args[1])
-        return _name_of_body(step.args[0]) if isinstance(step, partial) and step.func is _packed_body else name_of(step)
+        while isinstance(step, partial):
+            first = step.args[1] if step.func is _packed_step else next(iter(step.args), None)
+            if not callable(first):
+                break
+            step = first  # a function whose first argument is a function repeats that
+        return name_of(step)
 
     def traced(self) -> "WhileLoop":
         """The loop with its step traced, once for all loops that share it."""
@@ -89,11 +92,6 @@ class PendingLoop:
             lambda: trace(step, inputs, {"state": inputs["state"]}, f"{self.name}_step"),
         )  # fmt: skip
         return WhileLoop(traced, self.count, self.settle, self.left)
-
-
-def _name_of_body(body: Any) -> str:
-    inside = isinstance(body, partial) and body.func in (_called, _fixed_point_step)
-    return name_of(body.args[0] if inside else body)
 
 
 def _parts(function: Any) -> tuple[Any, ...]:
@@ -200,117 +198,8 @@ def while_loop(
     return found
 
 
-def call_where(function: Callable[..., State], parameters: Any, where: Array | bool, otherwise: State) -> State:
-    """function(parameters) where a condition (...) holds, elsewhere `otherwise`: two records of one structure.
-
-    The machine code holds the function once, for all calls with the same structures. On floats it is evaluated for
-    the states for which the condition holds. Parameters, batch axes and errors are those of `while_loop`.
-
-    >>> import numpy as np
-    >>> from myoquat.kernels import call_where
-    >>> x = np.array([4.0, -1.0])
-    >>> call_where(np.sqrt, x, x > 0, np.zeros(2))
-    array([2., 0.])
-    """
-    return while_loop(_always, partial(_called, function), otherwise, parameters, max_steps=1, where=where)
-
-
-def fixed_point(
-    body: Callable[..., State], state: State, parameters: Any = None, *, tolerance: float = 0.0, max_steps: int,
-    where: Array, watched: Callable[[State], Any] | None = None,
-) -> State:  # fmt: skip
-    """The state after state <- body(state, parameters) until no number of it changes by more than a tolerance, at most
-    `max_steps` times, where a condition (...) holds; it has all batch axes.
-
-    watched: gives the part of a state whose changes count, by default the whole state. A number that is NaN does not
-    change. State, parameters and errors are those of `while_loop`.
-
-    >>> import numpy as np
-    >>> from myoquat.kernels import fixed_point
-    >>> heron = lambda x, a: 0.5 * (x + a / x)
-    >>> fixed_point(heron, np.ones(2), np.array([4.0, 9.0]), tolerance=1e-9, max_steps=20, where=np.ones(2) > 0)
-    array([2., 3.])
-    """
-    never = np.zeros(np.shape(where)) > 0
-    step = partial(_fixed_point_step, body, watched, tolerance, parameters is None)
-    start = _FixedPoint(state, never)
-    found = while_loop(
-        _changes, step, start, () if parameters is None else parameters, max_steps=max_steps, where=where
-    )
-    reached: State = found.state
-    return reached
-
-
-@dataclass(frozen=True)
-class _FixedPoint:
-    """A state of a fixed-point iteration, and whether (...) it converged."""
-
-    state: Any
-    converged: Array
-
-
-def _changes(iterate: _FixedPoint) -> Any:
-    return ~iterate.converged
-
-
-def _fixed_point_step(
-    body: Callable[..., Any], watched: Callable[[Any], Any] | None, tolerance: float, bare: bool, iterate: _FixedPoint,
-    parameters: Any,
-) -> _FixedPoint:  # fmt: skip
-    old = iterate.state
-    new = body(old) if bare else body(old, parameters)
-    pairs = zip(*(arrays_of(x if watched is None else watched(x)) for x in (new, old)), strict=True)
-    batch = iterate.converged.ndim
-    changes = [change for x, y in pairs for change in _exceeding(_numbers(x) - _numbers(y), tolerance, batch)]
-    return _FixedPoint(new, ~reduce(np.logical_or, changes))
-
-
-def _exceeding(x: Array, tolerance: float, batch: int) -> list[Array]:
-    """(...) each, whether an element of an array with so many batch axes exceeds a tolerance."""
-    flat = x.reshape((*x.shape[:batch], -1))
-    return [np.abs(flat[..., i]) > tolerance for i in range(flat.shape[-1])]
-
-
-def choose(condition: Array, yes: State, no: State) -> State:
-    """The record `yes` where a condition (...) on the batch axes holds, elsewhere `no`, array by array.
-
-    >>> import numpy as np
-    >>> from myoquat.kernels import choose
-    >>> pairs = [(np.full(2, x), np.full((2, 1), x)) for x in (1.0, 2.0)]
-    >>> choose(np.array([True, False]), *pairs)[0]
-    array([1., 2.])
-    """
-    structure = structure_of(yes)
-    arrays = zip(arrays_of(yes), arrays_of(no), strict=True)
-    chosen: State = structure.record([_chosen(condition, x, y) for x, y in arrays])
-    return chosen
-
-
-def _chosen(condition: Array, x: Array, y: Array) -> Array:
-    if any(structure_of(array).condition for array in (x, y)):
-        x, y = (array if structure_of(array).condition else array > 0 for array in (x, y))
-        result: Array = (condition & x) | (~condition & y)
-        return result
-    more = max(x.ndim, y.ndim) - np.ndim(condition)
-    return np.where(condition[(..., *[None] * more)], x, y)
-
-
-def _always(_: Any) -> bool:
-    return True
-
-
-def _called(function: Callable[..., State], _: State, parameters: Any) -> State:
-    return function(parameters)
-
-
 def _flat(arrays: Sequence[Array]) -> list[Any]:
-    return [x for array in arrays for x in np.asarray(_numbers(array)).flat]
-
-
-def _numbers(array: Array) -> Array:
-    """An array of numbers as it is; of conditions 1 where they hold and 0 elsewhere."""
-    structure = structure_of(array)
-    return np.where(array, 1.0, 0.0) if structure.condition else array
+    return [x for array in arrays for x in np.asarray(numbers_of(array)).flat]
 
 
 def _unpacked(structure: Structure, columns: Array) -> Any:
@@ -347,7 +236,7 @@ def _stepped_record(
     """The next state, and its columns array by array."""
     record = _unpacked(state, z)
     new = body(record) if parameters is None else body(record, _unpacked(parameters, given))
-    return new, [np.reshape(_numbers(x), -1) for x in _arrays_like(state, new, body)]
+    return new, [np.reshape(numbers_of(x), -1) for x in _arrays_like(state, new, body)]
 
 
 def _arrays_like(state: Structure, new: Any, body: Callable[..., Any]) -> list[Array]:

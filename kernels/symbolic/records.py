@@ -5,7 +5,7 @@ An array holds numbers or conditions. A field made by `static` holds no array: i
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.symbolic.elements import is_term
 from myoquat.kernels.symbolic.operations import OPERATIONS
 
-__all__ = ["Structure", "arrays_of", "static", "structure_of"]
+__all__ = ["Structure", "arrays_of", "choose", "numbers_of", "static", "structure_of"]
+
+Record = TypeVar("Record")
 
 _STATIC = "static"
 
@@ -114,6 +116,35 @@ def arrays_of(record: Any) -> list[Array]:
     if parts is None:
         return [_array(record)]
     return [array for _, part in parts for array in arrays_of(part)]
+
+
+def choose(condition: Array, yes: Record, no: Record) -> Record:
+    """The record `yes` where a condition (...) on the batch axes holds, elsewhere `no`, array by array.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import choose
+    >>> pairs = [(np.full(2, x), np.full((2, 1), x)) for x in (1.0, 2.0)]
+    >>> choose(np.array([True, False]), *pairs)[0]
+    array([1., 2.])
+    """
+    structure = structure_of(yes)
+    arrays = zip(arrays_of(yes), arrays_of(no), strict=True)
+    chosen: Record = structure.record([_chosen(condition, x, y) for x, y in arrays])
+    return chosen
+
+
+def _chosen(condition: Array, x: Array, y: Array) -> Array:
+    if any(_holds_conditions(array) for array in (x, y)):
+        x, y = (array if _holds_conditions(array) else array > 0 for array in (x, y))
+        result: Array = (condition & x) | (~condition & y)
+        return result
+    more = max(x.ndim, y.ndim) - np.ndim(condition)
+    return np.where(condition[(..., *[None] * more)], x, y)
+
+
+def numbers_of(array: Array) -> Array:
+    """An array of numbers as it is; of conditions 1 where they hold and 0 elsewhere."""
+    return np.where(array, 1.0, 0.0) if _holds_conditions(array) else array
 
 
 @dataclass(frozen=True)
