@@ -66,11 +66,14 @@ UNKNOWN_RESULTS = {
     "Compiled.__call__": "one array, or a tuple of arrays where there are several outputs",
     "Kernel.casadi_function": "CasADi has no types",
     "constant": "the type of its argument",
+    "static": "a field takes a value of any type",
 }
 # Arguments that may be anything, and why.
 UNKNOWN_ARGUMENTS = {
     "as_array": "what is no array becomes one",
     "as_casadi_vector": "the same, of CasADi",
+    "call_where": "records of any type",
+    "fixed_point": "states are records of any type",
     "is_symbolic": "tells what it is",
     "root": "states are records of any type",
     "while_loop": "states are records of any type",
