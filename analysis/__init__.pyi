@@ -2,9 +2,13 @@ from .apps.viewer import Viewer as Viewer
 from .apps.viewer import view as view
 from .mapping import MappingReport as MappingReport
 from .mapping import mapping_analysis as mapping_analysis
+from .motion.figures.cycles import plot_cycles as plot_cycles
 from .recruitment.figures.curves import plot_curves as plot_curves
 from .recruitment.figures.loads import plot_activations as plot_activations
 from .recruitment.figures.loads import plot_loads as plot_loads
 from .recruitment.figures.loads import plot_socket as plot_socket
+from .recruitment.figures.over_coordinate import plot_lengths as plot_lengths
+from .recruitment.figures.over_coordinate import plot_moment_arms as plot_moment_arms
+from .recruitment.figures.over_coordinate import plot_tensions as plot_tensions
 from .studies import Study as Study
 from .studies import open_results as open_results

@@ -3,15 +3,14 @@
 import io
 from typing import Any
 
-import numpy as np
-from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 __all__ = ["DPI", "Picture", "curve_styles"]
 
 DPI = 300  # of figures in files, as journals ask
 SHOWN = 110  # of figures in notebooks
-DASHES = ("-", "--", "-.", ":")
+COLORS = ("#000000", "#1f3b8f", "#b3202c", "#1b7f4d", "#a05eb5", "#3d9bd1", "#e08a1e", "#8cc64b")
+DASHES = ("-", "--", "-.", ":", (0, (7, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (2, 1)), (0, (9, 2, 2, 2)))
 
 
 class Picture(Figure):
@@ -24,11 +23,10 @@ class Picture(Figure):
 
 
 def curve_styles(count: int) -> list[dict[str, Any]]:
-    """Colour and dashes of `count` curves: from dark to light, so that a grey print keeps the order, and neighbours
-    dashed differently.
+    """Colour and dashes of `count` curves: each lighter than the one before, so that a grey print keeps the order, and
+    with dashes of its own. From the ninth on they come again: divide more curves into groups (`joints.panels`).
 
-    >>> [style["linestyle"] for style in curve_styles(5)]
-    ['-', '--', '-.', ':', '-']
+    >>> [style["linestyle"] for style in curve_styles(3)]
+    ['-', '--', '-.']
     """
-    colors = colormaps["viridis"](np.linspace(0.0, 0.85, max(count, 1)))
-    return [{"color": tuple(color), "linestyle": DASHES[i % len(DASHES)]} for i, color in enumerate(colors[:count])]
+    return [{"color": COLORS[i % len(COLORS)], "linestyle": DASHES[i % len(DASHES)]} for i in range(count)]

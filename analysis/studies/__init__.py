@@ -11,6 +11,7 @@ except ModuleNotFoundError as error:
 
 from myoquat.analysis.studies.definition.trial import MuscleTrial
 from myoquat.analysis.studies.export import export, to_table, to_trajectories
+from myoquat.analysis.studies.figures import plot_bands, plot_heat_map, plot_sobol, plot_spaghetti, plot_tornado
 from myoquat.analysis.studies.recompute import recompute, study_of
 from myoquat.analysis.studies.sensitivity import correlation, main_effects, sobol_indices
 from myoquat.analysis.studies.storage.errors import StoreError
@@ -29,6 +30,11 @@ __all__ = [
     "export",
     "main_effects",
     "open_results",
+    "plot_bands",
+    "plot_heat_map",
+    "plot_sobol",
+    "plot_spaghetti",
+    "plot_tornado",
     "recompute",
     "sobol_indices",
     "study_of",

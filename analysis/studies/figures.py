@@ -1,7 +1,8 @@
 """Figures of a study. Each draws into axes that it is given, and returns nothing."""
 
+import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -10,14 +11,27 @@ import xarray as xr
 from myoquat.core.typing import Array
 from myoquat.joints.labels import figure_label
 
-__all__ = ["plot_heat_map", "plot_spaghetti", "plot_tornado"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+
+__all__ = ["plot_bands", "plot_heat_map", "plot_sobol", "plot_spaghetti", "plot_tornado"]
 
 RAISING, LOWERING = "#b2442e", "#2e6fb2"
 BANDS = (0.05, 0.25, 0.75, 0.95)
 
 
-def plot_tornado(axes: Any, effects: pd.Series, most: int = 12) -> None:
-    """Effects as bars, the greatest on top: one column of `main_effects`, in its unit. At most `most` are shown."""
+def plot_tornado(axes: "Axes", effects: pd.Series, most: int = 12) -> None:
+    """Effects as bars, the greatest on top: one column of `main_effects`, in its unit. At most `most` are shown.
+
+    >>> import matplotlib.pyplot as plt
+    >>> import pandas as pd
+    >>> from myoquat.analysis.studies import plot_tornado
+    >>> axes = plt.figure().subplots()
+    >>> plot_tornado(axes, pd.Series({"bodies.A.mass": -2.0, "muscles.m1.max_isometric_force": 5.0}, name="work"))
+    >>> [label.get_text() for label in axes.get_yticklabels()]  # from below
+    ['bodies.A.mass', 'muscles.m1.max_isometric_force']
+    """
     chosen = effects.reindex(effects.abs().sort_values(ascending=False).index)[:most][::-1]
     axes.barh(
         [figure_label(str(name)) for name in chosen.index],
@@ -32,11 +46,19 @@ def plot_tornado(axes: Any, effects: pd.Series, most: int = 12) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def plot_heat_map(axes: Any, table: pd.DataFrame, limit: float | None = 1.0) -> Any:
-    """A table of correlations or effects as colours from -limit to limit, each cell with its number; the image."""
+def plot_heat_map(axes: "Axes", table: pd.DataFrame, limit: float | None = 1.0) -> "AxesImage":
+    """A table of correlations or effects as colours from -limit to limit, each cell with its number; the image.
+
+    >>> import matplotlib.pyplot as plt
+    >>> import pandas as pd
+    >>> from myoquat.analysis.studies import plot_heat_map
+    >>> image = plot_heat_map(plt.figure().subplots(), pd.DataFrame({"work": [0.9, -0.2]}, index=["mass", "strength"]))
+    >>> image.get_clim()
+    (-1.0, 1.0)
+    """
     values = table.to_numpy(dtype=float)
     bound = float(np.nanmax(np.abs(values))) if limit is None else limit
-    image = axes.imshow(values, cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto")
+    image: AxesImage = axes.imshow(values, cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto")
     columns, index = ([figure_label(str(name)) for name in axis] for axis in (table.columns, table.index))
     axes.set_xticks(range(values.shape[1]), columns, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(values.shape[0]), index)
@@ -47,15 +69,85 @@ def plot_heat_map(axes: Any, table: pd.DataFrame, limit: float | None = 1.0) -> 
     return image
 
 
-def plot_spaghetti(axes: Any, results: xr.Dataset, name: str, lines: int = 60, bands: Sequence[float] = BANDS) -> None:
+def plot_spaghetti(
+    axes: "Axes", results: xr.Dataset, name: str, lines: int = 60, bands: Sequence[float] = BANDS
+) -> None:
     """A coordinate or velocity of all samples over time: `lines` of them, the median, and bands between quantiles.
 
     Raises ValueError for an unknown name, or if the study kept no times.
+
+    >>> import matplotlib.pyplot as plt
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import plot_spaghetti
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, times=3).run(progress=False)
+    >>> axes = plt.figure().subplots()
+    >>> plot_spaghetti(axes, results, "A.omega_x")
+    >>> axes.get_ylabel()
+    'A.omega_x [deg/s]'
     """
-    values = _over_time(results, name)
-    time = results.time.values
+    values, unit = _over_time(results, name)
     step = max(1, len(values) // max(lines, 1))
-    axes.plot(time, values[::step].T, color="0.5", linewidth=0.5, alpha=0.5)
+    axes.plot(results.time.values, values[::step].T, color="0.5", linewidth=0.5, alpha=0.5)
+    _draw_bands(axes, results.time.values, values, bands)
+    _label(axes, name, unit)
+
+
+def plot_bands(axes: "Axes", results: xr.Dataset, name: str, bands: Sequence[float] = BANDS) -> None:
+    """A coordinate or velocity of all samples over time: the median, and bands between quantiles.
+
+    Raises ValueError as `plot_spaghetti` does.
+
+    >>> import matplotlib.pyplot as plt
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import plot_bands
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, times=3).run(progress=False)
+    >>> axes = plt.figure().subplots()
+    >>> plot_bands(axes, results, "A.omega_x", bands=(0.05, 0.95))
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['5% to 95%', 'median']
+    """
+    values, unit = _over_time(results, name)
+    _draw_bands(axes, results.time.values, values, bands)
+    _label(axes, name, unit)
+
+
+def plot_sobol(axes: "Axes", indices: pd.DataFrame, most: int = 12) -> None:
+    """First-order and total Sobol indices of one output of `sobol_indices` as bars with their intervals, the greatest
+    total on top. At most `most` axes are shown; ValueError for several outputs.
+
+    >>> import matplotlib.pyplot as plt
+    >>> import pandas as pd
+    >>> from myoquat.analysis.studies import plot_sobol
+    >>> numbers = {"first": 0.6, "first_low": 0.5, "first_high": 0.7, "total": 0.8, "total_low": 0.7, "total_high": 0.9}
+    >>> axes = plt.figure().subplots()
+    >>> plot_sobol(axes, pd.DataFrame(numbers, index=["bodies.A.mass", "bodies.B.mass"]))
+    >>> axes.get_xlabel()
+    'share of the variance'
+    """
+    if indices.index.nlevels > 1:
+        outputs = indices.index.get_level_values(0).unique()
+        if len(outputs) != 1:
+            raise ValueError(f"indices: one output is drawn, not {len(outputs)}: {', '.join(map(str, outputs))}")
+        indices = indices.loc[outputs[0]]
+        axes.set_ylabel(figure_label(str(outputs[0])), fontsize=9)
+    chosen = indices.sort_values("total", ascending=False)[:most][::-1]
+    place = np.arange(len(chosen))
+    for kind, shift, color in (("total", -0.2, "0.75"), ("first", 0.2, LOWERING)):
+        value = chosen[kind].to_numpy()
+        reach = np.abs(np.stack([chosen[f"{kind}_low"], chosen[f"{kind}_high"]]) - value)
+        label = "total" if kind == "total" else "first order"
+        axes.barh(place + shift, value, 0.4, xerr=reach, color=color, label=label, error_kw={"lw": 0.8, "capsize": 2})
+    axes.set_yticks(place, [figure_label(str(name)) for name in chosen.index])
+    axes.set_xlabel("share of the variance")
+    _style(axes)
+    axes.set_yticks(place, [figure_label(str(name)) for name in chosen.index])
+    axes.set_xlim(0, None)
+    axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+
+
+def _draw_bands(axes: Any, time: Array, values: Array, bands: Sequence[float]) -> None:
     quantiles = np.nanquantile(values, sorted(bands), axis=0)
     for k in range(len(bands) // 2):
         label = f"{sorted(bands)[k]:.0%} to {sorted(bands)[-1 - k]:.0%}"
@@ -63,14 +155,21 @@ def plot_spaghetti(axes: Any, results: xr.Dataset, name: str, lines: int = 60, b
             time, quantiles[k], quantiles[-1 - k], color=LOWERING, alpha=0.15 + 0.2 * k, linewidth=0, label=label
         )
     axes.plot(time, np.nanmedian(values, axis=0), color=LOWERING, linewidth=2, label="median")
+
+
+def _style(axes: Any) -> None:
+    importlib.import_module("myoquat.joints.panels").plain_axis(axes)  # matplotlib, for those who want figures
+
+
+def _label(axes: Any, name: str, unit: str) -> None:
+    _style(axes)
     axes.set_xlabel("time [s]")
-    axes.set_ylabel(f"{figure_label(name)} [{_unit(results, name)}]")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    axes.set_ylabel(f"{figure_label(name)} [{unit}]" if unit else figure_label(name))
+    axes.legend(frameon=False, fontsize=8)
 
 
-def _over_time(results: xr.Dataset, name: str) -> Array:
-    """(samples, times) one coordinate or velocity of the samples that have any."""
+def _over_time(results: xr.Dataset, name: str) -> tuple[Array, str]:
+    """(samples, times) one coordinate or velocity of the samples that have any, angles in degrees, and its unit."""
     if "q" not in results:
         raise ValueError("the study kept no times: give `times` to the Study")
     for variable, along in (("q", "coordinate"), ("u", "velocity")):
@@ -78,14 +177,8 @@ def _over_time(results: xr.Dataset, name: str) -> Array:
         if name in labels:
             values = results[variable].values[:, :, labels.index(name)]
             finite: Array = values[np.isfinite(values).any(axis=1)]
-            return finite
+            unit = str(results[f"{along}_unit"].values[labels.index(name)])
+            scale = np.degrees(1.0) if unit.startswith("rad") else 1.0
+            return scale * finite, unit.replace("rad", "deg")
     known = ", ".join([*results.coordinate.values, *results.velocity.values])
     raise ValueError(f"no coordinate or velocity is named {name!r}; there are: {known}")
-
-
-def _unit(results: xr.Dataset, name: str) -> str:
-    for along in ("coordinate", "velocity"):
-        labels = list(results[along].values)
-        if name in labels:
-            return str(results[f"{along}_unit"].values[labels.index(name)])
-    return ""

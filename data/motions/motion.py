@@ -15,6 +15,7 @@ from myoquat.data.motions.angles import angle_table, with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import assign, check_run, check_series, check_time, cut, indices_of
+from myoquat.data.motions.showing import Shown
 from myoquat.data.motions.storage import read_motion, write_motion
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError, in_file
@@ -27,7 +28,7 @@ KINDS = ("q", "u", "udot")
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class Motion(Shown):
     """q (t, nq), u and udot (t, nu) of a system at `time` (t,) [s], in its own coordinates, radians and metres.
 
     u and udot are None where nobody has found them yet. Quaternions have the sign that is nearer to the frame before,

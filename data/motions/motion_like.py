@@ -6,6 +6,7 @@ from myoquat.core.arguments import check_kind
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.motions.motion import Motion
+from myoquat.data.motions.showing import Shown
 from myoquat.joints.door import SystemLike
 from myoquat.joints.multibody.system import ArticulatedSystem
 
@@ -61,7 +62,7 @@ class MotionLike(Protocol):
     def to_dataframe(self) -> "pd.DataFrame": ...
 
 
-class MotionResult:
+class MotionResult(Shown):
     """Base of the records that hold a `motion` and muscle forces along it: its members, so that they are `MotionLike`.
 
     A subclass has the fields `model`, `motion`, `activation` and `force`.

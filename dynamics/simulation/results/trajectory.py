@@ -49,6 +49,7 @@ __all__ = ["Trajectory"]
 
 # matplotlib is imported only for figures: it takes half a second
 FIGURES = "myoquat.dynamics.simulation.results.figures"
+ANIMATION = "myoquat.data.motions.figures.animation"
 
 
 @dataclass(frozen=True)
@@ -343,7 +344,7 @@ class Trajectory:
         """A film of bodies and muscles: a matplotlib animation, which a notebook shows; written to `file` if given, as
         .gif, .html or, where ffmpeg is installed, .mp4. speed: seconds of motion per second of watching. Raises
         FileExistsError for a file that exists unless `overwrite` is True."""
-        film: FuncAnimation = importlib.import_module(FIGURES).animate(self, file, run, speed, overwrite)
+        film: FuncAnimation = importlib.import_module(ANIMATION).animate(self, file, run, speed, overwrite)
         return film
 
     def save(self, path: str | Path, *, overwrite: bool = False, in_degrees: bool | None = None) -> None:

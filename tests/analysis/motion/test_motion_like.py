@@ -159,3 +159,16 @@ def test_films_have_the_muscles_of_any_motion(like):
     film = film_of(MODEL, like)
     assert np.array_equal(film.q, like.q)
     assert set(film.values) == (set() if like.activation is None else {"activation", "force [N]"})
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_everything_that_knows_a_motion_is_plotted(name):
+    motion = MAKE[name]()
+    shown = {axis.get_title(loc="left") for axis in motion.plot().axes if axis.get_visible()}
+    known = {"activations": motion.activation, "muscle tensions": motion.force, "angular velocities": motion.u}
+    assert {"angles"} | {title for title, values in known.items() if values is not None and values.any()} <= shown
+
+
+def test_muscles_of_a_model_are_filmed_along_a_recorded_motion(tmp_path):
+    swing().animate(tmp_path / "a.gif", speed=4.0, model=MODEL)
+    assert (tmp_path / "a.gif").read_bytes().startswith(b"GIF8")

@@ -93,6 +93,6 @@ def test_figures_show_the_numbers(results):
     assert np.array_equal(image.get_array(), table.to_numpy())
     plot_spaghetti(spaghetti, results, "A.omega_x", lines=10)
     median = next(line for line in spaghetti.lines if line.get_label() == "median")
-    assert np.array_equal(median.get_ydata(), np.median(results.u[:, :, 0], axis=0))
-    assert spaghetti.get_ylabel() == "A.omega_x [rad/s]"
+    np.testing.assert_allclose(median.get_ydata(), np.degrees(np.median(results.u[:, :, 0], axis=0)), rtol=1e-12)
+    assert spaghetti.get_ylabel() == "A.omega_x [deg/s]"
     figure.canvas.draw()

@@ -1,0 +1,131 @@
+"""Films of motions as stick figures: bones and muscles, which are darker the harder they pull."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import animation, rc_context
+from matplotlib.lines import Line2D
+
+from myoquat.data.files import check_output, write_bytes
+from myoquat.data.motions.series import check_run
+from myoquat.joints.conversion.convert import convert_coordinates
+from myoquat.joints.encoder import NO_ENCODER, film_encoder
+from myoquat.joints.picture import Picture
+from myoquat.muscle.display.stick import stick_figures
+from myoquat.muscle.model import Model
+
+__all__ = ["animate", "check_film"]
+
+RATE = 20  # frames per second of wall time
+WRITERS = {".gif": "pillow", ".html": "html", ".mp4": "ffmpeg"}
+PALE, STRONG = np.array([0.95, 0.75, 0.7]), np.array([0.6, 0.0, 0.0])  # muscles from slack to strongest
+
+
+def animate(
+    motion: Any,
+    file: Any = None,
+    run: int | tuple[int, ...] = (),
+    speed: float = 1.0,
+    overwrite: bool = False,
+    model: Model | None = None,
+) -> animation.FuncAnimation:
+    """A stick figure of any `MotionLike` with muscles, darker the harder they pull; model: whose muscles are shown
+    where the motion knows none."""
+    if not speed > 0:
+        raise ValueError(f"speed must be positive, not {speed}")
+    path = None if file is None else check_output(file, overwrite)
+    if path is not None:
+        check_film(path)
+    run = check_run(run, motion.q.shape[:-2])
+    time = motion.time[np.isfinite(motion.q[run]).all(axis=-1)]
+    if not len(time):
+        raise ValueError("the motion has no row to show")
+    frames = np.unique(np.searchsorted(motion.time, np.arange(time[0], time[-1] + 1e-12, speed / RATE) - 1e-9))
+    film = _Film(motion, run, frames, model)
+    moving = animation.FuncAnimation(film.figure, film.show, frames=len(frames), interval=1000 / RATE)
+    if path is not None:
+        _write(moving, path)
+    return moving
+
+
+def check_film(path: Path) -> None:
+    """ValueError if no film can be written there: an unknown ending, or a program that it needs is not installed."""
+    if path.suffix not in WRITERS:
+        raise ValueError(f"a film ends in {', '.join(WRITERS)}, not {path.suffix!r}")
+    if path.suffix == ".mp4" and film_encoder() is None:
+        raise ValueError(f"{NO_ENCODER}; .gif and .html need none")
+
+
+def _write(moving: animation.FuncAnimation, path: Path) -> None:
+    """Whole or not at all."""
+    if path.suffix == ".html":
+        write_bytes(path, moving.to_jshtml(fps=RATE).encode())
+        return
+    with tempfile.TemporaryDirectory() as folder, rc_context({"animation.ffmpeg_path": film_encoder() or "ffmpeg"}):
+        made = Path(folder) / f"film{path.suffix}"
+        moving.save(made, writer=WRITERS[path.suffix], fps=RATE)
+        write_bytes(path, made.read_bytes())
+
+
+class _Film:
+    """The figure and what moves in it."""
+
+    def __init__(self, motion: Any, run: tuple[int, ...], frames: np.ndarray, model: Model | None = None) -> None:
+        known = motion.model if model is None else model
+        self.model = known if isinstance(known, Model) else Model(motion.system)
+        q = motion.q[run][frames]
+        self.time, self.q = motion.time[frames], convert_coordinates(motion.system, self.model.system, q)
+        self.sticks = stick_figures(self.model, self.q)
+        force = motion.force
+        forces = np.zeros((len(frames), len(self.model.muscles)))
+        if force is not None:
+            forces = np.broadcast_to(force[run if force.ndim > 2 else ()], (len(motion.time), forces.shape[1]))[frames]
+        self.shade = np.clip(forces / max(float(np.nanmax(forces, initial=0.0)), 1e-12), 0, 1)
+        self.figure = Picture(figsize=(6, 6), layout="constrained")
+        self.axes: Any = self.figure.add_subplot(projection="3d")
+        self.axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
+        self._frame_all()
+        self.lines: list[Line2D] = []
+        self.show(0)
+        self.figure.draw_without_rendering()
+        self.figure.set_layout_engine("none")  # the layout stays as found: finding it takes as long as drawing
+
+    def _frame_all(self) -> None:
+        """The same scale along all axes, with everything in sight at all times."""
+        few = self.sticks[:: max(1, len(self.q) // 40)]
+        bones = [segment for s in few for segments in s.bones.values() for segment in segments]
+        points = np.concatenate([*bones, *(s.attachments for s in few)])
+        centre, half = (points.max(axis=0) + points.min(axis=0)) / 2, np.ptp(points, axis=0).max() / 2 or 1.0
+        self.axes.set(**{f"{a}lim": (c - half, c + half) for a, c in zip("xyz", centre, strict=True)})
+        self.axes.set_box_aspect((1, 1, 1))
+        self._stand_up()
+
+    def _stand_up(self) -> None:
+        """Gravity points down in the picture, whatever axis it is along."""
+        gravity = np.array(self.model.system.gravity)
+        if gravity.any():
+            axis = "xyz"[int(np.abs(gravity).argmax())]
+            self.axes.view_init(elev=15, azim=-60, vertical_axis=axis)
+            if gravity.sum() > 0:
+                getattr(self.axes, f"invert_{axis}axis")()
+
+    def show(self, frame: int) -> list[Line2D]:
+        """Draw one frame."""
+        for line in self.lines:
+            line.remove()
+        stick = self.sticks[frame]
+        self.lines = [
+            *(self._line(s, color="0.3", lw=4) for segments in stick.bones.values() for s in segments),
+            *(
+                self._line(path, color=PALE + shade * (STRONG - PALE), lw=1 + 2 * shade)
+                for path, shade in zip(stick.muscles.values(), self.shade[frame], strict=False)
+            ),
+        ]
+        self.axes.set_title(f"t = {self.time[frame]:.2f} s")
+        return self.lines
+
+    def _line(self, points: np.ndarray, **style: Any) -> Line2D:
+        line: Line2D = self.axes.plot(*points.T, **style)[0]
+        return line

@@ -1,0 +1,184 @@
+"""Small multiples in one style: curves over time, an angle or percent of a cycle, with one quantity and one unit per
+axis.
+
+An axis holds at most `MOST` curves, which differ in colour, in lightness and in their dashes; more are divided into
+groups, the sides of the body first. Legends stand beside their axis. Curves that are zero throughout are left out, and
+a sentence says which.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from myoquat.core.typing import Array
+from myoquat.joints.labels import figure_label
+from myoquat.joints.picture import Picture, curve_styles
+
+__all__ = ["MOST", "Panel", "by_unit", "draw_panels", "plain_axis"]
+
+MOST = 8  # curves of an axis
+ACROSS, MANY = 2, 8  # axes side by side; one more where there are many
+WIDTH, HEIGHT = 5.6, 2.3  # [inch] of an axis with its legend
+NAMED = 12  # curves left out that the sentence names
+FLAT = 1e-6  # of the greatest value: a range that is smaller is drawn as a flat line
+SIDE = re.compile(r"(?:^|[_. ])(r|l|right|left)(?:$|[_. ])", re.IGNORECASE)
+SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
+TITLES = {"deg": "angles", "deg/s": "angular velocities", "m": "positions", "m/s": "velocities", "1": "quaternions"}
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One quantity: the curves `names` with values (t, n) in `unit`, under a title.
+
+    spread (t, n) are standard deviations, drawn as bands; `reference` are bands (low (t,), high (t,)) by the names of
+    curves; `shared` tells whether groups of the quantity share their vertical scale.
+    """
+
+    title: str
+    unit: str
+    names: tuple[str, ...]
+    values: Array
+    spread: Array | None = None
+    shared: bool = False
+    reference: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
+
+    def of(self, columns: Sequence[int], title: str) -> "Panel":
+        """The panel with some of its curves."""
+        spread = None if self.spread is None else self.spread[:, columns]
+        names = tuple(self.names[k] for k in columns)
+        return replace(self, title=title, names=names, values=self.values[:, columns], spread=spread)
+
+
+def by_unit(names: Sequence[str], units: Sequence[str], values: Array) -> list[Panel]:
+    """A panel for each unit of the columns of values (t, n), radians in degrees."""
+    shown = [unit.replace("rad", "deg") for unit in units]
+    scale = np.where([unit.startswith("rad") for unit in units], 180 / np.pi, 1.0)
+    found = []
+    for unit in dict.fromkeys(shown):
+        columns = [k for k, own in enumerate(shown) if own == unit]
+        title = TITLES.get(unit, unit)
+        found.append(
+            Panel(title, "" if unit == "1" else unit, tuple(names[k] for k in columns), (values * scale)[:, columns])
+        )
+    return found
+
+
+def draw_panels(
+    x: Array, panels: Iterable[Panel], label: str = "time [s]", events: Mapping[str, float] | None = None
+) -> Figure:
+    """A Figure of the panels over x (t,), as many axes as their groups need; events: vertical lines at x by name."""
+    moving, still = _without_zeros(panels)
+    groups = [list(_groups(panel)) for panel in moving]
+    flat = [panel for group in groups for panel in group]
+    across = min(ACROSS + (len(flat) > MANY), max(len(flat), 1))
+    rows = max(-(-len(flat) // across), 1)
+    figure = Picture(figsize=(WIDTH * across, HEIGHT * rows + 0.4), layout="constrained")
+    axes = np.ravel(figure.subplots(rows, across, squeeze=False, sharex=True))
+    for axis, panel in zip(axes, flat, strict=False):
+        _draw(axis, x, panel, events or {})
+    for axis in axes[len(flat) :]:
+        axis.set_visible(False)
+    for axis in axes[max(len(flat) - across, 0) : len(flat)]:
+        axis.set_xlabel(label)
+        axis.tick_params(labelbottom=True)
+    start = 0
+    for group in groups:
+        if group[0].shared:
+            _share(axes[start : start + len(group)])
+        start += len(group)
+    if still:
+        figure.supxlabel(_left_out(still), fontsize=8, color="0.3", x=0.01, ha="left")
+    return figure
+
+
+def plain_axis(axis: Any) -> None:
+    """Numbers of ticks as they are, without a factor or an offset beside the axis; a light grid behind the curves."""
+    for direction in (axis.xaxis, axis.yaxis):
+        direction.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "\u2212")))
+        direction.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 3, 5, 10]))
+    axis.grid(True, color="0.92", linewidth=0.6)
+    axis.set_axisbelow(True)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.tick_params(labelsize=8)
+
+
+def _without_zeros(panels: Iterable[Panel]) -> tuple[list[Panel], list[str]]:
+    """The panels without curves that are zero throughout, and the names of these."""
+    moving, still = [], []
+    for panel in panels:
+        drawn = [k for k in range(len(panel.names)) if np.nanmax(np.abs(panel.values[:, k]), initial=0.0) > 0]
+        left = [name for k, name in enumerate(panel.names) if k not in drawn]
+        still += [f"{panel.title} of {', '.join(left[:NAMED])}" + (" and others" if len(left) > NAMED else "")] * bool(
+            left
+        )
+        if drawn:
+            moving.append(panel.of(drawn, panel.title))
+    return moving, still
+
+
+def _left_out(still: Sequence[str]) -> str:
+    """The sentence, in lines that fit below a figure."""
+    words, lines = f"Zero throughout and not drawn: {'; '.join(map(figure_label, still))}.".split(" "), [""]
+    for word in words:
+        if len(lines[-1]) + len(word) > 150:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return "\n".join(lines)
+
+
+def _groups(panel: Panel) -> Iterator[Panel]:
+    """The panel in parts of at most `MOST` curves: the sides of the body apart, each in equal parts in their order."""
+    if len(panel.names) <= MOST:
+        yield panel
+        return
+    sides: dict[str, list[int]] = {}
+    for k, name in enumerate(panel.names):
+        found = SIDE.findall(name)
+        sides.setdefault(SIDES[found[-1].lower()] if found else "", []).append(k)
+    for side, columns in sides.items():
+        parts = np.array_split(columns, -(-len(columns) // MOST))
+        for number, part in enumerate(parts, start=1):
+            title = f"{panel.title}, {side}" if side else panel.title
+            yield panel.of(list(part), f"{title}, {number} of {len(parts)}" if len(parts) > 1 else title)
+
+
+def _draw(axis: Any, x: Array, panel: Panel, events: Mapping[str, float]) -> None:
+    for name, (low, high) in panel.reference.items():
+        if name in panel.names:
+            axis.fill_between(x, low, high, color="0.85", linewidth=0, label="reference")
+    for k, (name, style) in enumerate(zip(panel.names, curve_styles(len(panel.names)), strict=True)):
+        axis.plot(x, panel.values[:, k], linewidth=1.3, label=figure_label(name), **style)
+        if panel.spread is not None:
+            low, high = panel.values[:, k] - panel.spread[:, k], panel.values[:, k] + panel.spread[:, k]
+            axis.fill_between(x, low, high, color=style["color"], alpha=0.18, linewidth=0)
+    for name, place in events.items():
+        axis.axvline(place, color="0.4", linewidth=0.8, linestyle=(0, (2, 2)))
+        axis.annotate(figure_label(name), (place, 1), xycoords=("data", "axes fraction"), fontsize=7, color="0.3",
+                      xytext=(2, -2), textcoords="offset points", va="top")  # fmt: skip
+    plain_axis(axis)
+    _bound(axis, panel)
+    if len(x):
+        axis.set_xlim(x[0], x[-1] if x[-1] > x[0] else x[0] + 1)
+    axis.set_title(figure_label(panel.title), fontsize=9, loc="left")
+    axis.set_ylabel(f"[{panel.unit}]" if panel.unit else "", fontsize=9)
+    axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handlelength=2.8)
+
+
+def _bound(axis: Any, panel: Panel) -> None:
+    """A curve that hardly changes is flat, not a picture of round-off."""
+    finite = panel.values[np.isfinite(panel.values)]
+    if finite.size and np.ptp(finite) <= FLAT * np.abs(finite).max():
+        middle = float(finite.mean())
+        axis.set_ylim(middle - 0.5 * abs(middle), middle + 0.5 * abs(middle))
+
+
+def _share(axes: Sequence[Any]) -> None:
+    low = min(axis.get_ylim()[0] for axis in axes)
+    high = max(axis.get_ylim()[1] for axis in axes)
+    for axis in axes:
+        axis.set_ylim(low, high)
