@@ -89,7 +89,7 @@ def draw_panels(
     start = 0
     for group in groups:
         if group[0].shared:
-            _share(axes[start : start + len(group)])
+            _share(list(axes[start : start + len(group)]))
         start += len(group)
     if still:
         figure.supxlabel(_left_out(still), fontsize=8, color="0.3", x=0.01, ha="left")

@@ -57,8 +57,8 @@ def plot_moment_arms(
     column = over if arm is None else arm
 
     def arms(poses: Array) -> Array:
-        found = moment_arms(model, poses, [column])[column].to_numpy()
-        return 1e3 * found.reshape(len(poses), -1)[:, chosen]
+        found: Array = moment_arms(model, poses, [column])[column].to_numpy()
+        return np.asarray(1e3 * found.reshape(len(poses), -1)[:, chosen])
 
     return _figure(base, chosen, (over, values), arms, (f"moment arms, {column}", "mm"))
 
