@@ -18,7 +18,8 @@ from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_leng
 __all__ = ["PowerCheck", "power_check"]
 
 STEP = 2e-6  # of |u| = 1: rounding and the splines' third derivatives then leave some 1e-10
-CHANGED, JUMP, UNSOLVED = "another point on the path", "near a jump", "unsolved"  # why a path at a pose is left out
+# why a path at a pose is left out
+CHANGED, JUMP, UNSOLVED, BENT = "another point on the path", "near a jump", "unsolved", "rate changes too fast"
 LEFT_OUT = "pose", "muscle", "reason", "difference [m/s]"  # columns, before those of the coordinates
 MOST_POSES, MOST_MUSCLES = 8, 6  # that a text names
 ALLOWED = 1e-8  # [m/s] at |u| = 1
@@ -30,7 +31,8 @@ class PowerCheck:
     tension [m/s], and how many poses were left out because the path jumps nearby or is not certainly the shortest.
 
     `left_out` has a row for every muscle at every pose that was left out: the number of the pose, the muscle, the
-    reason ("unsolved", "near a jump" or "another point on the path"), the difference of the powers there [m/s], and
+    reason ("unsolved", "near a jump", "another point on the path", or "rate changes too fast" for a difference quotient
+    to tell), the difference of the powers there [m/s], and
     the coordinates of the pose.
 
     >>> import myoquat as mq
@@ -85,16 +87,18 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
     u = rng.normal(size=(len(q), system.nu))
     u /= np.linalg.norm(u, axis=-1, keepdims=True)
 
-    ends = [system.integrate(q, k * STEP * u) for k in (1, -1)]
-    rate = (path_lengths(model, ends[0]) - path_lengths(model, ends[1])) / (2 * STEP)
-    mine = np.einsum("nmi,ni->nm", path_jacobian(model, q), u)
-    reasons = np.where(_steady(model, [q, *ends]), "", CHANGED).astype(object)
+    rate, mine = _quotient(model, q, u, STEP), np.einsum("nmi,ni->nm", path_jacobian(model, q), u)
+    reasons = np.where(_steady(model, [q, *_ends(model, q, u, STEP)]), "", CHANGED).astype(object)
     if any(muscle.wraps for muscle in model.muscles):
         flags = path_flags(model, q, near=4 * STEP)
         reasons[(flags & PathFlag.JUMP) != 0] = JUMP
         reasons[(flags & PathFlag.UNSOLVED) != 0] = UNSOLVED
+    difference = np.abs(rate - mine)
+    rows = ((difference > ALLOWED) & (reasons == "")).any(axis=-1)
+    difference[rows], uncertain = _refined(model, q[rows], u[rows], rate[rows], mine[rows])
+    reasons[rows] = np.where((reasons[rows] == "") & uncertain, BENT, reasons[rows])
     kept = reasons == ""
-    error = np.where(kept, np.abs(rate - mine), 0.0).max(axis=0, initial=0.0)
+    error = np.where(kept, difference, 0.0).max(axis=0, initial=0.0)
     scale = np.abs(mine).max(axis=0, initial=0.0)
     table = pd.DataFrame(
         {
@@ -106,7 +110,29 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
         },
         index=pd.Index(model.muscle_names, name="muscle"),
     )
-    return PowerCheck(table, sample.to_text(), _left_out(model, q, reasons, np.abs(rate - mine)))
+    return PowerCheck(table, sample.to_text(), _left_out(model, q, reasons, difference))
+
+
+def _ends(model: Model, q: np.ndarray, u: np.ndarray, step: float) -> list[np.ndarray]:
+    return [model.system.integrate(q, k * step * u) for k in (1, -1)]
+
+
+def _quotient(model: Model, q: np.ndarray, u: np.ndarray, step: float) -> np.ndarray:
+    """(n, m) central difference quotients of the lengths along u."""
+    after, before = (path_lengths(model, end) for end in _ends(model, q, u, step))
+    rate: np.ndarray = (after - before) / (2 * step)
+    return rate
+
+
+def _refined(
+    model: Model, q: np.ndarray, u: np.ndarray, rate: np.ndarray, mine: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(n, m) differences from the quotient extrapolated from two steps (L. F. Richardson 1911), and whether they are
+    too large and yet within the error of the quotient with the finer step."""
+    finer = _quotient(model, q, u, STEP / 2)
+    change = (finer - rate) / 3
+    difference = np.abs(finer + change - mine)
+    return difference, (difference > ALLOWED) & (difference <= np.abs(change))
 
 
 def _left_out(model: Model, q: np.ndarray, reasons: np.ndarray, error: np.ndarray) -> "pd.DataFrame":

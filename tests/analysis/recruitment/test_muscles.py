@@ -11,12 +11,20 @@ import pytest
 from myoquat.analysis.recruitment import moment_arm_surface, moment_arms, power_check
 from myoquat.data import load_model
 from myoquat.data.leftovers import UnsupportedWarning
-from myoquat.joints import convert_coordinates, euler_from_quaternion, quaternion_from_euler, rotation_matrix
+from myoquat.joints import (
+    ArticulatedSystem,
+    Body,
+    RevoluteJoint,
+    convert_coordinates,
+    euler_from_quaternion,
+    quaternion_from_euler,
+    rotation_matrix,
+)
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import FloatingJoint, SphericalJoint
-from myoquat.muscle import PathFlag, WrapSphere, path_jacobian, path_lengths
-from myoquat.muscle.coordinates import Coupler
+from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, WrapSphere, path_jacobian, path_lengths
+from myoquat.muscle.coordinates import Coordinate, Coupler
 
 FILE = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
@@ -140,6 +148,18 @@ def test_powers_balance(leg, rotations):
     assert check.holds
     assert "balance" in check.to_text()
     assert list(check.table.index) == list(leg.muscle_names)
+
+
+def test_lengths_that_bend_sharply_raise_no_false_alarm(monkeypatch):
+    """A path that passes its hinge's end at 10 um: l = sqrt(d^2 + a b x^2) nearly, whose third derivative is 1e8."""
+    hinge = ArticulatedSystem((Body("arm", "ground", RevoluteJoint((0, 0, 1)), mass=1.0, coordinate_names=("x",)),))
+    path = PathPoint("ground", (0.1, 0.0, 0.0)), PathPoint("arm", (0.1 + 1e-5, 0.0, 0.0))
+    model = Model(hinge, (Muscle("near", path),), coordinates=(Coordinate("x", (-2e-4, 2e-4)),))
+    check = power_check(model, 100)
+    assert check.holds
+    assert len(check.left_out) < 20
+    monkeypatch.setattr("myoquat.analysis.recruitment.power.path_jacobian", lambda m, q: 1.001 * path_jacobian(m, q))
+    assert not power_check(model, 100).holds
 
 
 def test_unsolved_paths_are_named_with_their_poses(leg, monkeypatch):
