@@ -8,6 +8,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import random_quaternions, rotation_matrix
+from myoquat.joints.rotation_vectors import rotation_vector_rate
 from myoquat.joints.stacking import joined, transpose
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint, JointFacts
@@ -107,7 +108,7 @@ class FloatingJoint(Joint):
         omega = self._ball.difference(q0[..., 3:], q1[..., 3:])
         step = q1[..., :3] - q0[..., :3]
         if self.in_child:
-            step = _unscrew(omega, vecmat(step, rotation_matrix(q0[..., 3:])))
+            step = rotation_vector_rate(omega, vecmat(step, rotation_matrix(q0[..., 3:])), in_child=False)
         return joined([step, omega])
 
     def deviation(self, q: Array, mount: Array) -> Array:
@@ -144,16 +145,4 @@ def _screw(omega: Array, v: Array) -> Array:
     second = np.where(small, series, (1 - np.sin(a) / a) / np.where(small, 1.0, square))
     swept = cross(omega, v)
     result: Array = v + first * swept + second * cross(omega, swept)
-    return result
-
-
-def _unscrew(omega: Array, p: Array) -> Array:
-    """V(omega)^-1 p, V^-1 = 1 - [omega x]/2 + (1 - (a/2) cot(a/2))/a^2 [omega x]^2, a = |omega| <= pi."""
-    square = np.sum(omega * omega, axis=-1)[..., None]
-    small = square < 0.01
-    a = np.sqrt(np.where(small, 1.0, square))
-    series = (1 + square / 60 * (1 + square / 42 * (1 + square / 40))) / 12
-    ratio = (1 - a / 2 * np.cos(a / 2) / np.sin(a / 2)) / np.where(small, 1.0, square)
-    swept = cross(omega, p)
-    result: Array = p - swept / 2 + np.where(small, series, ratio) * cross(omega, swept)
     return result

@@ -1,0 +1,96 @@
+"""Conditions of a problem beside its equations: on every point of the path, on both ends, and periodicity."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.control.points import Point
+from myoquat.core.arguments import CALLABLE, check_kinds
+from myoquat.core.records import Record
+from myoquat.core.typing import Array, ArrayLike
+
+__all__ = ["BoundaryConstraint", "PathConstraint", "Periodic", "interval_of"]
+
+
+def interval_of(name: str, lower: ArrayLike, upper: ArrayLike) -> Array:
+    """(k, 2) lower and upper bounds; ValueError where one is NaN or lower is above upper."""
+    low, high = np.broadcast_arrays(np.atleast_1d(np.asarray(lower, float)), np.atleast_1d(np.asarray(upper, float)))
+    if np.isnan(low).any() or np.isnan(high).any() or low.ndim != 1:
+        raise ValueError(f"{name}: bounds must be numbers or (k,) arrays of numbers, not {lower} and {upper}")
+    if np.any(low > high):
+        k = int(np.argmax(low > high))
+        raise ValueError(f"{name}: the bounds contradict each other: lower {low[k]:g} is above upper {high[k]:g}")
+    return np.stack([low, high], axis=-1)
+
+
+@dataclass(frozen=True)
+class PathConstraint(Record):
+    """lower <= formula(point) <= upper at every point of the motion where controls are defined.
+
+    formula: plain NumPy of a `Point`, returning one number or k of them, as many as the bounds are; it is traced and
+    may not branch on values. Raises ValueError for a lower bound above the upper one.
+
+    >>> from myoquat.analysis.control import PathConstraint
+    >>> PathConstraint("reach", lambda point: point["x"] ** 2 + point["y"] ** 2, 0.0, 1.0).name
+    'reach'
+    """
+
+    name: str
+    formula: Callable[[Point], Any]
+    lower: float | tuple[float, ...] = 0.0
+    upper: float | tuple[float, ...] = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_kinds(name=(self.name, str), formula=(self.formula, CALLABLE))
+        interval_of(f"path constraint {self.name!r}", self.lower, self.upper)
+
+    @property
+    def interval(self) -> Array:
+        """(k, 2) lower and upper bounds."""
+        return interval_of(f"path constraint {self.name!r}", self.lower, self.upper)
+
+
+@dataclass(frozen=True)
+class BoundaryConstraint(Record):
+    """lower <= formula(first, last, duration) <= upper, of the first and the last `Point` and the duration [s].
+
+    >>> from myoquat.analysis.control import BoundaryConstraint
+    >>> BoundaryConstraint("advance", lambda first, last, duration: last["x"] - first["x"], 1.0, 2.0).name
+    'advance'
+    """
+
+    name: str
+    formula: Callable[[Point, Point, Any], Any]
+    lower: float | tuple[float, ...] = 0.0
+    upper: float | tuple[float, ...] = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_kinds(name=(self.name, str), formula=(self.formula, CALLABLE))
+        interval_of(f"boundary constraint {self.name!r}", self.lower, self.upper)
+
+    @property
+    def interval(self) -> Array:
+        """(k, 2) lower and upper bounds."""
+        return interval_of(f"boundary constraint {self.name!r}", self.lower, self.upper)
+
+
+@dataclass(frozen=True)
+class Periodic(Record):
+    """The motion ends in the state in which it began: pose, velocities, states and controls.
+
+    pairs: quantities that change places, by names of coordinates, velocities, states or controls: at the end the first
+    has the value that the second had at the start. A symmetric half cycle names both ways. Names of bodies pair whole
+    joints, above all ball joints. free: names that are not periodic, such as the way forward. With pairs, all that no
+    pair names is periodic by itself unless it is free.
+
+    >>> from myoquat.analysis.control import Periodic
+    >>> Periodic(free=("pelvis_tx",)).free
+    ('pelvis_tx',)
+    """
+
+    pairs: Mapping[str, str] = field(default_factory=dict)
+    free: tuple[str, ...] = ()

@@ -1,0 +1,351 @@
+"""From a problem to a nonlinear program: its variables, blocks, bounds, and what a solution says of every site."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.control.blocks import Block, BlockFormula
+from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint
+from myoquat.analysis.control.goals.base import EndGoal, Goal, IntegralGoal
+from myoquat.analysis.control.plants import Plant
+from myoquat.analysis.control.points import Names, Point
+from myoquat.analysis.control.program import Program
+from myoquat.analysis.control.transcriptions import Collocation, Midpoint, Transcription
+from myoquat.analysis.control.transcriptions.base import FIELDS, STATE, Instances, Layout, Slot
+from myoquat.core.content import content_key
+from myoquat.core.typing import Array
+from myoquat.data.motions import Forces
+from myoquat.joints.stacking import vector
+from myoquat.kernels.symbolic.arrays import as_array
+
+__all__ = ["Discretization", "Rows", "Sites", "Statement"]
+
+POINT = ("z", "u", "w", "udot", "wdot", "controls")
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A problem in the terms of its plant: what is minimised, subject to what."""
+
+    plant: Plant
+    transcription: Transcription
+    mesh: Array
+    start: float
+    duration: tuple[float, float]
+    goals: tuple[Goal, ...]
+    path: tuple[PathConstraint, ...]
+    boundary: tuple[BoundaryConstraint, ...]
+    loads: Forces | None = None
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the duration is given."""
+        return self.duration[0] == self.duration[1]
+
+    @property
+    def names(self) -> Names:
+        """Names of all quantities of a point."""
+        plant = self.plant
+        return Names(plant.system, plant.velocity_names, plant.state_names, plant.control_names)
+
+    @property
+    def integrals(self) -> list[IntegralGoal]:
+        """The goals that are integrated."""
+        return [goal for goal in self.goals if isinstance(goal, IntegralGoal)]
+
+    @property
+    def ends(self) -> list[EndGoal]:
+        """The goals of the ends."""
+        return [goal for goal in self.goals if isinstance(goal, EndGoal)]
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """The motion at every site: duration [s], q (s, nq), and of each field (s, n), NaN where a site has none."""
+
+    duration: float
+    q: Array
+    fields: dict[str, Array]
+
+
+@dataclass(eq=False)
+class Rows:
+    """Constraints as they are added: bounds, words, and the fraction of the duration of each."""
+
+    lower: list[Array] = field(default_factory=list)
+    upper: list[Array] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    fractions: list[float] = field(default_factory=list)
+
+    def add(self, bounds: Array, names: tuple[str, ...], fractions: Array) -> Array:
+        """(b, nr) places of rows with bounds (nr, 2), at b instances."""
+        b, start = len(fractions), len(self.names)
+        self.lower.append(np.tile(bounds[:, 0], b))
+        self.upper.append(np.tile(bounds[:, 1], b))
+        self.names += [*names] * b
+        self.fractions += [float(x) for x in np.repeat(fractions, len(names))]
+        return start + np.arange(b * len(names)).reshape(b, len(names))
+
+
+class Discretization:
+    """The nonlinear program of a statement about a guess, whose poses are the centres of the charts."""
+
+    def __init__(self, statement: Statement, layout: Layout, references: Array) -> None:
+        self.statement, self.layout, self.references = statement, layout, references
+        plant = statement.plant
+        sizes = (plant.nu, plant.nu, plant.nw, plant.nu, plant.nw, plant.nc)
+        self.sizes = dict(zip(FIELDS, sizes, strict=True))
+        self.index, self.size = self._numbered()
+        self.rows = Rows()
+        self.program = Program(self._blocks(), self.size, len(self.rows.names))
+
+    # ---- variables -------------------------------------------------------------------------------------------
+
+    def _numbered(self) -> tuple[dict[str, Array], int]:
+        """Places of the fields of every site, in the order of time, -1 where it has none; the duration comes last."""
+        count = len(self.layout.fractions)
+        index = {name: np.full((count, n), -1) for name, n in self.sizes.items()}
+        place = 0
+        for site, fields in enumerate(self.layout.fields):
+            for name in fields:
+                n = self.sizes[name]
+                index[name][site] = place + np.arange(n)
+                place += n
+        return index, place + (0 if self.statement.fixed else 1)
+
+    def variables(self, sites: Sites) -> Array:
+        """(size,) the variables of a motion whose poses are near the references."""
+        x = np.zeros(self.size)
+        values = dict(sites.fields)
+        values["z"] = _chart(self.statement.plant, self.references, sites.q)
+        for name, places in self.index.items():
+            there = places >= 0
+            x[places[there]] = values[name][there]
+        if not self.statement.fixed:
+            x[-1] = sites.duration
+        return x
+
+    def sites(self, x: Array) -> Sites:
+        """The motion of the variables x (size,)."""
+        plant = self.statement.plant
+        fields = {name: np.where(places >= 0, x[places], np.nan) for name, places in self.index.items()}
+        q = np.full((len(self.references), plant.nq), np.nan)
+        there = self.layout.having("z")
+        q[there] = plant.pose(self.references[there], fields["z"][there]) if plant.nq else q[there]
+        return Sites(self.statement.duration[0] if self.statement.fixed else float(x[-1]), q, fields)
+
+    @cached_property
+    def labels(self) -> tuple[list[str], Array]:
+        """Of every variable its name and the fraction of the duration."""
+        plant = self.statement.plant
+        poses = tuple(f"pose along {name}" for name in plant.velocity_names)
+        u, w = plant.velocity_names, plant.state_names
+        known = (poses, u, w, tuple(f"rate of {n}" for n in u), tuple(f"rate of {n}" for n in w), plant.control_names)
+        names, fractions = ["duration"] * self.size, np.full(self.size, np.nan)
+        for (_, places), words in zip(self.index.items(), known, strict=True):
+            for site, row in enumerate(places):
+                for place, word in zip(row, words, strict=True):
+                    if place >= 0:
+                        names[place], fractions[place] = word, self.layout.fractions[site]
+        return names, fractions
+
+    # ---- blocks ----------------------------------------------------------------------------------------------
+
+    def _blocks(self) -> list[Block]:
+        statement, blocks = self.statement, []
+        transcription = statement.transcription
+        if isinstance(transcription, Midpoint):
+            blocks.append(self._midpoint(transcription))
+        else:
+            assert isinstance(transcription, Collocation)
+            instances = transcription.instances(statement.plant, self.layout, self.references)
+            content = "collocation", transcription.points, _chart_content(statement.plant)
+            blocks += [self._block(instances, np.zeros((len(instances.row_names), 2)), content), self._points()]
+        if statement.ends or statement.boundary:
+            blocks.append(self._ends())
+        return blocks
+
+    def _block(self, instances: Instances, bounds: Array, content: Hashable) -> Block:
+        """A block of the instances, whose rows it adds."""
+        fixed = self.statement.fixed
+        parts = [self.index[name][slot.sites] for slot in instances.slots for name in slot.fields]
+        count = len(instances.fractions)
+        if not fixed:
+            parts.append(np.full((count, 1), self.size - 1))
+        data = np.concatenate([instances.data, np.full((count, 1), self.statement.duration[0])], axis=1)
+        variables = np.concatenate(parts, axis=1)
+        function = _split(instances, self.sizes, fixed)
+        size, terms = variables.shape[1], instances.weights.shape[1]
+        key = (content, fixed, self.statement.plant.nw, self.statement.plant.nc)
+        formula = BlockFormula(instances.name, function, size, data.shape[1], len(bounds), terms, key)
+        rows = self.rows.add(bounds, instances.row_names, instances.fractions)
+        return Block(formula, variables, data, rows, instances.weights, instances.fractions, instances.row_names)
+
+    # ---- what holds and counts at every point ----------------------------------------------------------------
+
+    def _point_data(self, fractions: Array) -> Array:
+        """(b, n) fraction of the duration, loads, and the data of every integrated goal."""
+        statement = self.statement
+        times = statement.start + fractions * statement.duration[0]
+        parts = [fractions[:, None]]
+        if statement.loads is not None:
+            at = statement.loads.resampled(times)
+            stacked = np.stack([at.force, at.torque, at.point], axis=2)
+            parts.append(stacked.reshape(len(times), -1))
+        parts += [np.asarray(goal.samples(statement.plant, times)) for goal in statement.integrals]
+        return np.concatenate(parts, axis=1)
+
+    def _base(self, data: Array, duration: Array) -> Point:
+        """Time, names and loads of a point."""
+        width = 0 if self.statement.loads is None else 9 * len(self.statement.loads.bodies)
+        return Point(self.statement.names, self.statement.start + data[..., 0] * duration, loads=data[..., 1 : 1 + width])
+
+    def _at_point(self, point: Point, data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
+        """Rows and terms at a point: the residual of the equations, path constraints, integrands times duration."""
+        statement, rows, terms = self.statement, [], []
+        rows.append(statement.plant.residual(point))
+        for constraint in statement.path:
+            rows.append(_as_row(constraint.formula(point)))
+        place = 1 + point.loads.shape[-1]
+        for goal in statement.integrals:
+            width = goal.width(statement.plant)
+            own = data[..., place : place + width]
+            terms.append(duration * as_array(goal.integrand(statement.plant, point, own)))
+            place += width
+        return rows, terms
+
+    @property
+    def _point_bounds(self) -> Array:
+        plant = self.statement.plant
+        zero = np.zeros((plant.nu + plant.nw, 2))
+        return np.concatenate([zero, *(constraint.interval for constraint in self.statement.path)])
+
+    @property
+    def _point_names(self) -> tuple[str, ...]:
+        path = [f"path constraint {c.name!r}" for c in self.statement.path for _ in c.interval]
+        return (*self.statement.plant.residual_names, *path)
+
+    def _weights(self, quadrature: Array) -> Array:
+        """(b, terms) of the integrated goals."""
+        return quadrature[:, None] * np.array([goal.weight for goal in self.statement.integrals]).reshape(1, -1)
+
+    @property
+    def _point_content(self) -> Hashable:
+        statement = self.statement
+        goals = tuple((type(goal).__name__, goal.content(statement.plant)) for goal in statement.integrals)
+        frames = () if statement.loads is None else (statement.loads.bodies, statement.loads.force_frames)
+        path = tuple(content_key(constraint.formula) for constraint in statement.path)
+        return statement.plant.content, goals, path, frames, statement.start, content_key(statement.names.states)
+
+    def _points(self) -> Block:
+        """Equations, path constraints and integrals of all sites with controls."""
+        plant, sites = self.statement.plant, self.layout.having("controls")
+        fractions = self.layout.fractions[sites]
+        own = self._point_data(fractions)
+        nq = plant.nq
+
+        def formula(values: list[dict[str, Array]], data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
+            (v,) = values
+            base = self._base(data[..., nq:], duration)
+            q = plant.pose(data[..., :nq], v["z"])
+            point = Point(base.names, base.t, q, v["u"], v["udot"], v["w"], v["wdot"], v["controls"], base.loads)
+            return self._at_point(point, data[..., nq:], duration)
+
+        data = np.concatenate([self.references[sites], own], axis=1)
+        weights = self._weights(self.statement.transcription.quadrature(self.layout))
+        slots = (Slot(sites, POINT),)
+        instances = Instances("points", slots, formula, data, fractions, self._point_names, weights)
+        return self._block(instances, self._point_bounds, self._point_content)
+
+    def _midpoint(self, transcription: Midpoint) -> Block:
+        """Equations, path constraints and integrals in the middle of all intervals."""
+        plant, layout = self.statement.plant, self.layout
+        first, last, middle = layout.nodes[:-1], layout.nodes[1:], layout.inner[:, 0]
+        fractions = layout.fractions[middle]
+        own = self._point_data(fractions)
+        width = own.shape[1]
+
+        def formula(values: list[dict[str, Array]], data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
+            interval = np.concatenate([data[..., width : width + 1] * duration[..., None], data[..., width + 1 :]], -1)
+            base = self._base(data, duration)
+            point, gap = transcription.point(plant, base, values, interval)
+            rows, terms = self._at_point(point, data, duration)
+            return [gap, *rows], terms
+
+        parts = [own, layout.steps[:, None], self.references[first], self.references[last]]
+        slots = Slot(first, STATE), Slot(middle, ("controls",)), Slot(last, STATE)
+        names = (*(f"change of the pose along {name}" for name in plant.velocity_names), *self._point_names)
+        bounds = np.concatenate([np.zeros((plant.nu, 2)), self._point_bounds])
+        weights = self._weights(transcription.quadrature(layout))
+        instances = Instances("midpoint", slots, formula, np.concatenate(parts, axis=1), fractions, names, weights)
+        return self._block(instances, bounds, self._point_content)
+
+    def _ends(self) -> Block:
+        """Boundary constraints and goals of the ends."""
+        statement, plant = self.statement, self.statement.plant
+        first, last = self.layout.nodes[:1], self.layout.nodes[-1:]
+        nq = plant.nq
+
+        def formula(values: list[dict[str, Array]], data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
+            points = []
+            for i, (v, c) in enumerate(zip(values[:2], values[2:], strict=True)):
+                t = statement.start + i * duration
+                q = plant.pose(data[..., i * nq : (i + 1) * nq], v["z"])
+                points.append(Point(statement.names, t, q, v["u"], states=v["w"], controls=c["controls"]))
+            rows = [_as_row(c.formula(points[0], points[1], duration)) for c in statement.boundary]
+            both = points[0], points[1]
+            return rows, [as_array(goal.value(plant, both, duration)) for goal in statement.ends]
+
+        data = np.concatenate([self.references[first], self.references[last]], axis=1)
+        driven = self.layout.having("controls")
+        controls = Slot(driven[:1], ("controls",)), Slot(driven[-1:], ("controls",))
+        slots = Slot(first, STATE), Slot(last, STATE), *controls
+        names = tuple(f"boundary constraint {c.name!r}" for c in statement.boundary for _ in c.interval)
+        weights = np.array([[goal.weight for goal in statement.ends]]).reshape(1, -1)
+        instances = Instances("ends", slots, formula, data, np.array([np.nan]), names, weights)
+        bounds = np.concatenate([np.zeros((0, 2)), *(c.interval for c in statement.boundary)])
+        goals = tuple((type(goal).__name__, goal.content(plant)) for goal in statement.ends)
+        boundary = tuple(content_key(c.formula) for c in statement.boundary)
+        content = goals, boundary, _chart_content(plant), statement.start, content_key(statement.names.states)
+        return self._block(instances, bounds, content)
+
+
+def _as_row(value: Any) -> Array:
+    """(..., k) what a formula of a constraint returns: one number, or k of them."""
+    if isinstance(value, (tuple, list)):
+        return vector(value)
+    array: Array = as_array(value)
+    return array if array.ndim else array[None]
+
+
+def _chart(plant: Plant, references: Array, q: Array) -> Array:
+    """(s, nu) chart coordinates of poses about references; NaN where there is no pose."""
+    if plant.system is None:
+        return np.zeros((len(references), 0))
+    return plant.coordinates(references, q)
+
+
+def _chart_content(plant: Plant) -> Hashable:
+    """What the charts of a plant depend on."""
+    return None if plant.system is None else plant.system.content_key
+
+
+def _split(instances: Instances, sizes: dict[str, int], fixed: bool) -> Callable[..., tuple[list[Array], list[Array]]]:
+    """The formula of the flat variables and data of an instance; the duration is the last of one of them."""
+    widths = [[(name, sizes[name]) for name in slot.fields] for slot in instances.slots]
+
+    def function(v: Array, d: Array) -> tuple[list[Array], list[Array]]:
+        values, place = [], 0
+        for fields in widths:
+            own = {}
+            for name, n in fields:
+                own[name] = v[..., place : place + n]
+                place += n
+            values.append(own)
+        duration = d[..., -1] if fixed else v[..., -1]
+        return instances.formula(values, d[..., :-1], duration)
+
+    return function

@@ -1,0 +1,111 @@
+"""Why a solver ended as it did: the worst constraints, the bounds that hold, the multipliers that grew."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.analysis.control.discretization import Discretization
+from myoquat.analysis.control.ipopt import Iterates
+from myoquat.core.typing import Array
+
+__all__ = ["Explanation", "Finding", "explanation_of"]
+
+SHOWN = 5  # of the worst constraints and multipliers
+ACTIVE = 1e-6  # distance from a bound, relative to 1 + |bound|, at which it holds
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A constraint or an unknown by name, the time [s], and a number: a violation, a multiplier."""
+
+    name: str
+    time: float
+    value: float
+
+    def __str__(self) -> str:
+        at = f" at {self.time:.4g} s" if np.isfinite(self.time) else ""
+        return f"{self.name}{at}: {self.value:.3g}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """kkt_error and violation, unscaled; the worst constraints, the greatest multipliers of constraints, and how often
+    each bound holds."""
+
+    kkt_error: float
+    violation: float
+    worst: tuple[Finding, ...]
+    multipliers: tuple[Finding, ...]
+    active: dict[str, int]
+
+    def lines(self) -> list[str]:
+        """In words."""
+        found = [f"Greatest violation of a constraint {self.violation:.2g}, greatest KKT error {self.kkt_error:.2g}."]
+        found += _listed("Worst constraints:", self.worst)
+        found += _listed("Greatest multipliers:", self.multipliers)
+        if self.active:
+            found.append("Bounds that hold:")
+            found += [f"  {name}: at {count} points" for name, count in self.active.items()]
+        return found
+
+
+def _listed(title: str, findings: Sequence[Finding]) -> list[str]:
+    return [title, *(f"  {finding}" for finding in findings)] if findings else []
+
+
+def explanation_of(discretization: Discretization, bounds: Array, limits: Array, found: Iterates) -> Explanation:
+    """The explanation of an iterate, solution or not."""
+    program, x = discretization.program, found.x
+    g = program.constraints(x)
+    missed = np.maximum(np.maximum(limits[:, 0] - g, g - limits[:, 1]), 0.0)
+    finite = np.where(np.isfinite(missed), missed, np.inf)
+    rows = discretization.rows
+    seconds = _seconds(discretization, x)
+    times = discretization.statement.start + np.array(rows.fractions) * seconds
+    worst = _greatest(finite, rows.names, times)
+    large = _greatest(np.abs(found.constraint_multipliers), rows.names, times)
+    kkt = _kkt_error(discretization, found)
+    return Explanation(kkt, float(finite.max(initial=0.0)), worst, large, _active(discretization, bounds, x))
+
+
+def _seconds(discretization: Discretization, x: Array) -> float:
+    statement = discretization.statement
+    return statement.duration[0] if statement.fixed else float(x[-1])
+
+
+def _greatest(values: Array, names: Sequence[str], times: Array) -> tuple[Finding, ...]:
+    """The greatest positive values, one for each name."""
+    found: dict[str, Finding] = {}
+    for place in np.argsort(-values):
+        if len(found) == SHOWN or not values[place] > 0:
+            break
+        found.setdefault(names[place], Finding(names[place], float(times[place]), float(values[place])))
+    return tuple(found.values())
+
+
+def _kkt_error(discretization: Discretization, found: Iterates) -> float:
+    """Greatest entry of grad f + J^T lambda + bound multipliers."""
+    program, x = discretization.program, found.x
+    pattern = program.jacobian_pattern
+    values = np.zeros(len(pattern.rows))
+    program.jacobian(x, values)
+    columns = np.repeat(np.arange(program.size), np.diff(pattern.columns))
+    pulled = np.bincount(
+        columns, weights=values * found.constraint_multipliers[pattern.rows], minlength=program.size
+    )
+    residual = program.gradient(x) + pulled + found.bound_multipliers
+    return float(np.abs(residual).max(initial=0.0))
+
+
+def _active(discretization: Discretization, bounds: Array, x: Array) -> dict[str, int]:
+    """How often each unknown is at one of its bounds, fixed ones left out."""
+    names, _ = discretization.labels
+    found: dict[str, int] = {}
+    for word, side in (("lower", 0), ("upper", 1)):
+        bound = bounds[:, side]
+        at = np.isfinite(bound) & (np.abs(x - bound) <= ACTIVE * (1 + np.abs(bound))) & (bounds[:, 0] < bounds[:, 1])
+        for place in np.flatnonzero(at):
+            key = f"{names[place]}, {word}"
+            found[key] = found.get(key, 0) + 1
+    return found

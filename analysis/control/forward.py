@@ -1,0 +1,153 @@
+"""Forward simulation of the controls of a solution, beside it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.control.discretization import Statement
+from myoquat.analysis.control.plants import ModelPlant, OwnPlant
+from myoquat.analysis.control.points import Point
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
+from myoquat.dynamics import simulate
+from myoquat.dynamics.simulation.results.trajectory import Trajectory
+
+__all__ = ["Forward", "run_forward"]
+
+STEPS = 20  # of the method of fourth order in each interval of a model
+JUMP = 1e-9  # of an interval: how far from its ends the controls are taken
+
+Controls = Callable[[Array], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """A forward simulation at the nodes: time (t,) [s], q (t, nq), u (t, nu), states (t, nw), and `error` (t, n), the
+    displacement from the solution: that of the pose (nu), the velocities (nu), the states (nw).
+
+    >>> from myoquat.analysis.control import Equations, OwnGoal, Problem
+    >>> cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
+    >>> effort = OwnGoal(lambda point: point["force"] ** 2)
+    >>> problem = Problem(cart, 1.0, (effort,), 10, initial={"x": 0, "v": 0}, final={"x": 1, "v": 0})
+    >>> bool(problem.solve().simulate().largest < 1e-6)
+    True
+    """
+
+    time: Array
+    q: Array
+    u: Array
+    states: Array
+    error: Array
+
+    @property
+    def largest(self) -> float:
+        """The greatest entry of the error; NaN where the simulation did not reach the end."""
+        return float(np.abs(self.error).max(initial=0.0))
+
+
+def run_forward(
+    statement: Statement, time: Array, states: tuple[Array, Array, Array], controls: Controls, rtol: float
+) -> Forward:
+    """Simulate from the first of the states (q, u, w) at the times; rtol is the tolerance for equations of one's own."""
+    plant = statement.plant
+    if isinstance(plant, OwnPlant):
+        w = _own(plant, statement, time, states[2], controls, rtol)
+        return Forward(time, states[0], states[1], w, w - states[2])
+    assert isinstance(plant, ModelPlant)
+    q, u, w = _model(plant, statement, time, states, controls)
+    error = np.concatenate([plant.displacement(states[0], q), u - states[1], w - states[2]], axis=1)
+    return Forward(time, q, u, w, error)
+
+
+def _own(
+    plant: OwnPlant, statement: Statement, time: Array, states: Array, controls: Controls, rtol: float
+) -> Array:
+    """Interval by interval, since controls may jump at nodes."""
+
+    def rate(t: float, x: Array, start: float, end: float) -> Array:
+        margin = JUMP * (end - start)
+        c = controls(np.array([np.clip(t, start + margin, end - margin)]))[0]
+        point = Point(statement.names, np.array(t), states=x, controls=c)
+        return np.array([float(v) for v in plant.equations.rate(point)])
+
+    found = [states[0]]
+    for start, end in zip(time[:-1], time[1:], strict=True):
+        run = scipy.integrate.solve_ivp(rate, (start, end), found[-1], rtol=rtol, atol=rtol, args=(start, end))
+        found.append(run.y[:, -1])
+    return np.array(found)
+
+
+def _model(
+    plant: ModelPlant, statement: Statement, time: Array, states: tuple[Array, Array, Array], controls: Controls
+) -> tuple[Array, Array, Array]:
+    """Interval by interval by a method on the group."""
+    found = [tuple(x[:1].copy() for x in states)]
+    for k in range(len(time) - 1):
+        found.append(_interval(plant, statement, (time[k], time[k + 1]), found[-1], controls))
+    q, u, w = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return q, u, w
+
+
+def _interval(
+    plant: ModelPlant, statement: Statement, span: tuple[float, float], state: tuple[Array, ...], controls: Controls
+) -> tuple[Array, ...]:
+    """The state after an interval, each of shape (1, n)."""
+    q, u, w = (x[0] for x in state)
+    start, end = span
+    at = start + np.linspace(JUMP, 1 - JUMP, STEPS + 1) * (end - start)
+    given = _inputs(plant, statement, at, controls(at), (q, u, w))
+    way = simulate(
+        plant.model, q, u, end - start, step=(end - start) / STEPS, output_step=end - start, method="lie_rk4",
+        start_time=start, **given,
+    )  # fmt: skip
+    return way.q[-1:], way.u[-1:], _own_states(plant, way)
+
+
+def _own_states(plant: ModelPlant, way: Trajectory) -> Array:
+    """(1, nw) the states of muscles and actuators at the end of a simulation."""
+    equations, parts = plant.equations, []
+    if equations.excited:
+        assert way.activation is not None
+        parts.append(way.activation[-1:, list(equations.excited)])
+    if way.muscle_states is not None:
+        parts.append(way.muscle_states[-1:])
+    if equations.delayed:
+        assert way.actuation is not None
+        parts.append(way.actuation[-1:, list(equations.delayed)])
+    return np.concatenate(parts, axis=1) if parts else np.zeros((1, 0))
+
+
+def _inputs(
+    plant: ModelPlant, statement: Statement, at: Array, values: Array, state: tuple[Array, Array, Array]
+) -> dict[str, Any]:
+    """The arguments of `simulate` from controls (t, nc) at the times `at`."""
+    q, _, w = state
+    m, k = len(plant.muscle_names), len(plant.actuator_names)
+    equations, given = plant.equations, dict[str, Any]()
+    first, last = len(equations.excited), len(equations.of_muscles)
+    if equations.excited:
+        activation = values[0, :m].copy()
+        activation[list(equations.excited)] = w[:first]
+        given |= {"excitation": (at, np.clip(values[:, :m], 0, 1)), "activation": np.clip(activation, 0, 1)}
+    elif m:
+        given["activation"] = (at, np.clip(values[:, :m], 0, 1))
+    if last > first:
+        given["muscle_states"] = w[first:last]
+    if k:
+        given["controls"] = (at, values[:, m : m + k])
+    if len(plant.torque_places) or statement.loads is not None:
+        given["torque"] = (at, _torque(plant, statement, q, at, values[:, m + k :]))
+    return given
+
+
+def _torque(plant: ModelPlant, statement: Statement, q: Array, at: Array, values: Array) -> Array:
+    """(t, nu) torques on velocities and the generalized forces of loads, at the pose at the start of the interval."""
+    total = np.zeros((len(at), plant.nu))
+    total[:, plant.torque_places] = values * plant.torque_scales
+    if statement.loads is not None:
+        loads = statement.loads.resampled(at)
+        stacked = np.stack([loads.force, loads.torque, loads.point], axis=2).reshape(len(at), -1)
+        total += plant.frames.force(plant.system, np.broadcast_to(q, (len(at), len(q))), stacked)
+    return total

@@ -1,0 +1,68 @@
+"""What every goal can do."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from myoquat.analysis.control.plants import Plant
+from myoquat.analysis.control.points import Point
+from myoquat.core.content import content_key
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
+
+__all__ = ["EndGoal", "Goal", "IntegralGoal"]
+
+
+@dataclass(frozen=True)
+class Goal(Record, ABC):
+    """A term of the objective, times its `weight`. `name` names it in reports; by default that of its class.
+
+    >>> from myoquat.analysis.control import Effort
+    >>> Effort(weight=0.1).title
+    'Effort'
+    """
+
+    weight: float = field(default=1.0, kw_only=True)
+    name: str = field(default="", kw_only=True)
+
+    @property
+    def title(self) -> str:
+        """Its name in reports."""
+        return self.name or type(self).__name__
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        """ValueError for what does not fit the plant. timed: whether the duration is fixed, so that data over time can
+        be followed."""
+        if not math.isfinite(self.weight):
+            raise ValueError(f"goal {self.title!r}: the weight must be finite, not {self.weight}")
+
+    def content(self, plant: Plant) -> Hashable:
+        """What its formula computes with, beside its data: the key of kernels."""
+        return content_key(self)
+
+
+class IntegralGoal(Goal):
+    """A goal that is integrated over time."""
+
+    def width(self, plant: Plant) -> int:
+        """How many numbers of data it takes at each time."""
+        return 0
+
+    def samples(self, plant: Plant, time: Array) -> Array:
+        """(t, width) its data at the times [s]; ValueError for times that they do not cover."""
+        return np.zeros((len(time), 0))
+
+    @abstractmethod
+    def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
+        """(...) what is integrated, from the data (..., width): the formula."""
+
+
+class EndGoal(Goal):
+    """A goal of both ends of the motion and of its duration."""
+
+    @abstractmethod
+    def value(self, plant: Plant, ends: tuple[Point, Point], duration: Array) -> Array:
+        """(...) from the first and the last point and the duration [s]: the formula."""

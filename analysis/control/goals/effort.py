@@ -1,0 +1,49 @@
+"""Effort: powers of the controls, integrated."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from myoquat.analysis.control.goals.base import IntegralGoal
+from myoquat.analysis.control.plants import Plant
+from myoquat.analysis.control.points import Point
+from myoquat.core.typing import Array
+from myoquat.data.motions.series import indices_of
+
+__all__ = ["Effort"]
+
+
+@dataclass(frozen=True)
+class Effort(IntegralGoal):
+    """The integral of sum_i w_i c_i^exponent over the controls c_i; of an odd exponent |c_i|^exponent.
+
+    weights: w_i by the names of controls, 1 where a name is missing; `of` names the controls that count, all by
+    default. Moco's MocoControlGoal is that without division by the displacement.
+
+    >>> from myoquat.analysis.control import Effort
+    >>> Effort(weights={"residual": 10.0}).exponent
+    2
+    """
+
+    exponent: int = 2
+    weights: Mapping[str, float] = field(default_factory=dict)
+    of: tuple[str, ...] | None = None
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        indices_of("control", [*self.weights, *(self.of or ())], plant.control_names)
+        if self.exponent < 1:
+            raise ValueError(f"goal {self.title!r}: the exponent must be at least 1, not {self.exponent}")
+
+    def content(self, plant: Plant) -> Hashable:
+        return "effort", self.exponent, tuple(self._factors(plant))
+
+    def _factors(self, plant: Plant) -> list[float]:
+        counted = plant.control_names if self.of is None else self.of
+        return [float(self.weights.get(name, 1.0)) if name in counted else 0.0 for name in plant.control_names]
+
+    def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
+        powers = point.controls**self.exponent
+        result: Array = np.sum((powers if self.exponent % 2 == 0 else np.abs(powers)) * self._factors(plant), axis=-1)
+        return result

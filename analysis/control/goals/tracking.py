@@ -1,0 +1,234 @@
+"""Goals that follow recorded motions: poses with rotations by their angle, speeds, single coordinates, markers."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from myoquat.analysis.control.charts import displacement
+from myoquat.analysis.control.goals.base import IntegralGoal
+from myoquat.analysis.control.plants import Plant
+from myoquat.analysis.control.points import Point
+from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows, interpolated_velocity
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.data.motions import Markers, Motion
+from myoquat.data.motions.series import check_series, check_time, indices_of
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle.loads import world_point
+from myoquat.muscle.model import Model
+
+__all__ = ["TrackCoordinates", "TrackMarkers", "TrackPose", "TrackSpeeds"]
+
+
+def _system(plant: Plant, title: str) -> ArticulatedSystem:
+    if plant.system is None:
+        raise ValueError(f"goal {title!r}: a motion of bodies needs a model, not equations of one's own")
+    return plant.system
+
+
+class _FollowsData(IntegralGoal):
+    """A goal with data over time."""
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        if not timed:
+            raise ValueError(f"goal {self.title!r} follows data over time, which needs a fixed duration")
+
+
+def _velocity_weights(system: ArticulatedSystem, weights: Mapping[str, float] | None) -> tuple[float, ...]:
+    """(nu,) a weight for each velocity, from weights by bodies, plain coordinates or velocities; 1 without any."""
+    if weights is None:
+        return (1.0,) * system.nu
+    found = np.zeros(system.nu)
+    for name, weight in weights.items():
+        if name in system.body_names:
+            found[system.u_slices[system.body_names.index(name)]] = weight
+        elif name in system.coordinate_names:
+            rows = system.indices.velocities_of_coordinate(name)
+            if len(rows) != 1:
+                raise ValueError(f"{name!r} is part of a quaternion; give the weight of its body instead")
+            found[rows] = weight
+        else:
+            found[indices_of("body, coordinate or velocity", [name], system.velocity_names)] = weight
+    return tuple(map(float, found))
+
+
+@dataclass(frozen=True)
+class TrackPose(_FollowsData):
+    """The integral of sum_i w_i d_i^2, d the displacement from a recorded motion's pose: differences of coordinates
+    [rad, m], and the rotation vector of each quaternion, so that a ball joint counts by its angle squared [rad^2] and
+    no lock exists.
+
+    weights: w by names of bodies (all that their joints do), coordinates or velocities, 0 where a name is missing; None
+    for 1 everywhere. Between its frames the motion is a spline of the fifth degree, of quaternions on the sphere.
+    Raises ValueError for a motion of another system, and for times that it does not cover.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.control import TrackPose
+    >>> from myoquat.data import Motion
+    >>> model = mq.load_model("two_link")
+    >>> TrackPose(Motion(model, [0.0, 1.0], [model.start] * 2), weights={"A": 2.0}, weight=10.0).weight
+    10.0
+    """
+
+    motion: Motion
+    weights: Mapping[str, float] | None = None
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        check_kinds(motion=(self.motion, Motion))
+        self.motion.check_system(_system(plant, self.title))
+        _velocity_weights(self.motion.system, self.weights)
+
+    def content(self, plant: Plant) -> Hashable:
+        return "pose", _velocity_weights(self.motion.system, self.weights)
+
+    def width(self, plant: Plant) -> int:
+        return plant.nq
+
+    def samples(self, plant: Plant, time: Array) -> Array:
+        return interpolated_pose(self.motion, time)
+
+    def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
+        d = displacement(point.system.layout, data, point.q)
+        result: Array = np.sum(d * d * _velocity_weights(point.system, self.weights), axis=-1)
+        return result
+
+
+@dataclass(frozen=True)
+class TrackSpeeds(_FollowsData):
+    """The integral of sum_i w_i (u_i - u_ref_i)^2 over the velocities; u_ref is the motion's u, or without any the
+    derivative of the spline of its poses. `weights` as for `TrackPose`.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.control import TrackSpeeds
+    >>> from myoquat.data import Motion
+    >>> model = mq.load_model("two_link")
+    >>> still = TrackSpeeds(Motion(model, [0.0, 1.0], [model.start] * 2), weight=0.1)
+    """
+
+    motion: Motion
+    weights: Mapping[str, float] | None = None
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        check_kinds(motion=(self.motion, Motion))
+        self.motion.check_system(_system(plant, self.title))
+        _velocity_weights(self.motion.system, self.weights)
+
+    def content(self, plant: Plant) -> Hashable:
+        return "speeds", _velocity_weights(self.motion.system, self.weights)
+
+    def width(self, plant: Plant) -> int:
+        return plant.nu
+
+    def samples(self, plant: Plant, time: Array) -> Array:
+        return interpolated_velocity(self.motion, time)
+
+    def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
+        d = point.u - data
+        result: Array = np.sum(d * d * _velocity_weights(point.system, self.weights), axis=-1)
+        return result
+
+
+@dataclass(frozen=True)
+class TrackCoordinates(_FollowsData):
+    """The integral of sum_i w_i (x_i - x_ref_i)^2 over quantities by name: coordinates, angles that a quaternion has
+    replaced, velocities, states or controls, such as excitations beside recorded EMG.
+
+    time (t,) [s], values (t, n) of the `names`; between the rows a spline of the fifth degree. weights: 1 where a name
+    is missing. Raises ValueError for unknown names, other shapes, and times that the rows do not cover.
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.control import TrackCoordinates
+    >>> time = np.linspace(0.0, 1.0, 11)
+    >>> TrackCoordinates(("elbow_flexion",), time, np.sin(time)[:, None]).names
+    ('elbow_flexion',)
+    """
+
+    names: tuple[str, ...]
+    time: ArrayLike
+    values: ArrayLike
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        angles = () if plant.system is None else (*plant.system.coordinate_names, *plant.system.angle_names)
+        known = (*angles, *plant.velocity_names, *plant.state_names, *plant.control_names)
+        indices_of("coordinate, velocity, state or control", self.names, known)
+        indices_of("weight", self.weights, self.names)
+        check_series("values", self.values, (len(check_time(self.time)), len(self.names)))
+
+    def content(self, plant: Plant) -> Hashable:
+        return "coordinates", self.names, tuple(float(self.weights.get(name, 1.0)) for name in self.names)
+
+    def width(self, plant: Plant) -> int:
+        return len(self.names)
+
+    def samples(self, plant: Plant, time: Array) -> Array:
+        return interpolated_rows(check_time(self.time), np.asarray(self.values, dtype=float), time)
+
+    def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
+        terms = [
+            float(self.weights.get(name, 1.0)) * (point[name] - data[..., i]) ** 2 for i, name in enumerate(self.names)
+        ]
+        result: Array = np.asanyarray(sum(terms[1:], terms[0]))
+        return result
+
+
+@dataclass(frozen=True)
+class TrackMarkers(_FollowsData):
+    """The integral of sum_i w_i |p_i - p_ref_i|^2 [m^2] over recorded markers, by the names of the model's markers.
+
+    Markers that the model does not have are left out. weights: 1 where a name is missing. Gaps are bridged by straight
+    lines. Raises ValueError for markers in other axes than the ground's, none in common, and times that they do not
+    cover.
+
+    >>> from myoquat.analysis.control import TrackMarkers
+    >>> from myoquat.data import Markers
+    >>> markers = Markers([0.0, 1.0], ("hand",), [[[0.0, 0.0, 1.0]], [[0.0, 0.1, 1.0]]])
+    >>> TrackMarkers(markers, weights={"hand": 5.0}).title
+    'TrackMarkers'
+    """
+
+    markers: Markers
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def _own(self, plant: Plant) -> list[tuple[int, str, tuple[float, ...], float]]:
+        """(column, body, point, weight) of every marker that both have."""
+        model = getattr(plant, "model", None)
+        own = model.markers if isinstance(model, Model) else ()
+        return [
+            (self.markers.names.index(m.name), m.body, tuple(m.position), float(self.weights.get(m.name, 1.0)))
+            for m in own
+            if m.name in self.markers.names
+        ]
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        check_kinds(markers=(self.markers, Markers))
+        if not self._own(plant):
+            raise ValueError(f"goal {self.title!r}: the model has none of the markers {', '.join(self.markers.names)}")
+        indices_of("marker", self.weights, self.markers.names)
+
+    def content(self, plant: Plant) -> Hashable:
+        return "markers", tuple((body, point, weight) for _, body, point, weight in self._own(plant))
+
+    def width(self, plant: Plant) -> int:
+        return 3 * len(self._own(plant))
+
+    def samples(self, plant: Plant, time: Array) -> Array:
+        columns = [column for column, *_ in self._own(plant)]
+        at = self.markers.resampled(time, np.inf).positions[:, columns]
+        if np.isnan(at).any():
+            missing = self.markers.names[columns[int(np.argwhere(np.isnan(at))[0][1])]]
+            raise ValueError(f"goal {self.title!r}: the marker {missing!r} is not seen at an end of the motion")
+        return at.reshape(len(time), -1)
+
+    def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
+        poses, total = point.system.poses(point.q), np.zeros(())
+        for k, (_, body, at, weight) in enumerate(self._own(plant)):
+            d = world_point(poses, body, at) - data[..., 3 * k : 3 * k + 3]
+            total = total + weight * np.sum(d * d, axis=-1)
+        return total

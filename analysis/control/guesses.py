@@ -1,0 +1,124 @@
+"""Where the search starts: a motion at every site, from data, from a former solution, or from the ends."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.control.discretization import Sites, Statement
+from myoquat.analysis.control.goals.tracking import TrackPose
+from myoquat.analysis.control.quantities import Quantities
+from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows, interpolated_velocity
+from myoquat.analysis.control.transcriptions.base import Layout
+from myoquat.core.typing import Array
+from myoquat.data.motions import Motion
+from myoquat.muscle.evaluate import equilibrium_states
+from myoquat.muscle.model import Model
+
+__all__ = ["default_sites", "sites_of_mapping", "sites_of_motion"]
+
+ACTIVATION = 0.05  # of muscles, where nothing else is known
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What both ends fix: poses (nq,) with NaN where nothing does, or None."""
+
+    first: Array | None
+    last: Array | None
+
+
+def default_sites(statement: Statement, layout: Layout, frame: Frame) -> Sites:
+    """The first tracked motion; otherwise evenly from the fixed pose at the start to the one at the end."""
+    tracked = [goal.motion for goal in statement.goals if isinstance(goal, TrackPose)]
+    if tracked:
+        return sites_of_motion(statement, layout, tracked[0])
+    plant, system = statement.plant, statement.plant.system
+    sites = _still(statement, layout)
+    if system is None:
+        return sites
+    model = getattr(plant, "model", None)
+    neutral = model.start if isinstance(model, Model) else system.neutral()
+    first, last = (_filled(pose, neutral) for pose in (frame.first, frame.last))
+    if frame.last is None:
+        last = first
+    v = plant.displacement(first, last)
+    q = plant.moved(np.broadcast_to(first, sites.q.shape), layout.fractions[:, None] * v)
+    u = np.broadcast_to(v / sites.duration, (len(q), plant.nu))
+    return Sites(sites.duration, q, sites.fields | {"u": u})
+
+
+def _filled(pose: Array | None, otherwise: Array) -> Array:
+    return otherwise if pose is None else np.where(np.isnan(pose), otherwise, pose)
+
+
+def _still(statement: Statement, layout: Layout) -> Sites:
+    """At rest: zero velocities and rates, states and controls as near to zero as their bounds allow."""
+    plant, count = statement.plant, len(layout.fractions)
+    low, high = statement.duration
+    duration = low if low == high else _middle(low, high)
+    w = np.clip(0.0, *_inside(plant.state_bounds))
+    controls = np.clip(0.0, *_inside(plant.control_bounds))
+    muscles = len(getattr(plant, "muscle_names", ()))
+    controls[:muscles] = ACTIVATION
+    w[[i for i, name in enumerate(plant.state_names) if name.endswith(".activation")]] = ACTIVATION
+    w = _with_fibers(statement, w)
+    rows = {"u": np.zeros(plant.nu), "w": w, "udot": np.zeros(plant.nu), "wdot": np.zeros(plant.nw), "controls": controls}
+    fields = {name: np.broadcast_to(row, (count, len(row))) for name, row in rows.items()}
+    q = np.zeros((count, plant.nq)) if plant.system is None else np.tile(plant.system.neutral(), (count, 1))
+    return Sites(duration, q, fields)
+
+
+def _with_fibers(statement: Statement, w: Array) -> Array:
+    """States of muscles in equilibrium at the model's start."""
+    model = getattr(statement.plant, "model", None)
+    equations = getattr(statement.plant, "equations", None)
+    if isinstance(model, Model) and equations is not None and equations.states({"own": w}) is not None:
+        first, last = len(equations.excited), len(equations.of_muscles)
+        w[first:last] = equilibrium_states(model, model.start, np.full(len(model.muscles), ACTIVATION))
+    return w
+
+
+def _middle(low: float, high: float) -> float:
+    if np.isfinite(low) and np.isfinite(high):
+        return (low + high) / 2
+    return low + 1.0 if np.isfinite(low) else 1.0
+
+
+def _inside(bounds: Array) -> tuple[Array, Array]:
+    return bounds[:, 0], bounds[:, 1]
+
+
+def sites_of_motion(statement: Statement, layout: Layout, motion: Motion) -> Sites:
+    """A recorded motion at every site, its rates by splines; states and controls as at rest."""
+    sites = _still(statement, layout)
+    times = statement.start + layout.fractions * sites.duration
+    q, u = interpolated_pose(motion, times), interpolated_velocity(motion, times)
+    udot = np.gradient(u, times, axis=0) if len(times) > 1 else 0.0 * u
+    return Sites(sites.duration, q, sites.fields | {"u": u, "udot": udot})
+
+
+def sites_of_mapping(
+    statement: Statement, layout: Layout, given: Mapping[str, Any], quantities: Quantities, otherwise: Sites
+) -> Sites:
+    """The sites `otherwise` with quantities by name: a number, or values (k,) evenly spaced over the duration;
+    "duration" is a number [s]."""
+    fields = {name: np.array(values) for name, values in otherwise.fields.items()}
+    q, duration = otherwise.q.copy(), float(given.get("duration", otherwise.duration))
+    system = statement.plant.system
+    for name, value in given.items():
+        if name == "duration":
+            continue
+        unknown = quantities.unknown(name, "guess")
+        values = np.atleast_1d(np.asarray(value, dtype=float))
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise ValueError(f"guess: {name!r} needs a number or finite values (k,) over the duration, not {value!r}")
+        row = np.interp(layout.fractions, np.linspace(0, 1, len(values)), values)
+        if unknown.field == "z" and system is not None:
+            q[:, system.coordinate_names.index(name)] = row
+        else:
+            fields[unknown.field][:, unknown.place] = row
+    return Sites(duration, q, fields)
+
+

@@ -1,0 +1,227 @@
+"""IPOPT, as CasADi ships it, on a program of compiled blocks.
+
+CasADi takes objective, constraints and their derivatives as functions; each writes the numbers of the compiled kernels
+into IPOPT's own arrays. Source: A. Waechter, L. T. Biegler, On the implementation of an interior-point filter
+line-search algorithm for large-scale nonlinear programming, Mathematical Programming 106, 2006.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.control.program import Pattern, Program
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import casadi
+from myoquat.core.typing import Array
+
+__all__ = ["Ipopt", "Iterates", "run_ipopt"]
+
+HESSIANS = ("exact", "limited-memory")
+Evaluation = Callable[[Sequence[Array], Sequence[Array]], None]  # of arguments and results, () for those left out
+NONE = np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Ipopt:
+    """Options of the solver.
+
+    tolerance             of the scaled KKT error; constraint_tolerance of the unscaled constraints.
+    hessian               "exact" by second derivatives of every block, or "limited-memory", L-BFGS: more iterations,
+                          each of them cheaper, and often fewer iterations on gait problems.
+    print_level           0 (silent) to 12; 5 prints a line for every iteration.
+    options               any further options of IPOPT by their names, such as {"mu_strategy": "adaptive"}.
+
+    >>> from myoquat.analysis.control import Ipopt
+    >>> Ipopt(tolerance=1e-6, max_iterations=500).hessian
+    'exact'
+    """
+
+    tolerance: float = 1e-8
+    constraint_tolerance: float = 1e-6
+    max_iterations: int = 1000
+    hessian: str = "exact"
+    print_level: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_kinds(options=(self.options, Mapping))
+        if self.hessian not in HESSIANS:
+            raise ValueError(f"hessian is one of {', '.join(HESSIANS)}, not {self.hessian!r}")
+        if not (self.tolerance > 0 and self.constraint_tolerance > 0 and self.max_iterations >= 0):
+            raise ValueError("tolerances must be positive, max_iterations at least 0")
+
+    def named(self) -> dict[str, Any]:
+        """All options by IPOPT's names."""
+        own = {
+            "tol": self.tolerance,
+            "constr_viol_tol": self.constraint_tolerance,
+            "max_iter": self.max_iterations,
+            "print_level": self.print_level,
+            "sb": "yes",
+            "hessian_approximation": self.hessian,
+        }
+        return {f"ipopt.{name}": value for name, value in (own | dict(self.options)).items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Iterates:
+    """How a solution ended: x, multipliers of constraints and bounds, IPOPT's own word for it, and by iteration the
+    objective and the greatest infeasibilities of primal and dual equations."""
+
+    x: Array
+    constraint_multipliers: Array
+    bound_multipliers: Array
+    status: str
+    iterations: int
+    seconds: float
+    evaluation_seconds: float
+    objective: Array
+    primal: Array
+    dual: Array
+
+
+def run_ipopt(
+    program: Program, start: Array, bounds: Array, limits: Array, options: Ipopt, multipliers: Array | None = None
+) -> Iterates:
+    """Solve from `start` (n,) within bounds (n, 2) of x and limits (m, 2) of the constraints.
+
+    Raises MissingExtraError where CasADi is not installed, and what a formula raises.
+    """
+    functions = _Functions(program, options.hessian == "exact")
+    settings = {**functions.options, **options.named(), "print_time": False, "show_eval_warnings": False}
+    solver = casadi.nlpsol("control", "ipopt", functions.nlp, settings | {"no_nlp_grad": True, "error_on_fail": False})
+    given = {"x0": start, "lbx": bounds[:, 0], "ubx": bounds[:, 1], "lbg": limits[:, 0], "ubg": limits[:, 1]}
+    if multipliers is not None:
+        given["lam_g0"] = multipliers
+    begun = time.perf_counter()
+    found = solver(**given)
+    seconds = time.perf_counter() - begun
+    if functions.errors:
+        raise functions.errors[0]
+    stats = solver.stats()
+    history = stats.get("iterations", {})
+    return Iterates(
+        *(np.array(found[name]).ravel() for name in ("x", "lam_g", "lam_x")),
+        str(stats["return_status"]),
+        int(stats["iter_count"]),
+        seconds,
+        functions.seconds,
+        *(np.array(history.get(name, ()), dtype=float) for name in ("obj", "inf_pr", "inf_du")),
+    )
+
+
+class _Functions:
+    """The program as functions of CasADi, with the time that they take and the errors that they raise."""
+
+    def __init__(self, program: Program, exact: bool) -> None:
+        self.program, self.errors, self.seconds = program, list[BaseException](), 0.0
+        n, m = program.size, program.rows
+        dense = casadi.Sparsity.dense
+        x, p = {"x": dense(n)}, {"p": dense(0, 1)}
+        self.nlp = self._function("nlp", x | p, {"f": dense(1), "g": dense(m)}, self._values)
+        jacobian = _sparsity(program.jacobian_pattern, (m, n))
+        self.options = {
+            "grad_f": self._function("grad_f", x | p, {"f": dense(1), "grad_f_x": dense(n)}, self._gradient),
+            "jac_g": self._function("jac_g", x | p, {"g": dense(m), "jac_g_x": jacobian}, self._jacobian),
+        }
+        if exact:
+            inputs = x | p | {"lam_f": dense(1), "lam_g": dense(m)}
+            outputs = {"triu_hess_gamma_x_x": _sparsity(program.hessian_pattern, (n, n))}
+            self.options["hess_lag"] = self._function("hess_lag", inputs, outputs, self._hessian)
+
+    def _function(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], evaluation: Evaluation) -> Any:
+        def timed(arguments: Sequence[Array], results: Sequence[Array]) -> None:
+            begun = time.perf_counter()
+            try:
+                evaluation(arguments, results)
+            finally:
+                self.seconds += time.perf_counter() - begun
+
+        return _callback_class()(name, inputs, outputs, timed, self.errors)
+
+    def _values(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
+        self._constraints_and_objective(arguments[0], results[0], results[1])
+
+    def _constraints_and_objective(self, x: Array, f: Array, g: Array) -> None:
+        if f.size:
+            f[0] = self.program.objective(x)
+        if g.size:
+            g[:] = self.program.constraints(x)
+
+    def _gradient(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
+        self._constraints_and_objective(arguments[0], results[0], NONE)
+        if results[1].size:
+            results[1][:] = self.program.gradient(arguments[0])
+
+    def _jacobian(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
+        self._constraints_and_objective(arguments[0], NONE, results[0])
+        if results[1].size:
+            self.program.jacobian(arguments[0], results[1])
+
+    def _hessian(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
+        x, _, factor, multipliers = arguments
+        if results[0].size:
+            self.program.hessian(x, float(factor[0]) if factor.size else 0.0, multipliers, results[0])
+
+
+def _sparsity(pattern: Pattern, shape: tuple[int, int]) -> Any:
+    return casadi.Sparsity(*shape, pattern.columns.tolist(), pattern.rows.tolist())
+
+
+_made: list[Any] = []
+
+
+def _callback_class() -> Any:
+    """A class of CasADi's callbacks, made when CasADi is first needed."""
+    if not _made:
+
+        class Callback(casadi.Callback):  # type: ignore[misc]
+            """A function of CasADi that reads and writes CasADi's own arrays."""
+
+            def __init__(
+                self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], evaluation: Evaluation, errors: Any
+            ) -> None:
+                casadi.Callback.__init__(self)
+                self._inputs, self._outputs = list(inputs.items()), list(outputs.items())
+                self._evaluation, self._errors = evaluation, errors
+                self.construct(name, {})
+
+            def get_n_in(self) -> int:
+                return len(self._inputs)
+
+            def get_n_out(self) -> int:
+                return len(self._outputs)
+
+            def get_name_in(self, i: int) -> str:
+                return str(self._inputs[i][0])
+
+            def get_name_out(self, i: int) -> str:
+                return str(self._outputs[i][0])
+
+            def get_sparsity_in(self, i: int) -> Any:
+                return self._inputs[i][1]
+
+            def get_sparsity_out(self, i: int) -> Any:
+                return self._outputs[i][1]
+
+            def has_eval_buffer(self) -> bool:
+                return True
+
+            def eval_buffer(self, arguments: Any, results: Any) -> int:
+                try:
+                    self._evaluation([_floats(a) for a in arguments], [_floats(r) for r in results])
+                except BaseException as error:
+                    self._errors.append(error)
+                    return 1
+                return 0
+
+        _made.append(Callback)
+    return _made[0]
+
+
+def _floats(buffer: Any) -> Array:
+    """A buffer of CasADi as an array on the same memory; empty for one that it does not need."""
+    return NONE if buffer is None else np.frombuffer(buffer, dtype=float)

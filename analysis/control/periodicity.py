@@ -1,0 +1,100 @@
+"""Periodic motions: what the state at the end has to do with the state at the start."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.control.charts import displacement
+from myoquat.analysis.control.conditions import BoundaryConstraint, Periodic
+from myoquat.analysis.control.points import Point
+from myoquat.analysis.control.quantities import Quantities, Unknown
+from myoquat.core.typing import Array
+from myoquat.joints.stacking import vector
+
+__all__ = ["periodic_constraint"]
+
+
+@dataclass(frozen=True)
+class _Unequal:
+    """The differences last - first of pairs of unknowns, and the displacements of pairs of rotations."""
+
+    pairs: tuple[tuple[Unknown, Unknown], ...]
+    balls: tuple[tuple[tuple[int, int], tuple[int, int], tuple[int, int]], ...]
+
+    def __call__(self, first: Point, last: Point, duration: Any) -> Array:
+        rows = [_value(last, a) - _value(first, b) for a, b in self.pairs]
+        for (a0, a1), (b0, b1), (i0, i1) in self.balls:
+            swapped = _with(last.q, slice(a0, a1), first.q[..., b0:b1])
+            d = displacement(first.system.layout, swapped, last.q)
+            rows += [d[..., i] for i in range(i0, i1)]
+        return vector(rows)
+
+
+def _with(q: Array, places: slice, values: Array) -> Array:
+    return np.concatenate([q[..., : places.start], values, q[..., places.stop :]], axis=-1)
+
+
+def _value(point: Point, unknown: Unknown) -> Array:
+    if unknown.field == "z":
+        places = _coordinate_places(point)
+        value: Array = point.q[..., places[unknown.place]]
+        return value
+    found: Array = {"u": point.u, "w": point.states, "controls": point.controls}[unknown.field][..., unknown.place]
+    return found
+
+
+def _coordinate_places(point: Point) -> dict[int, int]:
+    """The place in q of every chart coordinate that is a plain coordinate."""
+    layout, found = point.system.layout, {}
+    for joint, iq, iu in layout.joints():
+        flat = joint.facts.quaternion
+        found |= {iu.start + k: iq.start + k for k in range(joint.nu if flat is None else flat)}
+    return found
+
+
+def periodic_constraint(periodic: Periodic, quantities: Quantities, controls: bool) -> BoundaryConstraint:
+    """The constraint of a periodic motion. ValueError for unknown names, for pairs of unequal quantities such as a
+    state and a control, and for a quantity that two pairs determine."""
+    known = {**quantities.unknowns, **dict.fromkeys(quantities.balls)}
+    for name in (*periodic.free, *periodic.pairs, *periodic.pairs.values()):
+        if name not in known:
+            quantities.unknown(name, "periodic")
+    taken = _expanded(periodic, quantities)
+    pairs, balls = [], []
+    for name in (*quantities.unknowns, *quantities.balls):
+        partner = taken.get(name, name)
+        if name in periodic.free:
+            continue
+        if name in quantities.balls:
+            (a, iu), (b, _) = quantities.balls[name], quantities.balls[partner]
+            balls.append(((a.start, a.stop), (b.start, b.stop), (iu.start, iu.stop)))
+        elif controls or quantities.unknowns[name].field != "controls":
+            pairs.append((quantities.unknowns[name], quantities.unknowns[partner]))
+    count = len(pairs) + sum(i1 - i0 for _, _, (i0, i1) in balls)
+    zeros = (0.0,) * count
+    return BoundaryConstraint("periodic", _Unequal(tuple(pairs), tuple(balls)), zeros, zeros)
+
+
+def _expanded(periodic: Periodic, quantities: Quantities) -> dict[str, str]:
+    """Pairs of names, those of velocities added that follow from pairs of coordinates and bodies."""
+    found = dict(periodic.pairs)
+    plant = quantities.plant
+    for a, b in periodic.pairs.items():
+        if (a in quantities.balls) != (b in quantities.balls):
+            raise ValueError(f"periodic: {a!r} and {b!r} are unequal: one is a rotation, the other is not")
+        if a in quantities.balls:
+            (_, ia), (_, ib) = quantities.balls[a], quantities.balls[b]
+            names = plant.velocity_names
+            found |= dict(zip(names[ia], names[ib], strict=True))
+            continue
+        one, other = quantities.unknowns[a], quantities.unknowns[b]
+        if one.field != other.field:
+            kinds = {"z": "coordinate", "u": "velocity", "w": "state", "controls": "control"}
+            raise ValueError(
+                f"periodic: {a!r} is a {kinds[one.field]} and {b!r} a {kinds[other.field]}; unequal quantities cannot "
+                "change places"
+            )
+        if one.field == "z":
+            found.setdefault(plant.velocity_names[one.place], plant.velocity_names[other.place])
+    return found

@@ -1,0 +1,91 @@
+"""What is known at one instant: the arguments of goals, constraints and equations of one's own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.multibody.system import ArticulatedSystem
+
+__all__ = ["Names", "Point"]
+
+EMPTY = np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of velocities, states and controls of a problem, and its system, None for equations of one's own."""
+
+    system: ArticulatedSystem | None
+    velocities: tuple[str, ...]
+    states: tuple[str, ...]
+    controls: tuple[str, ...]
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Coordinates, and angles that a quaternion has replaced."""
+        return () if self.system is None else (*self.system.coordinate_names, *self.system.angle_names)
+
+
+@dataclass(frozen=True)
+class Point:
+    """An instant of a motion: time t (...) [s], pose q (..., nq), velocities u, their rates udot (..., nu), further
+    states and their rates (..., nw), controls (..., nc), all as numbers or symbols with the same leading axes.
+
+    point["name"] is a coordinate, an angle that a quaternion has replaced, a velocity, a state or a control by its
+    name; the rate of a state is point.rate("name"). At the ends of a motion controls and rates are empty.
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.control import Equations
+    >>> from myoquat.analysis.control.points import Names, Point
+    >>> names = Names(None, (), ("x", "v"), ("force",))
+    >>> point = Point(names, np.array(0.5), states=np.array([1.0, 2.0]), controls=np.array([3.0]))
+    >>> float(point["v"]), float(point["force"])
+    (2.0, 3.0)
+    """
+
+    names: Names
+    t: Array
+    q: Array = field(default_factory=lambda: EMPTY)
+    u: Array = field(default_factory=lambda: EMPTY)
+    udot: Array = field(default_factory=lambda: EMPTY)
+    states: Array = field(default_factory=lambda: EMPTY)
+    rates: Array = field(default_factory=lambda: EMPTY)
+    controls: Array = field(default_factory=lambda: EMPTY)
+    loads: Array = field(default_factory=lambda: EMPTY)
+
+    @property
+    def system(self) -> ArticulatedSystem:
+        """The bodies; ValueError for equations of one's own."""
+        if self.names.system is None:
+            raise ValueError("a problem of equations of one's own has no bodies")
+        return self.names.system
+
+    def __getitem__(self, name: str) -> Array:
+        for known, values in self._values().items():
+            if name in known:
+                return values(name)
+        known_names = [*self.names.coordinates, *self.names.velocities, *self.names.states, *self.names.controls]
+        raise KeyError(f"{name!r} is no coordinate, velocity, state or control; known: {', '.join(known_names)}")
+
+    def rate(self, name: str) -> Array:
+        """(...) the rate of a velocity or state by its name; KeyError for a name that is neither."""
+        for known, values in ((self.names.velocities, self.udot), (self.names.states, self.rates)):
+            if name in known:
+                found: Array = values[..., known.index(name)]
+                return found
+        raise KeyError(f"{name!r} is no velocity and no state")
+
+    def _values(self) -> Mapping[tuple[str, ...], Callable[[str], Array]]:
+        names = self.names
+
+        def column(known: tuple[str, ...], values: Array) -> Callable[[str], Array]:
+            return lambda name: values[..., known.index(name)]
+
+        return {
+            names.coordinates: lambda name: self.system.coordinate(name, self.q),
+            names.velocities: column(names.velocities, self.u),
+            names.states: column(names.states, self.states),
+            names.controls: column(names.controls, self.controls),
+        }

@@ -1,0 +1,352 @@
+"""Problem: a model, what its motion shall do, and between which bounds."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint, Periodic
+from myoquat.analysis.control.discretization import Discretization, Sites, Statement
+from myoquat.analysis.control.goals.base import Goal
+from myoquat.analysis.control.guesses import Frame, default_sites, sites_of_mapping, sites_of_motion
+from myoquat.analysis.control.ipopt import Ipopt, run_ipopt
+from myoquat.analysis.control.periodicity import periodic_constraint
+from myoquat.analysis.control.plants import Equations, LoadFrames, Plant, plant_of
+from myoquat.analysis.control.quantities import Bound, Ends, Quantities, Unknown
+from myoquat.analysis.control.solution import Solution, solution_of
+from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
+from myoquat.analysis.control.transcriptions.base import Layout
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array
+from myoquat.data.motions import Forces, Motion
+from myoquat.joints.door import SystemLike, system_of
+from myoquat.muscle.model import Model
+
+__all__ = ["Problem"]
+
+Bounds = Mapping[str, Any]  # name -> a number, or (lower, upper); at the ends also poses
+OUTSIDE = 1e-6  # by which a given guess may be out of its bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Find the motion and the controls that minimise the sum of goals, subject to the equations of motion.
+
+    model          a Model or ArticulatedSystem, or `Equations` of one's own. Its muscles, actuators, limits and passive
+                   forces act; activations and fiber lengths are states, with implicit equations.
+    duration       [s], or (least, greatest), then it is an unknown; `start` [s] is the time at which it begins.
+    goals          `TrackPose`, `Effort`, `OwnGoal` and others, each with its weight.
+    intervals      of equal length, or their ends as fractions of the duration, from 0 to 1.
+    transcription  a name in `TRANSCRIPTIONS`, or such as Radau(4).
+    torques        velocities on which torques or forces act as controls '<velocity>.torque': a mapping of names to
+                   scales [N m, N], by which the controls are multiplied, or a sequence of names, of scale 1.
+    initial, final   names -> a number, or (lower, upper): coordinates, angles that a quaternion has replaced,
+                   velocities and states; bodies with a quaternion -> a unit quaternion (4,); "q" -> a whole pose (nq,),
+                   "u" -> velocities (nu,), or one number for all.
+    bounds         names -> (lower, upper) on the whole path, of controls too. Activations, excitations and controls of
+                   actuators have those of the model where nothing else is said.
+    constraints    `PathConstraint`s and `BoundaryConstraint`s.
+    periodic       a `Periodic` motion.
+    loads          external forces on bodies over time.
+
+    The unknown of a ball joint is a rotation vector about the guess at its site: |Q| = 1 by construction, without a
+    lock. Raises ValueError, before any solver starts, for unknown names, contradicting bounds, ends outside the bounds,
+    data that do not cover the duration; ModelError for constraints and couplers of a model, which are not supported.
+
+    >>> from myoquat.analysis.control import Equations, OwnGoal, Problem
+    >>> cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
+    >>> ends = {"x": 0.0, "v": 0.0}, {"x": 1.0, "v": 0.0}
+    >>> effort = OwnGoal(lambda point: point["force"] ** 2, name="effort")
+    >>> problem = Problem(cart, 1.0, (effort,), intervals=10, initial=ends[0], final=ends[1])
+    >>> round(problem.solve().objective, 6)  # 12, by the calculus of variations
+    12.0
+    """
+
+    model: SystemLike | Equations
+    duration: float | tuple[float, float]
+    goals: Sequence[Goal] = ()
+    intervals: int | Sequence[float] = 50
+    transcription: str | Transcription = "hermite_simpson"
+    start: float = 0.0
+    torques: Mapping[str, float] | Sequence[str] = ()
+    initial: Bounds = field(default_factory=dict)
+    final: Bounds = field(default_factory=dict)
+    bounds: Bounds = field(default_factory=dict)
+    constraints: Sequence[PathConstraint | BoundaryConstraint] = ()
+    periodic: Periodic | None = None
+    loads: Forces | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("initial", "final", "bounds"):
+            check_kinds(**{name: (getattr(self, name), Mapping)})
+        check_kinds(loads=(self.loads, (Forces, NoneType)), periodic=(self.periodic, (Periodic, NoneType)))
+        for goal in self.goals:
+            check_kinds(goals=(goal, Goal))
+        for constraint in self.constraints:
+            check_kinds(constraints=(constraint, (PathConstraint, BoundaryConstraint)))
+        _check_model(self.model)
+        for goal in self.goals:
+            goal.check(self.plant, self._span[0] == self._span[1])
+        self._check_ends()
+        _ = self.statement
+
+    def __repr__(self) -> str:
+        low, high = self._span
+        span = f"{low:g} s" if low == high else f"{low:g} to {high:g} s"
+        return f"<Problem {span}, {len(self.mesh) - 1} intervals of {self.method.title}, {len(self.goals)} goals>"
+
+    # ---- what it consists of ---------------------------------------------------------------------------------
+
+    @cached_property
+    def plant(self) -> Plant:
+        """What is controlled."""
+        torques = self.torques if isinstance(self.torques, Mapping) else dict.fromkeys(self.torques, 1.0)
+        loads = self.loads
+        frames = LoadFrames() if loads is None else LoadFrames(loads.bodies, loads.force_frames, loads.point_frames)
+        return plant_of(self.model, torques, frames)
+
+    @property
+    def method(self) -> Transcription:
+        """The transcription; ValueError for a name that is unknown."""
+        if isinstance(self.transcription, Transcription):
+            return self.transcription
+        if self.transcription not in TRANSCRIPTIONS:
+            raise ValueError(f"transcription is one of {', '.join(TRANSCRIPTIONS)}, not {self.transcription!r}")
+        return TRANSCRIPTIONS[self.transcription]
+
+    @cached_property
+    def mesh(self) -> Array:
+        """(n + 1,) ends of the intervals as fractions of the duration."""
+        if isinstance(self.intervals, int):
+            if self.intervals < 1:
+                raise ValueError(f"intervals must be at least 1, not {self.intervals}")
+            return np.linspace(0.0, 1.0, self.intervals + 1)
+        mesh = np.asarray(self.intervals, dtype=float)
+        if mesh.ndim != 1 or len(mesh) < 2 or mesh[0] != 0 or mesh[-1] != 1 or not (np.diff(mesh) > 0).all():
+            raise ValueError("intervals must be a number, or fractions that increase from 0 to 1")
+        return mesh
+
+    @cached_property
+    def _span(self) -> tuple[float, float]:
+        """Least and greatest duration."""
+        pair = (self.duration, self.duration) if np.ndim(self.duration) == 0 else tuple(self.duration)  # type: ignore[arg-type]
+        if len(pair) != 2 or not all(isinstance(x, (int, float, np.number)) and not math.isnan(x) for x in pair):
+            raise ValueError(f"duration must be a number or (least, greatest) [s], not {self.duration!r}")
+        low, high = map(float, pair)
+        if not 0 <= low <= high or high == 0 or (low == high and math.isinf(low)):
+            raise ValueError(f"duration: {low:g} to {high:g} s is no span of positive durations")
+        return low, high
+
+    @cached_property
+    def quantities(self) -> Quantities:
+        """The names of its unknowns."""
+        return Quantities(self.plant)
+
+    @cached_property
+    def _ends(self) -> tuple[Ends, Ends, Ends]:
+        """Bounds at the start, at the end, and on the path."""
+        names = self.quantities
+        return names.at_end(self.initial, "initial"), names.at_end(self.final, "final"), names.bounds(self.bounds, "bounds")
+
+    def _check_ends(self) -> None:
+        """ValueError where an end lies outside the bounds of the path."""
+        first, last, path = self._ends
+        names = {unknown: name for name, unknown in self.quantities.unknowns.items()}
+        for where, end in (("initial", first), ("final", last)):
+            for unknown, bound in end.bounds.items():
+                _check_inside(where, names.get(unknown, ""), bound, path.bounds.get(unknown))
+                if unknown.field == "controls":
+                    raise ValueError(f"{where}: {names[unknown]!r} is a control, whose value at an end is not fixed")
+            for name, bound in end.angles.items():
+                _check_inside(where, name, bound, path.angles.get(name))
+
+    @cached_property
+    def statement(self) -> Statement:
+        """The problem in terms of its plant."""
+        first, last, path = self._ends
+        boundary = [c for c in self.constraints if isinstance(c, BoundaryConstraint)]
+        boundary += [_angle_at(0, name, bound) for name, bound in first.angles.items()]
+        boundary += [_angle_at(1, name, bound) for name, bound in last.angles.items()]
+        if self.periodic is not None:
+            nodes_driven = "controls" in self.layout.fields[0]
+            boundary.append(periodic_constraint(self.periodic, self.quantities, nodes_driven))
+        along = [c for c in self.constraints if isinstance(c, PathConstraint)]
+        along += [PathConstraint(name, _Named(name), *bound) for name, bound in path.angles.items()]
+        return Statement(
+            self.plant, self.method, self.mesh, float(self.start), self._span, tuple(self.goals), tuple(along),
+            tuple(boundary), self.loads,
+        )  # fmt: skip
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the unknowns lie in time."""
+        return self.method.layout(self.mesh)
+
+    # ---- solving ---------------------------------------------------------------------------------------------
+
+    def solve(
+        self,
+        guess: "Motion | Solution | Mapping[str, Any] | None" = None,
+        solver: Ipopt | None = None,
+    ) -> Solution:
+        """The solution from a guess: a Motion (of the same system, over the duration), a former Solution, or names ->
+        a number or values (k,) evenly over the duration; "duration" [s] is its guess.
+
+        None: the first tracked motion, otherwise evenly from the initial to the final pose, at rest, with small
+        activations. Values that are out of bounds are moved inside, a given guess that is raises ValueError. Raises
+        ValueError where a goal or a constraint is not finite at the guess, with its name and the time, and
+        MissingExtraError without CasADi. A result that is no solution is returned too: `Solution.status` says why.
+        """
+        check_kinds(guess=(guess, (Motion, Solution, Mapping, NoneType)), solver=(solver, (Ipopt, NoneType)))
+        sites = self._sites(guess)
+        discretization = Discretization(self.statement, self.layout, self._references(sites))
+        x, bounds = discretization.variables(sites), self._variable_bounds(discretization)
+        if guess is not None and not isinstance(guess, Solution):
+            _check_guess(discretization, x, bounds)
+        x = np.clip(x, bounds[:, 0], bounds[:, 1])
+        _check_finite(discretization, x)
+        rows = discretization.rows
+        limits = np.stack([np.concatenate(rows.lower), np.concatenate(rows.upper)], axis=1)
+        found = run_ipopt(discretization.program, x, bounds, limits, solver or Ipopt())
+        return solution_of(self.statement, discretization, bounds, limits, found)
+
+    def _sites(self, guess: "Motion | Solution | Mapping[str, Any] | None") -> Sites:
+        """The guess at every site."""
+        if isinstance(guess, Motion):
+            guess.check_system(system_of(self.model))  # type: ignore[arg-type]
+            return sites_of_motion(self.statement, self.layout, guess)
+        if isinstance(guess, Solution):
+            return guess.at_sites(self.statement, self.layout)
+        first, last, _ = self._ends
+        otherwise = default_sites(self.statement, self.layout, Frame(first.pose, last.pose))
+        if guess is None:
+            guess = {}
+        spans = {name: v for name, v in self._spanning().items() if name not in guess}
+        between = sites_of_mapping(self.statement, self.layout, spans, self.quantities, otherwise)
+        return sites_of_mapping(self.statement, self.layout, guess, self.quantities, between)
+
+    def _spanning(self) -> dict[str, Array]:
+        """Straight lines between the values of states and velocities that are fixed at the ends."""
+        first, last, _ = self._ends
+        found = {}
+        for name, unknown in self.quantities.unknowns.items():
+            known = [e.bounds[unknown] for e in (first, last) if unknown in e.bounds]
+            fixed = [bound.lower for bound in known if bound.lower == bound.upper]
+            if fixed and unknown.field == "w":
+                found[name] = np.array([fixed[0], fixed[-1]])
+        return found
+
+    def _references(self, sites: Sites) -> Array:
+        """(s, nq) centres of the charts: the guess, and at the ends the poses that are fixed there."""
+        references = sites.q.copy()
+        for place, end in zip((0, -1), self._ends[:2], strict=True):
+            if end.pose is not None:
+                references[place] = np.where(np.isnan(end.pose), references[place], end.pose)
+        return references
+
+    def _variable_bounds(self, discretization: Discretization) -> Array:
+        """(n, 2) bounds of the variables."""
+        bounds = np.tile([-np.inf, np.inf], (discretization.size, 1))
+        index = discretization.index
+        self._put_bounds(bounds, index)
+        if not discretization.statement.fixed:
+            bounds[-1] = self._span
+        return bounds
+
+    def _put_bounds(self, bounds: Array, index: dict[str, Array]) -> None:
+        first, last, path = self._ends
+        own = (("w", self.plant.state_bounds), ("controls", self.plant.control_bounds))
+        for name, limits in own:
+            for k, limit in enumerate(limits):
+                places = index[name][:, k]
+                bounds[places[places >= 0]] = limit
+        for (name, k), bound in path.bounds.items():
+            places = index[name][:, k]
+            bounds[places[places >= 0]] = bound
+        for site, end in ((0, first), (-1, last)):
+            for (name, k), bound in end.bounds.items():
+                place = index[name][site, k]
+                low, high = bounds[place]
+                bounds[place] = max(low, bound.lower), min(high, bound.upper)
+
+
+def _check_model(model: SystemLike | Equations) -> None:
+    """TypeError for what is no model, ModelError for one that this package cannot control yet."""
+    if isinstance(model, Equations):
+        return
+    system_of(model)
+    if isinstance(model, Model) and (model.couplers or model.constraints):
+        named = (*model.couplers, *model.constraints)[0]
+        raise NotImplementedError(
+            f"optimal control takes models without couplers and constraints; this one has {len(model.couplers)} and "
+            f"{len(model.constraints)}, such as {getattr(named, 'name', type(named).__name__)!r}"
+        )
+
+
+def _check_inside(where: str, name: str, bound: Bound, path: Bound | None) -> None:
+    if path is not None and (bound.lower > path.upper or bound.upper < path.lower):
+        raise ValueError(
+            f"{where}: {name!r} is {bound.lower:g} to {bound.upper:g}, outside its bounds {path.lower:g} to {path.upper:g}"
+        )
+
+
+@dataclass(frozen=True)
+class _Named:
+    """The quantity of a point by its name."""
+
+    name: str
+
+    def __call__(self, point: Any) -> Any:
+        return point[self.name]
+
+
+@dataclass(frozen=True)
+class _NamedAtEnd:
+    """The quantity of the first or the last point by its name."""
+
+    end: int
+    name: str
+
+    def __call__(self, first: Any, last: Any, duration: Any) -> Any:
+        return (first, last)[self.end][self.name]
+
+
+def _angle_at(end: int, name: str, bound: Bound) -> BoundaryConstraint:
+    where = ("initial", "final")[end]
+    return BoundaryConstraint(f"{where} {name}", _NamedAtEnd(end, name), bound.lower, bound.upper)
+
+
+def _check_guess(discretization: Discretization, x: Array, bounds: Array) -> None:
+    """ValueError for a guess that is not finite or out of its bounds, with name, time and numbers."""
+    wrong = ~np.isfinite(x) | (x < bounds[:, 0] - OUTSIDE) | (x > bounds[:, 1] + OUTSIDE)
+    inner = wrong & (bounds[:, 0] < bounds[:, 1])
+    if inner.any():
+        place = int(np.argmax(inner))
+        names, fractions = discretization.labels
+        at = f" at {fractions[place]:.3g} of the duration" if np.isfinite(fractions[place]) else ""
+        low, high = bounds[place]
+        raise ValueError(f"guess: {names[place]} is {x[place]:g}{at}; its bounds are {low:g} to {high:g}")
+
+
+def _check_finite(discretization: Discretization, x: Array) -> None:
+    """ValueError where a goal, an equation or a constraint is not finite at the guess."""
+    program, statement = discretization.program, discretization.statement
+    with np.errstate(all="ignore"):
+        values = program.values(x)
+    for block, found in zip(program.blocks, values, strict=True):
+        for output, names in (("terms", _term_names(statement, block.formula.name)), ("rows", block.row_names)):
+            wrong = ~np.isfinite(found[output]) if output in found else np.zeros((0, 0), dtype=bool)
+            if wrong.any():
+                k, i = map(int, np.argwhere(wrong)[0])
+                at = f" at {block.times[k]:.3g} of the duration" if np.isfinite(block.times[k]) else ""
+                what = f"the goal {names[i]!r}" if output == "terms" else names[i]
+                raise ValueError(f"at the guess, {what} is {found[output][k, i]}{at}; give a guess within its domain")
+
+
+def _term_names(statement: Statement, block: str) -> tuple[str, ...]:
+    goals: Sequence[Goal] = statement.ends if block == "ends" else statement.integrals
+    return tuple(goal.title for goal in goals)

@@ -1,0 +1,148 @@
+"""Names of a problem: which unknown a name means, and the bounds that are given by names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from myoquat.analysis.control.plants import Plant
+from myoquat.core.lazy_imports import difflib
+from myoquat.core.typing import Array
+
+__all__ = ["Bound", "Ends", "Quantities", "Unknown", "interval"]
+
+WHOLE = ("q", "u")
+
+
+class Unknown(NamedTuple):
+    """A field of the unknowns and the place in it."""
+
+    field: str
+    place: int
+
+
+class Bound(NamedTuple):
+    """Lower and upper bound."""
+
+    lower: float
+    upper: float
+
+
+def interval(name: str, value: Any) -> Bound:
+    """The bounds that a number (fixed) or a pair (lower, upper) means; ValueError for others and contradicting ones."""
+    pair = (value, value) if np.ndim(value) == 0 else tuple(value)
+    if len(pair) != 2 or not all(isinstance(x, (int, float, np.number)) for x in pair):
+        raise ValueError(f"{name!r}: a number or a pair (lower, upper) is needed, not {value!r}")
+    low, high = map(float, pair)
+    if np.isnan(low) or np.isnan(high):
+        raise ValueError(f"{name!r}: a bound is NaN")
+    if low > high:
+        raise ValueError(f"{name!r}: the bounds contradict each other: lower {low:g} is above upper {high:g}")
+    return Bound(low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """What is given at one end: bounds of unknowns, of angles that a quaternion has replaced, and fixed poses."""
+
+    bounds: dict[Unknown, Bound]
+    angles: dict[str, Bound]
+    pose: Array | None
+    """(nq,) with NaN where nothing fixes a coordinate; None without any."""
+
+
+class Quantities:
+    """The names of a plant's unknowns."""
+
+    def __init__(self, plant: Plant) -> None:
+        self.plant = plant
+        self.unknowns: dict[str, Unknown] = {}
+        self.angles: tuple[str, ...] = ()
+        self.balls: dict[str, tuple[slice, slice]] = {}
+        if plant.system is not None:
+            self.angles = tuple(plant.system.angle_names)
+            self._add_coordinates()
+        for field, names in (("u", plant.velocity_names), ("w", plant.state_names), ("controls", plant.control_names)):
+            for place, name in enumerate(names):
+                self.unknowns.setdefault(name, Unknown(field, place))
+
+    def _add_coordinates(self) -> None:
+        system = self.plant.system
+        assert system is not None
+        names = system.coordinate_names
+        for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+            flat = body.joint.facts.quaternion
+            for k in range(body.joint.nu if flat is None else flat):
+                self.unknowns[names[iq.start + k]] = Unknown("z", iu.start + k)
+            if flat is not None and body.joint.nu:
+                self.balls[body.name] = slice(iq.start + flat, iq.stop), slice(iu.start + flat, iu.stop)
+
+    def unknown(self, name: str, where: str) -> Unknown:
+        """The unknown of a name; ValueError with the nearest names for one that is not there."""
+        if name in self.unknowns:
+            return self.unknowns[name]
+        system = self.plant.system
+        if system is not None and name in system.coordinate_names:
+            raise ValueError(
+                f"{where}: {name!r} is a component of a quaternion, which has no bounds of its own; fix the whole "
+                f"rotation by the name of its body ({', '.join(self.balls)}), or use a PathConstraint"
+            )
+        known = [*self.unknowns, *self.angles, *self.balls]
+        near = difflib.get_close_matches(name, known, n=3) or known[:8]
+        raise ValueError(f"{where}: {name!r} does not exist; nearest: {', '.join(near)}")
+
+    def bounds(self, given: Mapping[str, Any], where: str) -> Ends:
+        """Bounds by names; angles that a quaternion has replaced apart."""
+        found, angles = {}, {}
+        for name, value in given.items():
+            if name in self.angles and name not in self.unknowns:
+                angles[name] = interval(f"{where}: {name}", value)
+            else:
+                found[self.unknown(name, where)] = interval(f"{where}: {name}", value)
+        return Ends(found, angles, None)
+
+    def at_end(self, given: Mapping[str, Any], where: str) -> Ends:
+        """What is given at one end, whole poses, velocities and rotations among it."""
+        plain = {k: v for k, v in given.items() if k not in WHOLE and k not in self.balls}
+        ends = self.bounds(plain, where)
+        pose = np.full(self.plant.nq, np.nan)
+        for name in self.balls:
+            if name in given:
+                pose[self.balls[name][0]] = self._rotation(name, given[name], where)
+        if "q" in given:
+            pose = self._whole_pose(given["q"], where)
+        if "u" in given:
+            values = np.broadcast_to(np.asarray(given["u"], dtype=float), (self.plant.nu,))
+            ends.bounds.update({Unknown("u", i): interval(where, float(x)) for i, x in enumerate(values)})
+        ends.bounds.update(self._fixed(pose))
+        return Ends(ends.bounds, ends.angles, pose if not np.isnan(pose).all() else None)
+
+    def _rotation(self, name: str, value: Any, where: str) -> Array:
+        Q = np.asarray(value, dtype=float)
+        if Q.shape != (4,) or not abs(np.linalg.norm(Q) - 1) < 1e-6:
+            raise ValueError(f"{where}: {name!r} needs a unit quaternion (4,), not {value!r}")
+        return Q
+
+    def _whole_pose(self, value: Any, where: str) -> Array:
+        if self.plant.system is None:
+            raise ValueError(f"{where}: 'q' is the pose of a model; equations of one's own have none")
+        try:
+            return self.plant.system.check_q(value).copy()
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+
+    def _fixed(self, pose: Array) -> dict[Unknown, Bound]:
+        """Bounds that hold a pose: plain coordinates at their values, rotations at the centre of their charts."""
+        system, found = self.plant.system, {}
+        if system is None:
+            return {}
+        for name, unknown in self.unknowns.items():
+            if unknown.field == "z":
+                value = float(pose[system.coordinate_names.index(name)])
+                if not np.isnan(value):
+                    found[unknown] = Bound(value, value)
+        for q_places, u_places in self.balls.values():
+            if not np.isnan(pose[q_places]).any():
+                found |= {Unknown("z", i): Bound(0.0, 0.0) for i in range(u_places.start, u_places.stop)}
+        return found

@@ -1,0 +1,275 @@
+"""Solution: the motion that was found, its controls, and how good it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.analysis.control.discretization import Discretization, Sites, Statement
+from myoquat.analysis.control.explanation import Explanation, explanation_of
+from myoquat.analysis.control.forward import Forward, run_forward
+from myoquat.analysis.control.ipopt import Iterates
+from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows
+from myoquat.analysis.control.statuses import IPOPT, Status
+from myoquat.analysis.control.transcriptions.base import Layout
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
+from myoquat.data.motions import Motion
+from myoquat.data.motions.storage import write_motion
+
+__all__ = ["Solution", "solution_of"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution:
+    """What `Problem.solve` found: a solution if `success`, otherwise the last iterate, with the reason in `status`.
+
+    time (t,) [s] of the nodes, q (t, nq), u (t, nu) and states (t, nw), such as activations and fiber lengths, there;
+    control_time (k,) [s] and controls (k, nc) where the transcription has them: at nodes and inside intervals, for the
+    midpoint rule in the middle of each. objective is the sum of `goals`, each with its weight. kkt_error is the greatest
+    entry of the gradient of the Lagrangian, violation the greatest by which a constraint is missed, both unscaled;
+    norm_error the greatest | |Q| - 1 | at all sites. seconds is the time of the solver, evaluation_seconds that of the
+    compiled formulas in it.
+
+    >>> from myoquat.analysis.control import Duration, Equations, Problem
+    >>> cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
+    >>> rest = {"x": 0.0, "v": 0.0}, {"x": 1.0, "v": 0.0}
+    >>> problem = Problem(
+    ...     cart, (0.1, 10.0), (Duration(),), 20, initial=rest[0], final=rest[1], bounds={"force": (-1.0, 1.0)}
+    ... )
+    >>> solution = problem.solve()
+    >>> solution.status.name, round(solution.duration, 4)  # full thrust, then full brakes: 2 s
+    ('SOLVED', 2.0)
+    """
+
+    statement: Statement
+    layout: Layout
+    sites: Sites
+    status: Status
+    objective: float
+    goals: dict[str, float]
+    explanation: Explanation
+    iterates: Iterates
+
+    def __repr__(self) -> str:
+        what = "converged" if self.success else f"NOT SOLVED: {self.status.sentence}"
+        return f"<Solution objective {self.objective:.6g}, {self.iterations} iterations, {self.seconds:.3g} s, {what}>"
+
+    @property
+    def success(self) -> bool:
+        """Whether it is a solution."""
+        return self.status.success
+
+    @property
+    def duration(self) -> float:
+        """[s] of the motion."""
+        return self.sites.duration
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of the solver."""
+        return self.iterates.iterations
+
+    @property
+    def seconds(self) -> float:
+        """Time of the solver."""
+        return self.iterates.seconds
+
+    @property
+    def evaluation_seconds(self) -> float:
+        """Time of the formulas and their derivatives, within that of the solver."""
+        return self.iterates.evaluation_seconds
+
+    @property
+    def kkt_error(self) -> float:
+        """Greatest entry of the gradient of the Lagrangian."""
+        return self.explanation.kkt_error
+
+    @property
+    def violation(self) -> float:
+        """Greatest violation of a constraint."""
+        return self.explanation.violation
+
+    # ---- the motion ------------------------------------------------------------------------------------------
+
+    def _times(self, sites: Array) -> Array:
+        return self.statement.start + self.layout.fractions[sites] * self.duration
+
+    @cached_property
+    def time(self) -> Array:
+        """(t,) [s] of the nodes."""
+        return self._times(self.layout.nodes)
+
+    @property
+    def q(self) -> Array:
+        """(t, nq) poses at the nodes."""
+        return self.sites.q[self.layout.nodes]
+
+    @property
+    def u(self) -> Array:
+        """(t, nu) velocities at the nodes."""
+        return self.sites.fields["u"][self.layout.nodes]
+
+    @property
+    def states(self) -> Array:
+        """(t, nw) further states at the nodes, in the order of `state_names`."""
+        return self.sites.fields["w"][self.layout.nodes]
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the further states."""
+        return self.statement.plant.state_names
+
+    @cached_property
+    def control_time(self) -> Array:
+        """(k,) [s] at which controls are unknowns."""
+        return self._times(self.layout.having("controls"))
+
+    @property
+    def controls(self) -> Array:
+        """(k, nc) controls, in the order of `control_names`."""
+        return self.sites.fields["controls"][self.layout.having("controls")]
+
+    @property
+    def control_names(self) -> tuple[str, ...]:
+        """Names of the controls."""
+        return self.statement.plant.control_names
+
+    @property
+    def motion(self) -> Motion:
+        """q and u at the nodes; ValueError for equations of one's own."""
+        if self.statement.plant.system is None:
+            raise ValueError("a problem of equations of one's own has no motion of bodies; see to_dataframe()")
+        return Motion(self.statement.plant.system, self.time, self.q, self.u)
+
+    @property
+    def norm_error(self) -> float:
+        """Greatest | |Q| - 1 | of all quaternions at all sites; 0 without any."""
+        if self.statement.plant.system is None:
+            return 0.0
+        there = self.sites.q[self.layout.having("z")]
+        norms = [np.linalg.norm(there[:, s], axis=1) for s in self.statement.plant.system.quaternion_slices()]
+        return float(max((np.abs(n - 1).max() for n in norms), default=0.0))
+
+    def __getitem__(self, name: str) -> Array:
+        """(t,) a coordinate, an angle that a quaternion has replaced, a velocity or a state at the nodes by its name,
+        or (k,) a control at `control_time`; KeyError for a name that is none of these."""
+        plant = self.statement.plant
+        for names, values in (
+            (plant.velocity_names, self.u),
+            (plant.state_names, self.states),
+            (plant.control_names, self.controls),
+        ):
+            if name in names:
+                column: Array = values[:, names.index(name)]
+                return column
+        if plant.system is None:
+            raise KeyError(f"{name!r} is no state and no control")
+        return plant.system.coordinate(name, self.q)
+
+    def controls_at(self, time: Array) -> Array:
+        """(t, nc) controls at any times [s]: the polynomials of the transcription, constant for the midpoint rule."""
+        return controls_at(self.statement, self.layout, self.sites, np.asarray(time, dtype=float))
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Coordinates, velocities, states and controls by their names at the nodes, over the index time [s]."""
+        plant = self.statement.plant
+        names = () if plant.system is None else plant.system.coordinate_names
+        columns = (*names, *plant.velocity_names, *plant.state_names, *plant.control_names)
+        parts = (self.q, self.u, self.states, self.controls_at(self.time))
+        return pd.DataFrame(np.concatenate(parts, axis=1), pd.Index(self.time, name="time"), pd.Index(columns))
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write states and controls at the nodes as a .sto file in radians and metres. FileExistsError for an existing
+        file unless `overwrite`."""
+        frame = self.to_dataframe()
+        frame.attrs = {"in_degrees": False, "name": "solution", "header": {}}
+        write_motion(frame, path, overwrite=overwrite)
+
+    # ---- how good it is --------------------------------------------------------------------------------------
+
+    def explain(self) -> str:
+        """How the solver ended in words; goals, errors, and where constraints, bounds and multipliers are worst."""
+        lines = [f"{self.status.name}: {self.status.sentence}."]
+        lines.append(f"{self.iterations} iterations, {self.seconds:.3g} s, {self.evaluation_seconds:.3g} s in formulas.")
+        lines.append(f"Objective {self.objective:.8g}:")
+        lines += [f"  {name}: {value:.8g}" for name, value in self.goals.items()]
+        return "\n".join([*lines, *self.explanation.lines(), f"Greatest error of |Q|: {self.norm_error:.2g}."])
+
+    def simulate(self, rtol: float = 1e-9) -> Forward:
+        """A forward simulation of the controls from the first state: how far it is from this motion is the error of the
+        transcription, amplified by the instability of the motion."""
+        return run_forward(self.statement, self.time, (self.q, self.u, self.states), self.controls_at, rtol)
+
+    def at_sites(self, statement: Statement, layout: Layout) -> Sites:
+        """The motion at the sites of another mesh or transcription of the same problem."""
+        at = layout.fractions
+        there = self.layout.having("z")
+        mine = self.layout.fractions[there]
+        fields = {name: _resampled(self.layout, name, values, at) for name, values in self.sites.fields.items()}
+        q = np.zeros((len(at), statement.plant.nq))
+        if statement.plant.system is not None:
+            q = interpolated_pose(Motion(statement.plant.system, mine, self.sites.q[there]), at)
+        return Sites(self.duration, q, fields)
+
+
+def _resampled(layout: Layout, name: str, values: Array, at: Array) -> Array:
+    """A field at other fractions of the duration, by straight lines, constant beyond its first and last site."""
+    there = layout.having(name)
+    if not len(there):
+        return np.zeros((len(at), values.shape[1]))
+    mine = layout.fractions[there]
+    columns = [np.interp(at, mine, values[there, k]) for k in range(values.shape[1])]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(at), 0))
+
+
+def controls_at(statement: Statement, layout: Layout, sites: Sites, time: Array) -> Array:
+    """(t, nc) the controls of a transcription between its points."""
+    fractions = (time - statement.start) / sites.duration
+    nodes, driven = layout.fractions[layout.nodes], layout.having("controls")
+    interval = np.clip(np.searchsorted(nodes, fractions, side="right") - 1, 0, len(nodes) - 2)
+    found = np.zeros((len(time), statement.plant.nc))
+    for k in np.unique(interval):
+        here = interval == k
+        own = driven[(driven >= layout.nodes[k]) & (driven <= layout.nodes[k + 1])]
+        own = _of_interval(statement, layout, own, int(k))
+        found[here] = _lagrange(layout.fractions[own], sites.fields["controls"][own], fractions[here])
+    return found
+
+
+def _of_interval(statement: Statement, layout: Layout, own: Array, k: int) -> Array:
+    """The control points of an interval without a node that is another interval's own."""
+    points = getattr(statement.transcription, "points", (0.5,))
+    first, last = layout.nodes[k], layout.nodes[k + 1]
+    keep = [s for s in own if (s != first or points[0] == 0) and (s != last or points[-1] == 1)]
+    return np.array(keep)
+
+
+def _lagrange(points: Array, values: Array, at: Array) -> Array:
+    """(t, n) the polynomial through values (k, n) at points (k,)."""
+    total = np.zeros((len(at), values.shape[1]))
+    for i, x in enumerate(points):
+        others = np.delete(points, i)
+        weight = np.prod((at[:, None] - others) / (x - others), axis=1) if len(others) else np.ones(len(at))
+        total += weight[:, None] * values[i]
+    return total
+
+
+def solution_of(
+    statement: Statement, discretization: Discretization, bounds: Array, limits: Array, found: Iterates
+) -> Solution:
+    """The solution from what the solver found."""
+    program, x = discretization.program, found.x
+    goals: dict[str, float] = {}
+    for block, values in zip(program.blocks, program.values(x), strict=True):
+        titles: Sequence[str] = [g.title for g in (statement.ends if block.formula.name == "ends" else statement.integrals)]
+        if "terms" in values:
+            for title, value in zip(titles, np.sum(values["terms"] * block.weights, axis=0), strict=True):
+                goals[title] = goals.get(title, 0.0) + float(value)
+    status = IPOPT.get(found.status, Status.FAILED)
+    explanation = explanation_of(discretization, bounds, limits, found)
+    return Solution(
+        statement, discretization.layout, discretization.sites(x), status, program.objective(x), goals, explanation, found
+    )

@@ -1,0 +1,94 @@
+"""What every transcription can do, and where its variables lie."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
+
+__all__ = ["FIELDS", "STATE", "Instances", "Layout", "Slot", "Transcription"]
+
+FIELDS = ("z", "u", "w", "udot", "wdot", "controls")  # chart, velocities, states, their rates, controls
+STATE = ("z", "u", "w")
+
+
+class Slot(NamedTuple):
+    """A group of variables of an instance of a formula: the site of each instance, and the fields that it takes."""
+
+    sites: Array  # (b,)
+    fields: tuple[str, ...]
+
+
+class Instances(NamedTuple):
+    """Instances of a formula: its slots, the data of each, where their rows apply and how their terms count.
+
+    formula(slots, data, duration) gives rows and terms, from one dictionary of fields for each slot.
+    """
+
+    name: str
+    slots: tuple[Slot, ...]
+    formula: Callable[[list[dict[str, Array]], Array, Array], tuple[list[Array], list[Array]]]
+    data: Array  # (b, nd)
+    fractions: Array  # (b,) of the duration
+    row_names: tuple[str, ...]
+    weights: Array  # (b, nt)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The sites of a mesh in the order of time: nodes at the ends of intervals, and points inside them.
+
+    fractions (s,) of the duration; nodes (n + 1,) and inner (n, m) are sites; fields of every site.
+    """
+
+    fractions: Array
+    nodes: Array
+    inner: Array
+    fields: tuple[tuple[str, ...], ...]
+
+    @property
+    def steps(self) -> Array:
+        """(n,) length of each interval as a fraction of the duration."""
+        result: Array = np.diff(self.fractions[self.nodes])
+        return result
+
+    def having(self, field: str) -> Array:
+        """The sites that have a field."""
+        return np.array([i for i, fields in enumerate(self.fields) if field in fields], dtype=int)
+
+
+@dataclass(frozen=True)
+class Transcription(Record, ABC):
+    """How a motion becomes finitely many unknowns: points in every interval of the mesh, and equations between them.
+
+    >>> from myoquat.analysis.control import TRANSCRIPTIONS
+    >>> {name: method.order for name, method in TRANSCRIPTIONS.items()}
+    {'midpoint': 2, 'trapezoid': 2, 'hermite_simpson': 4, 'gauss': 6, 'radau': 5}
+    """
+
+    title: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def order(self) -> int:
+        """Of the error of the states at the nodes, in the length of the intervals, for smooth solutions."""
+
+    @abstractmethod
+    def layout(self, mesh: Array) -> Layout:
+        """The sites of a mesh (n + 1,) of fractions of the duration, from 0 to 1."""
+
+    @property
+    @abstractmethod
+    def at_sites(self) -> bool:
+        """Whether equations, path constraints and integrals are those of sites with controls; otherwise `instances`
+        has them inside the intervals."""
+
+    @abstractmethod
+    def quadrature(self, layout: Layout) -> Array:
+        """(k,) the weight, as a fraction of the duration, of every site with controls in integrals."""
+
+

@@ -1,0 +1,122 @@
+"""Collocation on the group: polynomials whose rates agree with the equations at chosen points of every interval.
+
+With theta(t) the displacement of the pose from the start of an interval (rotation vectors of quaternions), its rate at
+the points c_j is that of `displacement_rate`, and the polynomial through these rates gives
+
+    theta_i = h sum_j A_ij thetadot_j,   x_i = x_0 + h sum_j A_ij xdot_j,
+
+A_ij being the integral of the j-th Lagrange polynomial from 0 to c_i: a Runge-Kutta method in the chart at the start of
+the interval [H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Appl. Numer. Math. 29, 1999; E. Hairer,
+S. P. Norsett, G. Wanner, Solving Ordinary Differential Equations I, 2nd ed., 1993, theorem II.7.7]. |Q| = 1 holds by
+construction. The rates udot are unknowns, so that the equations of motion enter as inverse dynamics.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.analysis.control.plants import Plant
+from myoquat.analysis.control.transcriptions.base import STATE, Instances, Layout, Slot, Transcription
+from myoquat.core.typing import Array
+
+__all__ = ["Collocation", "integration_matrix"]
+
+RATES = ("udot", "wdot")
+ACTIVE = ("udot", "wdot", "controls")
+
+
+def integration_matrix(points: Array, ends: Array) -> Array:
+    """(e, s) A_ij, the integral from 0 to ends_i of the Lagrange polynomial of points_j: exact for polynomials."""
+    powers = np.arange(len(points))
+    vandermonde = np.asarray(points)[:, None] ** powers  # p(c) = V a
+    integrals = np.asarray(ends)[:, None] ** (powers + 1) / (powers + 1)
+    result: Array = np.linalg.solve(vandermonde.T, integrals.T).T
+    return result
+
+
+@dataclass(frozen=True)
+class Collocation(Transcription):
+    """Collocation at the points `points`, fractions of every interval."""
+
+    @property
+    @abstractmethod
+    def points(self) -> tuple[float, ...]:
+        """(s,) the collocation points, increasing, in [0, 1]."""
+
+    @property
+    def at_sites(self) -> bool:
+        return True
+
+    @property
+    def _inner(self) -> list[float]:
+        return [c for c in self.points if 0 < c < 1]
+
+    def layout(self, mesh: Array) -> Layout:
+        m, n = len(self._inner), len(mesh) - 1
+        start, end = self.points[0] == 0, self.points[-1] == 1
+        fractions, fields = [], []
+        for k in range(n + 1):
+            active = (start and k < n) or (end and k > 0)
+            fractions.append(mesh[k])
+            fields.append((*STATE, *ACTIVE) if active else STATE)
+            if k < n:
+                fractions += [mesh[k] + c * (mesh[k + 1] - mesh[k]) for c in self._inner]
+                fields += [(*STATE, *ACTIVE)] * m
+        nodes = np.arange(n + 1) * (m + 1)
+        inner = nodes[:-1, None] + 1 + np.arange(m)
+        return Layout(np.array(fractions), nodes, inner, tuple(fields))
+
+    def _sites(self, layout: Layout) -> Array:
+        """(n, s) sites of the collocation points of every interval."""
+        columns = [layout.inner]
+        if self.points[0] == 0:
+            columns.insert(0, layout.nodes[:-1, None])
+        if self.points[-1] == 1:
+            columns.append(layout.nodes[1:, None])
+        return np.concatenate(columns, axis=1)
+
+    def quadrature(self, layout: Layout) -> Array:
+        weights = integration_matrix(np.array(self.points), np.ones(1))[0]
+        total = np.zeros(len(layout.fractions))
+        np.add.at(total, self._sites(layout), layout.steps[:, None] * weights)
+        return total[layout.having("controls")]
+
+    def instances(self, plant: Plant, layout: Layout, references: Array) -> Instances:
+        """The collocation equations of all intervals; references (s, nq) are the poses about which charts lie."""
+        c = np.array(self.points)
+        ends = [*([] if c[-1] == 1 else [1.0])]
+        targets = np.array([x for x in self.points if x > 0] + ends)
+        A = integration_matrix(c, targets)
+        sites = self._sites(layout)
+        first = Slot(layout.nodes[:-1], (*STATE, *RATES) if c[0] == 0 else STATE)
+        later = [Slot(column, (*STATE, *RATES)) for column in sites.T[1 if c[0] == 0 else 0 :]]
+        last = [Slot(layout.nodes[1:], STATE)] if ends else []
+        slots = (first, *later, *last)
+        nq = plant.nq
+
+        def formula(values: list[dict[str, Array]], data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
+            h = (data[..., 0] * duration)[..., None]
+            q = [plant.pose(data[..., 1 + i * nq : 1 + (i + 1) * nq], v["z"]) for i, v in enumerate(values)]
+            moved = [np.zeros(plant.nu), *(plant.displacement(q[0], x) for x in q[1:])]
+            active = [i for i, v in enumerate(values) if "udot" in v]
+            rates = [plant.displacement_rate(moved[i], q[i], values[i]["u"]) for i in active]
+            rows = []
+            for target, row in enumerate(A):
+                i = target + 1
+                for name, rate in (("u", "udot"), ("w", "wdot")):
+                    if values[i][name].shape[-1]:
+                        change = sum(a * values[j][rate] for a, j in zip(row, active, strict=True))
+                        rows.append(values[i][name] - values[0][name] - h * change)
+                if plant.nu:
+                    rows.append(moved[i] - h * sum(a * r for a, r in zip(row, rates, strict=True)))
+            return rows, []
+
+        data = np.concatenate([layout.steps[:, None], *(references[s.sites] for s in slots)], axis=1)
+        names = [
+            *(f"change of {name}" for name in (*plant.velocity_names, *plant.state_names)),
+            *(f"change of the pose along {name}" for name in plant.velocity_names),
+        ]
+        fractions = layout.fractions[layout.nodes[:-1]]
+        none = np.zeros((len(layout.steps), 0))
+        return Instances("collocation", slots, formula, data, fractions, tuple(names * len(targets)), none)

@@ -1,0 +1,59 @@
+"""The implicit midpoint rule on the group."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from myoquat.analysis.control.plants import Plant
+from myoquat.analysis.control.points import Point
+from myoquat.analysis.control.transcriptions.base import STATE, Layout, Transcription
+from myoquat.core.typing import Array
+
+__all__ = ["Midpoint"]
+
+
+@dataclass(frozen=True)
+class Midpoint(Transcription):
+    """q_1 = q_0 exp(h (u_0 + u_1) / 2) and the equations of motion at q_0 exp(h (u_0 + u_1) / 4), (u_0 + u_1) / 2 and
+    udot = (u_1 - u_0) / h: of order 2, with the fewest unknowns, states at the nodes, controls constant on every
+    interval. Path constraints and integrals are taken at the middle of the intervals.
+
+    >>> from myoquat.analysis.control import Midpoint
+    >>> Midpoint().order
+    2
+    """
+
+    title: ClassVar[str] = "midpoint"
+
+    @property
+    def order(self) -> int:
+        return 2
+
+    @property
+    def at_sites(self) -> bool:
+        return False
+
+    def layout(self, mesh: Array) -> Layout:
+        n = len(mesh) - 1
+        fractions = np.empty(2 * n + 1)
+        fractions[::2], fractions[1::2] = mesh, (mesh[:-1] + mesh[1:]) / 2
+        fields = tuple(STATE if i % 2 == 0 else ("controls",) for i in range(2 * n + 1))
+        return Layout(fractions, np.arange(0, 2 * n + 1, 2), np.arange(1, 2 * n + 1, 2)[:, None], fields)
+
+    def quadrature(self, layout: Layout) -> Array:
+        return layout.steps
+
+    def point(self, plant: Plant, base: Point, values: list[dict[str, Array]], interval: Array) -> tuple[Point, Array]:
+        """The point in the middle of an interval, and by how much the pose at its end differs from the rule's, from the
+        fields at start, middle and end: the formula. `base` has time, names and loads; interval (..., 1 + 2 nq) is the
+        length and the reference poses at both ends."""
+        start, middle, end = values
+        h, nq = interval[..., :1], plant.nq
+        u = (start["u"] + end["u"]) / 2
+        q0 = plant.pose(interval[..., 1 : 1 + nq], start["z"])
+        q1 = plant.pose(interval[..., 1 + nq :], end["z"])
+        w, wdot = (start["w"] + end["w"]) / 2, (end["w"] - start["w"]) / h
+        q, udot = plant.moved(q0, h / 2 * u), (end["u"] - start["u"]) / h
+        point = replace(base, q=q, u=u, udot=udot, states=w, rates=wdot, controls=middle["controls"])
+        return point, plant.displacement(plant.moved(q0, h * u), q1)

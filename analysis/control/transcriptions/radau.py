@@ -1,0 +1,45 @@
+"""Legendre-Gauss-Radau collocation: Radau IIA."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from myoquat.analysis.control.transcriptions.collocation import Collocation
+
+__all__ = ["Radau"]
+
+MAX_POINTS = 9
+
+
+@dataclass(frozen=True)
+class Radau(Collocation):
+    """Collocation at the `stages` roots of P_(s-1) - P_s on [0, 1], the last of which is the end of the interval: order
+    2 s - 1, and stiff equations are damped [D. Garg et al., Comput. Optim. Appl. 49, 2011; Hairer and Wanner, Solving
+    Ordinary Differential Equations II, 1996, section IV.5]. Controls are polynomials that may jump at nodes.
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.control import Radau
+    >>> np.round(Radau(2).points, 4), Radau(2).order
+    (array([0.3333, 1.    ]), 3)
+    """
+
+    title: ClassVar[str] = "radau"
+    stages: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.stages <= MAX_POINTS:
+            raise ValueError(f"stages must be between 1 and {MAX_POINTS}, not {self.stages}")
+
+    @property
+    def order(self) -> int:
+        return 2 * self.stages - 1
+
+    @cached_property
+    def points(self) -> tuple[float, ...]:
+        legendre = np.polynomial.legendre.Legendre
+        difference = legendre.basis(self.stages) - legendre.basis(self.stages - 1)
+        roots = (np.sort(difference.roots().real) + 1) / 2
+        return (*map(float, roots[:-1]), 1.0)
