@@ -36,6 +36,7 @@ PACKAGES = (
     "myoquat.analysis",
     "myoquat.analysis.mapping",
     "myoquat.analysis.recruitment",
+    "myoquat.analysis.control",
     "myoquat.analysis.studies",
     "myoquat.analysis.apps.explorer",
     "myoquat.analysis.apps.viewer",

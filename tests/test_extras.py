@@ -69,6 +69,15 @@ def test_a_feature_without_its_extra_names_the_command_that_installs_it(extra, t
     assert last.endswith(f"python -m pip install '.[{extra}]'")
 
 
+def test_optimal_control_is_imported_and_stated_without_casadi(tmp_path):
+    code = "from myoquat.analysis.control import Effort, Equations, Problem\n"
+    code += "cart = Equations(('x',), ('f',), lambda point: (point['f'],))\n"
+    code += "problem = Problem(cart, 1.0, (Effort(),), 2)\nprint('stated')\nproblem.solve()"
+    done = run(code, tmp_path)
+    assert done.stdout.strip() == "stated"
+    assert done.stderr.strip().endswith("python -m pip install 'myoquat[control]'")
+
+
 def test_a_command_without_its_extra_prints_one_sentence(tmp_path):
     for arguments, extra in ((["sweep", "study.toml"], "studies"), (["view", "two_link", "--no-browser"], "view")):
         done = run(f"from myoquat.analysis.apps.command import main; main({arguments})", tmp_path)

@@ -1,4 +1,4 @@
-"""Optimal control: motions and controls that minimise goals, by collocation on the group and IPOPT (extra `control`)."""
+"""Optimal control: motions and controls that minimise goals, by collocation on the group and IPOPT."""
 
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint, Periodic
 from myoquat.analysis.control.explanation import Explanation, Finding

@@ -115,12 +115,10 @@ class Block:
 
     def curvature(self, x: Array, factor: float, multipliers: Array) -> Array:
         """(b, nonzeros) of the Hessian of factor times objective plus multipliers times constraints."""
-        bars = {}
-        if self.formula.rows:
-            bars["rows_bar"] = multipliers[self.rows]
+        bars = [multipliers[self.rows]] if self.formula.rows else []
         if self.formula.terms:
-            bars["terms_bar"] = factor * self.weights
-        found: Array = self.kernels.hessian(v=x[self.variables], d=self.data, **bars)
+            bars.append(factor * self.weights)
+        found: Array = self.kernels.hessian(x[self.variables], self.data, *bars)
         return found
 
     def curvature_pattern(self) -> tuple[Array, Array]:

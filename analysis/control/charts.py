@@ -7,7 +7,6 @@ and the chart is regular for |z| < 2 pi. Formulas on arrays with leading batch a
 
 from collections.abc import Iterator
 
-
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.layout import Layout
 from myoquat.joints.rotation_vectors import rotation_vector_rate
@@ -91,5 +90,3 @@ def _parts(layout: Layout) -> Iterator[tuple[int, SphericalJoint | None, slice, 
         else:
             frame = getattr(joint, "velocity_frame", "child")
             yield flat, SphericalJoint(velocity_frame=frame), iq, iu
-
-

@@ -18,7 +18,7 @@ def interval_of(name: str, lower: ArrayLike, upper: ArrayLike) -> Array:
     """(k, 2) lower and upper bounds; ValueError where one is NaN or lower is above upper."""
     low, high = np.broadcast_arrays(np.atleast_1d(np.asarray(lower, float)), np.atleast_1d(np.asarray(upper, float)))
     if np.isnan(low).any() or np.isnan(high).any() or low.ndim != 1:
-        raise ValueError(f"{name}: bounds must be numbers or (k,) arrays of numbers, not {lower} and {upper}")
+        raise ValueError(f"{name}: bounds must be numbers or (k,) arrays of numbers, not {lower!r} and {upper!r}")
     if np.any(low > high):
         k = int(np.argmax(low > high))
         raise ValueError(f"{name}: the bounds contradict each other: lower {low[k]:g} is above upper {high[k]:g}")

@@ -201,7 +201,9 @@ class Discretization:
     def _base(self, data: Array, duration: Array) -> Point:
         """Time, names and loads of a point."""
         width = 0 if self.statement.loads is None else 9 * len(self.statement.loads.bodies)
-        return Point(self.statement.names, self.statement.start + data[..., 0] * duration, loads=data[..., 1 : 1 + width])
+        return Point(
+            self.statement.names, self.statement.start + data[..., 0] * duration, loads=data[..., 1 : 1 + width]
+        )
 
     def _at_point(self, point: Point, data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
         """Rows and terms at a point: the residual of the equations, path constraints, integrands times duration."""
@@ -230,7 +232,8 @@ class Discretization:
 
     def _weights(self, quadrature: Array) -> Array:
         """(b, terms) of the integrated goals."""
-        return quadrature[:, None] * np.array([goal.weight for goal in self.statement.integrals]).reshape(1, -1)
+        weights: Array = np.array([goal.weight for goal in self.statement.integrals]).reshape(1, -1)
+        return quadrature[:, None] * weights
 
     @property
     def _point_content(self) -> Hashable:
@@ -238,7 +241,8 @@ class Discretization:
         goals = tuple((type(goal).__name__, goal.content(statement.plant)) for goal in statement.integrals)
         frames = () if statement.loads is None else (statement.loads.bodies, statement.loads.force_frames)
         path = tuple(content_key(constraint.formula) for constraint in statement.path)
-        return statement.plant.content, goals, path, frames, statement.start, content_key(statement.names.states)
+        content: Hashable = statement.plant.content
+        return content, goals, path, frames, statement.start, content_key(statement.names.states)
 
     def _points(self) -> Block:
         """Equations, path constraints and integrals of all sites with controls."""

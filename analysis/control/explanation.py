@@ -17,7 +17,12 @@ ACTIVE = 1e-6  # distance from a bound, relative to 1 + |bound|, at which it hol
 
 @dataclass(frozen=True)
 class Finding:
-    """A constraint or an unknown by name, the time [s], and a number: a violation, a multiplier."""
+    """A constraint or an unknown by name, the time [s], and a number: a violation, a multiplier.
+
+    >>> from myoquat.analysis.control import Finding
+    >>> str(Finding("change of v", 0.25, 1.5e-3))
+    'change of v at 0.25 s: 0.0015'
+    """
 
     name: str
     time: float
@@ -31,7 +36,13 @@ class Finding:
 @dataclass(frozen=True)
 class Explanation:
     """kkt_error and violation, unscaled; the worst constraints, the greatest multipliers of constraints, and how often
-    each bound holds."""
+    each bound holds.
+
+    >>> from myoquat.analysis.control import Explanation, Finding
+    >>> worst = Finding("change of v", 0.25, 1.5e-3)
+    >>> Explanation(1e-9, 1.5e-3, (worst,), (), {"force, upper": 3}).lines()[-1]
+    '  force, upper: at 3 points'
+    """
 
     kkt_error: float
     violation: float
@@ -91,9 +102,7 @@ def _kkt_error(discretization: Discretization, found: Iterates) -> float:
     values = np.zeros(len(pattern.rows))
     program.jacobian(x, values)
     columns = np.repeat(np.arange(program.size), np.diff(pattern.columns))
-    pulled = np.bincount(
-        columns, weights=values * found.constraint_multipliers[pattern.rows], minlength=program.size
-    )
+    pulled = np.bincount(columns, weights=values * found.constraint_multipliers[pattern.rows], minlength=program.size)
     residual = program.gradient(x) + pulled + found.bound_multipliers
     return float(np.abs(residual).max(initial=0.0))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class Forward:
 def run_forward(
     statement: Statement, time: Array, states: tuple[Array, Array, Array], controls: Controls, rtol: float
 ) -> Forward:
-    """Simulate from the first of the states (q, u, w) at the times; rtol is the tolerance for equations of one's own."""
+    """Simulate from the first of the states (q, u, w) at the times; rtol is that of equations of one's own."""
     plant = statement.plant
     if isinstance(plant, OwnPlant):
         w = _own(plant, statement, time, states[2], controls, rtol)
@@ -61,9 +62,7 @@ def run_forward(
     return Forward(time, q, u, w, error)
 
 
-def _own(
-    plant: OwnPlant, statement: Statement, time: Array, states: Array, controls: Controls, rtol: float
-) -> Array:
+def _own(plant: OwnPlant, statement: Statement, time: Array, states: Array, controls: Controls, rtol: float) -> Array:
     """Interval by interval, since controls may jump at nodes."""
 
     def rate(t: float, x: Array, start: float, end: float) -> Array:
@@ -73,7 +72,7 @@ def _own(
         return np.array([float(v) for v in plant.equations.rate(point)])
 
     found = [states[0]]
-    for start, end in zip(time[:-1], time[1:], strict=True):
+    for start, end in pairwise(time):
         run = scipy.integrate.solve_ivp(rate, (start, end), found[-1], rtol=rtol, atol=rtol, args=(start, end))
         found.append(run.y[:, -1])
     return np.array(found)

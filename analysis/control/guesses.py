@@ -9,7 +9,7 @@ import numpy as np
 from myoquat.analysis.control.discretization import Sites, Statement
 from myoquat.analysis.control.goals.tracking import TrackPose
 from myoquat.analysis.control.quantities import Quantities
-from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows, interpolated_velocity
+from myoquat.analysis.control.splines import interpolated_pose, interpolated_velocity
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
@@ -18,7 +18,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["default_sites", "sites_of_mapping", "sites_of_motion"]
 
-ACTIVATION = 0.05  # of muscles, where nothing else is known
+ACTIVATION = 0.3  # of muscles, where nothing else is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,13 @@ def _still(statement: Statement, layout: Layout) -> Sites:
     controls[:muscles] = ACTIVATION
     w[[i for i, name in enumerate(plant.state_names) if name.endswith(".activation")]] = ACTIVATION
     w = _with_fibers(statement, w)
-    rows = {"u": np.zeros(plant.nu), "w": w, "udot": np.zeros(plant.nu), "wdot": np.zeros(plant.nw), "controls": controls}
+    rows = {
+        "u": np.zeros(plant.nu),
+        "w": w,
+        "udot": np.zeros(plant.nu),
+        "wdot": np.zeros(plant.nw),
+        "controls": controls,
+    }
     fields = {name: np.broadcast_to(row, (count, len(row))) for name, row in rows.items()}
     q = np.zeros((count, plant.nq)) if plant.system is None else np.tile(plant.system.neutral(), (count, 1))
     return Sites(duration, q, fields)
@@ -120,5 +126,3 @@ def sites_of_mapping(
         else:
             fields[unknown.field][:, unknown.place] = row
     return Sites(duration, q, fields)
-
-

@@ -103,13 +103,11 @@ def run_ipopt(
         raise functions.errors[0]
     stats = solver.stats()
     history = stats.get("iterations", {})
+    x, of_constraints, of_bounds = (np.array(found[name]).ravel() for name in ("x", "lam_g", "lam_x"))
+    objective, primal, dual = (np.array(history.get(name, ()), dtype=float) for name in ("obj", "inf_pr", "inf_du"))
+    status, iterations = str(stats["return_status"]), int(stats["iter_count"])
     return Iterates(
-        *(np.array(found[name]).ravel() for name in ("x", "lam_g", "lam_x")),
-        str(stats["return_status"]),
-        int(stats["iter_count"]),
-        seconds,
-        functions.seconds,
-        *(np.array(history.get(name, ()), dtype=float) for name in ("obj", "inf_pr", "inf_du")),
+        x, of_constraints, of_bounds, status, iterations, seconds, functions.seconds, objective, primal, dual
     )
 
 
@@ -178,7 +176,7 @@ def _callback_class() -> Any:
     """A class of CasADi's callbacks, made when CasADi is first needed."""
     if not _made:
 
-        class Callback(casadi.Callback):  # type: ignore[misc]
+        class Callback(casadi.Callback):
             """A function of CasADi that reads and writes CasADi's own arrays."""
 
             def __init__(

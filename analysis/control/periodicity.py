@@ -46,7 +46,8 @@ def _value(point: Point, unknown: Unknown) -> Array:
 
 def _coordinate_places(point: Point) -> dict[int, int]:
     """The place in q of every chart coordinate that is a plain coordinate."""
-    layout, found = point.system.layout, {}
+    layout = point.system.layout
+    found: dict[int, int] = {}
     for joint, iq, iu in layout.joints():
         flat = joint.facts.quaternion
         found |= {iu.start + k: iq.start + k for k in range(joint.nu if flat is None else flat)}

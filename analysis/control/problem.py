@@ -16,7 +16,7 @@ from myoquat.analysis.control.guesses import Frame, default_sites, sites_of_mapp
 from myoquat.analysis.control.ipopt import Ipopt, run_ipopt
 from myoquat.analysis.control.periodicity import periodic_constraint
 from myoquat.analysis.control.plants import Equations, LoadFrames, Plant, plant_of
-from myoquat.analysis.control.quantities import Bound, Ends, Quantities, Unknown
+from myoquat.analysis.control.quantities import Bound, Ends, Quantities
 from myoquat.analysis.control.solution import Solution, solution_of
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
 from myoquat.analysis.control.transcriptions.base import Layout
@@ -24,6 +24,7 @@ from myoquat.core.arguments import check_kinds
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 
 __all__ = ["Problem"]
@@ -133,7 +134,8 @@ class Problem:
     @cached_property
     def _span(self) -> tuple[float, float]:
         """Least and greatest duration."""
-        pair = (self.duration, self.duration) if np.ndim(self.duration) == 0 else tuple(self.duration)  # type: ignore[arg-type]
+        given: Any = self.duration
+        pair: tuple[Any, ...] = (given, given) if np.ndim(given) == 0 else tuple(given)
         if len(pair) != 2 or not all(isinstance(x, (int, float, np.number)) and not math.isnan(x) for x in pair):
             raise ValueError(f"duration must be a number or (least, greatest) [s], not {self.duration!r}")
         low, high = map(float, pair)
@@ -150,7 +152,11 @@ class Problem:
     def _ends(self) -> tuple[Ends, Ends, Ends]:
         """Bounds at the start, at the end, and on the path."""
         names = self.quantities
-        return names.at_end(self.initial, "initial"), names.at_end(self.final, "final"), names.bounds(self.bounds, "bounds")
+        return (
+            names.at_end(self.initial, "initial"),
+            names.at_end(self.final, "final"),
+            names.bounds(self.bounds, "bounds"),
+        )
 
     def _check_ends(self) -> None:
         """ValueError where an end lies outside the bounds of the path."""
@@ -281,7 +287,7 @@ def _check_model(model: SystemLike | Equations) -> None:
     system_of(model)
     if isinstance(model, Model) and (model.couplers or model.constraints):
         named = (*model.couplers, *model.constraints)[0]
-        raise NotImplementedError(
+        raise ModelError(
             f"optimal control takes models without couplers and constraints; this one has {len(model.couplers)} and "
             f"{len(model.constraints)}, such as {getattr(named, 'name', type(named).__name__)!r}"
         )
@@ -290,7 +296,8 @@ def _check_model(model: SystemLike | Equations) -> None:
 def _check_inside(where: str, name: str, bound: Bound, path: Bound | None) -> None:
     if path is not None and (bound.lower > path.upper or bound.upper < path.lower):
         raise ValueError(
-            f"{where}: {name!r} is {bound.lower:g} to {bound.upper:g}, outside its bounds {path.lower:g} to {path.upper:g}"
+            f"{where}: {name!r} is {bound.lower:g} to {bound.upper:g}, outside its bounds {path.lower:g} to "
+            f"{path.upper:g}"
         )
 
 

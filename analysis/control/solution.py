@@ -11,7 +11,7 @@ from myoquat.analysis.control.discretization import Discretization, Sites, State
 from myoquat.analysis.control.explanation import Explanation, explanation_of
 from myoquat.analysis.control.forward import Forward, run_forward
 from myoquat.analysis.control.ipopt import Iterates
-from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows
+from myoquat.analysis.control.splines import interpolated_pose
 from myoquat.analysis.control.statuses import IPOPT, Status
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.lazy_imports import pandas as pd
@@ -28,10 +28,10 @@ class Solution:
 
     time (t,) [s] of the nodes, q (t, nq), u (t, nu) and states (t, nw), such as activations and fiber lengths, there;
     control_time (k,) [s] and controls (k, nc) where the transcription has them: at nodes and inside intervals, for the
-    midpoint rule in the middle of each. objective is the sum of `goals`, each with its weight. kkt_error is the greatest
-    entry of the gradient of the Lagrangian, violation the greatest by which a constraint is missed, both unscaled;
-    norm_error the greatest | |Q| - 1 | at all sites. seconds is the time of the solver, evaluation_seconds that of the
-    compiled formulas in it.
+    midpoint rule in the middle of each. objective is the sum of `goals`, each with its weight. kkt_error is the
+    greatest entry of the gradient of the Lagrangian, violation the greatest by which a constraint is missed, both
+    unscaled; norm_error the greatest | |Q| - 1 | at all sites. seconds is the time of the solver, evaluation_seconds
+    that of the compiled formulas in it.
 
     >>> from myoquat.analysis.control import Duration, Equations, Problem
     >>> cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
@@ -193,7 +193,9 @@ class Solution:
     def explain(self) -> str:
         """How the solver ended in words; goals, errors, and where constraints, bounds and multipliers are worst."""
         lines = [f"{self.status.name}: {self.status.sentence}."]
-        lines.append(f"{self.iterations} iterations, {self.seconds:.3g} s, {self.evaluation_seconds:.3g} s in formulas.")
+        lines.append(
+            f"{self.iterations} iterations, {self.seconds:.3g} s, {self.evaluation_seconds:.3g} s in formulas."
+        )
         lines.append(f"Objective {self.objective:.8g}:")
         lines += [f"  {name}: {value:.8g}" for name, value in self.goals.items()]
         return "\n".join([*lines, *self.explanation.lines(), f"Greatest error of |Q|: {self.norm_error:.2g}."])
@@ -264,12 +266,21 @@ def solution_of(
     program, x = discretization.program, found.x
     goals: dict[str, float] = {}
     for block, values in zip(program.blocks, program.values(x), strict=True):
-        titles: Sequence[str] = [g.title for g in (statement.ends if block.formula.name == "ends" else statement.integrals)]
+        titles: Sequence[str] = [
+            g.title for g in (statement.ends if block.formula.name == "ends" else statement.integrals)
+        ]
         if "terms" in values:
             for title, value in zip(titles, np.sum(values["terms"] * block.weights, axis=0), strict=True):
                 goals[title] = goals.get(title, 0.0) + float(value)
     status = IPOPT.get(found.status, Status.FAILED)
     explanation = explanation_of(discretization, bounds, limits, found)
     return Solution(
-        statement, discretization.layout, discretization.sites(x), status, program.objective(x), goals, explanation, found
+        statement,
+        discretization.layout,
+        discretization.sites(x),
+        status,
+        program.objective(x),
+        goals,
+        explanation,
+        found,
     )

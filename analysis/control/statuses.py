@@ -31,7 +31,10 @@ class Status(Enum):
     STUCK = "stuck", "the search direction became too small to go on"
     RESTORATION = "restoration", "could not get closer to the constraints from here (restoration failed)"
     DIVERGING = "diverging", "the unknowns grow without bound: a bound or a term of the objective is missing"
-    OVERDETERMINED = "overdetermined", "there are more equations than unknowns: conditions at the ends repeat each other"
+    OVERDETERMINED = (
+        "overdetermined",
+        "there are more equations than unknowns: conditions at the ends repeat each other",
+    )
     NOT_FINITE = "not finite", "a formula or a derivative gave a number that is not finite"
     INTERRUPTED = "interrupted", "interrupted; this is the last iterate"
     FAILED = "failed", "the solver failed"

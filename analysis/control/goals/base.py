@@ -45,7 +45,12 @@ class Goal(Record, ABC):
 
 
 class IntegralGoal(Goal):
-    """A goal that is integrated over time."""
+    """A goal that is integrated over time: the base of goals with data of one's own.
+
+    >>> from myoquat.analysis.control import Effort, IntegralGoal
+    >>> issubclass(Effort, IntegralGoal)
+    True
+    """
 
     def width(self, plant: Plant) -> int:
         """How many numbers of data it takes at each time."""
@@ -61,7 +66,12 @@ class IntegralGoal(Goal):
 
 
 class EndGoal(Goal):
-    """A goal of both ends of the motion and of its duration."""
+    """A goal of both ends of the motion and of its duration.
+
+    >>> from myoquat.analysis.control import Duration, EndGoal
+    >>> issubclass(Duration, EndGoal)
+    True
+    """
 
     @abstractmethod
     def value(self, plant: Plant, ends: tuple[Point, Point], duration: Array) -> Array:

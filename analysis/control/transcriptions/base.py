@@ -1,7 +1,7 @@
 """What every transcription can do, and where its variables lie."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -90,5 +90,3 @@ class Transcription(Record, ABC):
     @abstractmethod
     def quadrature(self, layout: Layout) -> Array:
         """(k,) the weight, as a fraction of the duration, of every site with controls in integrals."""
-
-

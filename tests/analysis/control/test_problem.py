@@ -1,0 +1,235 @@
+"""Problems: what is refused before a solver starts, what an unsolved problem tells, and CasADi alone beside it."""
+
+import re
+
+import casadi
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.control import (
+    BoundaryConstraint,
+    Duration,
+    Effort,
+    Equations,
+    Ipopt,
+    OwnEndGoal,
+    OwnGoal,
+    PathConstraint,
+    Periodic,
+    Problem,
+    Radau,
+    Status,
+    TrackCoordinates,
+    TrackPose,
+)
+from myoquat.analysis.control.charts import displacement
+from myoquat.data import Forces, Motion
+from myoquat.dynamics import inverse
+from myoquat.joints.multibody.state import integrate
+from myoquat.kernels import as_array, as_casadi_vector, symbols_casadi
+from myoquat.muscle import states
+
+
+def rate(point):
+    return point["v"], point["force"]
+
+
+CART = Equations(("x", "v"), ("force",), rate)
+REST = {"x": 0.0, "v": 0.0}
+SQUARE = OwnGoal(lambda point: point["force"] ** 2, name="effort")
+
+
+def cart(**changes):
+    options = {"intervals": 4, "initial": REST, "final": {"x": 1.0, "v": 0.0}} | changes
+    return Problem(options.pop("model", CART), options.pop("duration", 1.0), options.pop("goals", (SQUARE,)), **options)
+
+
+def arm():
+    return mq.load_model("two_link")
+
+
+BAD = {
+    "unknown name": ({"bounds": {"force1": (0, 1)}}, "bounds: 'force1' does not exist; nearest: force"),
+    "contradicting bounds": ({"bounds": {"x": (2, 1)}}, "contradict each other: lower 2 is above upper 1"),
+    "end outside bounds": ({"bounds": {"x": (0, 0.5)}}, "final: 'x' is 1 to 1, outside its bounds 0 to 0.5"),
+    "control at an end": ({"initial": {"force": 0.0}}, "'force' is a control"),
+    "duration": ({"duration": (2.0, 1.0)}, "no span of positive durations"),
+    "mesh": ({"intervals": [0.0, 0.7, 0.5, 1.0]}, "increase from 0 to 1"),
+    "transcription": ({"transcription": "euler"}, "transcription is one of midpoint"),
+    "torques on equations": ({"torques": ("x",)}, "equations of one's own have none"),
+    "weight": ({"goals": (Effort(weight=np.inf),)}, "the weight must be finite"),
+    "goal of unknown": ({"goals": (Effort(of=("push",)),)}, "push"),
+    "data outside": ({"goals": (TrackCoordinates(("x",), [0.0, 0.5], [[0.0], [1.0]]),)}, "the data cover 0 to 0.5 s"),
+    "data of free time": (
+        {"goals": (TrackCoordinates(("x",), [0.0, 1.0], [[0.0], [1.0]]),), "duration": (0.5, 1.0)},
+        "needs a fixed duration",
+    ),
+    "unequal pair": ({"periodic": Periodic({"x": "force"})}, "'x' is a state and 'force' a control"),
+    "unknown pair": ({"periodic": Periodic({"y": "x"})}, "periodic: 'y' does not exist"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_rejected_before_the_solver(name):
+    changes, words = BAD[name]
+    with pytest.raises(ValueError, match=re.escape(words)):
+        cart(**changes).solve()
+
+
+def test_quaternion_components_have_no_bounds():
+    with pytest.raises(ValueError, match="component of a quaternion"):
+        Problem(arm(), 1.0, (Effort(),), bounds={"A.Q0": (0, 1)})
+    with pytest.raises(ValueError, match="unit quaternion"):
+        Problem(arm(), 1.0, (Effort(),), initial={"A": [1.0, 1.0, 0, 0]})
+
+
+def test_motion_of_another_system_and_constraints_of_models_are_rejected():
+    other = Motion(mq.load_model("two_link", "sequence"), [0.0, 1.0], np.zeros((2, 6)))
+    with pytest.raises(ValueError, match="another system"):
+        Problem(arm(), 1.0, (TrackPose(other),))
+    with pytest.raises(mq.joints.ModelError, match="without couplers and constraints"):
+        Problem(mq.load_model("thoracoscapular"), 1.0)
+    with pytest.raises(ValueError, match="stages must be between"):
+        Radau(0)
+    with pytest.raises(TypeError, match="goals must be"):
+        cart(goals=(1.0,))
+
+
+def test_formulas_that_are_not_finite_at_the_guess_are_named():
+    logarithm = OwnGoal(lambda point: np.log(point["x"] - 0.5), name="logarithm")
+    with pytest.raises(ValueError, match=r"at the guess, the goal 'logarithm' is nan at 0 of the duration"):
+        cart(goals=(logarithm,)).solve()
+    inverse_speed = PathConstraint("pace", lambda point: 1 / point["v"], 0.0, 10.0)
+    with pytest.raises(ValueError, match="at the guess, path constraint 'pace' is inf"):
+        cart(constraints=(inverse_speed,)).solve()
+    with pytest.raises(ValueError, match="guess: force is 9 at 0 of the duration; its bounds are -1 to 1"):
+        cart(bounds={"force": (-1, 1)}).solve({"force": 9.0})
+
+
+def test_infeasible_problem_names_the_constraint():
+    """In one second a force of at most 1 N brings a mass of 1 kg 0.25 m far, from rest to rest."""
+    solution = cart(bounds={"force": (-1, 1)}, intervals=10).solve()
+    assert solution.status is Status.INFEASIBLE
+    assert not solution.success
+    assert solution.violation > 0.01
+    words = solution.explain()
+    assert "no motion near this one satisfies all constraints" in words
+    assert "change of" in words
+    assert "force, upper" in words
+
+
+def test_iterations_run_out_with_a_reason():
+    solution = cart(goals=(OwnGoal(lambda point: np.cosh(point["force"])),)).solve(solver=Ipopt(max_iterations=1))
+    assert solution.status is Status.ITERATIONS
+
+
+def test_least_acceleration_is_a_cubic_and_parts_agree():
+    """x = 3 s^2 - 2 s^3 and f = 6 - 12 s: the objective is 12; frames, controls and saved files say the same."""
+    middle = BoundaryConstraint("advance", lambda first, last, duration: last["x"] - first["x"], 1.0, 1.0)
+    solution = cart(final={"v": 0.0}, constraints=(middle,), intervals=[0.0, 0.2, 0.7, 1.0]).solve()
+    s = solution.time
+    assert np.allclose(solution["x"], 3 * s**2 - 2 * s**3, atol=1e-9)
+    assert np.allclose(solution.controls_at(s)[:, 0], 6 - 12 * s, atol=1e-8)
+    assert np.allclose(solution.to_dataframe()["x"], solution["x"])
+    assert solution.goals["effort"] == pytest.approx(12.0)
+    with pytest.raises(KeyError, match="no state and no control"):
+        solution["y"]
+
+
+def test_lbfgs_finds_the_same_optimum():
+    exact, approximate = (cart().solve(solver=Ipopt(hessian=h)) for h in ("exact", "limited-memory"))
+    assert approximate.success
+    assert approximate.objective == pytest.approx(exact.objective, rel=1e-6)
+
+
+def test_periodic_motion_and_free_duration():
+    """An oscillator of 2 rad/s, without a force, is periodic after pi seconds."""
+    swing = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"] - 4 * point["x"]))
+    problem = Problem(
+        swing, (2.5, 4.0), (SQUARE,), 10, "radau", initial={"x": 1.0, "v": 0.0}, periodic=Periodic(),
+    )  # fmt: skip
+    solution = problem.solve({"x": [1, -1, 1], "duration": 3.0})
+    assert solution.success
+    assert solution.duration == pytest.approx(np.pi, abs=1e-3)
+    assert np.allclose(solution.states[0], solution.states[-1], atol=1e-9)
+
+
+def test_loads_and_torques_hold_a_pose():
+    """A rod held horizontally against gravity and a load at its end: the torque is that of statics."""
+    rod = mq.Body(
+        "rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0),
+        coordinate_names=("angle",),
+    )  # fmt: skip
+    system = mq.ArticulatedSystem((rod,))
+    force = np.zeros((2, 1, 3))
+    force[:, 0, 2] = -10.0
+    point = np.tile([1.0, 0, 0], (2, 1, 1))
+    load = Forces([0.0, 1.0], ("weight",), ("rod",), force, point, np.zeros((2, 1, 3)), ("ground",), ("rod",))
+    still = Motion(system, [0.0, 1.0], np.zeros((2, 1)))
+    problem = Problem(
+        system, 1.0, (TrackPose(still), Effort(weight=1e-8)), 4, torques={"angle_dot": 10.0}, loads=load,
+        initial={"q": [0.0], "u": 0.0},
+    )  # fmt: skip
+    solution = problem.solve()
+    assert solution.success
+    assert np.allclose(solution.controls * 10.0, -(2.0 * 9.81 * 0.5 + 10.0 * 1.0), rtol=1e-3)
+    assert solution.simulate().largest < 1e-5
+
+
+def test_other_goals_of_ends():
+    """The farthest throw in one second with |f| <= 1: full force, x = 1/2."""
+    farthest = OwnEndGoal(lambda first, last, duration: first["x"] - last["x"], name="distance")
+    solution = cart(goals=(farthest, Duration(weight=0.0)), final={}, bounds={"force": (-1, 1)}).solve()
+    assert solution.objective == pytest.approx(-0.5, abs=1e-6)
+
+
+# ---- CasADi alone ----------------------------------------------------------------------------------------------
+
+
+def casadi_alone(model, motion, duration, intervals):
+    """The same program, the midpoint rule with four unknowns for each quaternion and CasADi's own derivatives."""
+    system, h = model.system, duration / intervals
+    layout = system.layout
+    x0, x1, a, reference = (symbols_casadi(n, (k,)) for n, k in (("x0", 14), ("x1", 14), ("a", 6), ("r", 8)))
+    q0, u0, q1, u1 = x0[:8], x0[8:], x1[:8], x1[8:]
+    u = (u0 + u1) / 2
+    q = integrate(layout, q0, h / 2 * u)
+    torque = inverse.inverse(system, q, u, (u1 - u0) / h) - states.torques(model, q, u, a, None)
+    gap = q1 - integrate(layout, q0, h * u)
+    d = displacement(layout, reference, q)
+    cost = h * (10 * np.sum(d * d, axis=-1) + 0.01 * np.sum(a * a, axis=-1))
+    inputs = [as_casadi_vector(v) for v in (x0, x1, a, reference)]
+    outputs = [casadi.vertcat(as_casadi_vector(gap), as_casadi_vector(torque)), as_casadi_vector(as_array([cost]))]
+    step = casadi.Function("step", inputs, outputs)
+    X, controls = casadi.MX.sym("X", 14, intervals + 1), casadi.MX.sym("A", 6, intervals)
+    data = casadi.DM(motion.T)
+    rows, costs = step.map(intervals)(X[:, :-1], X[:, 1:], controls, data)
+    unknowns = casadi.vertcat(casadi.vec(X), casadi.vec(controls))
+    program = {"x": unknowns, "f": casadi.sum2(costs), "g": casadi.vec(rows)}
+    options = {"ipopt.print_level": 0, "print_time": False, "ipopt.tol": 1e-11, "ipopt.sb": "yes"}
+    return casadi.nlpsol("alone", "ipopt", program, options)
+
+
+def test_two_link_has_the_optimum_of_casadi_alone():
+    """Quaternions as rotation vectors about a reference, inverse dynamics and compiled derivatives change nothing."""
+    model, n, duration = arm(), 5, 0.25
+    way = mq.simulate(model, duration=duration, step=duration / 50, output_step=duration / 10)
+    motion = Motion(model, way.time, way.q)
+    goals = TrackPose(motion, weight=10.0), Effort(weight=0.01)
+    problem = Problem(model, duration, goals, n, "midpoint", initial={"q": way.q[0], "u": way.u[0]})
+    ours = problem.solve(solver=Ipopt(tolerance=1e-11))
+    tracked = goals[0].samples(problem.plant, ours.control_time)
+    solver = casadi_alone(model, tracked, duration, n)
+    nodes = np.concatenate([way.q[::2], way.u[::2]], axis=1)
+    low, high = np.full((n + 1, 14), -np.inf), np.full((n + 1, 14), np.inf)
+    low[0] = high[0] = nodes[0]
+    found = solver(
+        x0=np.concatenate([nodes.ravel(), np.full(6 * n, 0.3)]), lbg=0, ubg=0,
+        lbx=np.concatenate([low.ravel(), np.zeros(6 * n)]), ubx=np.concatenate([high.ravel(), np.ones(6 * n)]),
+    )  # fmt: skip
+    assert ours.success
+    assert ours.objective == pytest.approx(float(found["f"]), abs=1e-8)
+    x = np.array(found["x"]).ravel()
+    assert np.allclose(x[14 * (n + 1) :].reshape(n, 6), ours.controls, atol=1e-5)
+    assert np.allclose(np.abs(np.sum(x[: 14 * (n + 1)].reshape(-1, 14)[:, :4] * ours.q[:, :4], axis=1)), 1, atol=1e-9)

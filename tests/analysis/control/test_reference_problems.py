@@ -1,0 +1,147 @@
+"""Optimal control: problems whose solutions are known, by the calculus of variations or by necessary conditions."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.linalg import expm
+from scipy.optimize import brentq, fsolve
+
+import myoquat as mq
+from myoquat.analysis.control import Duration, Effort, Equations, OwnEndGoal, PathConstraint, Problem, Status
+
+G = 9.81
+
+
+def test_brachistochrone_is_the_cycloid():
+    """Least time from (0, 0) to (1, 1) m: x = k (s - sin s), y = k (1 - cos s), T = s sqrt(k / g)."""
+    bead = Equations(
+        ("x", "y", "v"),
+        ("angle",),
+        lambda point: (
+            point["v"] * np.sin(point["angle"]),
+            point["v"] * np.cos(point["angle"]),
+            G * np.cos(point["angle"]),
+        ),
+    )
+    problem = Problem(
+        bead, (0.1, 10.0), (Duration(),), 20, "radau", initial={"x": 0, "y": 0, "v": 0}, final={"x": 1, "y": 1},
+        bounds={"angle": (0, np.pi)},
+    )  # fmt: skip
+    solution = problem.solve({"angle": 1.0, "v": [0, 4], "duration": 1.0})
+    s = brentq(lambda s: (s - np.sin(s)) / (1 - np.cos(s)) - 1, 0.1, 6.2)
+    k = 1 / (1 - np.cos(s))
+    assert solution.success
+    assert solution.duration == pytest.approx(s * np.sqrt(k / G), abs=1e-9)
+    phase = solution.time * np.sqrt(G / k)
+    assert np.allclose(solution["x"], k * (phase - np.sin(phase)), atol=1e-6)
+    assert solution.simulate().largest < 1e-6
+
+
+def test_least_effort_of_a_damped_sled():
+    """D. E. Kirk, Optimal Control Theory, 1970, example 5.1-1: m xddot + xdot = f, least integral of f^2 / 2 from rest
+    at 0 to 5 m at 2 m/s in 2 s. The exact motion is that of the linear Hamiltonian system."""
+    sled = mq.Body(
+        "sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, damping=1.0, coordinate_names=("x",)
+    )
+    problem = Problem(
+        mq.ArticulatedSystem((sled,)), 2.0, (Effort(weight=0.5),), 20, torques=("x_dot",),
+        initial={"x": 0, "x_dot": 0}, final={"x": 5, "x_dot": 2},
+    )  # fmt: skip
+    solution = problem.solve()
+    hamiltonian = np.array([[0, 1, 0, 0], [0, -1, 0, -1], [0, 0, 0, 0], [0, 0, -1, 1]], dtype=float)
+    costates = np.linalg.solve(expm(2 * hamiltonian)[:2, 2:], [5.0, 2.0])
+    exact = np.array([expm(t * hamiltonian)[:, 2:] @ costates for t in solution.time])
+    assert np.allclose(solution["x"], exact[:, 0], atol=1e-6)
+    assert np.allclose(solution["x_dot"], exact[:, 1], atol=1e-6)
+    assert np.allclose(solution.controls_at(solution.time)[:, 0], -exact[:, 3], atol=1e-2)  # of order 2
+
+
+def test_steering_follows_the_linear_tangent_law():
+    """A. E. Bryson, Y.-C. Ho, Applied Optimal Control, 1975, section 2.4: least time to y = 5, v = (45, 0) with an
+    acceleration of 100 in a free direction; tan(angle) is linear in time."""
+    a = 100.0
+    rocket = Equations(
+        ("x", "y", "vx", "vy"),
+        ("angle",),
+        lambda point: (point["vx"], point["vy"], a * np.cos(point["angle"]), a * np.sin(point["angle"])),
+    )
+    problem = Problem(
+        rocket, (0.1, 1.0), (Duration(),), 20, "radau", initial={"x": 0, "y": 0, "vx": 0, "vy": 0},
+        final={"y": 5, "vx": 45, "vy": 0}, bounds={"angle": (-np.pi / 2, np.pi / 2)},
+    )  # fmt: skip
+    solution = problem.solve({"duration": 0.5, "y": [0, 5], "vx": [0, 45]})
+
+    def missed(unknown):
+        start, T = unknown
+
+        def angle(t):
+            return np.arctan(np.tan(start) * (1 - 2 * t / T))
+
+        height = quad(lambda t: a * np.sin(angle(t)) * (T - t), 0, T)[0]
+        return height - 5, quad(lambda t: a * np.cos(angle(t)), 0, T)[0] - 45
+
+    start, T = fsolve(missed, (1.0, 0.55), xtol=1e-13)
+    assert solution.duration == pytest.approx(T, abs=1e-7)
+    exact = np.arctan(np.tan(start) * (1 - 2 * solution.control_time / T))
+    assert np.allclose(solution["angle"], exact, atol=2e-4)
+
+
+def test_rocket_climbs_on_the_singular_arc():
+    """J. T. Betts, Practical Methods for Optimal Control, 2010, example 10.47 (Goddard's rocket): greatest height with
+    a bounded thrust; between full and no thrust, m g = (1 + v / c) drag holds."""
+    most, gravity, sigma, c, h0 = 193.044, 32.174, 5.4915348492e-5, 1580.942579, 23800.0
+
+    def drag(v, h):
+        return sigma * v**2 * np.exp(-h / h0)
+
+    rocket = Equations(
+        ("h", "v", "m"),
+        ("thrust",),
+        lambda point: (
+            point["v"],
+            (point["thrust"] - drag(point["v"], point["h"])) / point["m"] - gravity,
+            -point["thrust"] / c,
+        ),
+    )
+    height = OwnEndGoal(lambda first, last, duration: -1e-4 * last["h"], name="height")
+    problem = Problem(
+        rocket, (20.0, 60.0), (height,), 100, "radau", initial={"h": 0, "v": 0, "m": 3}, final={"m": 1},
+        bounds={"thrust": (0, most), "h": (0, 3e4), "v": (0, 2000), "m": (1, 3)},
+    )  # fmt: skip
+    guess = {"h": [0, 18000], "v": [1, 800, 800, 1], "m": [3, 1, 1], "thrust": 90.0, "duration": 42.0}
+    solution = problem.solve(guess)
+    time, thrust = solution.time, solution.controls_at(solution.time)[:, 0]
+    assert solution.success
+    assert np.all(thrust[time < 13] > most - 1e-3)
+    assert np.all(thrust[time > 23] < 1e-3)
+    arc = (time > 15) & (time < 20)
+    weight = solution["m"][arc] * gravity
+    needed = (1 + solution["v"][arc] / c) * drag(solution["v"][arc], solution["h"][arc])
+    assert np.allclose(weight, needed, rtol=2e-3)
+
+
+def _pendulum():
+    def rod(name, parent, place):
+        return mq.Body(
+            name, parent, mq.joints.RevoluteJoint((0, 1, 0)), place, mass=1.0, center_of_mass=(0, 0, -1.0),
+            inertia=(1e-3, 1e-3, 1e-3, 0, 0, 0), coordinate_names=(f"{name}_angle",),
+        )  # fmt: skip
+
+    return mq.ArticulatedSystem((rod("upper", "ground", (0, 0, 0)), rod("lower", "upper", (0, 0, -1.0))))
+
+
+def test_double_pendulum_swings_up():
+    """From hanging to standing by a bounded torque on the upper rod alone: the forward simulation of the controls goes
+    the same way, and a path constraint is obeyed."""
+    speed = PathConstraint("speed", lambda point: point["upper_angle_dot"] ** 2, 0.0, 36.0)
+    problem = Problem(
+        _pendulum(), (1.0, 4.0), (Duration(), Effort(weight=1e-3)), 40, torques={"upper_angle_dot": 10.0},
+        initial={"upper_angle": 0, "lower_angle": 0, "u": 0}, final={"upper_angle": np.pi, "lower_angle": 0, "u": 0},
+        bounds={"upper_angle_dot.torque": (-5, 5)}, constraints=(speed,),
+    )  # fmt: skip
+    solution = problem.solve({"duration": 2.0})
+    assert solution.status is Status.SOLVED
+    assert 1.0 < solution.duration < 2.0
+    assert np.abs(solution["upper_angle_dot"]).max() < 6.0 + 1e-6
+    assert solution.simulate().largest < 0.1
+    assert problem.solve(solution).iterations <= solution.iterations

@@ -1,0 +1,155 @@
+"""Transcriptions on the group: measured orders, exact derivatives, unit quaternions, invariance of the description."""
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.control import TRANSCRIPTIONS, Effort, Gauss, Ipopt, OwnGoal, Problem, Radau, TrackPose
+from myoquat.analysis.control.charts import chart_coordinates, chart_pose, displacement, displacement_rate
+from myoquat.analysis.control.discretization import Discretization
+from myoquat.analysis.control.transcriptions.collocation import integration_matrix
+from myoquat.data import Motion
+from myoquat.joints import quaternion_exp, quaternion_multiply
+from myoquat.joints.rotation_vectors import rotation_vector_rate
+
+A, C, OMEGA = 1.0, 1.8, np.array([1.0, 0.5, 2.0])
+
+
+def top(velocity_frame="child"):
+    body = mq.Body("top", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(A, A, C, 0, 0, 0))
+    return mq.ArticulatedSystem((body,), gravity=(0.0, 0.0, 0.0), velocity_frame=velocity_frame)
+
+
+def free_motion(t):
+    """Q of a free symmetric top: a turn about its angular momentum, then one about its own axis
+    [L. D. Landau, E. M. Lifshitz, Mechanics, section 33]."""
+    momentum = np.array([A, A, C]) * OMEGA
+    return quaternion_multiply(quaternion_exp(t * momentum / A), quaternion_exp([0, 0, t * OMEGA[2] * (1 - C / A)]))
+
+
+def error_of(method, intervals, frame="child"):
+    """Of the pose at the end of a free motion, which the transcription determines alone."""
+    problem = Problem(top(frame), 1.0, (), intervals, method, initial={"q": [1.0, 0, 0, 0], "u": OMEGA})
+    solution = problem.solve(solver=Ipopt(tolerance=1e-12, constraint_tolerance=1e-12))
+    assert solution.success
+    assert solution.norm_error < 1e-12
+    return np.linalg.norm(solution.statement.plant.displacement(free_motion(1.0), solution.q[-1]))
+
+
+ORDERS = {
+    "midpoint": (8, 16), "trapezoid": (8, 16), "hermite_simpson": (8, 16), Gauss(2): (6, 12), Radau(2): (8, 16),
+    "radau": (4, 8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ORDERS)
+def test_measured_order_on_an_exact_rotation(method):
+    stated = TRANSCRIPTIONS[method].order if isinstance(method, str) else method.order
+    coarse, fine = (error_of(method, n) for n in ORDERS[method])
+    assert np.log2(coarse / fine) == pytest.approx(stated, abs=0.5)
+
+
+def test_velocities_in_the_parent_frame_give_the_same_motion():
+    momentum = np.array([A, A, C]) * OMEGA  # at the start both frames agree
+    assert momentum.any()
+    assert error_of("hermite_simpson", 8, "parent") < 1e-3
+
+
+def test_rate_of_a_rotation_vector_is_the_derivative_of_the_exponential(rng):
+    """Both signs: d/dt exp(v) = exp(v) omega / 2 for the child, omega exp(v) / 2 for the parent."""
+    v, omega, h = rng.normal(size=(20, 3)), rng.normal(size=(20, 3)), 1e-6
+    for in_child in (True, False):
+        rate = rotation_vector_rate(v, omega, in_child)
+        moved = (quaternion_exp(v + h * rate) - quaternion_exp(v - h * rate)) / (2 * h)
+        spin = np.concatenate([np.zeros((20, 1)), omega / 2], axis=1)
+        Q = quaternion_exp(v)
+        expected = quaternion_multiply(Q, spin) if in_child else quaternion_multiply(spin, Q)
+        assert np.allclose(moved, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("frame", ["child", "parent"])
+def test_charts_and_displacements_of_a_floating_body(rng, frame):
+    body = mq.Body("base", "ground", mq.joints.FloatingJoint(), mass=1.0, inertia=(1, 2, 2.5, 0, 0, 0))
+    system = mq.ArticulatedSystem((body,), velocity_frame=frame)
+    q0, q1, u = system.random(5, rng), system.random(5, rng), rng.normal(size=(5, 6))
+    z = chart_coordinates(system.layout, q0, q1)
+    again = displacement(system.layout, chart_pose(system.layout, q0, z), q1)
+    assert np.abs(again).max() < 1e-12
+    h = 1e-6
+    ahead, behind = (displacement(system.layout, q0, system.displaced(q1, s * h * u)) for s in (1, -1))
+    rate = displacement_rate(system.layout, displacement(system.layout, q0, q1), q1, u)
+    assert np.allclose((ahead - behind) / (2 * h), rate, atol=1e-7)
+
+
+def test_integration_matrix_is_exact_for_polynomials():
+    c = np.array(Radau(4).points)
+    matrix = integration_matrix(c, c)
+    for power in range(4):
+        assert np.allclose(matrix @ c**power, c ** (power + 1) / (power + 1))
+
+
+def two_link_problem(method, intervals=3, duration=0.3):
+    model = mq.load_model("two_link")
+    way = mq.simulate(model, duration=duration, step=duration / 60, output_step=duration / 12)
+    motion = Motion(model, way.time, way.q)
+    goals = TrackPose(motion, weight=10.0), Effort(weight=0.01)
+    return Problem(model, duration, goals, intervals, method, initial={"q": way.q[0], "u": way.u[0]})
+
+
+@pytest.mark.parametrize("method", ["midpoint", "hermite_simpson"])
+def test_derivatives_of_the_program_agree_with_differences(method, rng):
+    problem = two_link_problem(method)
+    sites = problem._sites(None)
+    found = Discretization(problem.statement, problem.layout, problem._references(sites))
+    program = found.program
+    x = found.variables(sites) + 0.05 * rng.normal(size=found.size)
+    direction, multipliers = rng.normal(size=found.size), rng.normal(size=program.rows)
+    h = 1e-6
+    ahead, behind = x + h * direction, x - h * direction
+    slope = (program.objective(ahead) - program.objective(behind)) / (2 * h)
+    assert program.gradient(x) @ direction == pytest.approx(slope, rel=1e-6, abs=1e-8)
+    change = (program.constraints(ahead) - program.constraints(behind)) / (2 * h)
+    assert np.allclose(jacobian(program, x) @ direction, change, rtol=1e-6, atol=1e-6)
+
+    def gradient(x):
+        return 0.5 * program.gradient(x) + jacobian(program, x).T @ multipliers
+
+    bent = (gradient(ahead) - gradient(behind)) / (2 * h)
+    assert np.allclose(hessian(program, x, 0.5, multipliers) @ direction, bent, rtol=1e-5, atol=1e-5)
+
+
+def dense(pattern, values, shape):
+    matrix = np.zeros(shape)
+    matrix[pattern.rows, np.repeat(np.arange(shape[1]), np.diff(pattern.columns))] = values
+    return matrix
+
+
+def jacobian(program, x):
+    values = np.zeros(len(program.jacobian_pattern.rows))
+    program.jacobian(x, values)
+    return dense(program.jacobian_pattern, values, (program.rows, program.size))
+
+
+def hessian(program, x, factor, multipliers):
+    values = np.zeros(len(program.hessian_pattern.rows))
+    program.hessian(x, factor, multipliers, values)
+    upper = dense(program.hessian_pattern, values, (program.size, program.size))
+    return upper + np.triu(upper, 1).T
+
+
+def sway(point):
+    """Squared distance of the lower body from the vertical through the origin [m^2], whatever describes the joints."""
+    return np.sum(point.system.poses(point.q)["B"][1][..., :2] ** 2)
+
+
+def test_quaternions_and_euler_angles_have_the_same_optimum():
+    """Far from a lock the description of the joints changes nothing but the error of the transcription."""
+    found = []
+    for rotations in ("quaternion", "sequence"):
+        model = mq.load_model("two_link", rotations)
+        goals = OwnGoal(sway, name="sway"), Effort(weight=0.01)
+        problem = Problem(model, 0.3, goals, 6, initial={"q": model.start, "u": 0.0})
+        found.append(problem.solve())
+    assert all(solution.success for solution in found)
+    assert found[0].objective == pytest.approx(found[1].objective, rel=1e-5)
+    assert found[0].norm_error < 1e-12
