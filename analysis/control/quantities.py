@@ -116,7 +116,17 @@ class Quantities:
             values = np.broadcast_to(np.asarray(given["u"], dtype=float), (self.plant.nu,))
             ends.bounds.update({Unknown("u", i): interval(where, float(x)) for i, x in enumerate(values)})
         ends.bounds.update(self._fixed(pose))
+        self._put_fixed(ends.bounds, pose)
         return Ends(ends.bounds, ends.angles, pose if not np.isnan(pose).all() else None)
+
+    def _put_fixed(self, bounds: Mapping[Unknown, Bound], pose: Array) -> None:
+        """Write plain coordinates that are fixed by name into the pose."""
+        system = self.plant.system
+        for name, unknown in self.unknowns.items():
+            if unknown.field == "z" and system is not None and unknown in bounds:
+                bound = bounds[unknown]
+                if bound.lower == bound.upper:
+                    pose[system.coordinate_names.index(name)] = bound.lower
 
     def _rotation(self, name: str, value: Any, where: str) -> Array:
         Q = np.asarray(value, dtype=float)
