@@ -12,6 +12,7 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.core.content import content_key, foreign_parts, lasting_content
+from myoquat.core.overwritten import overwritten
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.core.user_code import code_state
 from myoquat.kernels import formula, is_symbolic
@@ -38,13 +39,12 @@ def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compil
 
     Such code may read what no key says, for example a global of a notebook that has changed since. The state of all
     that it can read is then part of the key; where the state is not known completely, `build` traces at every call, and
-    machine code is found by the traced program.
+    machine code is found by the traced program. The same holds for attributes of this package's classes that a program
+    has overwritten.
     """
-    with _lock:
-        if key in _kernels:
-            _kernels.move_to_end(key)
-            found: Compiled = _kernels[key]
-            return found
+    found: Compiled | None = _found(key) if overwritten() is None else None
+    if found is not None:
+        return found
     content = lasting_content(key)
     if content is None:
         return _of_user_code(key, build)
@@ -63,14 +63,14 @@ def traced_once() -> Iterator[None]:
 
 
 def _of_user_code(key: Hashable, build: Callable[[str | None], Compiled]) -> Compiled:
-    """The kernel of code that is not in this package: of its state now, or at its first use in a calculation."""
+    """The kernel of code that is not this package's: of its state now, or at its first use in a calculation."""
     known, name = _calculation.get(), content_key(key)
     kernel: Compiled | None = None if known is None else known.get(name)
     if kernel is None:
         parts = foreign_parts(key)
         state = None if parts is None else code_state(parts)
         if state is not None and state.complete:
-            name_now = ("user code", name, state.digest)
+            name_now = ("user code", name, state.digest, overwritten())
             kernel = _found(name_now) or _kept(name_now, _traced(build))
         else:
             kernel = _traced(build)

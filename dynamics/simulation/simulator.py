@@ -8,6 +8,7 @@ import numpy as np
 
 from myoquat.core.class_content import is_foreign
 from myoquat.core.content import lasting_content
+from myoquat.core.overwritten import overwritten
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, check_numbers
@@ -57,7 +58,7 @@ class Simulator:
         self.method = method_named(method)
         held = constraints_of(model, constraints) if system_of(model).nu else ()
         self.problem = Problem(model, MethodChoice(method, stabilization), held, parameters, outside, redundant)
-        self._loops: dict[int | None, StepLoop] = {}
+        self._loops: dict[tuple[int | None, int | None], StepLoop] = {}  # by lanes and overwritten attributes
 
     @property
     def model(self) -> SystemLike:
@@ -164,12 +165,13 @@ class Simulator:
             and all(np.ndim(getattr(value, "values", value)) <= 2 for value in inputs.values())
         )
         lanes = 1 if single else None
-        if lanes not in self._loops or not self._lasting:
+        kept = lanes, overwritten()
+        if kept not in self._loops or not self._lasting:
             equations, stabilization = self.problem.equations, self.problem.choice.stabilization
-            self._loops[lanes] = kernel_for(
+            self._loops[kept] = kernel_for(
                 (*self._key, lanes), lambda content: self.method.loop(equations, stabilization, lanes, content)
             )
-        return self._loops[lanes]
+        return self._loops[kept]
 
     @property
     def _key(self) -> tuple[Hashable, ...]:

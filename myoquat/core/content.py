@@ -21,6 +21,7 @@ import numpy as np
 
 from myoquat.core.class_content import identity, is_foreign
 from myoquat.core.lazy_imports import masked
+from myoquat.core.overwritten import overwritten
 
 __all__ = ["FOREIGN", "content_digest", "content_key", "foreign_parts", "lasting_content"]
 
@@ -90,7 +91,10 @@ def _meet(part: object) -> None:
 
 def lasting_content(key: object) -> str | None:
     """What a key says, as a text that is the same in every process and speaks of formulas of this package alone; None
-    where it holds functions or other objects of this process, or classes of other packages."""
+    where it holds functions or other objects of this process, or classes of other packages, or where a program has
+    overwritten attributes of this package's classes."""
+    if overwritten() is not None:
+        return None
     content = content_key(key)
     return content if isinstance(content, str) and not content.startswith(FOREIGN) else None
 

@@ -8,10 +8,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from myoquat.core.overwritten import RecordType
+
 __all__ = ["Record", "unchecked"]
 
 
-class Record:
+class Record(metaclass=RecordType):
     """Base of frozen dataclasses whose content is compared (`myoquat.core.content`).
 
     Arrays and lists that are given become tuples, NumPy's numbers Python's, and integers floats in fields that are

@@ -1,5 +1,6 @@
 """Code of users that changes in a process: the next call computes with what the code says then, as NumPy does."""
 
+import copy
 import functools
 import itertools
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.core.content import content_key, foreign_parts
+from myoquat.core.overwritten import overwritten
 from myoquat.core.user_code import code_state
 from myoquat.dynamics import Simulator
 from myoquat.joints.compiled import kernel_for, traced_once
@@ -233,6 +235,42 @@ def test_models_of_the_package_are_neither_walked_nor_traced_again(monkeypatch):
     monkeypatch.setattr("myoquat.joints.compiled.foreign_parts", None)
     monkeypatch.setattr("myoquat.joints.compiled.lasting_content", None)
     mq.path_lengths(model, q)
+
+
+def test_kernels_follow_overwritten_attributes_of_package_classes(monkeypatch):
+    """A method of a law, a member that it reads, and what both were before."""
+    spring = mq.muscle.laws.PathSpring(stiffness=100.0, resting_length=0.1)
+    kind, force = type(spring), type(spring).force
+    model = model_of(spring)
+    before = forces(model)
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "force", lambda self, *given: self.gain * force(self, *given))
+        patch.setattr(kind, "gain", 2.0, raising=False)
+        assert forces(model) == pytest.approx(2.0 * before, rel=1e-15)
+        patch.setattr(kind, "gain", 3.0)
+        assert forces(model) == pytest.approx(3.0 * before, rel=1e-15)
+        assert overwritten() is not None
+    assert overwritten() is None
+    assert forces(model) == before
+
+
+def test_a_simulator_follows_overwritten_attributes_of_package_classes(monkeypatch):
+    """A spring that a method in another's place makes four times as stiff swings twice as fast."""
+    system = mq.ArticulatedSystem((mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0),))
+    spring = mq.muscle.forces.CoordinateSpring("spring", "sled.position", stiffness=1.0)
+    simulator = Simulator(mq.Model(system, forces=(spring,)))
+    swing = lambda: simulator([0.1], [0.0], 1.0, step=0.01).final_q  # noqa: E731
+    before = swing()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(spring), "force", lambda self, x, rate: -4.0 * x)
+        assert swing() == pytest.approx(0.1 * np.cos(2.0), abs=1e-8)
+    assert swing() == before == pytest.approx(0.1 * np.cos(1.0), abs=1e-8)
+
+
+def test_attributes_that_python_or_decorators_set_overwrite_nothing():
+    copy.copy(mq.muscle.laws.PathSpring(stiffness=1.0, resting_length=1.0))
+    law(lambda self, x: x)
+    assert overwritten() is None
 
 
 def test_a_state_names_what_it_holds():
