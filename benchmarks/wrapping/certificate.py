@@ -24,7 +24,7 @@ from myoquat.muscle.wrapping.order_along_path import in_order
 from myoquat.muscle.wrapping.resolved_points import Site
 from myoquat.muscle.wrapping.segment_solver import taut
 
-__all__ = ["certified", "lengths", "run", "scenes"]
+__all__ = ["certified", "lengths", "run", "scenes", "shot"]
 
 Array = np.ndarray
 TYPES = {
@@ -81,13 +81,18 @@ def certified(types: tuple[str, ...], row: Array) -> tuple[Array, Array, Array]:
     and whether it is the shortest because it touches one surface at most."""
     found, flagged, touched = lengths(types, row)
     gain, bound = np.zeros(len(row)), touched < 2
-    shot = np.flatnonzero(~bound)
-    if len(shot):
-        with np.errstate(all="ignore"):
-            A, B, surfaces = _parts(types, row[shot])
-            bodies = [Quadric(c, R, _inverse(kind, sizes), kind == "cylinder") for kind, c, R, sizes in surfaces]
-            gain[shot] = found[shot] - shortest_lengths(A, B, bodies)
+    several = np.flatnonzero(~bound)
+    if len(several):
+        gain[several] = found[several] - shot(types, row[several])
     return gain, flagged, bound
+
+
+def shot(types: tuple[str, ...], row: Array) -> Array:
+    """(n,) [m] the length of the shortest taut path of each configuration."""
+    A, B, surfaces = _parts(types, row)
+    bodies = [Quadric(c, R, _inverse(kind, sizes), kind == "cylinder") for kind, c, R, sizes in surfaces]
+    with np.errstate(all="ignore"):
+        return shortest_lengths(A, B, bodies)
 
 
 def curves(types: tuple[str, ...], count: int, rng: np.random.Generator) -> tuple[int, int]:

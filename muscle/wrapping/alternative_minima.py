@@ -8,8 +8,9 @@ would, it takes this surface up again, and may come to lie on the other side of 
 round: where a surface that is passed on a side alone leads the path on, both ways may be taut.
 
 Past several surfaces without a side, spheres and ellipsoids, the length has few local minima, which differ in the side
-on which each is passed. They are looked for from an initial guess over each surface alone, and from guesses that pass
-one of them in a plane turned by a right angle, either way, or by two.
+on which each is passed. They are looked for from initial guesses that pass one surface in a plane through a line: the
+line between its neighbours on the path, or between the ends of the path. The lengths of guesses in PLANES at equal
+angles are compared, and the minimization starts only from local minima among them, and beside a saddle point.
 """
 
 from dataclasses import replace
@@ -25,8 +26,10 @@ from myoquat.muscle.wrapping.contact_solve import Touch, nowhere
 from myoquat.muscle.wrapping.fixed_point_iteration import (
     WHERE,
     Chain,
+    Path,
     Sweep,
     length,
+    path_length,
     path_of,
     points,
     round_ones,
@@ -34,18 +37,20 @@ from myoquat.muscle.wrapping.fixed_point_iteration import (
     two_ways,
 )
 from myoquat.muscle.wrapping.order_along_path import after, before
-from myoquat.muscle.wrapping.outer_iterations import HELD, roughly, tightened
+from myoquat.muscle.wrapping.outer_iterations import HELD, HELD_LONG, roughly, tightened
 from myoquat.muscle.wrapping.surface_order import moved
 from myoquat.muscle.wrapping.surfaces.base import Wrap
-from myoquat.muscle.wrapping.surfaces.planar_paths import Bow, Chord
+from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
 from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest
 
 __all__ = ["shortest"]
 
 ROUGHLY = 3  # sweeps without a surface, at most: over one other a single one is enough
-ALONE = 0.0  # instead of an angle: the initial guess touches one surface alone
-TILTS = ALONE, 2.0, 1.0, -1.0  # right angles by which the plane of a path is turned at a surface
-TILTS_OF_ONE = 1.0, -1.0  # where only one surface has no side
+PLANES = 8  # of initial guesses through one line, at equal angles
+NEIGHBOURS, ENDS = 1.0, 0.0  # which points the line connects: the surface's neighbours on the path, or its ends
+LINES = NEIGHBOURS, ENDS
+MAX_SADDLE_RATIO = 0.1  # rise of the length over one plane to that over two; 0.29 for a cosine, less at a saddle point
+MAX_GUESS_RATIO = 1.1  # length of an initial guess to that of the path found: a longer guess is not used
 ITERATIONS = (1, 0.995), (1, 0.98)  # rough ones from there; cosine of the angle beyond which it is the path found
 MAX_LENGTH_RATIO = 1.01  # of a path after these to the path found: a longer one is given up
 AGAIN = (1, 0.8), (2, 0.95)  # sweeps with it again; and cosine of the angle between normals, beyond which paths differ
@@ -62,21 +67,21 @@ def shortest(kinds: tuple[Wrap, ...], found: Array, given: Array, places: Array,
     if not (_one_sided(kinds) or round_ones(kinds)):
         return found
     all_of_them = joined([given, places, 0.0 * places + 1.0])
-    to_do = joined([np.where(x & where, 1.0, 0.0)[..., None] for x in _to_do(Chain(kinds, all_of_them), found)])
+    to_do = joined([np.where(x & where, 1.0, 0.0)[..., None] for x in _to_do(Chain(kinds, all_of_them), found, where)])
     count = to_do.shape[-1]
     begin = joined([found, _next(to_do, float(count + 1) + 0.0 * found[..., 0])[..., None]])
     step = partial(_either, kinds)
     return iterate(step, begin, joined([to_do, given, places]), count, left=-1)[..., :-1]
 
 
-def _to_do(chain: Chain, found: Array) -> list[Array]:
+def _to_do(chain: Chain, found: Array, where: Array) -> list[Array]:
     """(...) each, whether the attempt of a number, from 1 on, is made: without each one-sided surface, on the other way
     past each with two, and from each tilted start, where the path touches these."""
     kinds = chain.kinds
     on = touching(Sweep(found, kinds).X, len(kinds))
     several = _several(on)
-    turned, tilted = two_ways(kinds), [i for i, _ in _tilts(kinds)]
-    return [*(on[i] for i in _one_sided(kinds)), *(several & on[i] for i in (*turned, *tilted))]
+    tilted = [several & x for x in _promising(chain, Sweep(found, kinds), several & where)]
+    return [*(on[i] for i in _one_sided(kinds)), *(several & on[i] for i in two_ways(kinds)), *tilted]
 
 
 def _next(to_do: Array, before: Array) -> Array:
@@ -98,11 +103,11 @@ def _either(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     for n, i in enumerate(two_ways(kinds), len(_one_sided(kinds)) + 1):
         other, exists = _turned(chain, was.X, i, _several(on) & (number == float(n)))
         X, there = np.where(exists[..., None], other, X), there | exists
-    X, there, tilted = _from_tilted(chain, was, number, X, there)
+    X, there, tilted, how = _from_tilted(chain, was, number, X, there)
     taken = _taken(without)
-    found, _ = tightened(kinds, given, X, places, taken, 0.0 * number + HELD, there)
+    found, _ = tightened(kinds, given, X, places, taken, how, there)
     sweep = Sweep(found, kinds)
-    taut = there & ~sweep.unsolved & ~_wanted(sweep, without)
+    taut = there & ~sweep.unsolved & ~_wanted(sweep, without) & ~_passes_over(sweep, was)
     _, cut = moved(Chain(kinds, joined([given, places, np.where(taut[..., None], all_of_them, 0.0)])), sweep.X)
     longer = np.where(taut & (np.sum(cut, axis=-1) <= 0), length(chain, was) - length(chain, sweep), 0.0)
     shorter = Sweep(np.where((longer > 0)[..., None], found, was.numbers), kinds)
@@ -124,101 +129,147 @@ def _begun(chain: Chain, was: Sweep, without: list[Array]) -> tuple[Array, list[
     X = Sweep(roughly(kinds, given, X, places, taken, min(count - 1, ROUGHLY), asked), kinds).X
     stopped = _stopped(chain, X, without)
     again = asked & stopped & _several(touching(was.X, count))
-    step, both = partial(_taken_up, kinds), joined([chain.given, was.X])
+    step, both = partial(_taken_up, kinds), joined([chain.given, was.X, 0.0 * X[..., :1] + HELD])
     for sweeps, cosine in AGAIN:
-        found = iterate(step, joined([X, 0.0 * X[..., :1] + 1.0]), both, sweeps, where=again)
-        X, again = found[..., :-1], again & (found[..., -1] < cosine)
+        found = iterate(step, joined([X, 0.0 * X[..., :1] + np.array([0.0, 1.0])]), both, sweeps, where=again)
+        X, again = found[..., :-2], again & (found[..., -1] < cosine)
     return X, [x & ~stopped for x in without], (asked & ~stopped) | again
 
 
-def _from_tilted(chain: Chain, was: Sweep, number: Array, X: Array, there: Array) -> tuple[Array, Array, Array]:
-    """X of the initial guess of the attempt of a `number`, `there` (...) whether it is used, and whether it is tilted.
+def _from_tilted(chain: Chain, was: Sweep, number: Array, X: Array, there: Array) -> tuple[Array, Array, Array, Array]:
+    """X of the initial guess of the attempt of a `number`, `there` (...) whether it is used, whether it is tilted, and
+    how its ways past surfaces are kept.
 
     X and `there` are returned as they are where the attempt has no tilted initial guess. A tilted one is not used where
-    a few rough iterations lead to the path that was found, or leave a path that is longer by MAX_LENGTH_RATIO.
+    a few rough iterations lead to the path that was found, or leave a path that is longer by MAX_LENGTH_RATIO. No
+    iteration makes a path longer, so a path that is shorter already cannot lead back.
     """
-    kinds, count = chain.kinds, len(chain.kinds)
-    Y, tilted = X, there & ~there
+    kinds, count, own = chain.kinds, len(chain.kinds), length(chain, was)
+    Y, tilted, how = X, there & ~there, 0.0 * number + HELD
     first = len(_one_sided(kinds)) + len(two_ways(kinds)) + 1
     for i in round_ones(kinds):
-        mine = [(number == float(n), turns) for n, (j, turns) in enumerate(_tilts(kinds), first) if i == j]
-        turns = sum((np.where(here, x, 0.0) for here, x in mine), 0.0 * number)
-        start, exists = _tilted_start(chain, was.X, i, turns, reduce(or_, [here for here, _ in mine]))
-        Y, tilted = np.where(exists[..., None], start, Y), tilted | exists
-    used, step, both = tilted, partial(_taken_up, kinds), joined([chain.given, was.X])
+        mine = [(number == float(n), line, part) for n, (j, line, part) in enumerate(_tilts(kinds), first) if i == j]
+        line, part = (sum((np.where(x[0], x[n], 0.0) for x in mine), 0.0 * number) for n in (1, 2))
+        path, _, exists = _tilted_start(chain, was.X, i, line, part, reduce(or_, [x[0] for x in mine]))
+        Y, tilted = np.where(exists[..., None], _x_of(path), Y), tilted | exists
+        how = np.where(exists & (line == ENDS), HELD_LONG, how)
+    used, step, both = tilted, partial(_taken_up, kinds), joined([chain.given, was.X, how[..., None]])
     for iterations, cosine in ITERATIONS:
-        found = iterate(step, joined([Y, 0.0 * Y[..., :1]]), both, iterations, where=used)
-        Y, alike = found[..., :-1], found[..., -1] > cosine
+        found = iterate(step, joined([Y, 0.0 * Y[..., :1] * np.ones(2)]), both, iterations, where=used)
+        Y, shorter, alike = found[..., :-2], found[..., -2] < own - ALIKE, found[..., -1] > cosine
         changed = np.sum(np.abs(Y[..., 3::WHERE] - was.X[..., 3::WHERE]), axis=-1) > 0
-        used = used & (changed | ~alike)
+        used = used & (changed | shorter | ~alike)
     bare, places = chain.given[..., : -2 * count], chain.given[..., -2 * count : -count]
-    last = Sweep(roughly(kinds, bare, Y, places, chain.given[..., -count:], 1, used), kinds)
-    used = used & (length(chain, last) < MAX_LENGTH_RATIO * length(chain, was))
-    return np.where(tilted[..., None], last.X, X), there | used, tilted
+    last = Sweep(roughly(kinds, bare, Y, places, chain.given[..., -count:], 1, used, how), kinds)
+    used = used & (length(chain, last) < MAX_LENGTH_RATIO * own)
+    return np.where(tilted[..., None], last.X, X), there | used, tilted, how
 
 
-def _tilted_start(chain: Chain, X: Array, i: int, turns: Array, where: Array) -> tuple[Array, Array]:
-    """(..., WHERE k) the X of an initial guess that passes the surface of number i in a plane turned about the line
-    between its neighbours on the path X, by so many right angles, `turns` (...); and (...) whether there is one.
+def _tilted_start(chain: Chain, X: Array, i: int, line: Array, part: Array, where: Array) -> tuple[Path, Array, Array]:
+    """An initial guess that passes the surface of number i in a plane; its length (...) [m]; and (...) whether there is
+    one.
 
-    Where `turns` is ALONE, the neighbours are the ends of the path. where (...): only there it is asked.
+    The plane is turned about a line by a `part` (...) of a turn. line (...): NEIGHBOURS or ENDS, on the path X. where
+    (...): only there it is asked.
 
     The other surfaces are solved once, in the order of the list: an iteration from the first one would lose the tilt.
     """
     count, placed = len(chain.kinds), chain.surfaces()[i]
-    kept = np.where(turns == ALONE, 0.0, 1.0)[..., None]
-    P, Q, on = path_of(joined([X[..., : WHERE * i] * kept, X[..., WHERE * i :] * kept]), count)
+    P, Q, on = path_of(X * line[..., None], count)
     start, end = chain.ends
     ends = before(chain.places, on, i, Q, start), after(chain.places, on, i, P, end)
-    given = joined([*(placed.seen(x) for x in ends), turns[..., None], placed.numbers])
-    found = iterate(partial(_tilted, placed.kind), 0.0 * given[..., :1] * np.ones(WHERE), given, 1, where=where)
+    given = joined([*(placed.seen(x) for x in ends), part[..., None], placed.numbers])
+    found = iterate(partial(_tilted, placed.kind), 0.0 * given[..., :1] * np.ones(WHERE + 1), given, 1, where=where)
     exists = where & (found[..., 3] > 0)
-    near = nowhere(0.0 * turns, exists | ~exists)
-    P[i], Q[i], on[i] = placed.in_world(found[..., :3]), placed.in_world(found[..., 4:]), exists
+    near, arcs = nowhere(0.0 * part, exists | ~exists), [found[..., WHERE]] * count
+    P[i], Q[i], on[i] = placed.in_world(found[..., :3]), placed.in_world(found[..., 4:7]), exists
     for j, other in enumerate(chain.surfaces()):
         if j != i:
             c = Touch.unpacked(chain.met(j, (P, Q, on), near, exists))
-            P[j], Q[j], on[j] = other.in_world(c.P), other.in_world(c.Q), c.on
-    flags = [np.where(x, 1.0, 0.0)[..., None] for x in on]
-    return joined([x for p, q, flag in zip(P, Q, flags, strict=True) for x in (flag * p, flag, flag * q)]), exists
+            P[j], Q[j], on[j], arcs[j] = other.in_world(c.P), other.in_world(c.Q), c.on, c.arc
+    return (P, Q, on), path_length(chain, (P, Q, on), arcs), exists
 
 
 def _tilted(kind: Wrap, _: Array, given: Array) -> Array:
-    """(..., WHERE) where a plane path comes onto a surface with half axes, in its frame; 1 if the straight line between
-    its ends runs into the surface; and where the path leaves it.
+    """(..., WHERE + 1) where a plane path comes onto a surface with half axes, in its frame; 1 if the straight line
+    between its ends runs into the surface; where the path leaves it, and its length on it [m].
 
-    given: both ends, the right angles by which its plane is turned from the one through the centre, and the surface's
+    given: both ends, the part of a turn by which its plane is turned from the one through the centre, and the surface's
     numbers.
     """
     axes = kind.shaped(given[..., 7:]).half_axes
     if axes is None:
         raise TypeError(f"a {kind.kind} with a side has no half axes")
-    a, b, turns = given[..., 0:3] / axes, given[..., 3:6] / axes, given[..., 6]
+    a, b, angle = given[..., 0:3] / axes, given[..., 3:6] / axes, 2 * np.pi * given[..., 6]
     x = nearest(a, b)
     through = (dot(x, x) < 1.0) & (dot(a, a) > 1.0) & (dot(b, b) > 1.0)
     a, b = (np.where(through[..., None], y, np.array(far)) for y, far in ((a, (2.0, 0.5, 0.0)), (b, (-2.0, 0.5, 0.0))))
-    cos, sin = 1.0 - np.abs(turns), turns * (2.0 - np.abs(turns))
-    P, Q = Chord.between(a, b, 1.0 + 0.0 * axes).ends_of(Bow(cos, sin, 0.0 * cos, 0.0 * cos))
-    return joined([P * axes, np.where(through, 1.0, 0.0)[..., None], Q * axes])
+    chord = Chord.between(a, b, axes)
+    bow = chord.bow(np.cos(angle), np.sin(angle))
+    P, Q = chord.ends_of(bow)
+    return joined([P * axes, np.where(through, 1.0, 0.0)[..., None], Q * axes, bow.arc[..., None]])
 
 
-def _tilts(kinds: tuple[Wrap, ...]) -> list[tuple[int, float]]:
-    """The tilted initial guesses: a surface's number and right angles each."""
-    without_side = round_ones(kinds)
-    return [(i, tilt) for i in without_side for tilt in (TILTS if len(without_side) > 1 else TILTS_OF_ONE)]
+def _promising(chain: Chain, found: Sweep, where: Array) -> list[Array]:
+    """(...) each, whether the minimization starts from an initial guess of `_tilts`, `where` (...) it may: where the
+    guess is shorter than those in the planes beside it, or beside the plane of a path that lies at a saddle point.
+
+    The plane through the neighbours and the centre holds the path found, or nearly so, and is left out.
+    """
+    kinds, own, result = chain.kinds, length(chain, found), []
+    begin = 0.0 * found.X[..., :1] * np.ones(len(_tilts(kinds)) + 1)
+    lengths = iterate(partial(_compared, kinds), begin, joined([chain.given, found.X]), PLANES, where=where)
+    for first in range(0, len(_tilts(kinds)), PLANES):
+        l, line = [lengths[..., first + k] for k in range(PLANES)], _tilts(kinds)[first][1]
+        chosen = [(l[k] < l[k - 1]) & (l[k] <= l[(k + 1) % PLANES]) for k in range(PLANES)]
+        if line == NEIGHBOURS:
+            chosen[0] = where & ~where
+            for way in (1, -1):
+                chosen[way] = chosen[way] | (l[way] - l[0] < MAX_SADDLE_RATIO * (l[2 * way] - l[0]))
+        result += [x & (y < MAX_GUESS_RATIO * own) for x, y in zip(chosen, l, strict=True)]
+    return result
+
+
+def _compared(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
+    """The lengths [m] of the initial guesses of `_tilts`, those in one plane more than before, zero where none is;
+    and the number of planes that are done."""
+    count, number = len(kinds), state[..., -1]
+    chain, X = Chain(kinds, given[..., : -WHERE * count]), given[..., -WHERE * count :]
+    on, found = touching(X, count), []
+    for first in range(0, len(_tilts(kinds)), PLANES):
+        i, line, _ = _tilts(kinds)[first]
+        _, own, exists = _tilted_start(chain, X, i, 0.0 * number + line, number / PLANES, on[i])
+        here = (number[..., None] == np.arange(float(PLANES))) & exists[..., None]
+        found.append(np.where(here, own[..., None], state[..., first : first + PLANES]))
+    return joined([*found, (number + 1.0)[..., None]])
+
+
+def _tilts(kinds: tuple[Wrap, ...]) -> list[tuple[int, float, float]]:
+    """The tilted initial guesses: a surface's number, the line about which the plane is turned, and the part of a turn
+    by which it is."""
+    return [(i, line, number / PLANES) for i in round_ones(kinds) for line in LINES for number in range(PLANES)]
+
+
+def _x_of(path: Path) -> Array:
+    """(..., WHERE k) the X of a path."""
+    P, Q, on = path
+    flags = [np.where(x, 1.0, 0.0)[..., None] for x in on]
+    return joined([x for p, q, flag in zip(P, Q, flags, strict=True) for x in (flag * p, flag, flag * q)])
 
 
 def _taken_up(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
-    """X after one more rough sweep over all surfaces, and the cosine by which it is off the X of another path.
+    """X after one more rough sweep over all surfaces, the length of its path [m], and the cosine by which it is off the
+    X of another path.
 
-    given: the numbers of a `Chain` over all, and that X.
+    given: the numbers of a `Chain` over all, that X, and how the ways past surfaces are kept.
     """
     count = len(kinds)
-    chain, other = Chain(kinds, given[..., : -WHERE * count]), given[..., -WHERE * count :]
+    chain, other = Chain(kinds, given[..., : -WHERE * count - 1]), given[..., -WHERE * count - 1 : -1]
     places, taken = chain.given[..., -2 * count : -count], chain.given[..., -count:]
     bare = chain.given[..., : -2 * count]
-    X = Sweep(roughly(kinds, bare, state[..., :-1], places, taken, 1, taken[..., 0] > 0), kinds).X
-    return joined([X, _cosine(chain, X, other)[..., None]])
+    sweep = Sweep(roughly(kinds, bare, state[..., :-2], places, taken, 1, taken[..., 0] > 0, given[..., -1]), kinds)
+    numbers = length(chain, sweep), _cosine(chain, sweep.X, other)
+    return joined([sweep.X, *(x[..., None] for x in numbers)])
 
 
 def _taken(without: list[Array]) -> Array:
@@ -269,6 +320,11 @@ def _stopped(chain: Chain, X: Array, without: list[Array]) -> Array:
 def _wanted(sweep: Sweep, without: list[Array]) -> Array:
     """(...) whether the path without a surface would touch it."""
     return reduce(or_, [x & c.inside for x, c in zip(without, sweep.contacts, strict=True)])
+
+
+def _passes_over(sweep: Sweep, was: Sweep) -> Array:
+    """(...) whether the path passes over a surface that another path does not pass over."""
+    return reduce(or_, [a.inside & ~b.inside for a, b in zip(sweep.contacts, was.contacts, strict=True)])
 
 
 def _turned(chain: Chain, X: Array, number: int, where: Array) -> tuple[Array, Array]:

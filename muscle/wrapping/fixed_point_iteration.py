@@ -29,12 +29,14 @@ __all__ = [
     "SOLVED",
     "WHERE",
     "Chain",
+    "Path",
     "Sweep",
     "at_rest",
     "at_start",
     "drawn",
     "fewer",
     "length",
+    "path_length",
     "path_of",
     "points",
     "round_ones",
@@ -161,9 +163,13 @@ class Chain:
 
 def length(chain: Chain, sweep: Sweep) -> Array:
     """(...) [m] of the path of a sweep."""
+    return path_length(chain, path_of(sweep.X, len(chain.kinds)), [c.arc for c in sweep.contacts])
+
+
+def path_length(chain: Chain, path: Path, arcs: Sequence[Array]) -> Array:
+    """(...) [m] of a path, from the lengths of its geodesics on the surfaces, `arcs` (...) [m]."""
     (start, end), count = chain.ends, len(chain.kinds)
-    P, Q, on = path_of(sweep.X, count)
-    arcs = [c.arc for c in sweep.contacts]
+    P, Q, on = path
     places, P, Q, on = [*chain.places, chain.places[0] + count], [*P, end], [*Q, end], [*on, on[0]]
     pieces = [np.where(on[i], arcs[i] + size(P[i] - before(places, on, i, Q, start)), 0.0) for i in range(count)]
     return sum(pieces, size(end - before(places, on, count, Q, start)))
@@ -195,10 +201,8 @@ def _unknown(kinds: tuple[Wrap, ...], X: Array, given: Array, rough: Array, held
     found = [nowhere(0.0 * X[..., 0], rough)] * count
     if held is not None:
         P, on, surfaces = points(X, count), touching(X, count), Chain(kinds, given).surfaces()
-        thorough = 2.0 if len(round_ones(kinds)) > 1 else 1.0
         for i in two_ways(kinds):
-            way = np.where(held & on[i], thorough, 0.0)
-            found[i] = replace(found[i], P=surfaces[i].seen(P[i]), way=way)
+            found[i] = replace(found[i], P=surfaces[i].seen(P[i]), way=np.where(on[i], held, 0.0))
     return found
 
 

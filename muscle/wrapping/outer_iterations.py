@@ -27,6 +27,7 @@ from myoquat.muscle.wrapping.fixed_point_iteration import (
     at_start,
     drawn,
     fewer,
+    round_ones,
     swept,
     touching,
 )
@@ -34,7 +35,7 @@ from myoquat.muscle.wrapping.newton import begun, near, varied
 from myoquat.muscle.wrapping.surfaces.base import Wrap
 from myoquat.muscle.wrapping.surfaces.geodesics import finite
 
-__all__ = ["HELD", "LAST", "roughly", "tightened"]
+__all__ = ["HELD", "HELD_LONG", "LAST", "roughly", "tightened"]
 
 ROUGHLY = 3  # sweeps
 ROUNDS = 3  # over all surfaces, over those that rough sweeps leave, and over those that full ones do
@@ -45,7 +46,11 @@ STEPS = 3  # of a round: times that Newton's method leads on, with a sweep behin
 NEWTON = 7  # steps of it, until
 STILL = 1e-7  # [m, rad] is the most that one moves
 CHOICES = 6  # times that a surface is passed over, where no path touches all
-LAST, HELD = 1.0, -1.0  # where surfaces may be passed over, and where the path keeps its ways past them
+LAST = 1.0  # where surfaces may be passed over
+HELD, HELD_LONG = (
+    -1.0,
+    -2.0,
+)  # where the path keeps its ways past surfaces, also a way that is longer than the other one
 
 
 def tightened(
@@ -65,10 +70,17 @@ def tightened(
 
 
 def roughly(
-    kinds: tuple[Wrap, ...], given: Array, X: Array, places: Array, taken: Array, count: int, where: Array
+    kinds: tuple[Wrap, ...],
+    given: Array,
+    X: Array,
+    places: Array,
+    taken: Array,
+    count: int,
+    where: Array,
+    how: Array | float = HELD,
 ) -> Array:
     """The numbers of a `Sweep` after a `count` of rough ones from X, which keep the ways past surfaces."""
-    whole = joined([given, 0.0 * X[..., :1] + HELD, X, places, taken])
+    whole = joined([given, (0.0 * X[..., 0] + how)[..., None], X, places, taken])
     return iterate(partial(_roughly, kinds), at_start(X, len(kinds)), whole, count, where=where)
 
 
@@ -88,11 +100,11 @@ def _round(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
         asked = unsolved
         if step is _roughly:
             state, times = iterate(partial(step, kinds), state, whole, 1, where=asked), times - 1
-            asked = asked & (_how(kinds, whole) != HELD)
+            asked = asked & (_how(kinds, whole) > HELD)
         state = iterate(partial(step, kinds), state, whole, times, SETTLED, asked)
         state = _pulled(kinds, state, whole)
         unsolved = Sweep(state, kinds).unsolved
-    patient = unsolved & (_how(kinds, whole) != HELD)
+    patient = unsolved & (_how(kinds, whole) > HELD)
     state = _patient(kinds, np.where(patient[..., None], first, state), whole, patient)
     unsolved = Sweep(state, kinds).unsolved
     again = unsolved & (_how(kinds, whole) == LAST)
@@ -110,12 +122,12 @@ def _fewer(kinds: tuple[Wrap, ...], state: Array, given: Array, taken: Array, le
 
 def _roughly(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     """The numbers of a sweep for which the first guess of solvers will do."""
-    held = _how(kinds, given) == HELD
+    held = _held(kinds, given)
     return at_rest(swept(kinds, Sweep(state, kinds).X, given, rough=True, held=held), len(kinds))
 
 
 def _drawn(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
-    return drawn(kinds, state, given, _how(kinds, given) == HELD)
+    return drawn(kinds, state, given, _held(kinds, given))
 
 
 def _how(kinds: tuple[Wrap, ...], given: Array) -> Array:
@@ -123,6 +135,12 @@ def _how(kinds: tuple[Wrap, ...], given: Array) -> Array:
     over."""
     result: Array = given[..., -(WHERE + 2) * len(kinds) - 1]
     return result
+
+
+def _held(kinds: tuple[Wrap, ...], given: Array) -> Array:
+    """(...) the `way` of `Near` for surfaces that are touched."""
+    how, several = _how(kinds, given), 2.0 if len(round_ones(kinds)) > 1 else 1.0
+    return np.where(how == HELD, several, np.where(how == HELD_LONG, 2.0, 0.0))
 
 
 def _patient(kinds: tuple[Wrap, ...], state: Array, given: Array, where: Array) -> Array:
