@@ -1,4 +1,4 @@
-"""Attributes of this package's classes that a program has overwritten, so that kernels of their formulas are not reused.
+"""Attributes of this package's classes that a program has overwritten: kernels of the old formulas are not used.
 
 A class that is a record has `RecordType` as its metaclass, which sees each attribute that is set or deleted. While all
 attributes are those of the package, this costs nothing at a call.
