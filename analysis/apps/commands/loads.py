@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.apps.commands.marker_fit import MARKER_FILES, fit_markers
-from myoquat.analysis.apps.commands.reserves import cone_of, named_numbers, reserves_named
+from myoquat.analysis.apps.commands.reserves import named_numbers, reserves_named, rule_of
 from myoquat.analysis.apps.opensim_tools.report import Section, check_report, told, write_report
 from myoquat.analysis.motion import load_forces, load_motion, smooth
 from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joint_loads
@@ -28,6 +28,9 @@ WEIGHT = """Weight of a reserve's squared control in the effort, 1 if nothing is
 pattern for several."""
 CONE = """Keep the force in a joint within its socket: markers at the centre of the head, at that of the socket and at
 its rim; or JOINT=X,Y,Z,DEGREES, a direction in the parent's axes and a half angle."""
+STABILITY = """What --cone means by its markers: the cone through the rim, or a rule of the study of Hasan and others
+(2025) on glenohumeral forces."""
+RULES = ("rim", "point", "circle", "ellipse", "polynomial", "conditional", "planar", "curve")
 
 
 @click.command("loads")
@@ -41,6 +44,7 @@ its rim; or JOINT=X,Y,Z,DEGREES, a direction in the parent's axes and a half ang
 @click.option("--reserve-force", default=1.0, show_default=True, help="Strength [N] of other reserves on slides.")
 @click.option("--reserve-weight", "weights", multiple=True, metavar="NAME=W", help=WEIGHT)
 @click.option("--cone", "cones", multiple=True, metavar="JOINT=HEAD,CENTRE,RIM", help=CONE)
+@click.option("--stability", default="rim", show_default=True, type=click.Choice(RULES), help=STABILITY)
 @click.option("--least-activation", type=float, help="Least activation of the muscles, in place of the model's own.")
 @click.option("--joint", "joints", multiple=True, metavar="NAME", help="A joint, or its body; all if none are named.")
 @click.option("--on", default="child", show_default=True, type=click.Choice(["child", "parent"]))
@@ -69,8 +73,8 @@ its rim; or JOINT=X,Y,Z,DEGREES, a direction in the parent's axes and a half ang
 def command(
     model: str, motion: Path, output: Path, forces: Path | None, loads: Path | None, strengths: tuple[str, ...],
     reserve_torque: float, reserve_force: float, weights: tuple[str, ...], cones: tuple[str, ...],
-    least_activation: float | None, joints: tuple[str, ...], on: str, frame: str, cutoff: float, consistent: bool,
-    marker_weights: tuple[str, ...], axes: str | None, start: float, end: float, degrees: bool | None,
+    stability: str, least_activation: float | None, joints: tuple[str, ...], on: str, frame: str, cutoff: float,
+    consistent: bool, marker_weights: tuple[str, ...], axes: str | None, start: float, end: float, degrees: bool | None,
     ignore: tuple[str, ...], rotations: str, activations: Path | None, tensions: Path | None,
     reserves: Path | None, constraints: Path | None, report: Path | None, force: bool,
 ) -> None:  # fmt: skip
@@ -98,7 +102,7 @@ def command(
     moving = consistent_derivatives(loaded, moving) if consistent else moving
     external = None if loads is None else load_forces(loads)
     wanted = Wanted(named_numbers("--reserve", strengths), named_numbers("--reserve-weight", weights),
-                     (reserve_torque, reserve_force), cones, least_activation)  # fmt: skip
+                     (reserve_torque, reserve_force), cones, stability, least_activation)  # fmt: skip
     found = None if forces is not None else wanted.solved(loaded, moving, external)
     if found is None:
         pulls = None if forces is None else _given(forces, moving)
@@ -126,6 +130,7 @@ class Wanted:
     weights: list[tuple[str, float]]
     defaults: tuple[float, float]  # [N m], [N]
     cones: tuple[str, ...]
+    rule: str
     least: float | None
 
     def solved(self, model: Model, motion: Motion, loads: Forces | None) -> Redundancy | None:
@@ -133,7 +138,7 @@ class Wanted:
         if not model.muscles:
             return None
         reserves = reserves_named(model, motion.q, self.strengths, self.weights, self.defaults)
-        cones = [cone_of(model, text) for text in self.cones]
+        cones = [rule_of(model, text, self.rule) for text in self.cones]
         model = model if self.least is None else _with_least_activation(model, self.least)
         try:
             found = redundancy(model, motion, loads, reserves=reserves, cones=cones)

@@ -1,4 +1,4 @@
-"""Reserves and cones as command lines name them."""
+"""Reserves and stability rules as command lines name them."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import click
 import numpy as np
 
-from myoquat.analysis.recruitment import JointCone, Reserve, ReserveActuator
+from myoquat.analysis.recruitment import JointCone, Reserve, ReserveActuator, StabilityRule, published_rules
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.core.typing import Array
 from myoquat.data.motions.angles import balls
@@ -15,7 +15,7 @@ from myoquat.joints.types import FloatingJoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.model import Model
 
-__all__ = ["cone_of", "named_numbers", "reserves_named"]
+__all__ = ["named_numbers", "reserves_named", "rule_of"]
 
 Named = Sequence[tuple[str, float]]
 
@@ -87,12 +87,16 @@ def _last(given: Named, row: tuple[str, str, str], default: float) -> float:
     return fitting[-1] if fitting else default
 
 
-def cone_of(model: Model, text: str) -> JointCone:
-    """The cone of JOINT=HEAD,CENTRE,RIM, markers, or JOINT=X,Y,Z,DEGREES; BadParameter for other texts."""
+def rule_of(model: Model, text: str, name: str = "rim") -> StabilityRule:
+    """The rule of JOINT=HEAD,CENTRE,RIM, markers, "rim" or a published one by its name, or the cone of
+    JOINT=X,Y,Z,DEGREES; BadParameter for other texts."""
     joint, _, rest = text.partition("=")
     parts = rest.split(",")
     if joint and len(parts) == 3:
-        return JointCone.from_markers(model, joint, *parts)
+        head, centre, rim = parts
+        if name == "rim":
+            return JointCone.from_markers(model, joint, head, centre, rim)
+        return published_rules(model, joint, head, centre, rim)[name]
     if joint and len(parts) == 4:
         try:
             x, y, z, angle = map(float, parts)

@@ -6,8 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from matplotlib.figure import Figure
 
-from myoquat.analysis.recruitment.redundancy import JointCone
-from myoquat.analysis.recruitment.redundancy.joint_cone import angles_of
+from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core.arguments import check_kinds, real_array_with_gaps
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
@@ -123,11 +122,12 @@ def plot_loads(
     return figure
 
 
-def plot_socket(cone: JointCone, forces: Mapping[str, ArrayLike]) -> Figure:
-    """A Figure of a socket seen from its joint: where forces (t, 3) on it point, in the axes of `JointCone`.
+def plot_socket(cone: StabilityRule, forces: Mapping[str, ArrayLike]) -> Figure:
+    """A Figure of a socket seen from its joint: where forces (t, 3) on it point, in the axes of its
+    stability rule, such as a `JointCone`.
 
-    The distance from the middle is the angle between a force and the cone's direction, in degrees; the circle is
-    the edge of the cone. A dot marks where each course starts.
+    The distance from the middle is the angle between a force and the cone's direction, in degrees; the thick
+    line is the edge of the rule. A dot marks where each course starts.
 
     >>> import numpy as np
     >>> from myoquat.analysis import plot_socket
@@ -137,18 +137,19 @@ def plot_socket(cone: JointCone, forces: Mapping[str, ArrayLike]) -> Figure:
     >>> [line.get_label() for line in figure.axes[0].lines][:2]
     ['edge of the socket', 'found']
     """
-    check_kinds(cone=(cone, JointCone), forces=(forces, Mapping))
+    check_kinds(cone=(cone, StabilityRule), forces=(forces, Mapping))
     figure = Picture(figsize=(4.8, 4.8), layout="constrained")
     axis = figure.subplots()
-    farthest = edge = np.degrees(cone.half_angle)
     turn = np.linspace(0, 2 * np.pi, 200)
+    edge = np.degrees(cone.edge(turn))
+    farthest = float(edge.max())
     axis.plot(edge * np.cos(turn), edge * np.sin(turn), color="0.8", linewidth=4, label="edge of the socket")
     for style, (name, given) in zip(curve_styles(len(forces)), forces.items(), strict=True):
         force = real_array_with_gaps("forces", given)
         if force.ndim != 2 or force.shape[1] != 3:
             raise ValueError(f"forces {name!r} must have the shape (t, 3), not {force.shape}")
-        angle = np.degrees(angles_of([cone], force[:, None])[:, 0])
-        side = (force @ cone.frame.T)[:, 1:]
+        along, *across = np.moveaxis(force @ cone.frame.T, -1, 0)
+        angle, side = np.degrees(np.arctan2(np.hypot(*across), along)), np.stack(across, axis=-1)
         size = np.linalg.norm(side, axis=-1, keepdims=True)
         place = angle[:, None] * np.divide(side, size, out=np.zeros_like(side), where=size > 0)
         axis.plot(*place.T, label=name, **style)

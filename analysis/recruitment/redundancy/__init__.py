@@ -3,11 +3,11 @@
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, Reserve, ReserveActuator
 from myoquat.analysis.recruitment.redundancy.consistent import consistent_derivatives, consistent_motion
 from myoquat.analysis.recruitment.redundancy.equations import Effort
-from myoquat.analysis.recruitment.redundancy.joint_cone import JointCone
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.redundancy import redundancy
 from myoquat.analysis.recruitment.redundancy.result import Redundancy
 from myoquat.analysis.recruitment.redundancy.whole import Coupled, WholeTrial
+from myoquat.analysis.recruitment.stability import JointCone
 
 __all__ = [
     "AnyReserve",

@@ -25,6 +25,7 @@ from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.lines import chords, tangents
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.reach import Reach
+from myoquat.analysis.recruitment.redundancy.searched import SearchedRecruitment
 from myoquat.analysis.recruitment.redundancy.solving import MET, Recruitment, are_bent
 from myoquat.analysis.recruitment.redundancy.whole import Coupled, WholeTrial
 from myoquat.core.arguments import real_array
@@ -52,6 +53,7 @@ class CoupledRecruitment:
     time: Array
     coupled: Coupled
     whole: WholeTrial = field(init=False)
+    parameter: None = None
 
     def __post_init__(self) -> None:
         demands = self.demands
@@ -289,7 +291,8 @@ def recruited(
     `certified` as for `Recruitment`; frames together always are."""
     if isinstance(dynamics, Coupled):
         return CoupledRecruitment(demands, effort, backend, time, dynamics)
-    found = Recruitment(demands, effort, backend, certified)
+    kind = Recruitment if demands.searched is None else SearchedRecruitment
+    found = kind(demands, effort, backend, certified)
     if dynamics:
         found.follow(time)
     return found

@@ -14,8 +14,7 @@ from myoquat.analysis.recruitment.convex.program import in_one_pass
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.joint_loads import own_wrenches
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_columns, reserves_of
-from myoquat.analysis.recruitment.redundancy.joint_cone import (
-    JointCone,
+from myoquat.analysis.recruitment.redundancy.joint_forces import (
     constraint_lines,
     joints_of,
     reserve_lines,
@@ -23,6 +22,7 @@ from myoquat.analysis.recruitment.redundancy.joint_cone import (
 )
 from myoquat.analysis.recruitment.redundancy.lines import LawParameters, least_activations, strengths
 from myoquat.analysis.recruitment.redundancy.paths import Paths, paths_along
+from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
 from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
@@ -113,6 +113,12 @@ def _given(arms: Array, x: Array) -> Array:
     return in_one_pass(np.swapaxes(arms, -1, -2), x)
 
 
+def _beside(own: Array, more: Sequence[Array]) -> Array:
+    """Columns beside others; the array itself without any."""
+    more = [part for part in more if part.shape[-1]]
+    return np.concatenate([own, *more], axis=-1) if more else own
+
+
 class Units(NamedTuple):
     """The tensions F0 + F1 x of variables x that reach from low to high, (t, m) each."""
 
@@ -142,7 +148,7 @@ class Demands:
         poses: tuple[Array, Array],
         torque: Array,
         reserves: float | Sequence[AnyReserve],
-        cones: Sequence[JointCone] = (),
+        cones: Sequence[StabilityRule] = (),
         paths: Paths | None = None,
     ) -> None:
         q, u = poses
@@ -157,6 +163,7 @@ class Demands:
         self.helps = picked(np.swapaxes(self.columns, -1, -2), self.C)
         self.pushes = reserve_lines(model, q, self.reserves, joints, self.parents)
         self.rest = np.zeros((len(q), len(joints), 3))
+        self.turn = self._turns(None)
         self.lower = least_activations(model)
         self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
         self.laws = LawParameters(lambda p: model, model.content_key, np.zeros(0))
@@ -171,7 +178,7 @@ class Demands:
         motion: Motion,
         loads: Forces | None,
         reserves: float | Sequence[AnyReserve],
-        cones: Sequence[JointCone],
+        cones: Sequence[StabilityRule],
     ) -> Self:
         """Those of a motion (q, u, udot) under external loads, forces of constraints included."""
         needed = inverse_dynamics_of_motion(model, motion, loads)
@@ -181,7 +188,41 @@ class Demands:
         found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths)
         found.needed = needed
         found._press(motion, joints, paths.jacobian)
-        return found
+        return found.with_rules()
+
+    @property
+    def searched(self) -> int | None:
+        """The number of the rule that has a parameter; None where all are convex."""
+        places = [j for j, rule in enumerate(self.cones) if isinstance(rule, SearchedRule)]
+        return places[0] if places else None
+
+    def with_rules(self, parameter: Array | None = None) -> Self:
+        """With the cones and the equations of all rules, of the one that is searched at parameters (t,), or, without
+        them, only the convex cone around it. Equations of rules follow those of the velocities."""
+        part, e = copy(self), self.C.shape[-1]
+        part.turn, lines, names = self._turns(parameter), [], list(self.names[:e])
+        for j, rule in enumerate(self.cones):
+            if isinstance(rule, SearchedRule) and parameter is None:
+                continue
+            E = rule.equations(np.zeros(len(self.torque)) if parameter is None else parameter)
+            lines.append((j, E))
+            names += [f"{rule.joint}.across_{i + 1}" for i in range(rule.equation_count)]
+        part.names = tuple(names)
+        part.arms = _beside(self.arms[..., :e], [self.lines[:, j] @ np.swapaxes(E, -1, -2) for j, E in lines])
+        part.helps = _beside(self.helps[..., :e], [self.pushes[:, j] @ np.swapaxes(E, -1, -2) for j, E in lines])
+        part.torque = _beside(self.torque[..., :e], [-matvec(E, self.rest[:, j]) for j, E in lines])
+        return part
+
+    def _turns(self, parameter: Array | None) -> Array:
+        """(t, c, 3, 3) take forces on the joints' parents to coordinates in which the cones of the rules are the
+        standard one."""
+        count = len(self.lengths)
+        if not self.cones:
+            return np.zeros((count, 0, 3, 3))
+        if parameter is None:
+            each = [rule.outer() for rule in self.cones]
+            return np.broadcast_to(np.stack(each), (count, len(each), 3, 3))
+        return np.stack([rule.cones(parameter) for rule in self.cones], axis=1)
 
     def _press(self, motion: Motion, joints: tuple[int, ...], J: Array) -> None:
         """Add what forces of constraints and the motion itself press on the parents of the joints."""
@@ -217,6 +258,7 @@ class Demands:
             "lines",
             "pushes",
             "rest",
+            "turn",
             "low",
             "high",
             "numbers",
@@ -297,15 +339,9 @@ class Demands:
         rows = muscles[:1] if (muscles == muscles[:1]).all() else muscles
         return np.concatenate([rows, np.broadcast_to(reserves, (len(rows), len(reserves)))], axis=-1)
 
-    @property
-    def turn(self) -> Array:
-        """(c, 3, 3) takes a force on a joint's parent to coordinates in which its cone is the standard one."""
-        rows = [[[1.0], *2 * [[1 / np.tan(cone.half_angle)]]] * cone.frame for cone in self.cones]
-        return np.array(rows).reshape(len(self.cones), 3, 3)
-
     def pull(self, multipliers: Array) -> Array:
         """(t, c, 3) multipliers of the standard cones as vectors in the parents' axes."""
-        return np.asarray(np.einsum("cji,tcj->tci", self.turn, multipliers))
+        return np.asarray(np.einsum("tcji,tcj->tci", self.turn, multipliers))
 
     def pressed(self, tensions: Array, controls: Array | None = None) -> Array:
         """(t, c, 3) forces on the parents of the joints with cones, in their axes; controls (t, r), None for 0."""

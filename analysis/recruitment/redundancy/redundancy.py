@@ -22,10 +22,11 @@ from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
 from myoquat.analysis.recruitment.redundancy.consistent import check_consistent
 from myoquat.analysis.recruitment.redundancy.coupled import Recruited, check_recruited, recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
-from myoquat.analysis.recruitment.redundancy.joint_cone import JointCone
 from myoquat.analysis.recruitment.redundancy.result import Redundancy
+from myoquat.analysis.recruitment.redundancy.searched import check_searched
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.redundancy.whole import Coupled
+from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core.arguments import check_kinds
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
@@ -43,7 +44,7 @@ def redundancy(
     *,
     effort: Effort | None = None,
     reserves: float | Sequence[AnyReserve] = (),
-    cones: Sequence[JointCone] = (),
+    cones: Sequence[StabilityRule] = (),
     dynamics: bool | Coupled = False,
     tendons: Literal["rigid", "elastic"] = "rigid",
     backend: str = "kernel",
@@ -53,7 +54,8 @@ def redundancy(
     effort    what is minimal; None for the sum of squares of activations and reserves.
     reserves  actuators beside the muscles, on velocities (`Reserve`) or anywhere (`ReserveActuator`), or one strength
               [N m, N] for one on every free velocity.
-    cones     joints whose force has to stay within a cone of directions.
+    cones     rules for the directions of forces in joints: cones (`JointCone`, `EllipticCone`, `BorderCone`), a line
+              (`CentralForce`) or a penalty (`PlanarPenalty`, ...). One rule at most may be searched.
     dynamics  whether the activations of muscles with `activation_dynamics` get no further from one frame to the next
               than excitations of 0 or 1 all the while would bring them: frame after frame, each with the least effort
               that the one before leaves it; or, with `Coupled`, the trial with the least sum of efforts.
@@ -85,6 +87,7 @@ def redundancy(
     check_kinds(model=(model, Model), loads=(loads, (Forces, NoneType)))
     motion, effort = motion_of(motion), effort or Effort()
     check_recruited(effort, dynamics, tendons)
+    check_searched(cones, isinstance(dynamics, Coupled))
     if not len(motion.time):
         raise ValueError("the motion has no frames")
     rigid = model.with_rigid_tendons()
@@ -99,6 +102,7 @@ def redundancy(
 
 
 def _result(model: Model, demands: Demands, motion: Motion, recruitment: Recruited, states: Array) -> Redundancy:
+    demands = demands if recruitment.parameter is None else demands.with_rules(recruitment.parameter)
     m, found = len(model.muscles), recruitment.found
     a, c = found.x[:, :m], found.x[:, m:]
     force = demands.tensions(a)

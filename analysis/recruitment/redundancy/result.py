@@ -8,8 +8,8 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import Status, are_met
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_wrenches
-from myoquat.analysis.recruitment.redundancy.joint_cone import JointCone, angles_of
 from myoquat.analysis.recruitment.redundancy.whole import WholeTrial
+from myoquat.analysis.recruitment.stability import StabilityRule, margins_of
 from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
@@ -59,7 +59,7 @@ class Redundancy(MotionResult):
     motion: Motion
     velocities: tuple[str, ...]
     reserves: tuple[AnyReserve, ...]
-    cones: tuple[JointCone, ...]
+    cones: tuple[StabilityRule, ...]
     activation: Array
     force: Array
     reserve: Array
@@ -90,9 +90,7 @@ class Redundancy(MotionResult):
     @property
     def margin(self) -> Array:
         """(t, c) [rad] how far the force in each joint is from the edge of its cone; negative outside."""
-        if not self.cones:
-            return np.zeros((len(self.status), 0))
-        return np.array([cone.half_angle for cone in self.cones]) - angles_of(self.cones, self.pressed)
+        return margins_of(self.cones, self.pressed)
 
     @property
     def gains(self) -> Array:

@@ -41,6 +41,7 @@ class Recruitment:
     certified: bool = True  # False: only one local solution per frame, without a bound where laws are not affine
     neighbours: bool = True  # whether frames of long motions start from the solutions beside them
     whole: None = None
+    parameter: Array | None = None  # (t,) of a rule that is searched
 
     def __post_init__(self) -> None:
         demands = self.demands

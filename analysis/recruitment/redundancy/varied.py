@@ -15,9 +15,10 @@ import numpy as np
 from myoquat.analysis.recruitment.joint_loads import own_wrenches
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_wrenches
 from myoquat.analysis.recruitment.redundancy.equations import Demands, picked
-from myoquat.analysis.recruitment.redundancy.joint_cone import JointCone, joints_of, rest_forces
+from myoquat.analysis.recruitment.redundancy.joint_forces import joints_of, rest_forces
 from myoquat.analysis.recruitment.redundancy.lines import LawParameters, least_activations
 from myoquat.analysis.recruitment.redundancy.paths import joint_lines
+from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
@@ -66,7 +67,7 @@ class VariedDemands:
         model: Model,
         motion: Motion,
         loads: Forces | None,
-        actuators: tuple[float | Sequence[AnyReserve], Sequence[JointCone]],
+        actuators: tuple[float | Sequence[AnyReserve], Sequence[StabilityRule]],
         parameters: Parameters,
     ) -> None:
         check_varied(parameters)

@@ -56,6 +56,9 @@ class MuscleTrial:
                 raise ValueError(
                     f"reserve {reserve.name!r}: those of a study's trial are on velocities, each a Reserve"
                 )
+        for cone in self.cones:
+            if not isinstance(cone, JointCone):
+                raise ValueError(f"rule of {cone.joint!r}: those of a study's trial are each a JointCone")
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:

@@ -14,9 +14,9 @@ from myoquat.analysis.recruitment.convex import are_met
 from myoquat.analysis.recruitment.redundancy import Effort
 from myoquat.analysis.recruitment.redundancy.consistent import check_consistent
 from myoquat.analysis.recruitment.redundancy.coupled import recruited
-from myoquat.analysis.recruitment.redundancy.joint_cone import angles_of
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.redundancy.varied import VariedDemands, check_varied
+from myoquat.analysis.recruitment.stability import margins_of
 from myoquat.analysis.studies.definition.specification import Specification
 from myoquat.analysis.studies.definition.trial import TRIAL_SUMMARIES, Solved
 from myoquat.core.typing import Array
@@ -69,12 +69,9 @@ class TrialEngine:
         solved, m = are_met(found.status), demands.lengths.shape[1]
         force = demands.tensions(found.x[:, :m])
         pressed = demands.pressed(force, found.x[:, m:])
-        margin = np.array([cone.half_angle for cone in trial.cones])
-        if trial.cones:
-            margin = margin - angles_of(trial.cones, pressed)
+        margin = margins_of(trial.cones, pressed)
         given = found.x[:, m:] * np.array([reserve.strength for reserve in trial.reserves])
-        at = Solved(found.x[solved, :m], force[solved], given[solved], pressed[solved], margin[solved] if trial.cones
-                    else np.zeros((solved.sum(), 0)),
+        at = Solved(found.x[solved, :m], force[solved], given[solved], pressed[solved], margin[solved],
                     partial(self._reactions, force, found.x[:, m:], p, solved))  # fmt: skip
         row: dict[str, Array] = {"unsolved": np.array(float((~solved).sum()))}
         for name in self.study.kept.summaries:

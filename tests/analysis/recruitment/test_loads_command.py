@@ -8,8 +8,8 @@ import pytest
 
 from myoquat.analysis.apps.command import main
 from myoquat.analysis.apps.commands.loads import Wanted
-from myoquat.analysis.apps.commands.reserves import cone_of, named_numbers, reserves_named
-from myoquat.analysis.recruitment import JointCone
+from myoquat.analysis.apps.commands.reserves import named_numbers, reserves_named, rule_of
+from myoquat.analysis.recruitment import JointCone, published_rules
 from myoquat.data import Markers, Motion, load_model, load_motion, load_table
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
@@ -104,7 +104,10 @@ def test_reserves_and_cones_are_named(folder, capsys):
     assert "arm.omega_x" in {r.name for r in reserves_named(ball, q_of(ball), [], [], (2.0, 50.0))}
     with pytest.raises(ValueError, match="no free coordinate or velocity 'elbow'"):
         reserves_named(model, q, [("elbow", 1.0)], [], (1.0, 1.0))
-    assert cone_of(model, "arm=0,0,-1,30") == JointCone("arm", (0.0, 0.0, -1.0), float(np.radians(30)))
+    ellipse = rule_of(model, "arm=head,centre,rim", "ellipse")
+    assert ellipse == published_rules(model, "arm", "head", "centre", "rim")["ellipse"]
+    assert ellipse.axis == (0.0, 1.0, 0.0)
+    assert rule_of(model, "arm=0,0,-1,30") == JointCone("arm", (0.0, 0.0, -1.0), float(np.radians(30)))
     assert named_numbers("--reserve", ["a=b=2"]) == [("a=b", 2.0)]
     for option, words in ((["--reserve", "10"], "--reserve-torque"), (["--cone", "arm=1,2"], "--cone is JOINT=HEAD"),
                           (["--least-activation", "2"], "must lie in")):  # fmt: skip

@@ -1,0 +1,50 @@
+"""The rules of glenohumeral stability that were compared with forces measured in an instrumented shoulder."""
+
+import numpy as np
+
+from myoquat.analysis.recruitment.stability.border import BorderCone
+from myoquat.analysis.recruitment.stability.cone import JointCone
+from myoquat.analysis.recruitment.stability.ellipse import EllipticCone
+from myoquat.analysis.recruitment.stability.line import CentralForce
+from myoquat.analysis.recruitment.stability.penalties import ConditionalPenalty, CurvedPenalty, PlanarPenalty
+from myoquat.analysis.recruitment.stability.rule import StabilityRule
+from myoquat.analysis.recruitment.stability.socket_markers import SocketMarkers
+from myoquat.muscle.model import Model
+
+__all__ = ["published_rules"]
+
+RATIO = 0.5  # stability ratio of the circle and of the conditional penalty
+RATIOS = (0.34, 0.61)  # anterior and superior, of the ellipse
+WEIGHT = 3.0  # of the penalties
+CAVITY_RADIUS = 0.1  # [m] of the sphere of the glenoid
+CAVITY_DEPTH = 0.09  # [m] from the centre of the glenoid to that of its sphere, as the published program has it
+
+
+def published_rules(model: Model, joint: str, head: str, centre: str, rim: str) -> dict[str, StabilityRule]:
+    """The rules "point", "circle", "ellipse", "polynomial", "conditional", "planar" and "curve" of I. M. I. Hasan et
+    al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012, with the constants of that study.
+
+    The markers `head`, the centre of the humeral head, `centre`, that of the glenoid, and `rim`, on its anterior edge,
+    show the socket, as they lie in the model's start pose; ValueError for a marker that does not exist.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import published_rules
+    >>> from myoquat.muscle.coordinates import Marker
+    >>> arm = mq.Body("arm", "ground", mq.joints.SphericalJoint())
+    >>> places = {"head": (0.0, 0.0, 0.0), "centre": (0.0, 0.0, 0.03), "rim": (0.02, 0.0, 0.03)}
+    >>> markers = tuple(Marker(name, "ground", at) for name, at in places.items())
+    >>> model = mq.Model(mq.ArticulatedSystem((arm,)), markers=markers)
+    >>> list(published_rules(model, "arm", "head", "centre", "rim"))
+    ['point', 'circle', 'ellipse', 'polynomial', 'conditional', 'planar', 'curve']
+    """
+    socket = SocketMarkers.of(model, joint, head, centre, rim)
+    into, axis = socket.direction, socket.axis
+    return {
+        "point": CentralForce(joint, into),
+        "circle": JointCone(joint, into, float(np.arctan(RATIO))),
+        "ellipse": EllipticCone(joint, into, axis, RATIOS),
+        "polynomial": BorderCone(joint, into, axis),
+        "conditional": ConditionalPenalty(joint, into, WEIGHT, RATIO),
+        "planar": PlanarPenalty(joint, into, WEIGHT),
+        "curve": CurvedPenalty(joint, into, WEIGHT, CAVITY_RADIUS, CAVITY_DEPTH - socket.distance),
+    }
