@@ -54,8 +54,7 @@ def redundancy(
     effort    what is minimal; None for the sum of squares of activations and reserves.
     reserves  actuators beside the muscles, on velocities (`Reserve`) or anywhere (`ReserveActuator`), or one strength
               [N m, N] for one on every free velocity.
-    cones     rules for the directions of forces in joints: cones (`JointCone`, `EllipticCone`, `BorderCone`), a line
-              (`CentralForce`) or a penalty (`PlanarPenalty`, ...). One rule at most may be searched.
+    cones     stability rules of joints, such as `JointCone`; one at most may be searched (`BorderCone`, penalties).
     dynamics  whether the activations of muscles with `activation_dynamics` get no further from one frame to the next
               than excitations of 0 or 1 all the while would bring them: frame after frame, each with the least effort
               that the one before leaves it; or, with `Coupled`, the trial with the least sum of efforts.
