@@ -55,9 +55,8 @@ def redundancy(
     reserves  actuators beside the muscles, on velocities (`Reserve`) or anywhere (`ReserveActuator`), or one strength
               [N m, N] for one on every free velocity.
     cones     stability rules of joints, such as `JointCone`; one at most may be searched (`BorderCone`, penalties).
-    dynamics  whether the activations of muscles with `activation_dynamics` get no further from one frame to the next
-              than excitations of 0 or 1 all the while would bring them: frame after frame, each with the least effort
-              that the one before leaves it; or, with `Coupled`, the trial with the least sum of efforts.
+    dynamics  whether activations of muscles with `activation_dynamics` get no further between frames than excitations
+              of 0 or 1 bring them: frame after frame; or, with `Coupled`, the trial with the least sum of efforts.
     tendons   "rigid", or "elastic" for those of the model's muscles that are: fiber and tendon pull alike in every
               frame, to 1e-7 of the greatest strength, and a fiber's speed is the derivative of its length over the
               frames, by differences of second order. Frames where they do not get there are unsettled.

@@ -48,12 +48,12 @@ class SearchedRecruitment(Recruitment):
         self.parameter = np.zeros(self.demands.count)
         super().__post_init__()
 
-    def _of(self, frames: Array, demands: Demands) -> Solutions:
+    def solutions_of(self, frames: Array, demands: Demands) -> Solutions:
         """Solutions of frames by themselves, at the best parameters."""
 
         def solve(rows: Array, part: Demands, certified: bool = True) -> Solutions:
             self.certified = certified
-            return Recruitment._of(self, frames[rows], part)
+            return Recruitment.solutions_of(self, frames[rows], part)
 
         search = _Search(demands.with_rules(), solve)
         self.parameter[frames] = search.parameter

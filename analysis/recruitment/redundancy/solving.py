@@ -59,16 +59,16 @@ class Recruitment:
             a = self.found.x[k, :m]
             if ((a < low) | (a > high)).any():
                 frame = np.array([k])
-                self.found.put(frame, self._of(frame, self.demands.taken(frame).within(low[None], high[None])))
+                self.found.put(frame, self.solutions_of(frame, self.demands.taken(frame).within(low[None], high[None])))
 
     def _along(self) -> Solutions:
         """Solutions of all frames: of some by themselves, of those between from what the two beside have, nearer and
         nearer ones."""
         k, step = len(self.slopes), APART
         if not (self.neighbours and self.settles) or k <= 2 * step:
-            return self._of(np.arange(k), self.demands)
+            return self.solutions_of(np.arange(k), self.demands)
         few = np.append(np.arange(0, k - 1, step), k - 1)
-        known = self._of(few, self.demands.taken(few))
+        known = self.solutions_of(few, self.demands.taken(few))
         found = Solutions(**{name: np.empty((k, *v.shape[1:]), v.dtype) for name, v in vars(known).items()})
         found.put(few, known)
         while step > 1:
@@ -93,7 +93,7 @@ class Recruitment:
             found.put(rows, known)
             open_ = np.concatenate([open_, rows[known.status != Status.SOLVED]])
         if len(open_):
-            found.put(open_, self._of(open_, self.demands.taken(open_)))
+            found.put(open_, self.solutions_of(open_, self.demands.taken(open_)))
 
     def _settle(
         self, frames: Array, x: Array, y: Array, demands: Demands | None = None
@@ -104,7 +104,7 @@ class Recruitment:
         self.slopes[frames] = slope = tangent[..., 1]
         return found, (tangent[..., 0] - slope * found.x[:, : slope.shape[1]], slope)
 
-    def _of(self, frames: Array, demands: Demands) -> Solutions:
+    def solutions_of(self, frames: Array, demands: Demands) -> Solutions:
         """Solutions of frames by themselves."""
         F0, F1 = chords(demands.tensions, demands.lower, len(frames))
         bent = np.flatnonzero(are_bent(demands, F0, F1))
