@@ -15,10 +15,10 @@ from myoquat.analysis.recruitment.redundancy import Effort
 from myoquat.analysis.recruitment.redundancy.consistent import check_consistent
 from myoquat.analysis.recruitment.redundancy.coupled import recruited
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
-from myoquat.analysis.recruitment.redundancy.varied import VariedDemands, check_varied
 from myoquat.analysis.recruitment.stability import margins_of
 from myoquat.analysis.studies.definition.specification import Specification
 from myoquat.analysis.studies.definition.trial import TRIAL_SUMMARIES, Solved
+from myoquat.analysis.studies.execution.varied_demands import VariedDemands, check_varied
 from myoquat.core.typing import Array
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model, Parameters
