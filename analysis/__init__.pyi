@@ -1,4 +1,5 @@
 from .apps.viewer import Viewer as Viewer
+from .apps.viewer import film as film
 from .apps.viewer import view as view
 from .mapping import MappingReport as MappingReport
 from .mapping import mapping_analysis as mapping_analysis

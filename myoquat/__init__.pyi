@@ -7,6 +7,7 @@ from . import muscle as muscle
 from .analysis import Study as Study
 from .analysis import mapping_analysis as mapping_analysis
 from .analysis import open_results as open_results
+from .analysis.apps.viewer.filming import film as film
 from .analysis.apps.viewer.window import view as view
 from .data import library_models as library_models
 from .data import load_model as load_model

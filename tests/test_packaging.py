@@ -19,7 +19,7 @@ import myoquat
 
 ROOT = Path(__file__).parents[1]
 NO_ROOMS = {"benchmarks", "build", "docs", "myoquat", "notebooks", "tests"}
-DATA_FILES = ("py.typed", "*.pyi", "models/*.toml")
+DATA_FILES = ("py.typed", "*.pyi", "models/*.toml", "models/geometry/*.obj")
 BUILD = "import sys, setuptools.build_meta as build; getattr(build, sys.argv[1])(sys.argv[2])"
 
 

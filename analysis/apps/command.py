@@ -14,6 +14,7 @@ COMMANDS = {
     "check": "Check that the powers of a model's muscles balance.",
     "convert": "Write a model as another kind of file: TOML, OpenSim, MuJoCo, URDF.",
     "derive": "Write l, its Jacobian and the muscle torques as a function file.",
+    "film": "Write a motion as a film, without a browser.",
     "id": "Find the joint torques of a recorded motion.",
     "ik": "Find the motion that fits recorded markers.",
     "info": "Show what a model holds, or how kernels run on this machine.",

@@ -28,8 +28,8 @@ def controls_of(body: Body, q: np.ndarray, changed: Callable[[], None]) -> list[
 def _slider(label: str, value: float, low: float, high: float, step: float, changed: Callable[..., None]) -> Any:
     slider = widgets.FloatSlider(
         value=min(max(value, low), high), min=low, max=high, step=step, description=widget_label(label),
-        readout_format=".2f" if high <= LENGTH else ".0f", layout=widgets.Layout(width="310px"),
-        style={"description_width": "90px"},
+        readout_format=".2f" if high <= LENGTH else ".0f", layout=widgets.Layout(width="340px"),
+        style={"description_width": "150px"},
     )  # fmt: skip
     slider.observe(changed, "value")
     return slider

@@ -11,11 +11,16 @@ from myoquat.joints.labels import markup
 from myoquat.muscle import Model
 from myoquat.muscle.display.stick import Stick, stick_figure
 
-__all__ = ["LiveFigure", "View"]
+__all__ = ["LiveFigure", "View", "up_of"]
 
 BONE, JOINT = "#8a8f98", "#3b4048"
 SCALE = "YlOrRd"
-WIDTH = {"bone": 12, "muscle": 6}
+WIDTH = {"bone": 8, "muscle": 5}
+SIZE = 560, 500  # pixels of the figure
+BALL = 0.06, 2.0, 6.0  # of the median bone: a joint's diameter; its bounds in pixels
+ROOM = 1.25  # of the figure around the model
+LEAST_EXTENT = 0.3  # of the longest side of the box: a flat model is not flattened further
+EYE = 1.5  # of the camera's distance, in plotly's units
 
 
 # Every figure of plotly brings plotly's own module, 5 MB, and a page gives up on a figure whose module is not there and
@@ -84,12 +89,14 @@ class View:
         stick = stick_figure(model, poses[0])
         traces = [
             _trace("bones", _bones(stick), mode="lines", line={"width": WIDTH["bone"], "color": BONE}),
-            _trace("joints", stick.joints, mode="markers", marker={"size": 7, "color": JOINT}),
-            *(_trace(name, path, mode="lines+markers", marker={"size": 3}) for name, path in stick.muscles.items()),
+            _trace("joints", stick.joints, mode="markers", marker={"size": 2, "color": JOINT}),
+            *(_trace(name, path, mode="lines+markers", marker={"size": 2}) for name, path in stick.muscles.items()),
         ]
         bar = [_color_bar(self.greatest, label)] if model.muscles else []
-        self.figure = LiveFigure([*traces, *bar], _layout(*_box(model, poses)))
+        low, high = _box(model, poses)
+        self.figure = LiveFigure([*traces, *bar], _layout(low, high, up_of(model)))
         self._bones, self._joints, *drawn = self.figure.data[: len(traces)]
+        self._joints.marker.size = _ball(stick, float((high - low).max()))
         self._muscles = dict(zip(stick.muscles, drawn, strict=True))
 
     def show(self, q: np.ndarray, values: np.ndarray) -> None:
@@ -116,7 +123,7 @@ def _color_bar(greatest: float, label: str) -> Any:
     """A trace of one point that nobody sees: plotly draws a colour bar only for a trace with a colour scale."""
     ticks = np.linspace(0, greatest, 5)
     bar = {"title": {"text": label, "side": "right"}, "thickness": 12, "len": 0.7, "x": 0.88}
-    bar |= {"tickvals": ticks, "ticktext": [f"{t:.3g}" for t in ticks]}
+    bar |= {"tickvals": ticks, "ticktext": [f"{t:.0f}" if greatest >= 100 else f"{t:.3g}" for t in ticks]}
     look = {"colorscale": SCALE, "cmin": -0.25 * greatest, "cmax": greatest, "color": [0], "size": 0.1}
     nowhere = {"x": [None], "y": [None], "z": [None], "hoverinfo": "skip"}
     return go.Scatter3d(mode="markers", showlegend=False, marker={**look, "colorbar": bar}, **nowhere)
@@ -133,37 +140,64 @@ def _bones(stick: Stick) -> np.ndarray:
     return np.concatenate([part for segment in segments for part in (segment, gap)] or [gap])
 
 
-def _box(model: Model, poses: np.ndarray) -> tuple[np.ndarray, float]:
-    """Middle and half width [m] of a cube around the model in all poses."""
-    points = [np.zeros((1, 3))]
+def up_of(model: Model) -> np.ndarray:
+    """(3,) unit vector against gravity; z where there is none."""
+    gravity = np.array(model.system.gravity, dtype=float)
+    strength = np.linalg.norm(gravity)
+    return -gravity / strength if strength > 0 else np.array([0.0, 0.0, 1.0])
+
+
+def _ball(stick: Stick, extent: float) -> float:
+    """Pixels across a joint, in proportion to the bones."""
+    bones = [float(np.linalg.norm(s[1] - s[0])) for segments in stick.bones.values() for s in segments]
+    share, least, most = BALL
+    return float(np.clip(share * np.median(bones or [0.0]) / extent * SIZE[1], least, most))
+
+
+def _box(model: Model, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest and highest corner [m] of a box around the model in all poses."""
+    points = []
     for q in poses:
         stick = stick_figure(model, q)
         points += [stick.joints, stick.attachments, *(s for segments in stick.bones.values() for s in segments)]
-    whole = np.concatenate(points)
+    whole = np.concatenate([*points, np.zeros((0, 3))]) if any(len(p) for p in points) else np.zeros((1, 3))
     low, high = whole.min(axis=0), whole.max(axis=0)
-    return (low + high) / 2, max(float(np.max(high - low)) * 0.55, 1e-3)
+    longest = max(float((high - low).max()), 1e-3)
+    half = np.maximum((high - low) / 2 * ROOM, LEAST_EXTENT * longest / 2)
+    return (low + high) / 2 - half, (low + high) / 2 + half
 
 
-def _layout(middle: np.ndarray, half: float) -> dict[str, Any]:
+def _layout(low: np.ndarray, high: np.ndarray, up: np.ndarray) -> dict[str, Any]:
+    """Gravity is down, and the box fills the figure, seen from beside its widest side."""
+    extent = (high - low) / (high - low).max()
+    flat = [k for k in np.argsort(extent) if abs(up[k]) < 0.9]
+    eye = EYE * (np.eye(3)[flat[0]] + 0.6 * np.eye(3)[flat[-1]] + 0.2 * up)
     axes = {
         f"{name}axis": {
-            "range": [float(c - half), float(c + half)],
-            "title": f"{name} [m]",
+            "range": [float(a), float(b)],
+            "title": {"text": ""},
+            "showticklabels": False,
+            "showspikes": False,
             "backgroundcolor": "white",
             "gridcolor": "#e3e5e8",
             "zerolinecolor": "#c3c6cb",
         }
-        for name, c in zip("xyz", middle, strict=True)
+        for name, a, b in zip("xyz", low, high, strict=True)
     }
     return {
         "scene": {
             **axes,
             "aspectmode": "manual",
-            "aspectratio": dict.fromkeys("xyz", 1.4),
-            "camera": {"eye": {"x": 0.85, "y": -1.0, "z": 0.4}},
+            "aspectratio": _named(1.5 * extent),
+            "camera": {"up": _named(up), "eye": _named(eye)},
+            "dragmode": "orbit",  # turns about every axis, whichever of them is up
         },
         "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
-        "width": 560,
-        "height": 500,
+        "width": SIZE[0],
+        "height": SIZE[1],
         "uirevision": "keep",  # the view that the mouse has turned stays
     }
+
+
+def _named(values: np.ndarray) -> dict[str, float]:
+    return dict(zip("xyz", map(float, values), strict=True))

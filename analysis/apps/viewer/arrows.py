@@ -10,7 +10,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 
-__all__ = ["Arrows", "arrow_ends", "check_frames"]
+__all__ = ["Arrows", "arrow_ends", "arrow_unit", "check_frames"]
 
 COLOR = (60, 170, 90)
 LONGEST = 0.5  # of the figure's size: the arrow of the greatest force of the record
@@ -29,7 +29,7 @@ class Arrows:
     """The arrows of loads in the scene of a viser server."""
 
     def __init__(self, server: Any, forces: Loads, size: float) -> None:
-        self.forces, self.unit = forces, LONGEST * size / max(_greatest(forces), 1e-300)
+        self.forces, self.unit = forces, arrow_unit(forces, size)
         self.handle = server.scene.add_arrows(
             "/loads",
             np.zeros((len(forces.names), 2, 3), dtype=np.float32),
@@ -50,6 +50,11 @@ class Arrows:
             recorded = bool(seen.any())
             self.handle.points = ends[seen].astype(np.float32)
         self.handle.visible = recorded
+
+
+def arrow_unit(forces: Loads, size: float) -> float:
+    """[m/N] the scale at which the greatest force's arrow is half as long as the figure."""
+    return LONGEST * size / max(_greatest(forces), 1e-300)
 
 
 def arrow_ends(forces: Loads, frame: Frame, row: int, unit: float) -> Array:

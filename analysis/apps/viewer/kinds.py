@@ -43,12 +43,24 @@ MotionSource: TypeAlias = MotionLike | Table | str | Path
 
 @dataclass(frozen=True)
 class Film:
-    """time (t,) [s], q (t, nq) of the model, and by name what colours muscles, (t, m) each."""
+    """time (t,) [s], q (t, nq) of the model, and by name what colours muscles, (t, m) each; the loads
+    that belong to the motion, where they are known."""
 
     name: str
     time: Array
     q: Array
     values: dict[str, Array]
+    loads: Loads | None = None
+
+    def shares(self, strengths: Array) -> Array:
+        """(t, m) tensions over the muscles' greatest (m,) [N], NaN where they are not known; a muscle without a bound
+        is compared with its own greatest."""
+        tension = self.values.get("force [N]")
+        if tension is None:
+            return np.full((len(self.time), len(strengths)), np.nan)
+        own = np.nanmax(np.abs(tension), axis=0, initial=0.0)
+        found: Array = tension / np.maximum(np.where(strengths > 0, strengths, own), 1e-9)
+        return found
 
     def at(self, t: float) -> int:
         """The row nearest to a time [s]."""

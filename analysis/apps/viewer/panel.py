@@ -108,7 +108,7 @@ class Panel:
 
     def _bounds(self) -> str:
         _, low, high = self.viewer.colored()
-        return f"{self.viewer.color}: dark {low:g}, light {high:.4g}"
+        return f"{self.viewer.color}: light {low:g}, dark {high:.4g}"
 
     def _add_visible(self) -> None:
         stage = self.viewer.stage
@@ -119,11 +119,8 @@ class Panel:
             for name, handles in (("muscles", muscles), ("surfaces", stage.surfaces), ("markers", stage.markers)):
                 if handles:
                     self._add_switch(name, handles)
-            missing = sorted(set(stage.scene.missing))
-            if missing:
-                names = ", ".join(widget_label(name) for name in missing[:5])
-                more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-                self._gui.add_markdown(f"Geometry not found, limbs instead: {names}{more}")
+        if stage.scene.told_missing:
+            self._gui.add_markdown(widget_label(stage.scene.told_missing))
 
     def _add_switch(self, name: str, handles: list[Any]) -> None:
         box = self._gui.add_checkbox(name, bool(handles[0].visible))

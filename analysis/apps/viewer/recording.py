@@ -1,4 +1,4 @@
-"""Films of what a window shows: .gif through Pillow, .mp4 through ffmpeg."""
+"""Films of what a window shows: .gif through Pillow, .webp too, .mp4 through ffmpeg."""
 
 import importlib.util
 import tempfile
@@ -22,9 +22,9 @@ def check_film(path: Path) -> None:
     """ValueError if no film can be written there: an unknown ending, or a program that it needs is not installed."""
     ending = path.suffix.lower()
     if ending not in _WRITERS:
-        raise ValueError(f"a film of the viewer ends in {' or '.join(_WRITERS)}, not {path.suffix!r}")
+        raise ValueError(f"a film of the viewer ends in {', '.join(_WRITERS)}, not {path.suffix!r}")
     if ending == ".mp4" and not can_encode():
-        raise ValueError(f"{NO_ENCODER}; .gif films need none")
+        raise ValueError(f"{NO_ENCODER}; .gif and .webp films need none")
 
 
 def check_picture(path: Path) -> str:
@@ -53,6 +53,13 @@ def _gif(path: Path, pictures: Iterator[Array], rate: float) -> None:
     next(images).save(path, save_all=True, append_images=images, duration=round(1000 / rate), loop=0)
 
 
+def _webp(path: Path, pictures: Iterator[Array], rate: float) -> None:
+    pillow = importlib.import_module("PIL.Image")
+    images: Iterator[Any] = (pillow.fromarray(picture) for picture in pictures)
+    options = {"duration": round(1000 / rate), "loop": 0, "quality": 60, "method": 4}
+    next(images).save(path, save_all=True, append_images=images, **options)
+
+
 def _mp4(path: Path, pictures: Iterator[Array], rate: float) -> None:
     """H.264 in the colours that every player knows; its width and height are even numbers."""
     ffmpeg = importlib.import_module("imageio_ffmpeg")
@@ -66,4 +73,4 @@ def _mp4(path: Path, pictures: Iterator[Array], rate: float) -> None:
     stream.close()
 
 
-_WRITERS: dict[str, Callable[[Path, Iterator[Array], float], None]] = {".gif": _gif, ".mp4": _mp4}
+_WRITERS: dict[str, Callable[[Path, Iterator[Array], float], None]] = {".gif": _gif, ".webp": _webp, ".mp4": _mp4}

@@ -11,18 +11,36 @@ from myoquat.analysis.apps.viewer.shapes import limb, shape_mesh, surface
 from myoquat.analysis.apps.viewer.tubes import tubes
 from myoquat.core.typing import Array
 from myoquat.data.meshes import Mesh
+from myoquat.joints.labels import printable
 from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.muscle import Model
 from myoquat.muscle.display.polylines import polylines
 from myoquat.muscle.wrapping import Wrap
 
-__all__ = ["FIELD", "Part", "Scene"]
+__all__ = ["FIELD", "Part", "Scene", "camera_of"]
 
 THICK = 0.06  # radius of a limb, of its length
 FIELD = np.radians(40)  # vertical field of view
 FILLED, BESIDE = 0.92, 0.6  # of the frame's height; of that, to either side, where controls cover none of it
+SHOWN = 5  # files that were not found, by name
 SMALL = 1e-3  # of the figure: shorter limbs are not drawn
+
+
+def camera_of(box: tuple[Array, Array], up: Array, beside: float) -> tuple[Array, Array]:
+    """(eye, middle) [m]: from beside the widest view of a box, every corner of it within the frame, whose width beside
+    the middle is `beside` of its height."""
+    low, high = box
+    middle, extent = (low + high) / 2, high - low
+    flat = [i for i in np.argsort(extent) if abs(up[i]) < 0.9]
+    toward = np.eye(3)[flat[0]] + 0.6 * np.eye(3)[flat[-1]] + 0.15 * up
+    toward /= np.linalg.norm(toward)
+    across = np.cross(up, toward)
+    across /= np.linalg.norm(across)
+    corners = np.array([[(low, high)[b][k] for k, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)]) - middle
+    off_axis = np.maximum(np.abs(corners @ np.cross(toward, across)), np.abs(corners @ across) / beside)
+    distance = (off_axis / (FILLED * np.tan(FIELD / 2)) + corners @ toward).max()
+    return middle + max(distance, 0.1 * max(float(np.linalg.norm(extent)), 1e-3)) * toward, middle
 
 
 @dataclass(frozen=True)
@@ -44,6 +62,19 @@ class Scene:
     q: Array
     geometry: tuple[Path, ...] = ()
     missing: list[str] = field(default_factory=list)
+
+    @cached_property
+    def told_missing(self) -> str:
+        """A sentence on the geometry files that were not found, and what helps; "" where all were."""
+        _ = self.bones
+        names = sorted(set(self.missing))
+        if not names:
+            return ""
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        files = ", ".join(map(printable, names[:SHOWN]))
+        return (
+            f"Geometry not found, limbs are drawn instead: {files}{more}. Name its folder: --geometry FOLDER, geometry="
+        )
 
     @cached_property
     def poses(self) -> dict[str, tuple[Array, Array]]:
@@ -81,18 +112,8 @@ class Scene:
 
     @cached_property
     def camera(self) -> tuple[Array, Array]:
-        """(eye, middle) [m]: from beside the widest view, every corner of the box within the frame."""
-        low, high = self.box
-        middle, extent = (low + high) / 2, high - low
-        flat = [i for i in np.argsort(extent) if abs(self.up[i]) < 0.9]
-        toward = np.eye(3)[flat[0]] + 0.6 * np.eye(3)[flat[-1]] + 0.15 * self.up
-        toward /= np.linalg.norm(toward)
-        across = np.cross(self.up, toward)
-        across /= np.linalg.norm(across)
-        corners = np.array([[(low, high)[b][k] for k, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)]) - middle
-        off_axis = np.maximum(np.abs(corners @ np.cross(toward, across)), np.abs(corners @ across) / BESIDE)
-        distance = (off_axis / (FILLED * np.tan(FIELD / 2)) + corners @ toward).max()
-        return middle + max(distance, 0.1 * self.size) * toward, middle
+        """(eye, middle) [m] of the window, whose controls cover one side."""
+        return camera_of(self.box, self.up, BESIDE)
 
     @cached_property
     def bones(self) -> list[Part]:
@@ -102,11 +123,9 @@ class Scene:
         return parts + [p for body in system.bodies for p in self._given(body.name, body.shapes) or self._limbs(body)]
 
     def _given(self, body: str, shapes: Iterable[Shape]) -> list[Part]:
-        """The shapes that a body shows."""
-        parts = []
-        for shape in shapes:
-            if shape.purpose != "visual":
-                continue
+        """The shapes that a body shows; where it shows none, those of its contacts, as MuJoCo and others draw it."""
+        parts, given = [], tuple(shapes)
+        for shape in [shape for shape in given if shape.purpose == "visual"] or given:
             mesh = shape_mesh(shape, self.geometry)
             if mesh is None:
                 self.missing.append(shape.file)
@@ -156,9 +175,14 @@ class Scene:
         ]
 
     @cached_property
+    def strengths(self) -> Array:
+        """(m,) [N] the greatest isometric forces of the muscles; zero where a law has none."""
+        return np.array([getattr(m.law, "max_isometric_force", None) or 0.0 for m in self.model.muscles])
+
+    @cached_property
     def radii(self) -> Array:
         """(m,) [m] of the muscles' tubes: thicker where they are stronger."""
-        forces = [getattr(m.law, "max_isometric_force", None) or 0.0 for m in self.model.muscles]
-        relative = np.sqrt(np.array(forces) / max(max(forces, default=0.0), 1e-9)) if forces else np.zeros(0)
+        forces = self.strengths
+        relative = np.sqrt(forces / max(float(forces.max(initial=0.0)), 1e-9))
         whole: Array = self.size * (0.0016 + 0.0036 * relative)
         return whole

@@ -9,20 +9,30 @@ from myoquat.analysis.apps.viewer.scene import Part, Scene
 from myoquat.analysis.apps.viewer.shapes import sphere, tube
 from myoquat.core.typing import Array
 
-__all__ = ["Stage", "floor_lines", "shades"]
+__all__ = ["BONE", "GHOST", "Stage", "floor_lines", "shades", "widths"]
 
 BONE, GHOST, SURFACE, MARKER = (226, 219, 200), (120, 160, 215), (110, 175, 215), (235, 80, 140)
-SCALE = np.array([[38, 48, 110], [150, 40, 110], [226, 74, 51], [253, 187, 90]])  # dark to light: greyscale keeps it
+SCALE = np.array([[226, 150, 140], [221, 95, 80], [190, 30, 45], [110, 0, 30]])  # light to dark red: grey keeps it
+THIN, THICKER = 0.6, 0.9  # of a muscle's width: without force, and more of it with its greatest force
 UNIT = (1.0, 0.0, 0.0, 0.0)
 FLOOR, GREYS = 0.5, (150, 215)  # [m] between lines of the floor; of lines at whole metres and between
 
 
 def shades(values: Array, low: float, high: float) -> Array:
-    """(..., 3) colours of numbers from dark at `low` to light at `high`; grey where they are no numbers."""
+    """(..., 3) colours of numbers, reds from light at `low` to dark at `high` whose lightness falls evenly; grey where
+    they are no numbers."""
     x = np.clip((values - low) / (high - low if high > low else 1.0), 0, 1)
     places = np.linspace(0, 1, len(SCALE))
     color = np.stack([np.interp(np.nan_to_num(x), places, SCALE[:, k]) for k in range(3)], axis=-1)
     return np.where(np.isfinite(values)[..., None], color, 128).astype(np.uint8)
+
+
+def widths(radii: Array, force: Array) -> Array:
+    """(m,) [m] radii of muscles that pull with a share of their greatest force (m,); as they are where that is NaN."""
+    known = np.isfinite(force)
+    grown = radii * (THIN + THICKER * np.sqrt(np.clip(np.where(known, force, 0.0), 0.0, 1.5)))
+    found: Array = np.where(known, grown, radii)
+    return found
 
 
 def floor_lines(scene: Scene) -> tuple[Array, Array]:
@@ -129,15 +139,17 @@ class Stage:
         for handle in self._frames.values():
             handle.show_axes = visible
 
-    def show(self, frame: Frame, values: Array, low: float, high: float) -> None:
-        """Move to a frame, muscles coloured by values (m,) between two bounds."""
+    def show(self, frame: Frame, values: Array, low: float, high: float, force: Array | None = None) -> None:
+        """Move to a frame, muscles coloured by values (m,) between two bounds, as thick as their share (m,) of their
+        greatest force says."""
         with self._server.atomic():
             for body, (Q, p) in frame.bodies.items():
                 self._move(body, Q, p)
             if self.muscles is None:
                 return
             middle, turned, length = frame.pieces
-            width = self.scene.radii[self._owner]
+            radii = self.scene.radii
+            width = (radii if force is None else widths(radii, force))[self._owner]
             self.muscles.batched_positions = middle.astype(np.float32)
             self.muscles.batched_wxyzs = turned.astype(np.float32)
             scales = np.stack([width, width, length + np.where(length > 0, 0.6 * width, 0.0)], axis=-1)

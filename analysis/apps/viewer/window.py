@@ -16,15 +16,14 @@ from myoquat.analysis.apps.viewer.access import Access
 from myoquat.analysis.apps.viewer.arrows import Arrows, check_frames
 from myoquat.analysis.apps.viewer.controls import PoseControls
 from myoquat.analysis.apps.viewer.kinds import Film, Loads, MotionSource
+from myoquat.analysis.apps.viewer.opening import opened
 from myoquat.analysis.apps.viewer.panel import Panel
 from myoquat.analysis.apps.viewer.recording import RATE, check_film, check_picture, write_film
 from myoquat.analysis.apps.viewer.reel import Reel, frames
 from myoquat.analysis.apps.viewer.scene import FIELD, Scene
 from myoquat.analysis.apps.viewer.stage import Stage, floor_lines
-from myoquat.core.arguments import PATH, check_kinds
 from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data import load_model
 from myoquat.data.files import check_output, write_bytes, write_text
 from myoquat.muscle import Model
 from myoquat.muscle.tensions_at_rest import tensions_at_rest
@@ -68,36 +67,20 @@ def view(
     True
     >>> window.close()
     """
-    check_kinds(model=(model, (Model, *PATH)))
-    folders = [Path(geometry)] if isinstance(geometry, (str, Path)) else [Path(folder) for folder in geometry]
-    if not isinstance(model, Model):
-        file = Path(model)
-        model = load_model(str(model))
-        folders += [file.parent] if file.suffix else []
-    folders += [model.file.parent] if model.file is not None else []
-    folders += [folder / "Geometry" for folder in folders]
-    run = (run,) if isinstance(run, int) else tuple(run)
-    films = [_film(model, m, run) for m in (motion, compare) if m is not None]
-    start = model.start if q is None else np.asarray(model.system.check_q(q), dtype=float)
-    recorded = importlib.import_module("myoquat.data").load_forces(loads) if isinstance(loads, (str, Path)) else loads
-    viewer = Viewer(Scene(model, films[0].q[0] if films else start, tuple(folders)), films, port, recorded)
+    motions = [each for each in (motion, compare) if each is not None]
+    scene, films, recorded = opened(model, motions, run, q, geometry, loads)
+    viewer = Viewer(scene, films, port, recorded)
     if browser:
         webbrowser.open(viewer.url)
     return viewer
 
 
-def _film(model: Model, motion: MotionSource, run: tuple[int, ...]) -> Film:
-    """A motion to be played; what reads motions is imported when there is one."""
-    film: Film = importlib.import_module("myoquat.analysis.apps.viewer.films").film_of(model, motion, run)
-    return film
-
-
 class Viewer:
     """A running viewer: `url`, `q` (nq,) as it is shown, `time` [s] of a motion, `values` (m,) that colour muscles.
 
-    `show`, `seek`, `play` and `pause` do what the window's controls do; `picture` and `film` save what an open window
-    shows; `html` is the scene as a page of its own; `close` stops the server. The server listens at this machine alone,
-    and answers only the page that was opened at `url`.
+    `show`, `seek`, `play` and `pause` do what the window's controls do. `picture` and `film` save what an open window
+    shows, or the scene as it is first seen where none is open. `html` is the scene as a page of its own; `close` stops
+    the server. The server listens at this machine alone, and answers only the page that was opened at `url`.
 
     >>> import myoquat as mq
     >>> viewer = mq.view("two_link", browser=False, port=0)  # opens the browser without browser=False
@@ -118,6 +101,8 @@ class Viewer:
         self.q, self.time, self.playing, self.speed = scene.q, films[0].time[0] if films else 0.0, False, 1.0
         self.color, self.activation = "activation", 0.0
         self._reels = [Reel(self.model, film.q) for film in self.films]
+        self._shares = films[0].shares(scene.strengths) if films else np.zeros((0, 0))
+        self._painter: Any = None
         self._lock, self._closed = threading.RLock(), False
         self.access = Access()
         with contextlib.redirect_stdout(io.StringIO()), self.access.guard() as host:  # without its banner
@@ -172,14 +157,13 @@ class Viewer:
         if self.color == "activation":
             return np.full(m, self.activation), 0.0, 1.0
         forces = tensions_at_rest(self.model, self.q, np.full(m, self.activation))
-        bounds = [getattr(muscle.law, "max_isometric_force", None) or 0.0 for muscle in self.model.muscles]
-        return forces, 0.0, max([*bounds, 1e-9])
+        return forces, 0.0, max([*self.scene.strengths, 1e-9])
 
     def draw(self, row: int | None = None) -> None:
         """Send the pose q, or a row of the motion, to the windows."""
         with self._lock:
             frame = frames(self.model, self.q[None])[0] if row is None else self._reels[0][row]
-            self.stage.show(frame, *self.colored())
+            self.stage.show(frame, *self.colored(), self.shares)
             if self.arrows is not None:
                 self.arrows.show(frame, self.time)
             if self.ghost is not None:
@@ -236,10 +220,10 @@ class Viewer:
     # ---- pictures ------------------------------------------------------------------------------------------
 
     def picture(self, path: str | Path, width: int = 1600, height: int = 1200, *, overwrite: bool = False) -> Path:
-        """Save what an open window shows as .png or .jpg.
+        """Save what an open window shows as .png or .jpg; where none is open, the scene from its first camera.
 
-        Raises FileExistsError for a file that exists unless `overwrite` is True, ValueError for another ending,
-        RuntimeError where no window is open. Nothing is written then.
+        Raises FileExistsError for a file that exists unless `overwrite` is True, ValueError for another ending. Nothing
+        is written then.
         """
         path, data, pillow = check_output(path, overwrite), io.BytesIO(), importlib.import_module("PIL.Image")
         kind = check_picture(path)
@@ -250,11 +234,11 @@ class Viewer:
     def film(
         self, path: str | Path, rate: int = RATE, width: int = 960, height: int = 720, *, overwrite: bool = False
     ) -> Path:
-        """Save the motion as seen from an open window as .gif or .mp4, `rate` pictures a second.
+        """Save the motion as seen from an open window, or from the first camera where none is open, as .gif, .webp or
+        .mp4, `rate` pictures a second.
 
         Raises FileExistsError for a file that exists unless `overwrite` is True; ValueError without a motion, for
-        another ending, or for .mp4 where there is no ffmpeg; RuntimeError where no window is open. Nothing is written
-        then.
+        another ending, or for .mp4 where there is no ffmpeg. Nothing is written then.
         """
         path = check_output(path, overwrite)
         check_film(path)
@@ -262,7 +246,8 @@ class Viewer:
         return path
 
     def pictures(self, rate: float, width: int, height: int, client: object = None) -> Iterator[Array]:
-        """What an open window, or one `client`, shows of the motion, `rate` pictures per second of watching.
+        """What an open window, or one `client`, shows of the motion, `rate` pictures per second of watching; drawn
+        without a window where none is open.
 
         Raises ValueError without a motion.
         """
@@ -275,13 +260,30 @@ class Viewer:
             yield self.pixels(width, height, client)
 
     def pixels(self, width: int, height: int, client: object = None) -> Array:
-        """(height, width, 3 or 4) what an open window, or one `client`, shows."""
+        """(height, width, 3 or 4) what an open window, or one `client`, shows; without a window, the scene drawn."""
         clients = list(self.server.get_clients().values())
         if client is None and not clients:
-            raise RuntimeError(f"no window is open; open {self.url}")
+            return self._painted(width, height)
         window: Any = client or clients[0]
         rendered: Array = window.get_render(height, width, timeout=60.0)
         return rendered
+
+    def _painted(self, width: int, height: int) -> Array:
+        """The scene as its first camera sees it, drawn without a browser."""
+        offscreen = importlib.import_module("myoquat.analysis.apps.viewer.offscreen")  # matplotlib
+        if self._painter is None or self._painter.size != (width, height):
+            poses = self.films[0].q if self.films else None
+            self._painter = offscreen.Painter(self.scene, width, height, poses, self.model.name)
+        frame = frames(self.model, self.q[None])[0]
+        picture: Array = self._painter.picture(frame, offscreen.Colored(*self.colored(), self.shares))
+        return picture
+
+    @property
+    def shares(self) -> Array:
+        """(m,) the muscles' tensions over their greatest, NaN where they are not known."""
+        if not self.films:
+            return np.full(len(self.model.muscles), np.nan)
+        return np.asarray(self._shares[self.films[0].at(self.time)])
 
     def html(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the scene at this moment as a page of its own, which needs no server.

@@ -50,7 +50,7 @@ ARGUMENTS = {
     "redundancy": {"reserves": 20.0},
     "track": {"activation": np.full((len(TIME), 1), 0.2), "bandwidth": 5.0},
 }
-OTHERS = {"ground_reactions", "view"}  # a model with contacts, a film: tests of their own below
+OTHERS = {"film", "ground_reactions", "view"}  # a model with contacts, films: tests of their own
 TABLES = {"muscle_states_from_motion", "states_from_motion"}  # a table is what they turn into arrays
 
 
@@ -172,3 +172,9 @@ def test_everything_that_knows_a_motion_is_plotted(name):
 def test_muscles_of_a_model_are_filmed_along_a_recorded_motion(tmp_path):
     swing().animate(tmp_path / "a.gif", speed=4.0, model=MODEL)
     assert (tmp_path / "a.gif").read_bytes().startswith(b"GIF8")
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_everything_that_knows_a_motion_is_filmed_without_a_browser(name, tmp_path):
+    pytest.importorskip("PIL", reason="needs the extra view")
+    assert mq.film(MODEL, MAKE[name](), tmp_path / "a.gif", rate=5, size=(32, 24)).stat().st_size > 100

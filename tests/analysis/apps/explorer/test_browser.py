@@ -146,14 +146,14 @@ def test_a_film_plays(page):
 
 
 def test_the_viewer_is_the_value_of_a_cell(browser, address):
-    """The scene is drawn inside the notebook: muscles at rest are dark and bluish."""
+    """The scene is drawn inside the notebook: muscles are red."""
     page = opened(browser, address, "viewer.ipynb")
     page.frame_locator(".jp-OutputArea iframe").locator("canvas").first.wait_for(timeout=PATIENCE)
     box = page.locator(".jp-OutputArea iframe").bounding_box()
     deadline = time.monotonic() + PATIENCE / 1000
     while True:
         seen = inside(picture(page, "viewer_in_jupyter.png"), box)[:, : int(box["width"]) // 2]
-        if (seen[..., 2] - seen[..., 0] > 25).sum() > 150:
+        if (seen[..., 0] - seen[..., 2] > 45).sum() > 150:
             break
         assert time.monotonic() < deadline, "no muscles in the picture"
     page.close()

@@ -79,7 +79,7 @@ def test_moment_arms_are_those_of_what_is_shown(explorer):
     phi = convert_coordinates(TWO_LINK.system, euler.system, explorer.q)
     np.testing.assert_allclose(arms, -path_jacobian(euler, phi, "coordinates"), atol=1e-12)
     assert names == ["A.Y1", "A.Z2", "A.Y3", "B.Y1", "B.Z2", "B.X3"]
-    assert np.array_equal(explorer.arms.data[0].z, arms)
+    assert np.array_equal(explorer.arms.data[0].z, 1e3 * arms)  # [mm]
 
 
 def test_the_figure_shows_paths_of_their_length_and_colours_by_tension(explorer):
@@ -205,3 +205,53 @@ def test_elastic_tendons_are_in_equilibrium(rotations):
     trajectory = simulate(model, duration=0.01, step=1e-3, activation=np.full(10, 0.3))
     player = Player(trajectory)
     assert np.isfinite(player.forces).all()
+
+
+LEG = load_model(Path(__file__).parents[3] / "data" / "small_leg.osim")  # y is up
+
+
+def test_gravity_is_down_and_the_model_fills_the_figure():
+    for model in (LEG, TWO_LINK):
+        scene = Explorer(model).view.figure.layout.scene
+        gravity = np.array(model.system.gravity)
+        up = np.array([scene.camera.up[k] for k in "xyz"])
+        np.testing.assert_allclose(up, -gravity / np.linalg.norm(gravity), atol=1e-12)
+        stick = stick_figure(model, model.start)
+        points = np.concatenate([stick.joints, stick.attachments])
+        low, high = (np.array([scene[f"{k}axis"].range[end] for k in "xyz"]) for end in (0, 1))
+        assert (points > low).all()
+        assert (points < high).all()
+        assert np.ptp(points, axis=0).max() > 0.6 * (high - low).max()
+
+
+def test_balls_of_joints_are_in_proportion_to_the_bones():
+    explorer = Explorer(LEG)
+    scene = explorer.view.figure.layout.scene
+    pixels = 500 / max(scene[f"{k}axis"].range[1] - scene[f"{k}axis"].range[0] for k in "xyz")  # per metre
+    bones = [np.linalg.norm(s[1] - s[0]) for found in stick_figure(LEG, LEG.start).bones.values() for s in found]
+    assert explorer.view._joints.marker.size < max(0.2 * np.median(bones) * pixels, 2.1)
+
+
+def test_moment_arms_of_a_joint_are_those_of_the_muscles_that_turn_it():
+    explorer = Explorer(LEG)
+    explorer._chooser()
+    for joint in [value for _, value in explorer.joint.options]:
+        explorer.joint.value = joint
+        z, muscles = np.array(explorer.arms.data[0].z), list(explorer.arms.data[0].y)
+        arms, names = explorer.moment_arms
+        columns = [names.index(name) for name in explorer.arms.data[0].x]
+        rows = [LEG.muscle_names.index(name) for name in muscles]
+        np.testing.assert_allclose(z, 1e3 * arms[np.ix_(rows, columns)])
+    assert "0.000" not in {text for row in explorer.arms.data[0].text for text in row}
+
+
+def test_a_motion_plays_in_the_explorer(rng):
+    motion = simulate(TWO_LINK, duration=0.2, step=1e-2)
+    explorer = Explorer(TWO_LINK, motion=motion)
+    np.testing.assert_allclose(explorer.q, motion.q[0])
+    _, slider, clock = explorer.player.children
+    slider.value = 20
+    np.testing.assert_allclose(explorer.q, motion.q[20], atol=1e-12)
+    assert clock.value == "t = 0.200 s"
+    with pytest.raises(ValueError, match="no motion was given"):
+        Explorer(TWO_LINK).seek(0)

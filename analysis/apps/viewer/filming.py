@@ -1,0 +1,63 @@
+"""`film`: a motion as a file, without a browser."""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from myoquat.analysis.apps.viewer.arrows import check_frames
+from myoquat.analysis.apps.viewer.kinds import Loads, MotionSource
+from myoquat.analysis.apps.viewer.offscreen import Painter, Reels
+from myoquat.analysis.apps.viewer.opening import opened
+from myoquat.analysis.apps.viewer.recording import RATE, check_film, write_film
+from myoquat.data.files import check_output
+from myoquat.muscle import Model
+
+__all__ = ["film"]
+
+
+def film(
+    model: Model | str | Path,
+    motion: MotionSource,
+    path: str | Path,
+    *,
+    compare: MotionSource | None = None,
+    run: int | tuple[int, ...] = (),
+    geometry: str | Path | Sequence[str | Path] = (),
+    loads: Loads | str | Path | None = None,
+    color: str = "activation",
+    speed: float = 1.0,
+    rate: int = RATE,
+    size: tuple[int, int] = (960, 720),
+    overwrite: bool = False,
+) -> Path:
+    """Write a motion of a model as a film, .mp4, .gif or .webp, without a browser.
+
+    model, motion, compare, run, geometry and loads are those of `view`. Muscles are coloured by `color`, "activation"
+    or "force [N]", where the motion knows them, and as thick as they pull; loads that belong to the motion are arrows.
+    speed: seconds of motion per second of watching; rate: pictures per second; size: width and height in pixels. Needs
+    the extra `view`. Raises FileExistsError for a file that exists unless `overwrite` is True, ValueError for another
+    ending or a speed, rate or size that is not positive, and as `view` does. A warning names geometry files that were
+    not found.
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> arm = mq.load_model("two_link")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     swing = mq.simulate(arm, duration=0.2, output_step=0.02)
+    ...     mq.film(arm, swing, f"{folder}/swing.gif", rate=10, size=(120, 90)).name
+    'swing.gif'
+    """
+    path = check_output(path, overwrite)
+    check_film(path)
+    for name, value in (("speed", speed), ("rate", rate), ("size", min(size))):
+        if not value > 0:
+            raise ValueError(f"{name} must be positive, not {value}")
+    motions = [motion] if compare is None else [motion, compare]
+    scene, films, recorded = opened(model, motions, run, None, geometry, loads)
+    if recorded is not None:
+        check_frames(recorded, scene.model.system)
+    if scene.told_missing:
+        warnings.warn(scene.told_missing, stacklevel=2)
+    painter = Painter(scene, *size, films[0].q, scene.model.name)
+    write_film(path, Reels(painter, films, color, recorded).pictures(rate, speed), rate)
+    return path
