@@ -9,6 +9,7 @@ Those of the library lie in `data/models/geometry`.
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,9 @@ DIGITS = 4  # of metres in files
 
 def shoulder_bones(model: Model) -> dict[str, Mesh]:
     """The meshes of the bodies of the model "thoracoscapular" by name, each in its body's frame [m]."""
-    ribs, spine, apex = model.constraints[:3]
+    ribs: Any = model.constraints[0]  # a constraint on the ellipsoid of the thorax
+    spine: Any = model.constraints[1]
+    apex: Any = model.constraints[2]
     points = {"trigonum": ribs.second_point, "inferior": spine.second_point, "coracoid": apex.second_point}
     landmarks = {name: np.array(point) for name, point in points.items()}
     offset = {body.name: np.array(body.position) for body in model.system.bodies}
@@ -54,7 +57,8 @@ def write_obj(mesh: Mesh, path: Path) -> None:
 
 def _by(point: ArrayLike, x: float, y: float, z: float) -> Array:
     """A point moved by x, y, z [m]."""
-    return np.asarray(point, dtype=float) + np.array([x, y, z])
+    moved: Array = np.asarray(point, dtype=float) + np.array([x, y, z])
+    return moved
 
 
 def _thorax(centre: Array, radii: Array, clavicle: Array) -> Mesh:
@@ -114,7 +118,10 @@ def _forearm(centre_of_mass: Array) -> Mesh:
     ahead = centre_of_mass / np.linalg.norm(centre_of_mass)
     side = np.cross(ahead, (0.0, 0.0, 1.0))
     side /= np.linalg.norm(side)
-    line = lambda along, beside: np.outer(along, ahead) + np.outer(beside, side)  # noqa: E731
+
+    def line(along: ArrayLike, beside: ArrayLike) -> Array:
+        return np.outer(along, ahead) + np.outer(beside, side)
+
     ulna = _tube(line([-0.02, 0.03, 0.12, 0.21, 0.245], np.full(5, -0.012)), [0.012, 0.0125, 0.007, 0.006, 0.007])
     radius = _tube(line([0.03, 0.12, 0.21, 0.245], [0.012, 0.019, 0.015, 0.012]), [0.009, 0.0075, 0.009, 0.012])
     palm = _tube(line([0.245, 0.27, 0.32, 0.335], np.zeros(4)), [0.014, 0.02, 0.024, 0.02], flat=(1.5, 0.5))
