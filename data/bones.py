@@ -120,7 +120,7 @@ def _forearm(centre_of_mass: Array) -> Mesh:
     side /= np.linalg.norm(side)
 
     def line(along: ArrayLike, beside: ArrayLike) -> Array:
-        return np.outer(along, ahead) + np.outer(beside, side)
+        return np.outer(np.asarray(along), ahead) + np.outer(np.asarray(beside), side)
 
     ulna = _tube(line([-0.02, 0.03, 0.12, 0.21, 0.245], np.full(5, -0.012)), [0.012, 0.0125, 0.007, 0.006, 0.007])
     radius = _tube(line([0.03, 0.12, 0.21, 0.245], [0.012, 0.019, 0.015, 0.012]), [0.009, 0.0075, 0.009, 0.012])
