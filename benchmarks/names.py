@@ -21,6 +21,7 @@ NAMES = {
     "osim_motion": "benchmarks.opensim.osim_motion",  # model files in motion, muscles with all their states
     "shoulder": "benchmarks.opensim.shoulder",  # a second of a constrained shoulder; MYOQUAT_SHOULDER names its folder
     "sweeps": "benchmarks.wrapping.sweeps",  # real models over their ranges: time, slopes, jumps; both variables above
+    "fits": "benchmarks.own.fits",  # fitted paths: errors, times; MYOQUAT_SHOULDER, MYOQUAT_MOCO_WALK name folders
     "bits": "benchmarks.own.bits",  # no timing: digests of results, to compare two commits; both variables above
     "certificate": "benchmarks.wrapping.certificate",  # no timing: paths past 10,000 random surfaces against shooting
     "constraints": "benchmarks.own.constraints",  # the forms of Udwadia and Kalaba: cost, instability, contradictions

@@ -21,6 +21,7 @@ from myoquat.muscle.evaluate import (
     path_lengths,
     unit_wrenches,
 )
+from myoquat.muscle.fitted import FittedPoint, FittedSet, PoseFunction, PoseVariables, fitted_path
 from myoquat.muscle.functional import LengthPoint, function_path
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws import LAWS, ForceLaw, LawA, LawB
@@ -47,6 +48,8 @@ __all__ = [
     "ActivationDynamics",
     "ConditionalPoint",
     "CoordinateLimit",
+    "FittedPoint",
+    "FittedSet",
     "ForceLaw",
     "InsideCylinder",
     "InsideSphere",
@@ -62,6 +65,8 @@ __all__ = [
     "PathFlag",
     "PathPoint",
     "PathWrap",
+    "PoseFunction",
+    "PoseVariables",
     "PrescribedInput",
     "Pulley",
     "SideCylinder",
@@ -77,6 +82,7 @@ __all__ = [
     "contact_pairs",
     "elastic_energy",
     "equilibrium_states",
+    "fitted_path",
     "force_wrenches",
     "function_path",
     "law_forces",

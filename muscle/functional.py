@@ -36,8 +36,7 @@ class LengthPoint(DrivenPoint):
     coordinates: tuple[str, ...]
     length: MultivariatePolynomial
 
-    @property
-    def driving(self) -> tuple[str, ...]:
+    def driving(self, system: ArticulatedSystem) -> tuple[str, ...]:
         return self.coordinates
 
     def check(self, system: ArticulatedSystem, element: str) -> None:

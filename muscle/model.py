@@ -26,6 +26,7 @@ from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle, MuscleGroup
+from myoquat.muscle.points import PathPoint
 
 __all__ = ["Model"]
 
@@ -223,6 +224,27 @@ class Model(Record):
         if self.start_u is not None:
             changed["start_u"] = tuple(map(float, convert_velocities(self.system, system, start_q, self.start_u)))
         return replace(self, **changed)
+
+    def with_fitted_paths(self, paths: Mapping[str, tuple[PathPoint, ...]]) -> "Model":
+        """The same model with other paths for the muscles that are named, such as `myoquat.analysis.fits.fit_paths`
+        finds them. Their points, surfaces and pulleys are left out. ModelError for a name of no muscle, and for paths
+        that the system cannot have.
+
+        >>> import myoquat as mq
+        >>> from myoquat.muscle import PoseFunction, PoseVariables, fitted_path
+        >>> model = mq.load_model("two_link")
+        >>> length = PoseFunction(PoseVariables(), ((),), (0.5,))  # a constant length
+        >>> mq.path_lengths(model.with_fitted_paths({"m1": fitted_path(length)}), model.start)[0]
+        np.float64(0.5)
+        """
+        unknown = [name for name in paths if name not in self.muscle_names]
+        if unknown:
+            raise ModelError("the model has no muscle of this name", element=f"muscle {unknown[0]!r}")
+        muscles = (
+            replace(muscle, path=tuple(paths[muscle.name]), wraps=(), pulleys=()) if muscle.name in paths else muscle
+            for muscle in self.muscles
+        )
+        return replace(self, muscles=tuple(muscles), file=None)
 
     def with_rigid_tendons(self) -> "Model":
         """The same model with tendons that do not stretch; itself where none does.

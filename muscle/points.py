@@ -53,6 +53,10 @@ class PathPoint(Record):
         """(...) whether the point is on the path; True for one that always is."""
         return True
 
+    def leaves(self, system: ArticulatedSystem, q: Array) -> Array | None:
+        """(...) whether the pose is outside the set of poses that the point was fitted to; None for one of no fit."""
+        return None
+
 
 @dataclass(frozen=True)
 class ConditionalPoint(PathPoint):
@@ -86,14 +90,13 @@ class ConditionalPoint(PathPoint):
 class DrivenPoint(PathPoint):
     """A point that moves on its body with coordinates, the `driving` ones, and then does work."""
 
-    @property
-    def driving(self) -> tuple[str, ...]:
-        """The names of the coordinates, those of constant functions left out."""
+    def driving(self, system: ArticulatedSystem) -> tuple[str, ...]:
+        """The names of the coordinates of the system, those of constant functions left out."""
         raise NotImplementedError
 
     def check(self, system: ArticulatedSystem, element: str) -> None:
         super().check(system, element)
-        for name in self.driving:
+        for name in self.driving(system):
             _check_coordinate(system, name, element)
 
 
@@ -120,8 +123,7 @@ class MovingPoint(DrivenPoint):
     functions: tuple[AxisFunction, AxisFunction, AxisFunction]
     ranges: tuple[tuple[float, float], ...] = ()
 
-    @property
-    def driving(self) -> tuple[str, ...]:
+    def driving(self, system: ArticulatedSystem) -> tuple[str, ...]:
         return tuple(filter(None, self.coordinates))
 
     def check(self, system: ArticulatedSystem, element: str) -> None:

@@ -35,6 +35,7 @@ PACKAGES = (
     "myoquat.dynamics.udwadia_kalaba",
     "myoquat.analysis",
     "myoquat.analysis.mapping",
+    "myoquat.analysis.fits",
     "myoquat.analysis.recruitment",
     "myoquat.analysis.control",
     "myoquat.analysis.studies",

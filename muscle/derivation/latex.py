@@ -228,7 +228,7 @@ def _given_points(d: Derivation) -> list[str]:
                 low, high = point.range
                 note = f", on the path while {point.coordinate} lies in [{low:.6g}, {high:.6g}]"
             elif isinstance(point, DrivenPoint):
-                names = ", ".join(dict.fromkeys(point.driving))
+                names = ", ".join(dict.fromkeys(point.driving(d.model.system)))
                 note = f", moving with {names}, whose derivatives gain its own motion's part"
             place = rf"$r_{{{subscript(muscle.name)},{i}}} = {_tuple(point.position)}$"
             lines.append(rf"{place} on {escaped(point.body)}{escaped(note)}\\")

@@ -29,6 +29,7 @@ class PathFlag(IntFlag):
                 another taut path over several surfaces. A point of the body of a surface never moves there, and makes
                 no jump, however near it is
     UNSOLVED    a path around several surfaces, or around an ellipsoid or a torus, that is not certainly the shortest
+    OUTSIDE     a fitted path outside the set of poses that it was fitted to: its length is extrapolated
     COINCIDENT  two consecutive points of the path are in one place, to 1e-12 m: the piece between them has no
                 direction, and the Jacobian is not determined: it may be NaN
 
@@ -43,6 +44,7 @@ class PathFlag(IntFlag):
     JUMP = 4
     UNSOLVED = 8
     COINCIDENT = 16
+    OUTSIDE = 32
 
 
 APART = 1e-12  # [m] below which points count as in one place
@@ -63,11 +65,13 @@ def _of(model: Model, muscle: Muscle, pieces: tuple[Piece, ...], q: Array, near:
     never = np.zeros(q.shape[:-1]) > 0
     all_contacts = [c for piece in pieces for c in piece.contacts]
     edges = [_at_edge(model, point, q, near) for point in muscle.path if isinstance(point, ConditionalPoint)]
+    outside = [point.leaves(model.system, q) for point in muscle.path]
     bits: dict[PathFlag, list[Any]] = {
         PathFlag.WRAPPED: [c.on for c in all_contacts],
         PathFlag.INSIDE: [c.inside for c in all_contacts],
         PathFlag.JUMP: [*_jumps(muscle, pieces, near), *edges],
         PathFlag.UNSOLVED: [piece.unsolved for piece in pieces if piece.contacts],
+        PathFlag.OUTSIDE: [left for left in outside if left is not None],
     }
     columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
     total: Array = sum(columns[1:], start=columns[0])

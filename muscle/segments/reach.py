@@ -85,7 +85,7 @@ class Reach:
 
     def _driving(self, point: PathPoint) -> list[int]:
         """The columns on which the coordinates of a moving point depend."""
-        names = point.driving if isinstance(point, DrivenPoint) else ()
+        names = point.driving(self.paths.model.system) if isinstance(point, DrivenPoint) else ()
         slices = self.columns.slices
         joints = {self._joint_of(name) for name in names}
         return [j for i in sorted(joints) for j in range(slices[i].start, slices[i].stop)]

@@ -16,6 +16,7 @@ from myoquat.data.osim.writing.obstacles import Obstacles, is_hinted
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.fitted import FittedPoint, PoseFunction, fitted_path
 from myoquat.muscle.functional import LengthPoint, function_path
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, PathWrap
@@ -92,6 +93,9 @@ class Paths:
         if isinstance(end, LengthPoint) and muscle.path == function_path(end.coordinates, end.length, end.body):
             add_functional(parent, end, [self._place(name, element) for name in end.coordinates])
             return
+        if isinstance(end, FittedPoint) and muscle.path == fitted_path(end.length, end.fitted, end.body):
+            self._add_fitted(parent, end.length, element)
+            return
         if muscle.pulleys:
             raise ModelError("OpenSim has no paths over pulleys", element=element)
         if is_hinted(muscle):
@@ -115,6 +119,13 @@ class Paths:
             add(entry, "method", stated.method)
             span = (-1, -1) if stated.points is None else (stated.points[0] + 1, stated.points[1] + 1)
             add(entry, "range", " ".join(map(str, span)))
+
+    def _add_fitted(self, parent: Element, length: PoseFunction, element: str) -> None:
+        """A fitted path of scalar coordinates, without the set of its poses. Joints with quaternions are written as
+        angles, so that a path of quaternions has been rejected before."""
+        names = length.variables.coordinates
+        path = function_path(names, length.polynomial())[-1]
+        add_functional(parent, path, [self._place(name, element) for name in names])
 
     def _add_point(self, parent: Element, point: PathPoint, name: str, element: str) -> None:
         if type(point) not in KINDS:

@@ -1,0 +1,100 @@
+"""How far fitted paths are from the solved ones at poses that no fit has seen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.analysis.fits.fit import PathFits
+from myoquat.analysis.fits.poses import range_poses
+from myoquat.analysis.fits.solved import allowed_motions, solved_paths
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.muscle import Model
+
+__all__ = ["Certificate", "certify"]
+
+POSES, SEED = 100_000, 1_000_003  # of a certificate that is given none; the seed of no fit
+BLOCK = 4096  # poses whose Jacobians are in memory together
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Errors of fitted paths at held-out poses.
+
+    table     a row per muscle. `terms`; `length_rms`, `length_greatest`, `arm_rms` and `arm_greatest` [m] at the poses
+              that count, and `length_pose`, `arm_pose`, the numbers of those with the greatest errors; `near_jump` and
+              `beyond_jump`, the shares of poses that do not count; `length_anywhere` [m], the greatest error at all
+              poses beside jumps, those beyond one included
+    excluded  by muscle, the numbers of poses near a jump or without a solved path
+    beyond    by muscle, the numbers of poses beyond a jump: the solved path is another one there, and its length is off
+              the fit by more than `PathFit.branch`
+    poses     (n, nq) all of them
+
+    Moment arms are J along motions of unit size that constraints, couplers and locks allow; their error at a pose is
+    the norm over these, and `arm_rms` is that of one motion, over those that change the length.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.fits import FitSettings, certify, fit_paths, range_poses
+    >>> model = mq.load_model("two_link")
+    >>> fits = fit_paths(model, range_poses(model, 400), muscles=("m1",), settings=FitSettings(degree=2))
+    >>> certify(model, fits, range_poses(model, 100, seed=5)).table.index.tolist()
+    ['m1']
+    """
+
+    table: "pd.DataFrame"
+    excluded: Mapping[str, Array]
+    beyond: Mapping[str, Array]
+    poses: Array
+
+
+def certify(model: Model, fits: PathFits, poses: ArrayLike | None = None) -> Certificate:
+    """Errors of fits at poses (n, nq) that the fits have not seen, by default 100,000 of `range_poses`.
+
+    Raises ValueError for poses off the unit sphere.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.fits import certify, fit_paths, range_poses
+    >>> model = mq.load_model("two_link")
+    >>> fits = fit_paths(model, range_poses(model, 1000), muscles=("m1",))
+    >>> bool(certify(model, fits, range_poses(model, 200, seed=5)).table.length_rms["m1"] < 0.05)
+    True
+    """
+    check_kinds(model=(model, Model), fits=(fits, PathFits))
+    q = (
+        range_poses(model, POSES, seed=SEED)
+        if poses is None
+        else model.system.check_q(poses).reshape(-1, model.system.nq)
+    )
+    muscles = [model.muscle_names.index(name) for name in fits]
+    near = [_compared(model, fits, muscles, q[i : i + BLOCK]) for i in range(0, len(q), BLOCK)]
+    length, arm, usable = (np.concatenate(parts) for parts in zip(*near, strict=True))
+    rows, excluded, beyond = [], {}, {}
+    for k, (name, fit) in enumerate(fits.fits.items()):
+        off = usable[:, k] & (length[:, k] > fit.branch)
+        counted = usable[:, k] & ~off
+        excluded[name], beyond[name] = np.flatnonzero(~usable[:, k]), np.flatnonzero(off)
+        rows.append({"terms": fit.terms, **_errors(length[:, k], arm[:, k], counted, max(1, fit.motions)),
+                     "near_jump": np.mean(~usable[:, k]), "beyond_jump": np.mean(off),
+                     "length_anywhere": np.where(usable[:, k], length[:, k], 0.0).max(initial=0.0)})  # fmt: skip
+    return Certificate(pd.DataFrame(rows, index=pd.Index(list(fits), name="muscle")), excluded, beyond, q)
+
+
+def _compared(model: Model, fits: PathFits, muscles: list[int], q: Array) -> tuple[Array, Array, Array]:
+    """(n, m) errors of lengths and of moment arms at poses, and where the solved paths are usable."""
+    solved, fitted = solved_paths(model, q, fits.near), solved_paths(model.with_fitted_paths(fits), q, fits.near)
+    allowed, J = allowed_motions(model, q), (fitted.jacobian - solved.finite_jacobian)[:, muscles]
+    arms = np.linalg.norm(J if allowed is None else J @ allowed, axis=-1)
+    return np.abs(fitted.length - solved.length)[:, muscles], arms, solved.usable[:, muscles]
+
+
+def _errors(length: Array, arm: Array, counted: Array, motions: int) -> dict[str, float]:
+    """Of the poses that count, root mean squares and greatest errors, with their poses."""
+    found: dict[str, float] = {}
+    for name, values, size in (("length", length, 1), ("arm", arm, motions)):
+        own = np.where(counted, values, 0.0)
+        found[f"{name}_rms"] = float(np.sqrt(np.sum(own**2) / max(1, size * counted.sum())))
+        found[f"{name}_greatest"] = float(own.max(initial=0.0))
+        found[f"{name}_pose"] = int(np.argmax(own)) if len(own) else -1
+    return found

@@ -1,0 +1,119 @@
+"""Which variables the length of a path depends on, and the motions that change it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle.fitted import PoseVariables
+
+__all__ = ["Crossing", "crossings"]
+
+TOUCHED = 1e-9  # [m] slope of a length above which a velocity changes it
+RANK = 1e-8  # of the greatest eigenvalue: motions below it do not exist
+NARROW = 1e-6  # [rad or m] width below which a coordinate does not vary
+CHOICES = 5000  # sets of independent coordinates that are compared
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Muscles that cross the same joints.
+
+    muscles     their numbers
+    velocities  those that change a length
+    variables   of the fit
+    motions     (n, nu, r) at each pose of the fit: motions of these joints that the constraints allow, of unit size and
+                orthogonal to each other, zero for other velocities
+    """
+
+    muscles: tuple[int, ...]
+    velocities: tuple[int, ...]
+    variables: PoseVariables
+
+    def motions(self, allowed: Array | None, n: int, nu: int) -> Array:
+        """(n, nu, r) motions at n poses that the projection `allowed` (n, nu, nu) lets pass: what of them moves these
+        joints, orthogonal to each other in the velocities of all joints."""
+        at = list(self.velocities)
+        if allowed is None:
+            found = np.zeros((n, nu, len(at)))
+            found[:, at, range(len(at))] = 1.0
+            return found
+        sizes, vectors = np.linalg.eigh(allowed[:, at][:, :, at])
+        rank = int((sizes > RANK).sum(axis=-1).max(initial=0))
+        found = np.zeros((n, nu, rank))
+        if rank:
+            found[:, at] = (vectors * np.sqrt(np.maximum(sizes, 0.0))[:, None])[..., -rank:]
+        return found
+
+
+def crossings(
+    system: ArticulatedSystem, muscles: Sequence[int], q: Array, slopes: Array, allowed: Array | None
+) -> list[Crossing]:
+    """The muscles in groups that cross the same joints, from slopes (m, nu) of their lengths, the greatest at poses q
+    (n, nq)."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for muscle in muscles:
+        crossed = tuple(np.flatnonzero(slopes[muscle] > TOUCHED).tolist())
+        groups.setdefault(_whole_balls(system, crossed), []).append(muscle)
+    return [
+        Crossing(tuple(members), velocities, _variables(system, velocities, q, allowed))
+        for velocities, members in groups.items()
+    ]
+
+
+def _whole_balls(system: ArticulatedSystem, crossed: tuple[int, ...]) -> tuple[int, ...]:
+    """Velocities with all of each joint with a quaternion of which one is among them."""
+    found = set(crossed)
+    for body, s in zip(system.bodies, system.u_slices, strict=True):
+        own = range(s.start, s.stop)
+        if body.joint.facts.quaternion is not None and found.intersection(own):
+            found |= {*own}
+    return tuple(sorted(found))
+
+
+def _variables(
+    system: ArticulatedSystem, velocities: tuple[int, ...], q: Array, allowed: Array | None
+) -> PoseVariables:
+    balls: list[str] = []
+    centers: list[tuple[float, ...]] = []
+    scalars: list[tuple[int, int]] = []  # places in q and in u
+    for body, at, s in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        start = body.joint.facts.quaternion
+        inside = [k for k in velocities if s.start <= k < s.stop]
+        if start is not None and any(k >= s.start + start for k in inside):
+            balls.append(body.name)
+            centers.append(_center(q[:, at.start + start : at.start + start + 4]))
+        scalars += [(at.start + k - s.start, k) for k in inside if start is None or k < s.start + start]
+    scalars = [scalars[k] for k in _independent([k for _, k in scalars], allowed)]
+    low, high = q[:, [i for i, _ in scalars]].min(axis=0), q[:, [i for i, _ in scalars]].max(axis=0)
+    names = tuple(system.coordinate_names[i] for i, _ in scalars)
+    wide = tuple(_wide(float(a), float(b)) for a, b in zip(low, high, strict=True))
+    return PoseVariables(tuple(balls), tuple(centers), names, wide)
+
+
+def _wide(low: float, high: float) -> tuple[float, float]:
+    """An interval of some width."""
+    return (low, high) if high - low > NARROW else (low - 0.5, high + 0.5)
+
+
+def _center(Q: Array) -> tuple[float, ...]:
+    """The unit quaternion with the greatest mean of (C . Q)^2, which does not see the signs of Q."""
+    _, vectors = np.linalg.eigh(Q.T @ Q)
+    C = vectors[:, -1]
+    return tuple(float(x) for x in C * (1.0 if C[np.argmax(np.abs(C))] > 0 else -1.0))
+
+
+def _independent(velocities: list[int], allowed: Array | None) -> list[int]:
+    """Of scalar velocities those that the others follow, by their places: as many as can change independently, the set
+    whose motions are the least dependent, by the mean logarithm of their volume."""
+    if allowed is None or not velocities:
+        return list(range(len(velocities)))
+    P = allowed[:, velocities][:, :, velocities]
+    sizes = np.linalg.eigvalsh(P)
+    rank = int((sizes > RANK).sum(axis=-1).max())
+    sets = [list(s) for _, s in zip(range(CHOICES), combinations(range(len(velocities)), rank), strict=False)]
+    volumes = [float(np.mean(np.log(np.maximum(np.linalg.det(P[:, s][:, :, s]), 1e-12)))) for s in sets]
+    return sets[int(np.argmax(volumes))]

@@ -1,0 +1,269 @@
+"""Fits of path lengths over a set of poses, lengths and Jacobians together."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from myoquat.analysis.fits.basis import Basis, greatest_degree
+from myoquat.analysis.fits.crossing import Crossing, crossings
+from myoquat.analysis.fits.poses import range_poses
+from myoquat.analysis.fits.selection import Moments, Selection, select_terms
+from myoquat.analysis.fits.settings import FitSettings
+from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, solved_paths
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.muscle import FittedPoint, FittedSet, Model, PathFlag, PathPoint, PoseFunction, PoseVariables, fitted_path
+from myoquat.muscle.fitted import powers_up_to
+
+__all__ = ["PathFit", "PathFits", "fit_paths"]
+
+POSES = 4000  # of a fit that is given none
+SET_DEGREE, SET_WEIGHT = 2, 1e-6  # of the terms that describe the set of poses, and their regularisation
+TRIMMED = 4  # times that poses beyond a jump are looked for by fits of each degree
+TRIMMING_TERMS = 250  # of the fits that tell them
+OUTLYING = 5.0  # times the median error: a pose that is off by more may be beyond a jump
+FEWEST_POSES = 10  # usable ones without which a muscle is not fitted
+
+
+@dataclass(frozen=True)
+class PathFit:
+    """The fit of one path.
+
+    path           for a `Muscle`
+    terms, degree  how many terms were chosen, and the degree of those they were chosen from
+    length_error   [m] root mean square on the held-out poses
+    arm_error      [m] the same of moment arms
+    excluded       (k,) numbers of the poses that were left out: near a jump, or without a solved path
+    beyond         (k,) numbers of the poses beyond a jump, that were left out too: there the solved path is another one
+    branch         [m] the error from which a pose counts as beyond a jump, infinite for a path that does not jump
+    motions        how many independent motions change the length
+    """
+
+    path: tuple[PathPoint, FittedPoint]
+    terms: int
+    degree: int
+    length_error: float
+    arm_error: float
+    excluded: Array
+    beyond: Array
+    branch: float
+    motions: int
+
+
+class PathFits(Mapping[str, tuple[PathPoint, FittedPoint]]):
+    """Fitted paths by the names of their muscles; `fits` says how good they are.
+
+    Muscles whose poses were all excluded are not among them; `unfitted` names these. `near` [m] is that of the
+    settings.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.fits import FitSettings, fit_paths, range_poses
+    >>> model = mq.load_model("two_link")
+    >>> fits = fit_paths(model, range_poses(model, 400), settings=FitSettings(degree=2))
+    >>> sorted(fits)
+    ['m1', 'm2', 'm3', 'm4', 'm5', 'm6']
+    """
+
+    def __init__(self, fits: Mapping[str, PathFit], unfitted: tuple[str, ...] = (), near: float = 1e-3) -> None:
+        self.fits, self.unfitted, self.near = dict(fits), unfitted, near
+
+    def __getitem__(self, name: str) -> tuple[PathPoint, FittedPoint]:
+        return self.fits[name].path
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fits)
+
+    def __len__(self) -> int:
+        return len(self.fits)
+
+
+def fit_paths(
+    model: Model,
+    poses: ArrayLike | None = None,
+    *,
+    muscles: tuple[str, ...] | None = None,
+    settings: FitSettings | None = None,
+) -> PathFits:
+    """The lengths of a model's paths as smooth functions of the coordinates that they cross, for
+    `Model.with_fitted_paths`.
+
+    A length is a sum of even polynomials on the sphere of each ball joint's quaternion, times polynomials of scalar
+    coordinates (`PoseFunction`), fitted to lengths and spatial Jacobians at `poses` (n, nq) together, by default 4,000
+    of `range_poses`. On constraints and couplers only motions that they allow count, and of coordinates that follow
+    others only independent ones are variables: the fit holds on the constraints. Terms are chosen one by one until the
+    errors on held-out poses are those of the `settings`. Poses near a jump of the length are left out, muscle by
+    muscle.
+
+    Raises ValueError for poses off the unit sphere and for names of no muscle.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.fits import fit_paths, range_poses
+    >>> from myoquat.muscle import PathPoint
+    >>> arm = mq.ArticulatedSystem((mq.Body("arm", "ground", mq.joints.SphericalJoint()),))
+    >>> path = (PathPoint("ground", (-0.3, 0.0, 0.0)), PathPoint("arm", (0.0, 0.0, -0.1)))
+    >>> model = mq.Model(arm, (mq.Muscle("deltoid", path),))
+    >>> fits = fit_paths(model, range_poses(model, 500))
+    >>> fitted, q = model.with_fitted_paths(fits), range_poses(model, 100, seed=9)
+    >>> bool(np.abs(mq.path_lengths(fitted, q) - mq.path_lengths(model, q)).max() < 3e-4)
+    True
+    """
+    check_kinds(model=(model, Model))
+    settings = FitSettings() if settings is None else settings
+    q = range_poses(model, POSES) if poses is None else model.system.check_q(poses).reshape(-1, model.system.nq)
+    names = model.muscle_names if muscles is None else muscles
+    unknown = [name for name in names if name not in model.muscle_names]
+    if unknown:
+        raise ValueError(f"fit_paths: the model has no muscle {unknown[0]!r}")
+    chosen = [model.muscle_names.index(name) for name in names]
+    solved, allowed = solved_paths(model, q, settings.near), allowed_motions(model, q)
+    usable = solved.usable
+    slopes = np.abs(np.where(usable[..., None], solved.jacobian, 0.0)).max(axis=0, initial=0.0)
+    able = [k for k in chosen if usable[:, k].sum() >= FEWEST_POSES]
+    found: dict[str, PathFit] = {}
+    for crossing in crossings(model.system, able, q, slopes, allowed):
+        for muscle, fit in _Group(model, crossing, solved, allowed, settings).fits():
+            found[model.muscle_names[muscle]] = fit
+    ordered = {name: found[name] for name in names if name in found}
+    return PathFits(ordered, tuple(name for name in names if name not in found), settings.near)
+
+
+class _Group:
+    """The fits of muscles that cross the same joints: they share the terms at all poses."""
+
+    def __init__(
+        self, model: Model, crossing: Crossing, solved: SolvedPaths, allowed: Array | None, settings: FitSettings
+    ) -> None:
+        self.model, self.crossing, self.solved, self.settings = model, crossing, solved, settings
+        n, variables = len(solved.q), crossing.variables
+        degree = greatest_degree(variables, settings.candidates) if settings.degree is None else settings.degree
+        self.basis = Basis(model.system, variables, degree)
+        self.order = np.random.default_rng(n).permutation(n)  # the poses that are fitted, then those held out
+        self.fitted = n - int(settings.held_out * n)
+        self.motions = crossing.motions(allowed, n, model.system.nu)[self.order]
+        self.terms = self.basis.evaluated(solved.q[self.order], self.motions)  # (t, 1 + r, n)
+        self.squares = [self._squares(part) for part in self._parts]
+
+    def fits(self) -> Iterator[tuple[int, PathFit]]:
+        """The fit of every muscle, with its number."""
+        for muscle in self.crossing.muscles:
+            yield muscle, self._fit(muscle)
+
+    def _fit(self, muscle: int) -> PathFit:
+        """The fit of one muscle. Where its length jumps, poses beyond the jump are those that are farther off a fit
+        than the settings say. They are looked for by fits of low degrees without them. In fits of many terms a fit of
+        fewer takes the place of what was observed there, as in expectation maximisation with missing data."""
+        smooth, seen = self.solved.usable[self.order, muscle], self._observed(muscle)
+        jumps = bool((self.solved.flags[:, muscle] & int(PathFlag.JUMP)).any())
+        steps = [
+            *(sorted(self._few * TRIMMED) if jumps else self._few[-1:]),
+            *[len(self.basis.powers)] * (2 if jumps else 1),
+        ]
+        used, limit, y, every = smooth, np.inf, seen, np.ones(len(smooth), dtype=bool)
+        for t in steps:
+            best = self._selected(y, t, every if t > TRIMMING_TERMS else used)  # of many terms that is far cheaper
+            values = self._values(best)
+            if jumps:
+                off = np.abs(values[0] - seen[0])
+                limit = max(self.settings.branch, OUTLYING * float(np.median(off[used])))
+                used = smooth & (off <= limit)
+            y = np.where(used, seen, values)
+        fitted = fitted_set(self.model, self.basis.variables, self.solved.q[self.order[used]])
+        held = used & (np.arange(len(used)) >= self.fitted)
+        length, arm = (_root_mean_square(part) for part in np.split((seen - values)[:, held], [1]))
+        excluded, beyond = (np.sort(self.order[part]) for part in (~smooth, smooth & ~used))
+        path = fitted_path(_function(self.basis, best), fitted, self.model.system.ground)
+        return PathFit(
+            path,
+            len(best.chosen),
+            self.basis.degree,
+            length,
+            arm,
+            excluded,
+            beyond,
+            float(limit),
+            self.motions.shape[-1],
+        )
+
+    def _observed(self, muscle: int) -> Array:
+        """(1 + r, n) the length at every pose, and its rates along the motions."""
+        J = self.solved.finite_jacobian[self.order, muscle]
+        rates: Array = np.matvec(np.swapaxes(self.motions, -1, -2), J)
+        return np.concatenate([self.solved.length[self.order, muscle][None], rates.T])
+
+    @cached_property
+    def _few(self) -> list[int]:
+        """How many of the terms, those of the lowest degrees, fits have that find poses beyond a jump."""
+        variables = self.basis.variables
+        highest = min(self.basis.degree, greatest_degree(variables, TRIMMING_TERMS))
+        return [len(powers_up_to(variables, d)) for d in range(min(2, highest), highest + 1)]
+
+    def _selected(self, y: Array, t: int, used: Array) -> Selection:
+        """Of the first t terms those to which observations y (1 + r, n) of the poses that are `used` (n,) lead."""
+        settings = self.settings
+        wanted = settings.length_error, settings.arm_error
+        fitted, held = (self._moments(k, y, t, used) for k in range(2))
+        weights = [e**-2 for e in wanted]
+        parts = zip(*((m.G, m.b, m.s) for m in fitted), strict=True)
+        both = Moments(*(sum(w * part for w, part in zip(weights, pair, strict=True)) for pair in parts))
+
+        def error(chosen: Array, c: Array) -> float:
+            return max(m.error(chosen, c) / e for m, e in zip(held, wanted, strict=True))
+
+        return select_terms(both, settings.weight, settings.terms, error)
+
+    def _moments(self, k: int, y: Array, t: int, used: Array) -> list[Moments]:
+        """Of observations y (1 + r, n) at the poses that are fitted, k = 0, or held out, k = 1, those of the lengths
+        and of the rates; without poses that are not `used` (n,)."""
+        found, poses = [], self._parts[k]
+        unused = np.arange(len(used))[poses][~used[poses]]
+        for G, rows in zip(self.squares[k], (slice(0, 1), slice(1, None)), strict=True):
+            z, phi = np.where(used, y, 0.0)[rows, poses], self.terms[:t, rows, poses]
+            less = self.terms[:t, rows][..., unused].reshape(t, -1)
+            n = max(1, z.size - less.shape[1])
+            kept = (G[:t, :t] * z.size - less @ less.T) / n if less.size else G[:t, :t]
+            found.append(Moments(kept, np.einsum("trn,rn->t", phi, z) / n, float(np.sum(z * z)) / n))
+        return found
+
+    @property
+    def _parts(self) -> tuple[slice, slice]:
+        """The poses that are fitted, and those held out."""
+        return slice(0, self.fitted), slice(self.fitted, None)
+
+    def _squares(self, part: slice) -> tuple[Array, Array]:
+        """Means of phi phi^T over some poses, of lengths and of rates."""
+        t, found = len(self.basis.powers), []
+        for phi in (self.terms[:, 0, part], self.terms[:, 1:, part].reshape(t, -1)):
+            found.append(phi @ phi.T / max(1, phi.shape[1]))
+        return found[0], found[1]
+
+    def _values(self, best: Selection) -> Array:
+        """(1 + r, n) a selection at every pose."""
+        found: Array = np.tensordot(best.coefficients, self.terms[best.chosen], axes=1)
+        return found
+
+
+def fitted_set(model: Model, variables: PoseVariables, q: Array) -> FittedSet:
+    """The set of poses q (n, nq), as a function of some variables."""
+    basis = Basis(model.system, variables, SET_DEGREE)
+    phi = basis.evaluated(q, np.zeros((len(q), model.system.nu, 0)))[:, 0]
+    moments = phi @ phi.T / len(q)
+    moments += SET_WEIGHT * np.mean(np.diag(moments)) * np.eye(len(moments))
+    L = scipy.linalg.solve_triangular(np.linalg.cholesky(moments), np.eye(len(moments)), lower=True)
+    L = L / np.sqrt(np.sum((L @ phi) ** 2, axis=0).max())
+    return FittedSet(variables, SET_DEGREE, tuple(L[np.tril_indices(len(L))].tolist()))
+
+
+def _root_mean_square(x: Array) -> float:
+    """Of all entries, NaN without any."""
+    return float(np.sqrt(np.mean(x * x))) if x.size else np.nan
+
+
+def _function(basis: Basis, best: Selection) -> PoseFunction:
+    """The chosen terms, by order, as a function of the pose."""
+    order = np.argsort(best.chosen)
+    powers = tuple(basis.powers[k] for k in best.chosen[order])
+    return PoseFunction(basis.variables, powers, tuple(best.coefficients[order].tolist()))

@@ -1,0 +1,148 @@
+"""Fits of the forces with which muscles press on a joint, for limits of its reaction such as stability cones."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.analysis.fits.basis import Basis, greatest_degree
+from myoquat.analysis.fits.crossing import Crossing, crossings
+from myoquat.analysis.fits.poses import range_poses
+from myoquat.analysis.fits.selection import Moments, Selection, select_terms
+from myoquat.analysis.fits.settings import FitSettings
+from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, solved_paths
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.muscle import Model, PoseFunction, unit_wrenches
+
+__all__ = ["JointForceFits", "fit_joint_forces"]
+
+POSES = 4000  # of a fit that is given none
+PULLS = 1e-9  # force of a unit tension below which a muscle does not cross the joint
+
+
+@dataclass(frozen=True)
+class JointForceFits:
+    """The force of a unit tension of each muscle on a body and all that it carries, in axes of the joint's parent body.
+
+    functions  by muscle, the three components; times the tension [N] they are the force [N] that passes the joint
+    errors     by muscle, the root mean square on held-out poses of the length of the difference
+
+    Magnitude and direction are those of the vector.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.fits import fit_joint_forces, range_poses
+    >>> model = mq.load_model("two_link")
+    >>> fits = fit_joint_forces(model, "B", range_poses(model, 300), error=0.3, muscles=("m6",))
+    >>> fits.unit_forces(model, model.start).shape
+    (1, 3)
+    """
+
+    body: str
+    functions: Mapping[str, tuple[PoseFunction, PoseFunction, PoseFunction]]
+    errors: Mapping[str, float]
+
+    def unit_forces(self, model: Model, q: ArrayLike) -> Array:
+        """(..., m, 3) the forces of unit tensions at coordinates q (..., nq)."""
+        checked = model.system.check_q(q)
+        rows = [[f.value(model.system, checked) for f in parts] for parts in self.functions.values()]
+        return np.moveaxis(np.array(rows).reshape(len(rows), 3, *checked.shape[:-1]), (0, 1), (-2, -1))
+
+
+def fit_joint_forces(
+    model: Model,
+    body: str,
+    poses: ArrayLike | None = None,
+    *,
+    error: float = 0.01,
+    muscles: tuple[str, ...] | None = None,
+    settings: FitSettings | None = None,
+) -> JointForceFits:
+    """Forces of unit tensions on a joint as functions of the pose, in the basis of `fit_paths`.
+
+    Of muscles that do not cross the joint there are none.
+
+    body     the joint's child; muscles pull on it and on all bodies that it carries (`myoquat.muscle.unit_wrenches`)
+    error    wanted root mean square of the force's error, for a unit tension
+    poses    (n, nq), by default 4,000 of `range_poses`; those near a jump of the length are left out
+    settings `terms`, `candidates`, `degree`, `weight`, `near` and `held_out` as for `fit_paths`
+
+    ValueError as `fit_paths` raises it, and for a body that does not exist.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.fits import fit_joint_forces, range_poses
+    >>> from myoquat.muscle import PathPoint
+    >>> arm = mq.ArticulatedSystem((mq.Body("arm", "ground", mq.joints.SphericalJoint()),))
+    >>> path = (PathPoint("ground", (-0.3, 0.0, 0.0)), PathPoint("arm", (0.0, 0.0, -0.1)))
+    >>> model = mq.Model(arm, (mq.Muscle("deltoid", path),))
+    >>> fits = fit_joint_forces(model, "arm", range_poses(model, 500))
+    >>> bool(np.abs(np.linalg.norm(fits.unit_forces(model, model.start)[0]) - 1.0) < 0.03)  # pulled by the tension
+    True
+    """
+    check_kinds(model=(model, Model), body=(body, str))
+    settings, system = FitSettings() if settings is None else settings, model.system
+    given = range_poses(model, POSES) if poses is None else system.check_q(poses)
+    q = given.reshape(-1, system.nq)
+    names = model.muscle_names if muscles is None else muscles
+    unknown = [name for name in names if name not in model.muscle_names]
+    if unknown:
+        raise ValueError(f"fit_joint_forces: the model has no muscle {unknown[0]!r}")
+    force = _in_parent(model, body, q)
+    solved, allowed = solved_paths(model, q, settings.near), allowed_motions(model, q)
+    usable = solved.usable & np.isfinite(force).all(axis=-1)
+    chosen = [model.muscle_names.index(name) for name in names]
+    able = [k for k in chosen if np.abs(force[usable[:, k], k]).max(initial=0.0) > PULLS]
+    slopes = np.abs(np.where(usable[..., None], solved.jacobian, 0.0)).max(axis=0, initial=0.0)
+    found: dict[str, tuple[PoseFunction, PoseFunction, PoseFunction]] = {}
+    errors: dict[str, float] = {}
+    for crossing in crossings(system, able, q, slopes, allowed):
+        for k, functions, off in _group(model, crossing, solved, force, usable, error, settings):
+            found[model.muscle_names[k]], errors[model.muscle_names[k]] = functions, off
+    return JointForceFits(body, {name: found[name] for name in names if name in found}, errors)
+
+
+def _in_parent(model: Model, body: str, q: Array) -> Array:
+    """(n, m, 3) forces of unit tensions on a body and those that it carries, in axes of its parent."""
+    system = model.system
+    R, _ = system.poses(q)[system.bodies[system.indices.body(body)].parent]
+    force: Array = unit_wrenches(model, q, body)[..., :3] @ R
+    return force
+
+
+def _group(
+    model: Model,
+    crossing: Crossing,
+    solved: SolvedPaths,
+    force: Array,
+    usable: Array,
+    error: float,
+    settings: FitSettings,
+) -> Iterator[tuple[int, tuple[PoseFunction, PoseFunction, PoseFunction], float]]:
+    """The number, functions and held-out error of every muscle that crosses the same joints."""
+    variables, n = crossing.variables, len(solved.q)
+    degree = greatest_degree(variables, settings.candidates) if settings.degree is None else settings.degree
+    basis = Basis(model.system, variables, degree)
+    terms = basis.evaluated(solved.q, np.zeros((n, model.system.nu, 0)))[:, 0]
+    held = np.random.default_rng(n).permutation(n) < settings.held_out * n
+    for k in crossing.muscles:
+        parts = [(terms[:, part], force[part, k]) for part in (usable[:, k] & ~held, usable[:, k] & held)]
+        squares = [phi @ phi.T / max(1, len(y)) for phi, y in parts]
+        functions, off = [], 0.0
+        for i in range(3):
+            fitted, other = (Moments(G, phi @ y[:, i] / max(1, len(y)), float(np.mean(y[:, i] ** 2)))
+                             for G, (phi, y) in zip(squares, parts, strict=True))  # fmt: skip
+            best = _component(fitted, other, error / np.sqrt(3.0), settings)
+            powers = tuple(basis.powers[j] for j in best.chosen)
+            functions.append(PoseFunction(variables, powers, tuple(best.coefficients.tolist())))
+            off += other.error(best.chosen, best.coefficients) ** 2
+        yield k, (functions[0], functions[1], functions[2]), float(np.sqrt(off))
+
+
+def _component(fitted: Moments, held: Moments, wanted: float, settings: FitSettings) -> Selection:
+    """The terms of one component, for a wanted error at the held-out poses."""
+
+    def error(chosen: Array, c: Array) -> float:
+        return held.error(chosen, c) / wanted
+
+    return select_terms(fitted, settings.weight, settings.terms, error)

@@ -1,0 +1,149 @@
+"""Poses to fit paths to: the range of motion, and clouds around recorded motions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.dynamics.constraints import assemble, constraints_of
+from myoquat.joints.quaternion import quaternion_multiply
+from myoquat.muscle import Model
+
+__all__ = ["cloud_poses", "range_poses"]
+
+WIDEST = 2 * np.pi + 1e-9  # [rad or m] of a range; wider ones are no ranges of motion
+ATTEMPTS = 20  # batches of poses until enough satisfy the constraints
+
+
+def range_poses(
+    model: Model,
+    n: int,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    turns: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> Array:
+    """(n, nq) poses over the range of motion, quasi-random, on the constraints of the model.
+
+    ranges  of coordinates by name [rad or m], by default all that the model gives a range of at most a turn and neither
+            locks nor couples. Angles of a model file that a quaternion has replaced are coordinates too
+    turns   of ball joints by the names of their bodies: the greatest angle [rad] of rotations from the start. Without
+            it, ball joints whose model file had no angles take all rotations alike
+
+    All else stays where the model starts. Constraints are satisfied by `assemble`; poses that it moves out of the
+    ranges by more than a tenth of their width are left out.
+
+    Raises ValueError for a name that is unknown and where too few poses satisfy the constraints.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.fits import range_poses
+    >>> range_poses(mq.load_model("two_link"), 5).shape
+    (5, 8)
+    """
+    check_kinds(model=(model, Model), n=(n, int), seed=(seed, int))
+    chosen = dict(_own_ranges(model) if ranges is None else ranges)
+    around = _all_turns(model, chosen) if turns is None else dict(turns)
+    for name in around:
+        if name not in model.system.body_names or _ball(model, name) is None:
+            raise ValueError(f"range_poses: the joint of body {name!r} has no quaternion that could turn")
+    sampler = scipy.stats.qmc.Sobol(max(1, len(chosen) + 3 * len(around)), rng=np.random.default_rng(seed))
+    found: list[Array] = []
+    for _ in range(ATTEMPTS):
+        q = _drawn(model, chosen, around, sampler.random(1 << max(6, (n - 1).bit_length())))
+        found.append(q[_inside(model, chosen, q)])
+        if sum(map(len, found)) >= n:
+            result: Array = np.concatenate(found)[:n]
+            return result
+    raise ValueError(f"range_poses: {ATTEMPTS} times {n} poses in the ranges held only {sum(map(len, found))} that "
+                     "satisfy the constraints")  # fmt: skip
+
+
+def cloud_poses(model: Model, motion: ArrayLike, n: int, spread: float, seed: int = 0) -> Array:
+    """(n, nq) poses around recorded ones `motion` (..., nq): each a recorded pose, moved by normal velocities times
+    `spread` [rad or m] of the coordinates that move in it, and assembled on the constraints.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.fits import cloud_poses
+    >>> model = mq.load_model("two_link")
+    >>> motion = np.stack([model.start, model.system.integrate(model.start, [0, 0, 0.3, 0, 0, 0])])
+    >>> q = cloud_poses(model, motion, 10, spread=0.1)
+    >>> bool(np.ptp(q[:, 4:], axis=0).max() < 1e-12)  # the second joint does not move in the motion
+    True
+    """
+    check_kinds(model=(model, Model), n=(n, int), seed=(seed, int))
+    system, rng = model.system, np.random.default_rng(seed)
+    recorded = system.check_q(motion).reshape(-1, system.nq)
+    start = recorded[rng.integers(len(recorded), size=n)]
+    moving = np.abs(system.difference(recorded[0], recorded)).max(axis=0) > 1e-9
+    moved = system.integrate(start, spread * rng.normal(size=(n, system.nu)) * moving)
+    return _assembled(model, moved)
+
+
+def _own_ranges(model: Model) -> dict[str, tuple[float, float]]:
+    """The ranges of the model's own coordinates, where they are ranges of motion."""
+    driven = {c.dependent for c in model.couplers}
+    known = {*model.system.coordinate_names, *model.system.angle_names}
+    return {
+        c.name: c.range
+        for c in model.coordinates
+        if c.range is not None and 0 < c.range[1] - c.range[0] <= WIDEST
+        if not c.locked and c.name not in driven and c.name in known
+    }
+
+
+def _ball(model: Model, body: str) -> slice | None:
+    """Where the quaternion of a body's joint lies in q, None without one."""
+    i = model.system.indices.body(body)
+    start, first = model.system.bodies[i].joint.facts.quaternion, model.system.q_slices[i].start
+    return None if start is None else slice(first + start, first + start + 4)
+
+
+def _all_turns(model: Model, ranges: Mapping[str, object]) -> dict[str, float]:
+    """Half a turn for every ball joint that has no angles in a model file."""
+    return {
+        body.name: np.pi
+        for body in model.system.bodies
+        if _ball(model, body.name) is not None and getattr(body.joint, "angles", None) is None
+    }
+
+
+def _drawn(model: Model, ranges: Mapping[str, tuple[float, float]], turns: Mapping[str, float], x: Array) -> Array:
+    """(n, nq) poses of numbers x (n, k) in [0, 1], on the constraints; NaN where none is found."""
+    q = model.pose({name: low + x[:, k] * (high - low) for k, (name, (low, high)) in enumerate(ranges.items())})
+    q = np.array(np.broadcast_to(q, (len(x), model.system.nq)), order="C")
+    for k, (body, angle) in enumerate(turns.items()):
+        at = _ball(model, body)
+        own = x[:, len(ranges) + 3 * k : len(ranges) + 3 * k + 3]
+        q[:, at] = quaternion_multiply(q[:, at], _turned(own, angle))
+    return _assembled(model, q)
+
+
+def _turned(x: Array, greatest: float) -> Array:
+    """(n, 4) rotations by at most an angle, uniform among these, of numbers x (n, 3) in [0, 1].
+
+    The angle a has the density 1 - cos a, so that a - sin a is uniform; the axis is uniform on the sphere.
+    """
+    angles = np.linspace(0.0, greatest, 1001)
+    a = np.interp(x[:, 0] * (greatest - np.sin(greatest)), angles - np.sin(angles), angles)
+    z, azimuth = 2.0 * x[:, 1] - 1.0, 2.0 * np.pi * x[:, 2]
+    rho = np.sqrt(1.0 - z * z)
+    axis = np.stack([rho * np.cos(azimuth), rho * np.sin(azimuth), z], axis=-1)
+    return np.concatenate([np.cos(0.5 * a)[:, None], np.sin(0.5 * a)[:, None] * axis], axis=-1)
+
+
+def _assembled(model: Model, q: Array) -> Array:
+    return assemble(model, q, strict=False) if constraints_of(model) else q
+
+
+def _inside(model: Model, ranges: Mapping[str, tuple[float, float]], q: Array) -> Array:
+    """(n,) whether poses exist and lie in the ranges, nearly."""
+    found: Any = np.isfinite(q).all(axis=-1)
+    safe = np.where(found[:, None], q, model.start)
+    for name, (low, high) in ranges.items():
+        x, slack = model.system.coordinate(name, safe), 0.1 * (high - low)
+        off = np.abs((x - 0.5 * (low + high) + np.pi) % (2 * np.pi) - np.pi) - 0.5 * (high - low)
+        found = found & ((off <= slack) | (name not in model.system.coordinate_names))
+    return np.asarray(found)

@@ -1,0 +1,210 @@
+"""Fitted paths: errors on held-out poses, terms, times, beside the solved paths and OpenSim's polynomials.
+
+MYOQUAT_SHOULDER names a folder with TSM_subject_noWeight.osim (A. Seth and others 2019), MOBL_ARMS_41.osim (K. Saul and
+others 2015) and wu.osim (W. Wu and others 2016, of pyomeca/biobuddy); those that are missing are left out.
+MYOQUAT_MOCO_WALK names one with OpenSim's example of a walk: subject_walk_scaled.osim, coordinates.sto and
+subject_walk_scaled_FunctionBasedPathSet.xml, the paths that its PolynomialPathFitter found. Each model is fitted to
+4,096 poses of the ranges below, 180 degrees of elevation included, and held against the solved paths at 100,000 others.
+Seconds are of the processor, all threads together.
+"""
+
+import os
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from myoquat.analysis.fits import Certificate, FitSettings, PathFits, certify, fit_paths, range_poses
+from myoquat.data import load_model, load_motion
+from myoquat.joints.functions import MultivariatePolynomial
+from myoquat.muscle import Model, function_path, path_jacobian, path_lengths
+from myoquat.muscle.coordinates import follow
+
+__all__ = ["run"]
+
+FITTED, HELD, TIMED = 4096, int(os.environ.get("MYOQUAT_FITS_POSES", "100000")), 4096
+LENGTH, ARM = 1e-4, 5e-4  # [m] wanted root mean squares
+SPREAD = np.deg2rad(10.0)  # around the frames of a walk, as OpenSim's fitter by default
+ANATOMICAL: dict[str, tuple[str, dict[str, tuple[float, float]], dict[str, float]]] = {  # file, degrees, and turns
+    "thoracoscapular, the library's": ("thoracoscapular", {}, {"clavicle": 20.0, "humerus": 120.0}),
+    "thoracoscapular, Seth 2019": (
+        "TSM_subject_noWeight.osim",
+        {"scapula_abduction": (-45, 15), "scapula_elevation": (-10, 15), "scapula_upward_rot": (0, 75),
+         "plane_elv": (-45, 110), "shoulder_elv": (0, 120), "axial_rot": (-60, 60),
+         "elbow_flexion": (0, 130), "pro_sup": (-90, 90)},
+        {},
+    ),
+    "Wu 2016": (
+        "wu.osim",
+        {"sternoclavicular_r1": (-20, 20), "sternoclavicular_r2": (-20, 20), "Acromioclavicular_r1": (-20, 20),
+         "Acromioclavicular_r2": (-20, 20), "Acromioclavicular_r3": (-20, 20), "shoulder_plane": (-108, 20),
+         "shoulder_ele": (-17, 172), "shoulder_rotation": (0, 172), "elbow_flexion": (0, 130), "pro_sup": (-90, 90)},
+        {},
+    ),
+    "MOBL-ARMS, Saul 2015": (
+        "MOBL_ARMS_41.osim",
+        {"elv_angle": (-20, 110), "shoulder_elv": (0, 180), "shoulder_rot": (-60, 60), "elbow_flexion": (0, 130),
+         "pro_sup": (-90, 90), "deviation": (-10, 25), "flexion": (-70, 70)},
+        {},
+    ),
+}  # fmt: skip
+
+
+def run() -> list[dict[str, Any]]:
+    """Rows of every model, of the muscles that miss the wanted errors, of times, power and OpenSim's polynomials."""
+    rows: list[dict[str, Any]] = []
+    for name, (file, ranges, turns) in ANATOMICAL.items():
+        path = file if "." not in file else str(Path(os.environ.get("MYOQUAT_SHOULDER", "")) / file)
+        if "." not in file or Path(path).exists():
+            rows += _model_rows(name, _read(path, "quaternion"), ranges, turns)
+    walk = os.environ.get("MYOQUAT_MOCO_WALK")
+    return rows + (_walk_rows(Path(walk)) if walk else [])
+
+
+def _read(file: str, rotations: str) -> Model:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load_model(file, rotations=rotations)
+
+
+def _model_rows(
+    name: str, model: Model, degrees: Mapping[str, tuple[float, float]], turned: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    ranges = {key: (float(np.deg2rad(low)), float(np.deg2rad(high))) for key, (low, high) in degrees.items()}
+    turns = {body: float(np.deg2rad(angle)) for body, angle in turned.items()}
+    fit_paths(model, range_poses(model, 64, ranges, turns), settings=FitSettings(degree=1))  # kernels
+    start = time.process_time(), time.perf_counter()
+    fits = fit_paths(model, range_poses(model, FITTED, ranges, turns))
+    seconds = time.process_time() - start[0], time.perf_counter() - start[1]
+    held = range_poses(model, HELD, ranges, turns, seed=1)
+    start = time.process_time(), time.perf_counter()
+    found = certify(model, fits, held)
+    certified = time.process_time() - start[0]
+    rows = [{"work": "errors at held-out poses [mm]", **_summary(name, model, fits, found), "poses": HELD,
+             "fit [s]": seconds[0], "fit, wall [s]": seconds[1], "certificate [s]": certified}]  # fmt: skip
+    rows += _missing(name, found)
+    fitted = model.with_fitted_paths(fits)
+    return [*rows, _times(name, model, fitted, held[:TIMED]), _power(name, fitted, held[:TIMED])]
+
+
+def _summary(route: str, model: Model, fits: PathFits, found: Certificate) -> dict[str, Any]:
+    t = found.table
+    within = (t.length_rms <= LENGTH) & (t.arm_rms <= ARM)
+    return {
+        "route": route,
+        "muscles": len(model.muscles),
+        "within": int(within.sum()),
+        "terms": int(t.terms.sum()),
+        "length, median": t.length_rms.median() * 1e3,
+        "length, worst": t.length_rms.max() * 1e3,
+        "arm, median": t.arm_rms.median() * 1e3,
+        "arm, worst": t.arm_rms.max() * 1e3,
+        "near jumps": t.near_jump.mean(),
+        "beyond jumps": t.beyond_jump.mean(),
+    }
+
+
+def _missing(name: str, found: Certificate) -> list[dict[str, Any]]:
+    """A row for every muscle that misses the wanted errors."""
+    t = found.table[(found.table.length_rms > LENGTH) | (found.table.arm_rms > ARM)]
+    return [{"work": f"{name}: muscles beyond 0.1 mm of length or 0.5 mm of moment arm, errors [mm]", "route": muscle,
+             "terms": row.terms, "length": row.length_rms * 1e3, "greatest": row.length_greatest * 1e3,
+             "arm": row.arm_rms * 1e3, "arm, greatest": row.arm_greatest * 1e3, "near jumps": row.near_jump,
+             "beyond jumps": row.beyond_jump, "anywhere": row.length_anywhere * 1e3}
+            for muscle, row in t.iterrows()]  # fmt: skip
+
+
+def _times(name: str, model: Model, fitted: Model, q: np.ndarray) -> dict[str, Any]:
+    """Microseconds of a processor for lengths and Jacobians of a pose, in turns."""
+    times: tuple[list[float], list[float]] = [], []
+    for repeat in range(6):
+        for each, own in zip((fitted, model), times, strict=True):
+            start = time.process_time()
+            path_lengths(each, q)
+            path_jacobian(each, q)
+            if repeat:
+                own.append((time.process_time() - start) / len(q) * 1e6)
+    new, old = (float(np.median(own)) for own in times)
+    return {"work": "lengths and Jacobians, us of a processor", "route": name, "fitted": new, "solved": old,
+            "ratio": old / new}  # fmt: skip
+
+
+def _power(name: str, model: Model, q: np.ndarray) -> dict[str, Any]:
+    """Power of the torques of unit tensions against their lengthening speeds, these by the complex step."""
+    u = np.random.default_rng(0).normal(size=(len(q), model.system.nu))
+    J, speeds = path_jacobian(model, q), np.einsum("nmk,nk->nm", path_jacobian(model, q, backend="numpy"), u)
+    balance = np.einsum("nmk,nk->nm", J, u) - speeds
+    return {"work": "power balance, over the greatest power", "route": name,
+            "error": np.abs(balance).max() / np.abs(speeds).max()}  # fmt: skip
+
+
+def _walk_rows(folder: Path) -> list[dict[str, Any]]:
+    """OpenSim's polynomials and ours around the frames of a walk, both against the solved paths here."""
+    rows = []
+    for rotations in ("file", "quaternion"):
+        model = _read(str(folder / "subject_walk_scaled.osim"), rotations)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            frames = load_motion(folder / "coordinates.sto", model, start=model.start).q
+        fitted, held = (_around(model, frames, n, seed) for n, seed in ((FITTED, 0), (HELD // 4, 1)))
+        theirs = _polynomials(model, folder / "subject_walk_scaled_FunctionBasedPathSet.xml")
+        start = time.process_time()
+        fits = fit_paths(model, fitted, muscles=tuple(theirs))
+        seconds = time.process_time() - start
+        found = certify(model, fits, held)
+        rows.append(
+            {"work": "around a walk [mm]", **_summary(f"here, {rotations}", model, fits, found), "fit [s]": seconds}
+        )
+        if rotations == "file":
+            rows.insert(0, {"work": "around a walk [mm]", **_opensim_summary(model, theirs, held, found)})
+    return rows
+
+
+def _around(model: Model, frames: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """Poses around frames: every angle of a rotating joint moves by at most SPREAD."""
+    rng = np.random.default_rng(seed)
+    own = {c.dependent for c in model.couplers}
+    q = frames[rng.integers(len(frames), size=n)]
+    follow(model.couplers, model.system, q)  # the file gives coupled angles in degrees
+    q = model.system.integrate(q, rng.uniform(-SPREAD, SPREAD, (n, model.system.nu)) * _turning(model, own))
+    follow(model.couplers, model.system, q)
+    return q
+
+
+def _turning(model: Model, left: set[str]) -> np.ndarray:
+    """(nu,) 1 for velocities that are angular and not of a coupled coordinate."""
+    names = model.system.velocity_names
+    return np.array([0.0 if any(name.startswith(other) for other in left) or "_t" in name else 1.0 for name in names])
+
+
+def _polynomials(model: Model, file: Path) -> dict[str, tuple[tuple[str, ...], MultivariatePolynomial]]:
+    """OpenSim's fits by muscle: coordinates and polynomial."""
+    found = {}
+    for path in etree.parse(file).iter("FunctionBasedPath"):
+        names = tuple(x.rpartition("/")[2] for x in path.findtext("coordinate_paths").split())
+        order = int(path.findtext(".//order"))
+        numbers = tuple(float(x) for x in path.findtext(".//coefficients").split())
+        found[path.get("name").rpartition("/")[2]] = names, MultivariatePolynomial(len(names), order, numbers)
+    return {name: each for name, each in found.items() if name in model.muscle_names}
+
+
+def _opensim_summary(model: Model, theirs: Any, q: np.ndarray, ours: Certificate) -> dict[str, Any]:
+    paths = {name: function_path(*each) for name, each in theirs.items()}
+    fitted, at = model.with_fitted_paths(paths), [model.muscle_names.index(name) for name in paths]
+    l = (path_lengths(fitted, q) - path_lengths(model, q))[:, at]
+    J = (path_jacobian(fitted, q) - path_jacobian(model, q))[:, at]
+    counted = np.ones(l.shape, dtype=bool)
+    for k, name in enumerate(paths):
+        counted[ours.excluded[name], k] = counted[ours.beyond[name], k] = False
+    crossed = [len(names) for names, _ in theirs.values()]
+    length = np.sqrt(np.sum(l**2 * counted, axis=0) / counted.sum(axis=0))
+    arm = np.sqrt(np.sum(np.sum(J**2, axis=-1) * counted, axis=0) / counted.sum(axis=0) / crossed)
+    return {"route": "OpenSim's PolynomialPathFitter", "muscles": len(model.muscles),
+            "within": int(((length <= LENGTH) & (arm <= ARM)).sum()),
+            "terms": sum(int(np.count_nonzero(f.coefficients)) for _, f in theirs.values()),
+            "length, median": np.median(length) * 1e3, "length, worst": length.max() * 1e3,
+            "arm, median": np.median(arm) * 1e3, "arm, worst": arm.max() * 1e3}  # fmt: skip

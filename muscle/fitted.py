@@ -1,0 +1,331 @@
+"""Paths whose length is a polynomial on the sphere of each ball joint's quaternion, times one in scalar coordinates.
+
+Let P = conj(C) Q be the quaternion Q of a ball joint relative to a center C, and alpha = (a1, a2, a3) powers. The
+functions
+
+    P0^s P1^a1 P2^a2 P3^a3,    s = 0 for an even sum |alpha|, 1 for an odd one,
+
+are even, f(Q) = f(-Q), and smooth on all rotations. Those of |alpha| <= d, d even, are 1, 10, 35, 84, 165 for
+d = 0, 2, 4, 6, 8. They span the even polynomials of degree d in all four components on the sphere |Q| = 1, because
+P0^2 = 1 - P1^2 - P2^2 - P3^2: the hyperspherical harmonics of even degree. There is no chart and no singular pose.
+Near the center P1, P2, P3 are half the components of the rotation vector, so that |alpha| is the order of a term there.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import groupby
+from operator import or_
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.arguments import check_kind
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import MultivariatePolynomial
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.rates import G
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.muscle.points import DrivenPoint, PathPoint
+
+__all__ = ["FittedPoint", "FittedSet", "PoseFunction", "PoseVariables", "fitted_path", "powers_up_to"]
+
+EDGE = 1e-9  # by which a scalar variable may leave [-1, 1] and still count as inside
+
+
+@dataclass(frozen=True)
+class PoseVariables(Record):
+    """The variables of a fitted function: P0, P1, P2, P3 of each ball joint, then each scalar coordinate.
+
+    balls         bodies whose joints have a unit quaternion Q: spherical and floating joints
+    centers       a unit quaternion C (4,) for each; its variables are the components of P = conj(C) Q
+    coordinates   names of scalar coordinates x [rad or m]
+    intervals     (low, high) for each; its variable is x mapped linearly from there to [-1, 1]
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import PoseVariables
+    >>> shoulder = mq.Body("arm", "ground", mq.joints.SphericalJoint())
+    >>> variables = PoseVariables(("arm",), ((1.0, 0.0, 0.0, 0.0),))
+    >>> [float(x) for x in variables.values(mq.ArticulatedSystem((shoulder,)), np.array([0.8, 0.6, 0.0, 0.0]))]
+    [0.8, 0.6, 0.0, 0.0]
+    """
+
+    balls: tuple[str, ...] = ()
+    centers: tuple[tuple[float, ...], ...] = ()
+    coordinates: tuple[str, ...] = ()
+    intervals: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The number of variables."""
+        return 4 * len(self.balls) + len(self.coordinates)
+
+    def names(self, system: ArticulatedSystem) -> tuple[str, ...]:
+        """The coordinates of the system on which the variables depend."""
+        quaternions = [name for ball in self.balls for name in system.coordinate_names[_quaternion(system, ball)]]
+        return (*quaternions, *self.coordinates)
+
+    def check(self, system: ArticulatedSystem, element: str) -> None:
+        """ModelError for a joint without quaternion, an unknown coordinate, and numbers that do not fit."""
+        for name in self.balls:
+            if name not in system.body_names or _quaternion_or_none(system, name) is None:
+                told = f"a fitted path needs a quaternion at the joint of body {name!r}; its joint has none"
+                raise ModelError(f"{told}. Fit the paths again for these joints", element=element)
+        for name in self.coordinates:
+            if name not in system.coordinate_names:
+                told = f"a fitted path depends on the coordinate {name!r}, which the system does not have"
+                raise ModelError(f"{told}. Fit the paths again for these joints", element=element)
+        if len(self.centers) != len(self.balls) or any(abs(np.linalg.norm(C) - 1) > 1e-9 for C in self.centers):
+            raise ModelError(f"each of {list(self.balls)} needs a unit quaternion as its center", element=element)
+        if len(self.intervals) != len(self.coordinates) or any(not low < high for low, high in self.intervals):
+            raise ModelError(f"each of {list(self.coordinates)} needs an interval (low, high)", element=element)
+
+    def values(self, system: ArticulatedSystem, q: Array) -> list[Array]:
+        """[(...) each variable] at coordinates q (..., nq): the formula, on floats and symbols."""
+        found: list[Array] = []
+        for ball, C in zip(self.balls, self.centers, strict=True):
+            Q = q[..., _quaternion(system, ball)]
+            for row in (as_array(C), *G(as_array(C))):  # P0 = C . Q, and the vector part is G(C) Q
+                found.append(np.sum(row * Q, axis=-1))
+        for name, (low, high) in zip(self.coordinates, self.intervals, strict=True):
+            x = system.coordinate(name, q)
+            found.append((x - 0.5 * (low + high)) * (2.0 / (high - low)))
+        return found
+
+
+@dataclass(frozen=True)
+class PoseFunction(Record):
+    """f(q) = sum of c x1^i x2^j ... over the listed `powers` of the variables, with the `coefficients` c.
+
+    The powers of each ball joint's four variables must have an even sum, so that f(Q) = f(-Q). ValueError otherwise.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import PoseFunction, PoseVariables
+    >>> arm = mq.ArticulatedSystem((mq.Body("arm", "ground", mq.joints.SphericalJoint()),))
+    >>> variables = PoseVariables(("arm",), ((1.0, 0.0, 0.0, 0.0),))
+    >>> f = PoseFunction(variables, powers=((0, 0, 0, 0), (1, 1, 0, 0)), coefficients=(0.3, 0.1))  # 0.3 + 0.1 Q0 Q1
+    >>> Q = np.array([0.8, 0.6, 0.0, 0.0])
+    >>> float(f.value(arm, Q).round(12)), float(f.value(arm, -Q).round(12))
+    (0.348, 0.348)
+    """
+
+    variables: PoseVariables
+    powers: tuple[tuple[int, ...], ...]
+    coefficients: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.powers) != len(self.coefficients):
+            raise ValueError(f"{len(self.powers)} powers need as many coefficients, not {len(self.coefficients)}")
+        size = self.variables.size
+        for power in self.powers:
+            if len(power) != size or min(power, default=0) < 0:
+                raise ValueError(f"the powers of a term must be {size} numbers that are not negative, not {power}")
+            odd = [ball for k, ball in enumerate(self.variables.balls) if sum(power[4 * k : 4 * k + 4]) % 2]
+            if odd:
+                raise ValueError(f"the powers {power} have an odd sum at {odd[0]!r}, so that f(Q) would not be f(-Q)")
+
+    def check(self, system: ArticulatedSystem, element: str) -> None:
+        """ModelError as `PoseVariables.check`, and for coefficients that are not finite."""
+        self.variables.check(system, element)
+        if not np.all(np.isfinite(self.coefficients)):
+            raise ModelError("the coefficients of a fitted path must be finite", element=element)
+
+    def value(self, system: ArticulatedSystem, q: Array) -> Array:
+        """(...) f at coordinates q (..., nq): the formula, on floats and symbols."""
+        x = self.variables.values(system, q)
+        result: Array = horner(dict(zip(self.powers, self.coefficients, strict=True)), x) + np.zeros(q.shape[:-1])
+        return result
+
+    def polynomial(self) -> MultivariatePolynomial:
+        """The same function as a polynomial of the coordinates themselves; ValueError with ball joints.
+
+        >>> from myoquat.muscle import PoseFunction, PoseVariables
+        >>> knee = PoseVariables(coordinates=("knee",), intervals=((0.0, 2.0),))
+        >>> PoseFunction(knee, powers=((0,), (2,)), coefficients=(0.3, 0.1)).polynomial().coefficients  # x = knee - 1
+        (0.4, -0.2, 0.1)
+        """
+        variables = self.variables
+        if variables.balls or not variables.coordinates:
+            raise ValueError("only a function of scalar coordinates alone is a polynomial of coordinates")
+        order, shape = max((sum(power) for power in self.powers), default=0), []
+        for low, high in variables.intervals:
+            base = np.array([-(low + high), 2.0]) / (high - low)
+            shape.append([reduce(np.convolve, [base] * k, np.ones(1)) for k in range(order + 1)])
+        total = np.zeros((order + 1,) * len(shape))
+        for power, c in zip(self.powers, self.coefficients, strict=True):
+            term = reduce(np.multiply.outer, (rows[k] for rows, k in zip(shape, power, strict=True)))
+            total[tuple(slice(0, k + 1) for k in power)] += c * term
+        kept = tuple(float(total[p]) for p in np.ndindex(total.shape) if sum(p) <= order)
+        return MultivariatePolynomial(len(shape), order, kept)
+
+
+@dataclass(frozen=True)
+class FittedSet(Record):
+    """The poses of a fit: those where phi(q)^T M phi(q) <= 1 and every scalar coordinate is in its interval.
+
+    phi are all terms up to `degree` of the variables.
+    M is the inverse of the mean of phi phi^T over the poses of the fit, divided by the greatest value that phi^T M phi
+    takes there: the leverage of a pose in a regression on phi. Its level sets follow the shape of the set, with the
+    correlations between joints [J.-B. Lasserre, E. Pauwels, Sorting out typicality with the inverse moment matrix SOS
+    polynomial, NIPS 2016]. `factor` holds the rows of the lower triangular L with M = L^T L.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import FittedSet, PoseVariables
+    >>> hinge = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("knee",))
+    >>> bent = FittedSet(PoseVariables(coordinates=("knee",), intervals=((0.0, 2.0),)), 1, (0.5, 0.0, 0.8))
+    >>> bent.leaves(mq.ArticulatedSystem((hinge,)), np.array([[1.5], [2.5]]))  # 0.25 + 0.64 x^2 with x = knee - 1
+    array([False,  True])
+    """
+
+    variables: PoseVariables
+    degree: int
+    factor: tuple[float, ...]
+
+    def leaves(self, system: ArticulatedSystem, q: Array) -> Array:
+        """(...) whether a pose q (..., nq) is outside the set: the formula, on floats and symbols."""
+        x = self.variables.values(system, q)
+        phi = [horner({power: 1.0}, x) for power in self._powers]
+        rows, square = iter(self.factor), np.zeros(q.shape[:-1])
+        for k in range(len(phi)):
+            entry = sum((c * f for f, c in zip(phi[: k + 1], rows, strict=False)), np.zeros(q.shape[:-1]))
+            square = square + entry * entry
+        beyond = [np.abs(scalar) > 1.0 + EDGE for scalar in x[4 * len(self.variables.balls) :]]
+        result: Array = reduce(or_, beyond, square > 1.0)
+        return result
+
+    def check(self, system: ArticulatedSystem, element: str) -> None:
+        """ModelError as `PoseVariables.check`, and for a factor that does not fit."""
+        self.variables.check(system, element)
+        n = len(self._powers)
+        if len(self.factor) != n * (n + 1) // 2:
+            told = f"the factor of a fitted set of {n} terms has {n * (n + 1) // 2} entries, not {len(self.factor)}"
+            raise ModelError(told, element=element)
+
+    @cached_property
+    def _powers(self) -> tuple[tuple[int, ...], ...]:
+        return powers_up_to(self.variables, self.degree)
+
+
+@dataclass(frozen=True)
+class FittedPoint(DrivenPoint):
+    """The end of a path whose length [m] is a `PoseFunction`; made by `fitted_path`.
+
+    As a `LengthPoint` it moves along x of its body, as far from `position` as the function says. Outside the set
+    `fitted`, if there is one, `path_flags` says OUTSIDE.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import FittedPoint, PoseFunction, PoseVariables
+    >>> arm = mq.ArticulatedSystem((mq.Body("arm", "ground", mq.joints.SphericalJoint()),))
+    >>> variables = PoseVariables(("arm",), ((1.0, 0.0, 0.0, 0.0),))
+    >>> length = PoseFunction(variables, ((0, 0, 0, 0), (1, 1, 0, 0)), (0.3, 0.1))
+    >>> FittedPoint("ground", (0.0, 0.0, 0.0), length).local(arm, np.array([0.8, 0.6, 0.0, 0.0])).round(12)
+    array([0.348, 0.   , 0.   ])
+    """
+
+    length: PoseFunction
+    fitted: FittedSet | None = None
+
+    def check(self, system: ArticulatedSystem, element: str) -> None:
+        PathPoint.check(self, system, element)
+        self.length.check(system, element)
+        if self.fitted is not None:
+            self.fitted.check(system, element)
+
+    def driving(self, system: ArticulatedSystem) -> tuple[str, ...]:
+        return self.length.variables.names(system)
+
+    def local(self, system: ArticulatedSystem, q: Array) -> Array:
+        length = self.length.value(system, q)
+        x, y, z = self.position
+        return np.stack([x + length, y + 0.0 * length, z + 0.0 * length], axis=-1)
+
+    def leaves(self, system: ArticulatedSystem, q: Array) -> Array | None:
+        return None if self.fitted is None else self.fitted.leaves(system, q)
+
+    def scaled(self, factors: Array) -> "FittedPoint":
+        return self
+
+
+def fitted_path(
+    length: PoseFunction, fitted: FittedSet | None = None, body: str = "ground"
+) -> tuple[PathPoint, FittedPoint]:
+    """The `path` of a Muscle whose length [m] is a function of the pose.
+
+    Lengths, Jacobians, speeds, torques and everything built on them work as for a path of points. J = G grad f / 2 is
+    the exact derivative, so that the power of a tension F is -F dl/dt to rounding. The length must be positive. The
+    path pulls on the joints of its variables and on no body; pictures show it as a line at `body`.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import PoseFunction, PoseVariables, fitted_path
+    >>> arm = mq.ArticulatedSystem((mq.Body("arm", "ground", mq.joints.SphericalJoint()),))
+    >>> variables = PoseVariables(("arm",), ((1.0, 0.0, 0.0, 0.0),))
+    >>> length = PoseFunction(variables, ((0, 0, 0, 0), (1, 1, 0, 0)), (0.3, 0.1))  # 0.3 + 0.1 Q0 Q1
+    >>> model = mq.Model(arm, (mq.Muscle("deltoid", fitted_path(length)),))
+    >>> abs(mq.path_jacobian(model, [1.0, 0.0, 0.0, 0.0])).round(12)  # Q1 changes by omega_x / 2
+    array([[0.05, 0.  , 0.  ]])
+    """
+    check_kind("length", length, PoseFunction)
+    start = PathPoint(body, (0.0, 0.0, 0.0))
+    return start, FittedPoint(body, start.position, length, fitted)
+
+
+def powers_up_to(variables: PoseVariables, degree: int) -> tuple[tuple[int, ...], ...]:
+    """All powers whose order is at most `degree`: that of P1, P2, P3 and of scalar coordinates, with P0 to the power 0
+    or 1 that makes each ball joint's sum even; by order."""
+    orders = [tuple(alpha) for alpha in _orders(3 * len(variables.balls) + len(variables.coordinates), degree)]
+    return tuple(_with_parity(alpha, len(variables.balls)) for alpha in sorted(orders, key=lambda a: (sum(a), a)))
+
+
+def _orders(count: int, degree: int) -> Iterable[tuple[int, ...]]:
+    """All powers of so many variables whose sum is at most `degree`."""
+    if count == 0:
+        return [()]
+    return [(i, *rest) for i in range(degree + 1) for rest in _orders(count - 1, degree - i)]
+
+
+def _with_parity(alpha: tuple[int, ...], balls: int) -> tuple[int, ...]:
+    """The powers of all variables, with those of P0."""
+    parts = [(sum(alpha[3 * k : 3 * k + 3]) % 2, *alpha[3 * k : 3 * k + 3]) for k in range(balls)]
+    return (*(a for part in parts for a in part), *alpha[3 * balls :])
+
+
+def horner(terms: Mapping[tuple[int, ...], Any], x: Sequence[Array]) -> Any:
+    """sum of c x1^i x2^j ... over `terms` {powers: c}, by Horner's rule in the last variable, then in the one before,
+    and so on. Powers that no term has cost nothing."""
+    found: dict[tuple[int, ...], Any] = dict(terms)
+    for k in reversed(range(len(x))):
+        groups = groupby(sorted(found.items(), reverse=True), key=lambda item: item[0][:-1])
+        found = {rest: _in_one_variable([(power[-1], c) for power, c in group], x[k]) for rest, group in groups}
+    return found[()] if found else 0.0
+
+
+def _in_one_variable(terms: Sequence[tuple[int, Any]], x: Array) -> Any:
+    """sum of c x^i over terms (i, c), the highest power first."""
+    (last, total), *others = terms
+    for power, c in others:
+        total, last = total * x ** (last - power) + c, power
+    return total * x**last if last else total
+
+
+def _quaternion(system: ArticulatedSystem, body: str) -> slice:
+    """Where the quaternion of a body's joint lies in q; KeyError without one."""
+    found = _quaternion_or_none(system, body)
+    if found is None:
+        raise KeyError(f"the joint of body {body!r} has no quaternion")
+    return found
+
+
+def _quaternion_or_none(system: ArticulatedSystem, body: str) -> slice | None:
+    """Where the quaternion of a body's joint lies in q, None without one."""
+    i = system.indices.body(body)
+    start = system.bodies[i].joint.facts.quaternion
+    first = system.q_slices[i].start
+    return None if start is None else slice(first + start, first + start + 4)

@@ -1,0 +1,177 @@
+"""Fits of paths: exact recovery, constraints, jumps, poses, certificates."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.fits import FitSettings, certify, cloud_poses, fit_joint_forces, fit_paths, range_poses
+from myoquat.analysis.fits.selection import Moments, select_terms
+from myoquat.data import load_model
+from myoquat.dynamics.constraints import assemble
+from myoquat.joints import ArticulatedSystem, Body, random_quaternions
+from myoquat.joints.constraints import CoordinateCoupler
+from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
+from myoquat.muscle import (
+    ConditionalPoint,
+    Model,
+    Muscle,
+    PathFlag,
+    PathPoint,
+    PoseFunction,
+    PoseVariables,
+    fitted_path,
+    path_flags,
+    path_jacobian,
+    path_lengths,
+)
+from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.fitted import powers_up_to
+
+RNG = np.random.default_rng(7)
+UPPER = Body("upper", "ground", SphericalJoint(), position=(0.0, 0.0, 0.2))
+LOWER = Body("lower", "upper", RevoluteJoint(), position=(0.0, 0.0, -0.3), coordinate_names=("elbow",))
+SYSTEM = ArticulatedSystem((UPPER, LOWER))
+RANGES = (Coordinate("elbow", (0.0, 2.2)),)
+BICEPS = Muscle("biceps", (PathPoint("ground", (0.05, 0.2, 0.1)), PathPoint("lower", (0.02, 0.01, -0.05))))
+ARM = Model(SYSTEM, (BICEPS,), coordinates=RANGES)
+
+
+def test_a_harmonic_is_recovered():
+    """The length is an even polynomial of degree 4 in a quaternion around another center, times a line: a sum of terms
+    of degree 5, whatever the center of the fit."""
+    variables = PoseVariables(("upper",), ((0.5, 0.5, 0.5, -0.5),), ("elbow",), ((-1.0, 1.0),))
+    powers = [p for p in powers_up_to(variables, 5) if sum(p[1:4]) <= 4 and p[4] <= 1]
+    f = PoseFunction(variables, tuple(powers), (0.5, *(0.01 * RNG.normal(size=len(powers) - 1)).tolist()))
+    model = Model(SYSTEM, (Muscle("m", fitted_path(f)),), coordinates=RANGES)
+    wanted = FitSettings(length_error=1e-12, arm_error=1e-12, weight=1e-15, degree=5)
+    fits = fit_paths(model, range_poses(model, 1500), settings=wanted)
+    q = range_poses(model, 200, seed=3)
+    fitted = model.with_fitted_paths(fits)
+    assert fits.fits["m"].path[1].length.variables.centers != variables.centers
+    assert np.abs(path_lengths(fitted, q) - path_lengths(model, q)).max() < 1e-8
+    assert np.abs(path_jacobian(fitted, q) - path_jacobian(model, q)).max() < 1e-7
+
+
+def test_a_straight_path_is_fitted_to_the_wanted_errors_and_certified():
+    settings = FitSettings(length_error=3e-4, arm_error=1.5e-3)
+    fits = fit_paths(ARM, range_poses(ARM, 2000, turns={"upper": 1.5}), settings=settings)
+    fit, q = fits.fits["biceps"], range_poses(ARM, 500, turns={"upper": 1.5}, seed=3)
+    assert fit.length_error <= settings.length_error
+    assert fit.arm_error <= settings.arm_error
+    fitted = ARM.with_fitted_paths(fits)
+    l, J = (f(fitted, q)[:, 0] - f(ARM, q)[:, 0] for f in (path_lengths, path_jacobian))
+    row = certify(ARM, fits, q).table.loc["biceps"]
+    np.testing.assert_allclose(row.length_rms, np.sqrt(np.mean(l**2)), rtol=1e-9)
+    np.testing.assert_allclose(row.arm_rms, np.sqrt(np.mean(J**2)), rtol=1e-9)
+    assert (row.length_pose, row.arm_pose) == (np.argmax(np.abs(l)), np.argmax(np.linalg.norm(J, axis=-1)))
+    assert row.length_greatest == row.length_anywhere == np.abs(l).max()
+    flags = path_flags(fitted, q)
+    assert (flags & PathFlag.OUTSIDE > 0).mean() < 0.02
+    far = range_poses(ARM, 200, turns={"upper": 0.0}, ranges={"elbow": (2.3, 3.0)})
+    assert np.all(path_flags(fitted, far) & PathFlag.OUTSIDE)
+
+
+def test_wider_errors_need_fewer_terms():
+    q = range_poses(ARM, 1000, turns={"upper": 1.0})
+    counts = [fit_paths(ARM, q, settings=FitSettings(e, 5 * e)).fits["biceps"].terms for e in (3e-3, 1e-3, 3e-4)]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+
+
+def test_on_a_coupler_one_coordinate_is_the_variable():
+    """Two slides that move as one: the length depends on one coordinate, and only motions that keep the coupler
+    count."""
+    bodies = [Body(name, "ground", PrismaticJoint(axis), mass=1.0, coordinate_names=(f"{name}_x",))
+              for name, axis in (("a", (1, 0, 0)), ("b", (0, 1, 0)))]  # fmt: skip
+    couple = CoordinateCoupler("b_x", "a_x")
+    path = (PathPoint("a", (0.0, -1.0, 0.3)), PathPoint("b", (0.5, 0.0, 0.0)))
+    ranges = (Coordinate("a_x", (-0.3, 0.3)),)
+    model = Model(ArticulatedSystem(tuple(bodies)), (Muscle("m", path),), constraints=(couple,), coordinates=ranges)
+    fits = fit_paths(model, range_poses(model, 200))
+    fit, fitted = fits.fits["m"], model.with_fitted_paths(fits)
+    assert len(fit.path[1].length.variables.coordinates) == 1
+    q = np.repeat(np.linspace(-0.3, 0.3, 7)[:, None], 2, axis=-1)
+    assert np.abs(path_lengths(fitted, q) - path_lengths(model, q)).max() < 3e-4
+    along = (path_jacobian(fitted, q) - path_jacobian(model, q))[:, 0] @ [1.0, 1.0]
+    assert np.abs(along).max() < 2e-3
+
+
+def test_poses_near_and_beyond_a_jump_are_left_out_and_listed():
+    """A point that is on the path beyond 1.9 rad lengthens it by a jump: the fit follows the other nine tenths."""
+    via = ConditionalPoint("lower", (0.2, 0.1, 0.0), "elbow", (1.9, 3.0))
+    muscle = Muscle("m", (BICEPS.path[0], via, BICEPS.path[1]))
+    model = replace(ARM, muscles=(muscle,))
+    q = range_poses(model, 1500, turns={"upper": 0.7})
+    settings = FitSettings(length_error=3e-4, arm_error=1.5e-3, near=0.02, branch=5e-3)
+    fits = fit_paths(model, q, settings=settings)
+    fit = fits.fits["m"]
+    assert np.array_equal(fit.excluded, np.flatnonzero(np.abs(q[:, 4] - 1.9 + 1e-5) < 0.02))
+    assert set(fit.beyond) == set(np.flatnonzero(q[:, 4] > 1.9)) - set(fit.excluded)
+    other = range_poses(model, 300, turns={"upper": 0.7}, seed=5)
+    found = certify(model, fits, other)
+    assert np.all(other[found.beyond["m"], 4] > 1.9)
+    assert found.table.length_rms["m"] < 2 * settings.length_error
+    assert found.table.length_anywhere["m"] > settings.branch
+    before = path_lengths(replace(ARM, muscles=(BICEPS,)), other)[:, 0]  # its continuation beyond the jump
+    assert np.abs(path_lengths(model.with_fitted_paths(fits), other)[:, 0] - before).max() < 0.02
+
+
+def test_the_scapula_on_the_thorax_is_sampled_as_it_is():
+    """Poses satisfy the constraints; a fit is exact only along motions that they allow."""
+    model = load_model("thoracoscapular")
+    q = range_poses(model, 300, ranges={}, turns={"clavicle": 0.2, "humerus": 0.4})
+    assert np.abs(assemble(model, q) - q).max() < 1e-9
+    fits = fit_paths(model, q, muscles=("rhomboids",), settings=FitSettings(3e-4, 1.5e-3))
+    other = range_poses(model, 100, ranges={}, turns={"clavicle": 0.2, "humerus": 0.4}, seed=5)
+    row = certify(model, fits, other).table.loc["rhomboids"]
+    assert row.length_rms < 6e-4
+    assert row.arm_rms < 3e-3
+    assert set(fits["rhomboids"][1].length.variables.balls) == {"clavicle", "scapula"}
+
+
+def test_poses_are_in_the_ranges_and_repeat_with_their_seed():
+    q = range_poses(ARM, 300, turns={"upper": 0.5})
+    assert np.array_equal(q, range_poses(ARM, 300, turns={"upper": 0.5}))
+    assert np.all((q[:, 4] >= 0) & (q[:, 4] <= 2.2))
+    assert (2 * np.arccos(np.abs(q[:, 0]))).max() <= 0.5
+    spread = np.abs(range_poses(ARM, 2000)[:, :4]).mean(axis=0)
+    assert np.abs(spread - np.abs(random_quaternions(100_000, RNG)).mean(axis=0)).max() < 0.02  # all rotations alike
+    cloud = cloud_poses(ARM, np.stack([ARM.start, np.append(ARM.start[:4], 0.5)]), 200, spread=0.05)
+    assert np.array_equal(cloud[:, :4], np.broadcast_to([1.0, 0, 0, 0], (200, 4)))
+    assert np.abs(np.minimum(np.abs(cloud[:, 4]), np.abs(cloud[:, 4] - 0.5))).max() < 0.25
+
+
+def test_least_squares_with_all_terms_is_that_of_numpy():
+    phi, y = RNG.normal(size=(50, 6)), RNG.normal(size=50)
+    moments = Moments(phi.T @ phi, phi.T @ y, float(y @ y))
+    found = select_terms(moments, 1e-14, 6, lambda chosen, c: 10.0 / len(chosen))
+    c = np.zeros(6)
+    c[found.chosen] = found.coefficients
+    assert np.abs(c - np.linalg.lstsq(phi, y, rcond=None)[0]).max() < 1e-10
+    error = np.sqrt(np.sum((phi @ c - y) ** 2))
+    assert abs(moments.error(found.chosen, found.coefficients) - error) < 1e-10
+
+
+def test_joint_forces_are_those_of_the_paths():
+    """On held-out poses the force is a unit vector from the insertion to the origin."""
+    q, other = (range_poses(ARM, n, turns={"upper": 0.5}, seed=seed) for n, seed in ((800, 0), (200, 1)))
+    fits = fit_joint_forces(ARM, "upper", q, error=0.02)
+    insertion = np.stack([ARM.system.poses(x)["lower"][1] + ARM.system.poses(x)["lower"][0] @ BICEPS.path[1].position
+                          for x in other])  # fmt: skip
+    along = np.array(BICEPS.path[0].position) - insertion
+    force = along / np.linalg.norm(along, axis=-1, keepdims=True)
+    off = np.linalg.norm(fits.unit_forces(ARM, other)[:, 0] - force, axis=-1)
+    assert fits.errors["biceps"] <= 0.02
+    assert np.sqrt(np.mean(off**2)) < 0.03
+
+
+def test_impossible_requests_are_rejected():
+    with pytest.raises(ValueError, match="no muscle 'calf'"):
+        fit_paths(ARM, muscles=("calf",))
+    with pytest.raises(ValueError, match="joint of body 'lower' has no quaternion"):
+        range_poses(ARM, 10, turns={"lower": 1.0})
+    with pytest.raises(ValueError, match="coordinate 'knee' does not exist"):
+        range_poses(ARM, 10, ranges={"knee": (0.0, 1.0)})
+    with pytest.raises(ValueError, match="held_out is less than 1"):
+        FitSettings(held_out=1.5)

@@ -1,0 +1,243 @@
+"""Paths whose length is a polynomial on the sphere of quaternions: evenness, derivatives, power, files, sets."""
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+
+import casadi
+import numpy as np
+import pytest
+
+from myoquat import kernels
+from myoquat.data import load_model
+from myoquat.joints import ArticulatedSystem, Body, quaternion_exp, quaternion_multiply, random_quaternions
+from myoquat.joints.types import RevoluteJoint, SphericalJoint
+from myoquat.kernels.symbolic.arrays import as_casadi_vector, symbols_casadi
+from myoquat.muscle import (
+    FittedSet,
+    LawB,
+    Model,
+    ModelError,
+    Muscle,
+    PathFlag,
+    PoseFunction,
+    PoseVariables,
+    fitted_path,
+    muscle_torques,
+    path_flags,
+    path_jacobian,
+    path_lengths,
+)
+from myoquat.muscle.fitted import powers_up_to
+
+RNG = np.random.default_rng(4)
+CENTER = (0.5, 0.5, -0.5, 0.5)
+BALL = PoseVariables(("upper",), (CENTER,))
+BOTH = PoseVariables(("upper",), (CENTER,), ("elbow",), ((0.0, 2.0),))
+ELBOW = PoseVariables(coordinates=("elbow", "wrist"), intervals=((0.0, 2.0), (-1.0, 0.5)))
+INERTIA = (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)
+SYSTEM = ArticulatedSystem(
+    (
+        Body("upper", "ground", SphericalJoint(), mass=1.0, inertia=INERTIA),
+        Body("lower", "upper", RevoluteJoint(), mass=1.0, inertia=INERTIA, coordinate_names=("elbow",)),
+        Body("hand", "lower", RevoluteJoint((1, 0, 0)), mass=1.0, inertia=INERTIA, coordinate_names=("wrist",)),
+    )
+)
+LAW = LawB(optimal_length=1.0, max_isometric_force=100.0)
+
+
+def function(variables, degree, size=0.02):
+    """A random function near 1 with all terms up to a degree."""
+    powers = powers_up_to(variables, degree)
+    return PoseFunction(variables, powers, (1.0, *(size * RNG.normal(size=len(powers) - 1)).tolist()))
+
+
+LENGTHS = {"ball": function(BALL, 4), "both": function(BOTH, 3), "scalar": function(ELBOW, 4)}
+MODEL = Model(SYSTEM, tuple(Muscle(name, fitted_path(f), LAW) for name, f in LENGTHS.items()))
+Q = np.concatenate([random_quaternions(20, RNG), RNG.uniform(-0.5, 0.5, (20, 2))], axis=-1)
+
+
+def by_hand(f, q):
+    """A function from its definition: products of powers of conj(C) Q and of coordinates mapped to [-1, 1]."""
+    columns = []
+    for C in f.variables.centers:
+        c0, c = C[0], np.array(C[1:])
+        Q0, v = q[:, :1], q[:, 1:4]
+        columns += [c0 * Q0 + v @ c[:, None], c0 * v - Q0 * c - np.cross(np.broadcast_to(c, v.shape), v)]
+    for name, (low, high) in zip(f.variables.coordinates, f.variables.intervals, strict=True):
+        columns.append((2 * q[:, [SYSTEM.coordinate_names.index(name)]] - low - high) / (high - low))
+    x = np.concatenate(columns, axis=-1)
+    return np.prod(x[:, None] ** np.array(f.powers), axis=-1) @ np.array(f.coefficients)
+
+
+def test_terms_are_as_many_as_harmonics_of_even_degree():
+    assert [len(powers_up_to(BALL, d)) for d in (0, 2, 4, 6, 8)] == [1, 10, 35, 84, 165]
+
+
+def test_terms_span_even_polynomials_of_all_four_components():
+    """On the sphere, whatever the center: a random homogeneous polynomial of degree 4 is a sum of terms."""
+    Q = random_quaternions(200, RNG)
+    powers = np.stack(np.meshgrid(*[range(5)] * 4, indexing="ij"), axis=-1).reshape(-1, 4)
+    powers = powers[powers.sum(axis=-1) == 4]
+    wanted = np.prod(Q[:, None] ** powers, axis=-1) @ RNG.normal(size=len(powers))
+    terms = np.stack([by_hand(PoseFunction(BALL, (p,), (1.0,)), Q) for p in powers_up_to(BALL, 4)], axis=-1)
+    found = np.linalg.lstsq(terms, wanted, rcond=None)[0]
+    assert np.abs(terms @ found - wanted).max() < 1e-12
+    assert np.linalg.matrix_rank(terms) == 35
+
+
+@pytest.mark.parametrize("backend", ["kernel", "numpy"])
+def test_lengths_are_the_function_s_and_even(backend):
+    lengths = path_lengths(MODEL, Q, backend=backend)
+    for k, f in enumerate(LENGTHS.values()):
+        assert np.abs(lengths[:, k] - by_hand(f, Q)).max() < 1e-13
+    other = Q * np.array([-1, -1, -1, -1, 1, 1])
+    assert np.abs(path_lengths(MODEL, other, backend=backend) - lengths).max() < 1e-15
+
+
+@pytest.mark.parametrize("backend", ["kernel", "numpy"])
+def test_the_jacobian_is_the_exact_derivative(backend):
+    """Against the complex step of the definition, J = G grad f / 2 for the ball joint."""
+    J = path_jacobian(MODEL, Q, backend=backend)
+    for j in range(5):
+        step = 1e-200j * np.eye(5)[j]
+        turn = np.concatenate([[0.0], 0.5 * step[:3]])  # dQ = Q * (0, omega dt / 2)
+        moved = Q.astype(complex)
+        moved[:, :4] += product(Q[:, :4], turn)
+        moved[:, 4:] += step[3:]
+        for k, f in enumerate(LENGTHS.values()):
+            assert np.abs(J[:, k, j] - by_hand(f, moved).imag / 1e-200).max() < 1e-13
+
+
+def product(P, R):
+    """The Hamilton product of quaternions that may be complex."""
+    p, v, r, w = P[..., :1], P[..., 1:], R[..., :1], R[..., 1:]
+    vector = p * w + r * v + np.cross(v, np.broadcast_to(w, v.shape))
+    return np.concatenate([p * r - np.sum(v * w, axis=-1, keepdims=True), vector], axis=-1)
+
+
+def test_power_is_balanced_along_a_random_motion():
+    """Power of the torques -J^T F against -F dl/dt, dl/dt by Richardson's extrapolation."""
+    u, a = RNG.normal(size=(20, 5)), np.full(3, 0.4)
+    l = path_lengths(MODEL, Q)
+    F = 100.0 * (0.4 * np.exp(-((l - 1) ** 2) / 0.25) + np.expm1(5 * (l - 1) / 0.6) / np.expm1(5.0))
+    power = np.sum(muscle_torques(MODEL, Q, u, np.broadcast_to(a, (20, 3))) * u, axis=-1)
+
+    def moved(t):
+        Q_t = quaternion_multiply(Q[:, :4], quaternion_exp(t * u[:, :3]))
+        return np.stack(
+            [by_hand(f, np.concatenate([Q_t, Q[:, 4:] + t * u[:, 3:]], axis=-1)) for f in LENGTHS.values()], -1
+        )
+
+    h = 2.0**-5
+    slopes = [(moved(h / 2**k) - moved(-h / 2**k)) / (2 * h / 2**k) for k in range(6)]
+    for order in range(1, 6):
+        slopes = [(4**order * fine - coarse) / (4**order - 1) for coarse, fine in pairwise(slopes)]
+    assert np.abs(power + np.sum(F * slopes[0], axis=-1)).max() < 1e-12 * np.abs(F).max() * np.abs(u).max() * 20
+    rates = np.einsum("nmk,nk->nm", path_jacobian(MODEL, Q), u)
+    assert np.abs(power + np.sum(F * rates, axis=-1)).max() < 1e-12 * np.abs(power).max()
+
+
+def test_symbols_and_second_derivatives():
+    """CasADi's expression has the value, and the kernel's second derivative is CasADi's."""
+    x = symbols_casadi("q", (6,))
+    q, column = as_casadi_vector(x), as_casadi_vector(path_lengths(MODEL, x))
+    value = casadi.Function("l", [q], [column, casadi.hessian(column[1], q)[0]])
+    found, hessian = (np.array(x) for x in value(Q[0]))
+    assert np.abs(found[:, 0] - path_lengths(MODEL, Q[0])).max() < 1e-14
+    length = lambda q: LENGTHS["both"].value(SYSTEM, q)  # noqa: E731
+    second = kernels.compile(length, {"q": 6}, ["l"]).jacobian().jacobian()(Q[0])
+    assert np.abs(np.asarray(second).reshape(6, 6) - hessian).max() < 1e-12
+
+
+def test_outside_its_set_a_path_is_flagged():
+    chosen = FittedSet(BOTH, 1, tuple((np.eye(5) * [0.1, 0.1, 4.0, 4.0, 4.0])[np.tril_indices(5)].tolist()))
+    model = Model(SYSTEM, (Muscle("m", fitted_path(LENGTHS["both"], chosen)), MODEL.muscles[0]))
+    turn = np.concatenate([quaternion_multiply(CENTER, quaternion_exp([0.4, 0, 0])), [1.0, 0.0]])
+    far = np.concatenate([quaternion_multiply(CENTER, quaternion_exp([2.4, 0, 0])), [1.0, 0.0]])
+    bent = np.concatenate([CENTER, [2.1, 0.0]])
+    flags = path_flags(model, np.stack([turn, far, bent]))
+    assert flags[:, 0].tolist() == [0, PathFlag.OUTSIDE, PathFlag.OUTSIDE]
+    assert not flags[:, 1].any()
+
+
+def test_toml_files_keep_them(tmp_path):
+    chosen = FittedSet(BALL, 1, tuple(RNG.normal(size=10).tolist()))
+    model = Model(SYSTEM, (*MODEL.muscles, Muscle("m", fitted_path(LENGTHS["ball"], chosen), LAW)))
+    model.save(tmp_path / "arm.toml")
+    assert load_model(tmp_path / "arm.toml").muscles == model.muscles
+
+
+def test_a_function_of_scalar_coordinates_is_a_polynomial_of_them():
+    f = LENGTHS["scalar"]
+    assert np.abs(f.polynomial().value(Q[:, 4:]) - by_hand(f, Q)).max() < 1e-13
+    with pytest.raises(ValueError, match="scalar coordinates alone"):
+        LENGTHS["both"].polynomial()
+
+
+def test_impossible_functions_are_rejected():
+    with pytest.raises(ValueError, match=r"odd sum at 'upper'"):
+        PoseFunction(BALL, ((1, 0, 0, 0),), (1.0,))
+    with pytest.raises(ValueError, match="2 powers need as many coefficients, not 1"):
+        PoseFunction(ELBOW, ((0, 0), (1, 0)), (1.0,))
+    with pytest.raises(ValueError, match="must be 2 numbers"):
+        PoseFunction(ELBOW, ((0, -1),), (1.0,))
+    with pytest.raises(ModelError, match="needs a quaternion at the joint of body 'upper'; its joint has none"):
+        MODEL.with_rotations("YZY")
+    knee = PoseVariables(coordinates=("knee",), intervals=((0.0, 1.0),))
+    with pytest.raises(ModelError, match="coordinate 'knee', which the system does not have"):
+        MODEL.with_fitted_paths({"ball": fitted_path(PoseFunction(knee, ((0,),), (1.0,)))})
+    with pytest.raises(ModelError, match="no muscle of this name"):
+        MODEL.with_fitted_paths({"calf": MODEL.muscles[0].path})
+    fitted = FittedSet(BOTH, 1, (1.0,))
+    with pytest.raises(ModelError, match="15 entries, not 1"):
+        MODEL.with_fitted_paths({"ball": fitted_path(LENGTHS["ball"], fitted)})
+
+
+@pytest.mark.filterwarnings("ignore:.*without a law, written as PathActuator")
+def test_osim_files_hold_those_of_scalar_coordinates_only(tmp_path):
+    file = tmp_path / "arm.osim"
+    with pytest.raises(ModelError, match="needs a quaternion at the joint of body 'upper'"):
+        Model(SYSTEM, (Muscle("both", fitted_path(LENGTHS["both"])),)).save(file)
+    scalar_model().save(file)
+    lengths = path_lengths(load_model(file), Q[:, 4:])
+    assert np.abs(lengths[:, 0] - by_hand(LENGTHS["scalar"], Q)).max() < 1e-12
+
+
+def scalar_model():
+    """Two links without the ball joint."""
+    lower = Body("lower", "ground", RevoluteJoint(), mass=1.0, inertia=INERTIA, coordinate_names=("elbow",))
+    hand = Body("hand", "lower", RevoluteJoint((1, 0, 0)), mass=1.0, inertia=INERTIA, coordinate_names=("wrist",))
+    return Model(ArticulatedSystem((lower, hand)), (Muscle("m", fitted_path(LENGTHS["scalar"])),), name="arm")
+
+
+OPENSIM = """
+import json, sys
+import opensim
+opensim.Logger.setLevelString("Error")
+model = opensim.Model(sys.argv[1])
+state = model.initSystem()
+coordinates = [model.getCoordinateSet().get(name) for name in ("elbow", "wrist")]
+path = opensim.PathActuator.safeDownCast(model.getComponent("/forceset/m")).getPath()
+found = []
+for q in json.loads(sys.argv[2]):
+    for coordinate, x in zip(coordinates, q):
+        coordinate.setValue(state, x, False)
+    model.realizePosition(state)
+    found.append([path.getLength(state), *(path.computeMomentArm(state, c) for c in coordinates)])
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore:.*without a law, written as PathActuator")
+def test_opensim_reads_them(tmp_path):
+    model, q = scalar_model(), Q[:, 4:]
+    model.save(tmp_path / "arm.osim")
+    arguments = [str(tmp_path / "arm.osim"), json.dumps(q.tolist())]
+    done = subprocess.run([sys.executable, "-c", OPENSIM, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    theirs = np.array(json.loads(done.stdout.splitlines()[-1]))
+    assert np.abs(theirs[:, 0] - path_lengths(model, q)[:, 0]).max() < 1e-9
+    assert np.abs(theirs[:, 1:] + path_jacobian(model, q)[:, 0]).max() < 1e-9
