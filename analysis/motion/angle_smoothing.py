@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from myoquat.analysis.motion.consistent import held_by
+from myoquat.analysis.motion.constraint_projection import held_by
 from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.analysis.motion.smoothing import check_cutoff, even_times
 from myoquat.core.lazy_imports import scipy

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.analysis.motion.consistent import held_by
+from myoquat.analysis.motion.constraint_projection import held_by
 from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.core.lazy_imports import scipy

@@ -1,7 +1,7 @@
 """Which muscles pull: activations that produce a motion with the least effort, joints kept stable."""
 
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, Reserve, ReserveActuator
-from myoquat.analysis.recruitment.redundancy.consistent import consistent_derivatives, consistent_motion
+from myoquat.analysis.recruitment.redundancy.assembled_motion import consistent_derivatives, consistent_motion
 from myoquat.analysis.recruitment.redundancy.equations import Effort
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.redundancy import redundancy

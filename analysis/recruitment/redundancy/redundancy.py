@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
-from myoquat.analysis.recruitment.redundancy.consistent import check_consistent
+from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consistent
 from myoquat.analysis.recruitment.redundancy.coupled import Recruited, check_recruited, recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.result import Redundancy

@@ -12,7 +12,7 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import are_met
 from myoquat.analysis.recruitment.redundancy import Effort
-from myoquat.analysis.recruitment.redundancy.consistent import check_consistent
+from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consistent
 from myoquat.analysis.recruitment.redundancy.coupled import recruited
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.stability import margins_of

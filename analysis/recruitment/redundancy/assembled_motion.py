@@ -1,4 +1,7 @@
-"""Motions that keep a model's couplers and constraints exactly."""
+"""Motions assembled on a model's couplers and constraints, dependent coordinates first, and the check of a motion.
+
+Smoothing changes all free coordinates alike: `myoquat.analysis.motion.constraint_projection`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

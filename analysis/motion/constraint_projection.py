@@ -1,4 +1,8 @@
-"""Motions on the constraints of a model: q, u and udot that belong together."""
+"""Projection of q, u and udot of smoothed motions onto the constraints under which they were fitted.
+
+All free coordinates change, as little as possible. `myoquat.analysis.recruitment.redundancy.assembled_motion` lets
+dependent coordinates change first.
+"""
 
 import warnings
 from collections.abc import Sequence
