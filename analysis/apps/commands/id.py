@@ -1,15 +1,22 @@
 """`myoquat id`."""
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import click
 
 from myoquat.analysis.apps.opensim_tools.report import Section, check_report, told, write_report
 from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, load_motion, smooth, smooth_angles
+from myoquat.analysis.motion.inverse_dynamics import velocity_row
 from myoquat.data import load_model, save_table
 from myoquat.data.files import check_output
+from myoquat.data.motions.series import indices_of
+from myoquat.muscle.model import Model
 
 __all__ = ["command"]
+
+MOTOR = """A coordinate or velocity that is driven, or a pattern such as 'shoulder_*' for several; the model's couplers,
+constraints and locks carry the rest."""
 
 
 @click.command("id")
@@ -22,26 +29,62 @@ __all__ = ["command"]
 @click.option("--degrees/--radians", default=None, help="Angles of MOTION, where the file does not say it.")
 @click.option("--ignore", multiple=True, metavar="NAME", help="Pass over a column of MOTION, or several: '*_tx'.")
 @click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
+@click.option("--motor", "motors", multiple=True, metavar="NAME", help=MOTOR)
+@click.option("--constraints", type=click.Path(path_type=Path), help="With --motor: store the forces [N] and moments "
+              "[N m] of the model's constraints on the bodies, .sto, .csv.")  # fmt: skip
 @click.option("--report", type=click.Path(path_type=Path), help="Show angles and torques: .html, one page by itself.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 def command(
     model: str, motion: Path, output: Path, loads: Path | None, cutoff: float, angles: bool,
-    degrees: bool | None, ignore: tuple[str, ...], rotations: str, report: Path | None, force: bool,
+    degrees: bool | None, ignore: tuple[str, ...], rotations: str, motors: tuple[str, ...],
+    constraints: Path | None, report: Path | None, force: bool,
 ) -> None:  # fmt: skip
-    """Find the joint torques of MODEL in MOTION (.mot, .sto) and write them as OUTPUT (.sto, .csv)."""
+    """Find the joint torques of MODEL in MOTION (.mot, .sto) and write them as OUTPUT (.sto, .csv).
+
+    Without --motor all coordinates are driven, locked and coupled ones too, as in OpenSim's tool. With --motor the
+    couplers, constraints and locks of MODEL carry what the named coordinates do not have to give.
+    """
     check_output(output, force)
+    if constraints is not None:
+        check_output(constraints, force)
+        if not motors:
+            raise click.BadParameter("--constraints needs --motor: a motion alone does not determine their forces")
     check_report(report, force)
     loaded = load_model(model, rotations)
     recorded = load_motion(motion, loaded, in_degrees=degrees, start=loaded.start, ignore=ignore)
     frequency = None if cutoff < 0 else cutoff
     moving = smooth_angles(recorded, frequency) if angles else smooth(recorded, frequency, model=loaded)
-    torques = inverse_dynamics_of_motion(loaded, moving, None if loads is None else load_forces(loads))
+    external, driven = None if loads is None else load_forces(loads), _driven(loaded, motors)
+    torques = inverse_dynamics_of_motion(loaded, moving, external, motors=driven)
     click.echo(told(torques))
+    if driven is not None:
+        rest = sorted({*range(loaded.system.nu)} - {velocity_row(loaded.system, name) for name in driven})
+        worst = float(abs(torques.torque[:, rest]).max(initial=0.0))
+        click.echo(f"{len(driven)} motors; beside them and the constraints the motion needs {worst:.3g} N m, N at most")
     save_table(torques.of_coordinates(), output, overwrite=force)
     click.echo(f"wrote {output}")
+    if constraints is not None and torques.constraints is not None:
+        save_table(torques.constraints.to_dataframe(), constraints, overwrite=force)
+        click.echo(f"wrote {constraints}")
     if report is not None:
         sections = [Section("Generalized forces", torques.of_coordinates(), "N m, N"),
                     Section("Power of the joints", torques.power(), "W"),
                     Section("Coordinates", moving.angles(in_degrees=True), "degrees, m")]  # fmt: skip
         write_report(report, f"{output.name} of {loaded.name}", [told(torques)], sections)
         click.echo(f"wrote {report}")
+
+
+def _driven(model: Model, motors: tuple[str, ...]) -> list[str] | None:
+    """The velocities and coordinates that names and patterns fit; None without any. ValueError for one that fits
+    nothing."""
+    if not motors:
+        return None
+    system, found = model.system, dict[str, None]()
+    rates = [name for name in system.coordinate_names if len(system.indices.velocities_of_coordinate(name)) == 1]
+    known = [*rates, *(name for name in system.velocity_names if name.removesuffix("_dot") not in rates)]
+    for pattern in motors:
+        fitting = [name for name in known if fnmatchcase(name, pattern) or fnmatchcase(f"{name}_dot", pattern)]
+        if not fitting:
+            indices_of("coordinate or velocity", [pattern], known)
+        found |= dict.fromkeys(fitting)
+    return list(found)

@@ -10,12 +10,13 @@ import pandas as pd
 from myoquat.analysis.apps.commands.marker_fit import MARKER_FILES, fit_markers
 from myoquat.analysis.apps.commands.reserves import named_numbers, reserves_named, rule_of
 from myoquat.analysis.apps.opensim_tools.report import Section, check_report, told, write_report
-from myoquat.analysis.motion import load_forces, load_motion, smooth
+from myoquat.analysis.motion import load_forces, load_motion, smooth, smooth_angles
 from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joint_loads
 from myoquat.analysis.recruitment.redundancy import Redundancy, redundancy
 from myoquat.data import Forces, Motion, load_model, load_table, save_table
 from myoquat.data.files import check_output
 from myoquat.data.motions.series import interpolated
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.model import Model
 
@@ -51,6 +52,7 @@ RULES = ("rim", "point", "circle", "ellipse", "polynomial", "conditional", "plan
 @click.option("--frame", default="ground", show_default=True, help="Whose axes: a body, ground, child or parent.")
 @click.option("--smooth", "--cutoff", "cutoff", default=6.0, show_default=True, metavar="HZ",
               help="Low-pass filter [Hz]; negative for none.")  # fmt: skip
+@click.option("--angles", is_flag=True, help="Filter the file's angles as OpenSim does, not rotations.")
 @click.option("--consistent", is_flag=True, help="Bring the motion onto the model's couplers and constraints: poses, "
               "then velocities and accelerations.")  # fmt: skip
 @click.option("--marker-weight", "marker_weights", multiple=True, metavar="NAME=W",
@@ -74,6 +76,7 @@ def command(
     model: str, motion: Path, output: Path, forces: Path | None, loads: Path | None, strengths: tuple[str, ...],
     reserve_torque: float, reserve_force: float, weights: tuple[str, ...], cones: tuple[str, ...],
     stability: str, least_activation: float | None, joints: tuple[str, ...], on: str, frame: str, cutoff: float,
+    angles: bool,
     consistent: bool, marker_weights: tuple[str, ...], axes: str | None, start: float, end: float, degrees: bool | None,
     ignore: tuple[str, ...], rotations: str, activations: Path | None, tensions: Path | None,
     reserves: Path | None, constraints: Path | None, report: Path | None, force: bool,
@@ -98,8 +101,10 @@ def command(
         recorded = load_motion(motion, loaded, in_degrees=degrees, start=loaded.start, ignore=ignore).between(
             start, end
         )
-    moving = smooth(recorded, None if cutoff < 0 else cutoff, model=loaded)
+    moving = _smoothed(loaded, recorded, None if cutoff < 0 else cutoff, angles)
     moving = consistent_derivatives(loaded, moving) if consistent else moving
+    if error := _constraint_error(loaded, moving):
+        click.echo(error)
     external = None if loads is None else load_forces(loads)
     wanted = Wanted(named_numbers("--reserve", strengths), named_numbers("--reserve-weight", weights),
                      (reserve_torque, reserve_force), cones, stability, least_activation)  # fmt: skip
@@ -120,6 +125,20 @@ def command(
         click.echo(f"wrote {report}")
     if found is not None and len(found.failures()):
         raise click.exceptions.Exit(1)
+
+
+def _smoothed(model: Model, motion: Motion, cutoff: float | None, angles: bool) -> Motion:
+    """The motion with derivatives, rotations or the file's angles filtered."""
+    return smooth_angles(motion, cutoff, model=model) if angles else smooth(motion, cutoff, model=model)
+
+
+def _constraint_error(model: Model, motion: Motion) -> str:
+    """How far a motion is off the model's couplers and constraints, in words; empty for a model without."""
+    constraints = constraints_of(model)
+    if not constraints:
+        return ""
+    position = ConstraintArrays(Constraints(model.system, constraints)).position(motion.q, motion.time)
+    return f"couplers and constraints are off by {np.abs(position).max(initial=0.0):.2g} m, rad at most"
 
 
 @dataclass(frozen=True)

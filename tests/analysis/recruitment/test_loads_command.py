@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.apps.command import main
-from myoquat.analysis.apps.commands.loads import Wanted
+from myoquat.analysis.apps.commands.loads import Wanted, _smoothed
 from myoquat.analysis.apps.commands.reserves import named_numbers, reserves_named, rule_of
+from myoquat.analysis.motion import inverse_dynamics_of_motion, smooth, smooth_angles
 from myoquat.analysis.recruitment import JointCone, published_rules
+from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.data import Markers, Motion, load_model, load_motion, load_table
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
@@ -66,6 +68,8 @@ def test_loads_of_a_model_with_a_constraint(folder, capsys):
     main([*arguments, "--consistent", "--frame", "parent"])
     out = capsys.readouterr().out
     assert "4 muscles, 41 frames" in out
+    off = re.search(r"couplers and constraints are off by (\S+) m, rad at most", out)
+    assert float(off[1]) < 1e-10
     assert re.search(r"reserves give at most \[N m, N on slides\]: rise\S* \d", out)
     tables = {name: load_table(path) for name, path in files.items()}
     assert list(tables["activations"]) == list(tables["tensions"]) == ["m0", "m1", "m2", "m3"]
@@ -80,10 +84,40 @@ def test_loads_of_a_model_with_a_constraint(folder, capsys):
     np.testing.assert_allclose(load_table(files["loads"]).to_numpy()[:, :3], force, atol=1e-6 * np.abs(force).max())
 
 
+def test_angles_are_filtered_as_opensim_does(folder):
+    """In the file's angles, whatever describes the joints; rotations are filtered otherwise."""
+    model = load_model(folder / "girdle.osim", rotations="quaternion")
+    motion = load_motion(folder / "lift.mot", model)
+    q = [_smoothed(model, motion, 6.0, angles=angles).q for angles in (True, False)]
+    np.testing.assert_array_equal(q[0], smooth_angles(motion, 6.0, model=model).q)
+    assert np.abs(q[0] - q[1]).max() > 1e-9
+
+
+def test_id_divides_a_motion_between_motors_and_constraints(folder, capsys):
+    """As `inverse_dynamics_of_motion` with the same motors does; names and patterns choose them."""
+    arguments = ["id", str(folder / "girdle.osim"), str(folder / "lift.mot"), str(folder / "id.sto"), "--rotations",
+                 "file"]  # fmt: skip
+    model = load_model(folder / "girdle.osim")
+    moving = smooth(load_motion(folder / "lift.mot", model), 6.0, model=model)
+    motors = free_velocities(model, moving.q)[0]
+    assert {"a1_dot", "a2_dot", "a3_dot"} < {*motors}
+    named = ["a?", *(name for name in motors if not name.startswith("a"))]
+    main([*arguments, *(f"--motor={name}" for name in named), "--constraints", str(folder / "held.sto")])
+    assert "8 motors; beside them and the constraints the motion needs" in capsys.readouterr().out
+    expected = inverse_dynamics_of_motion(model, moving, motors=motors)
+    np.testing.assert_allclose(load_table(folder / "id.sto"), expected.of_coordinates(), atol=1e-12)
+    np.testing.assert_allclose(load_table(folder / "held.sto"), expected.constraints.to_dataframe(), atol=1e-12)
+    for options, words in ((["--motor", "wrist*"], "no coordinate or velocity 'wrist"),
+                           (["--constraints", str(folder / "more.sto")], "--constraints needs --motor")):  # fmt: skip
+        with pytest.raises(SystemExit):
+            main([*arguments, "--force", *options])
+        assert words in capsys.readouterr().err
+
+
 def test_motion_off_the_constraint_says_which_option_helps(folder):
     model = load_model(folder / "girdle.osim")
     still = Motion(model, [0.0], [model.start + 0.1], np.zeros((1, 11)), np.zeros((1, 11)))
-    wanted = Wanted([], [], (1.0, 1.0), (), None)
+    wanted = Wanted([], [], (1.0, 1.0), (), "rim", None)
     with pytest.raises(ValueError, match=r"off the model's couplers and constraints.*; --consistent brings it there"):
         wanted.solved(model, still, None)
 
