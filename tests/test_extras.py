@@ -75,7 +75,8 @@ def test_optimal_control_is_imported_and_stated_without_casadi(tmp_path):
     code += "problem = Problem(cart, 1.0, (Effort(),), 2)\nprint('stated')\nproblem.solve()"
     done = run(code, tmp_path)
     assert done.stdout.strip() == "stated"
-    assert done.stderr.strip().endswith("python -m pip install 'myoquat[control]'")
+    assert "MissingExtraError" in done.stderr
+    assert "[control]" in done.stderr
 
 
 def test_a_command_without_its_extra_prints_one_sentence(tmp_path):
