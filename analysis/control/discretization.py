@@ -162,7 +162,7 @@ class Discretization:
         else:
             assert isinstance(transcription, Collocation)
             instances = transcription.instances(statement.plant, self.layout, self.references)
-            content = "collocation", transcription.points, _chart_content(statement.plant)
+            content = "collocation", transcription.points, transcription.straight, _chart_content(statement.plant)
             blocks += [self._block(instances, np.zeros((len(instances.row_names), 2)), content), self._points()]
         if statement.ends or statement.boundary:
             blocks.append(self._ends())

@@ -45,6 +45,11 @@ class Collocation(Transcription):
         """(s,) the collocation points, increasing, in [0, 1]."""
 
     @property
+    def straight(self) -> bool:
+        """Whether controls inside an interval lie on the straight line between those at its ends."""
+        return False
+
+    @property
     def at_sites(self) -> bool:
         return True
 
@@ -76,6 +81,17 @@ class Collocation(Transcription):
             columns.append(layout.nodes[1:, None])
         return np.concatenate(columns, axis=1)
 
+    @property
+    def _straight_points(self) -> int:
+        return len(self._inner) if self.straight else 0
+
+    def _control_rows(self, controls: list[Array]) -> list[Array]:
+        """By how much the controls inside an interval are off the line between its ends, if they shall be on it."""
+        if not self._straight_points or not controls[0].shape[-1]:
+            return []
+        inside = zip(self._inner, controls[1:-1], strict=True)
+        return [x - (1 - c) * controls[0] - c * controls[-1] for c, x in inside]
+
     def quadrature(self, layout: Layout) -> Array:
         weights = integration_matrix(np.array(self.points), np.ones(1))[0]
         total = np.zeros(len(layout.fractions))
@@ -89,8 +105,9 @@ class Collocation(Transcription):
         targets = np.array([x for x in self.points if x > 0] + ends)
         A = integration_matrix(c, targets)
         sites = self._sites(layout)
-        first = Slot(layout.nodes[:-1], (*STATE, *RATES) if c[0] == 0 else STATE)
-        later = [Slot(column, (*STATE, *RATES)) for column in sites.T[1 if c[0] == 0 else 0 :]]
+        active = (*STATE, *ACTIVE) if self.straight else (*STATE, *RATES)
+        first = Slot(layout.nodes[:-1], active if c[0] == 0 else STATE)
+        later = [Slot(column, active) for column in sites.T[1 if c[0] == 0 else 0 :]]
         last = [Slot(layout.nodes[1:], STATE)] if ends else []
         slots = (first, *later, *last)
         nq = plant.nq
@@ -99,24 +116,25 @@ class Collocation(Transcription):
             h = (data[..., 0] * duration)[..., None]
             q = [plant.pose(data[..., 1 + i * nq : 1 + (i + 1) * nq], v["z"]) for i, v in enumerate(values)]
             moved = [np.zeros(plant.nu), *(plant.displacement(q[0], x) for x in q[1:])]
-            active = [i for i, v in enumerate(values) if "udot" in v]
-            rates = [plant.displacement_rate(moved[i], q[i], values[i]["u"]) for i in active]
+            rated = [i for i, v in enumerate(values) if "udot" in v]
+            rates = [plant.displacement_rate(moved[i], q[i], values[i]["u"]) for i in rated]
             rows = []
             for target, row in enumerate(A):
                 i = target + 1
                 for name, rate in (("u", "udot"), ("w", "wdot")):
                     if values[i][name].shape[-1]:
-                        change = sum(a * values[j][rate] for a, j in zip(row, active, strict=True))
+                        change = sum(a * values[j][rate] for a, j in zip(row, rated, strict=True))
                         rows.append(values[i][name] - values[0][name] - h * change)
                 if plant.nu:
                     rows.append(moved[i] - h * sum(a * r for a, r in zip(row, rates, strict=True)))
-            return rows, []
+            return [*rows, *self._control_rows([v["controls"] for v in values if "controls" in v])], []
 
         data = np.concatenate([layout.steps[:, None], *(references[s.sites] for s in slots)], axis=1)
         names = [
             *(f"change of {name}" for name in (*plant.velocity_names, *plant.state_names)),
             *(f"change of the pose along {name}" for name in plant.velocity_names),
         ]
+        names = names * len(targets) + [f"control {name}" for name in plant.control_names] * self._straight_points
         fractions = layout.fractions[layout.nodes[:-1]]
         none = np.zeros((len(layout.steps), 0))
-        return Instances("collocation", slots, formula, data, fractions, tuple(names * len(targets)), none)
+        return Instances("collocation", slots, formula, data, fractions, tuple(names), none)

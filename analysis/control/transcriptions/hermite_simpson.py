@@ -14,12 +14,20 @@ class HermiteSimpson(Collocation):
     at the nodes and in the middle of every interval, the separated form of Moco and others
     [M. Kelly, An introduction to trajectory optimization, SIAM Review 59, 2017, section 4].
 
+    linear_controls: the control in the middle is the mean of those at both nodes, as Moco has it by default; controls
+    then have no part that alternates within an interval, and jumps of loads are tracked less closely.
+
     >>> from myoquat.analysis.control import HermiteSimpson
     >>> HermiteSimpson().points
     (0.0, 0.5, 1.0)
     """
 
     title: ClassVar[str] = "hermite_simpson"
+    linear_controls: bool = False
+
+    @property
+    def straight(self) -> bool:
+        return self.linear_controls
 
     @property
     def order(self) -> int:
