@@ -1,7 +1,7 @@
 """Speed beside the peers, as ratios on the same work in one run: `python -m benchmarks [NAMES]`.
 
-Each peer has a folder: `opensim`, `mujoco`, `pinocchio`, `jax`, `sympy`; `own` holds what compares with nobody, or with
-exact solutions. Comparisons with several peers stand here.
+Each peer has a folder: `opensim`, `mujoco`, `pinocchio`, `jax`, `sympy`; `own` holds measurements of myoquat alone, or
+against exact solutions. Comparisons with several peers stand here.
 
 To add a comparison, write one file in the folder of its peer with a function `run()`, and put its name into
 `benchmarks.names`.

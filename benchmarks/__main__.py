@@ -33,7 +33,7 @@ def main(names: tuple[str, ...], file: Path | None, drawing: Path | None) -> Non
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    """Rows as text, a block for each kind of work, with what is the same in all of its rows above it."""
+    """Rows as text, a block for each type of work, with the columns that are equal in all of its rows above it."""
     blocks = []
     for work, group in pd.DataFrame(rows).groupby("work", sort=False, dropna=False):
         columns = group.drop(columns=["work", "against", "unit"], errors="ignore").dropna(axis="columns", how="all")

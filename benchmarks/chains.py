@@ -22,7 +22,7 @@ from myoquat.joints import ArticulatedSystem
 __all__ = ["run"]
 
 SIZES = (2, 4, 8, 16, 32, 64)
-BYTES = 2**22  # of inputs and results of a block, so that it stays in the last cache and a call is not what counts
+BLOCK_BYTES = 2**22  # of inputs and results: a block stays in the last cache, and calls cost little beside it
 KERNEL, PINOCCHIO, MUJOCO = "kernel", "Pinocchio, C++ loop", "MuJoCo, C loop"
 TOLERANCE = 1e-8  # condition numbers of M reach 2e7
 
@@ -69,7 +69,7 @@ def _kernels(system: ArticulatedSystem) -> dict[str, kernels.Kernel]:
 def _block(kernel: kernels.Kernel) -> int:
     """States whose arrays fill the cache, at least 16, in whole registers."""
     shapes = [*kernel.inputs.values(), *kernel.outputs.values()]
-    return min(2**15, max(16, BYTES // (8 * sum(map(math.prod, shapes))) // 8 * 8))
+    return min(2**15, max(16, BLOCK_BYTES // (8 * sum(map(math.prod, shapes))) // 8 * 8))
 
 
 def _kernel_route(kernel: kernels.Kernel, states: tuple[np.ndarray, ...]) -> Route:

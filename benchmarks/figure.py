@@ -93,7 +93,7 @@ def _frame(axes: Any, labels: list[tuple[float, str]], bottom: float, caption: s
     axes.set_ylim(bottom + 0.5, 0.8)
     axes.axvline(1, color="black", linewidth=0.8)
     low, high = axes.get_xlim()
-    axes.set_xlim(low, high * (high / low) ** 0.25)  # room for the text beside the longest bar
+    axes.set_xlim(low, high * (high / low) ** 0.25)  # space for the text beside the longest bar
     axes.set_yticks([y for y, _ in labels], [text for _, text in labels], size=8)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", which="major", color="0.9", linewidth=0.6)

@@ -20,7 +20,7 @@ from myoquat.muscle.segments import jacobians
 
 __all__ = ["run"]
 
-BLOCK = 8192  # poses whose results, 2.7 MB, stay in the cache
+POSES_PER_BLOCK = 8192  # poses whose results, 2.7 MB, stay in the cache
 Both = tuple[np.ndarray, np.ndarray]  # lengths (n, m), J (n, m, nu)
 MUJOCO = "MuJoCo, C loop"
 
@@ -38,7 +38,7 @@ def run(poses: int = 1_000_000, repeats: int = 7) -> list[dict[str, Any]]:
     return rows("two_link: 6 lengths and 6 x 6 Jacobian, per pose", times, MUJOCO)
 
 
-def _blocks(evaluate: Callable[[np.ndarray], Any], q: np.ndarray, size: int = BLOCK) -> Route:
+def _blocks(evaluate: Callable[[np.ndarray], Any], q: np.ndarray, size: int = POSES_PER_BLOCK) -> Route:
     """`evaluate` block by block."""
     parts = [q[i : i + size] for i in range(0, len(q) - size + 1, size)]
     return Route(lambda: [evaluate(part) for part in parts], len(parts) * size)
@@ -49,8 +49,8 @@ def _kernel_routes(model: Model, q: np.ndarray) -> dict[str, Route]:
         return lengths(model.system, model.muscles, q), jacobians.velocity(model, q)
 
     kernel = kernels.compile(both, {"q": model.system.nq}, ["lengths", "jacobian"])
-    l, J = kernel(q[:BLOCK])
-    _agree("kernel", (l, J), model, q[:BLOCK])
+    l, J = kernel(q[:POSES_PER_BLOCK])
+    _agree("kernel", (l, J), model, q[:POSES_PER_BLOCK])
     return {
         "kernel, out= in blocks": _blocks(lambda part: kernel(part, out=(l, J), threads=1), q),
         "kernel, fresh memory": Route(partial(kernel, q, threads=1), len(q)),
@@ -59,14 +59,16 @@ def _kernel_routes(model: Model, q: np.ndarray) -> dict[str, Route]:
 
 def _peer_routes(model: Model, q: np.ndarray) -> dict[str, Route]:
     mujoco = PathLoop(model)
-    l, J = np.empty((BLOCK, 6)), np.empty((BLOCK, 6, 6))
-    mujoco(q[:BLOCK], l, J)
-    _agree("MuJoCo", (l, mujoco.dense(J)), model, q[:BLOCK])
+    l, J = np.empty((POSES_PER_BLOCK, 6)), np.empty((POSES_PER_BLOCK, 6, 6))
+    mujoco(q[:POSES_PER_BLOCK], l, J)
+    _agree("MuJoCo", (l, mujoco.dense(J)), model, q[:POSES_PER_BLOCK])
     jax = jax_paths.compiled(model)
-    _agree("JAX", tuple(map(np.asarray, jax(q[:BLOCK]))), model, q[:BLOCK])
+    _agree("JAX", tuple(map(np.asarray, jax(q[:POSES_PER_BLOCK]))), model, q[:POSES_PER_BLOCK])
     return {
-        MUJOCO: _blocks(lambda part: mujoco(part, l, J), q[: 32 * BLOCK]),
-        "JAX, vmap and jit": _blocks(lambda part: [x.block_until_ready() for x in jax(part)], q[: 32 * BLOCK]),
+        MUJOCO: _blocks(lambda part: mujoco(part, l, J), q[: 32 * POSES_PER_BLOCK]),
+        "JAX, vmap and jit": _blocks(
+            lambda part: [x.block_until_ready() for x in jax(part)], q[: 32 * POSES_PER_BLOCK]
+        ),
     }
 
 
@@ -75,7 +77,7 @@ def _slow_routes(model: Model, q: np.ndarray, opensim: OpensimPaths) -> dict[str
         return path_lengths(model, part, backend="numpy"), path_jacobian(model, part, backend="numpy")
 
     on_arrays, one_pose = sympy_paths.on_arrays(model), sympy_paths.pose_by_pose(model)
-    block, few = q[:BLOCK], q[:100]
+    block, few = q[:POSES_PER_BLOCK], q[:100]
     _agree("NumPy", plain(block), model, block)
     _agree("SymPy", on_arrays(block), model, block)
     opensim()

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import resources
 from myoquat.data.compiled import CompiledModel, ModelSpec
 from myoquat.data.formats import MODEL_FORMATS, model_format, source_format
@@ -55,7 +55,7 @@ def load_model(
     if isinstance(name_or_path, (CompiledModel, ModelSpec)):
         found = _read(name_or_path, strict, wrapping)
     else:
-        check_kinds(name_or_path=(name_or_path, PATH))
+        check_types(name_or_path=(name_or_path, PATH))
         found = _found(name_or_path, strict, wrapping)
     model = _described(found, rotations)
     if marker_set is None:
@@ -92,7 +92,7 @@ def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: 
     ...     mq.load_model(f"{folder}/arm.toml") == mq.load_model("two_link")
     True
     """
-    check_kinds(model=(model, Model), path=(path, PATH))
+    check_types(model=(model, Model), path=(path, PATH))
     path = Path(path)
     model_format(path).writer(path).write_model(model, path, strict, overwrite)
 

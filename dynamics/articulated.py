@@ -1,8 +1,8 @@
 """Forward dynamics by the articulated-body algorithm.
 
 Three passes: velocities from the root on, articulated bodies towards it, accelerations from it on. The links of a small
-system are written out one after the other; those of a large one are members of a recursion, which holds the code of
-each kind of link once. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, table 7.1.
+system are written out one after the other. Those of a large one are members of a scan over the tree, with the code
+of each type of link once. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, table 7.1.
 """
 
 from collections.abc import Hashable
@@ -28,8 +28,8 @@ from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzer
 __all__ = ["forward"]
 
 # Measured on chains and trees: below, a state takes up to a seventh longer by loops than without them.
-MANY = 48  # links from which they may be members of a recursion
-ALIKE = 8  # links of a kind, on the average, from which they are
+MIN_SCANNED_LINKS = 48  # links from which they may be members of a scan over the tree
+MIN_LINKS_PER_TYPE = 8  # links of a type, on the average, from which they are
 
 
 def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
@@ -42,7 +42,7 @@ def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Ar
         return factor.forward(system, q, u, tau, f_ext)
     tau = tau - passive_force(system, q, u)
     members = _members(system, q, u, tau) if f_ext is None else []
-    parts = _by_kind(system, members) if members else _one_by_one(system, q, u, tau, f_ext)
+    parts = _by_tree_scan(system, members) if members else _one_by_one(system, q, u, tau, f_ext)
     return assembled(system, parts)
 
 
@@ -98,7 +98,7 @@ def _accelerated(elimination: Elimination, parent: Pair) -> tuple[Array, Pair]:
     return elimination.solved((a_omega + elimination.drift[0], a_v + elimination.drift[1]))
 
 
-# ---- kind by kind -------------------------------------------------------------------------------------------
+# ---- type by type -------------------------------------------------------------------------------------------
 
 
 class _Member:
@@ -139,10 +139,10 @@ _ENDS = (6, 15, 21, 24)  # of I, H, M and n one after the other
 
 
 def _members(system: ArticulatedSystem, q: Array, u: Array, tau: Array) -> list[Member]:
-    """The links as members of a recursion; none where they are few, or of many kinds, or where their numbers vary."""
+    """The links as members of a scan; none where they are few, or of many types, or where their numbers vary."""
     links = system.tree.links
     if (
-        len(links) < MANY
+        len(links) < MIN_SCANNED_LINKS
         or any(link.follows for link in links)
         or not becomes_loops([q, u, tau])
         or holds_symbols((system.gravity, *(link.joint for link in links)))
@@ -154,17 +154,17 @@ def _members(system: ArticulatedSystem, q: Array, u: Array, tau: Array) -> list[
         numbers = np.concatenate([link.numbers, as_array([rotor])])
         if is_symbolic(numbers):
             return []
-        kind: Hashable = link.pattern, may_be_nonzero(rotor)
+        type_key: Hashable = link.pattern, may_be_nonzero(rotor)
         row = joined([q[..., link.q], u[..., link.u], tau[..., link.u]])
-        members.append(Member(kind, partial(_Member, link), row, numbers))
+        members.append(Member(type_key, partial(_Member, link), row, numbers))
     try:
-        kinds = {member.kind for member in members}
+        types = {member.type_key for member in members}
     except TypeError:  # a joint of another package that has no hash
         return []
-    return members if ALIKE * len(kinds) <= len(links) else []
+    return members if MIN_LINKS_PER_TYPE * len(types) <= len(links) else []
 
 
-def _by_kind(system: ArticulatedSystem, members: list[Member]) -> list[Array]:
+def _by_tree_scan(system: ArticulatedSystem, members: list[Member]) -> list[Array]:
     """[(nu of the joint) udot of every link]."""
     links = system.tree.links
     gravity = np.concatenate([np.zeros(3), -as_array(system.gravity)])

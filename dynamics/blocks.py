@@ -22,7 +22,7 @@ def inverse3(S: Array) -> Array:
     return result
 
 
-DEPENDENT = 1e-10  # a pivot below this part of the greatest diagonal entry belongs to a row that others imply
+DEPENDENT_PIVOT = 1e-10  # a pivot below this part of the greatest diagonal entry belongs to a row that others imply
 
 
 def solve_small(D: Array, B: Array, dependent: bool = False) -> Array:
@@ -35,7 +35,7 @@ def solve_small(D: Array, B: Array, dependent: bool = False) -> Array:
     n = D.shape[-1]
     if n == 1 and not dependent:
         return B / D
-    least = DEPENDENT * reduce(np.maximum, [D[..., i, i][..., None] for i in range(n)]) if dependent else None
+    least = DEPENDENT_PIVOT * reduce(np.maximum, [D[..., i, i][..., None] for i in range(n)]) if dependent else None
     factors = Factors([[D[..., i, j][..., None] for j in range(i + 1)] for i in range(n)], least)
     return np.stack(factors.solve([B[..., i, :] for i in range(n)]), axis=-2)
 

@@ -73,7 +73,7 @@ def inertia_to_parent(transform: Pair, inertia: Inertia) -> Inertia:
 def _fill(
     blocks: dict[tuple[int, int], Any], tree: Tree, motion: Motion, i: int, inertia: Inertia, wrench: Pair | None
 ) -> None:
-    """Add the blocks M_ji of link i and every link j that carries it, by their places in u: S_j^T of the force columns
+    """Add the blocks M_ji of link i and every link j that carries it, by their indices in u: S_j^T of the force columns
     of joint i, from which S_i x* W / 2 is taken where there is a wrench W."""
     m, h, I = inertia
     S_omega, S_v = motion.subspaces[i]
@@ -98,7 +98,7 @@ def _fill(
 
 
 def _matrix(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Array:
-    """(..., nu, nu) symmetric matrix of its blocks, by their places (carrier, carried) in u."""
+    """(..., nu, nu) symmetric matrix of its blocks, by their first indices (carrier, carried) in u."""
     batch = np.broadcast_shapes(*(block.shape[:-2] for block in blocks.values()))
     moving = sorted((s for s in system.u_slices if s.stop > s.start), key=lambda s: s.start)
     rows = []

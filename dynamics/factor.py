@@ -16,7 +16,8 @@ from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 
 __all__ = ["ancestors", "descended", "factor", "forward", "inverse_mass", "mass_factor", "solve"]
 
-LONG = 100  # entries of L from which its code is long beside a call: 30 for ten four-bar loops, 356 for Rajagopal2016
+# entries of L from which its code is long beside a call: 30 for ten four-bar loops, 356 for Rajagopal2016
+MIN_LOOPED_ENTRIES = 100
 
 
 def ancestors(system: ArticulatedSystem) -> list[tuple[int, list[int]]]:
@@ -56,7 +57,7 @@ def mass_factor(system: ArticulatedSystem, q: Array) -> Array:
     """(..., nu, nu) the factor of M(q). In a kernel of a large system it is a function of its own: constraints ask for
     it once for accelerations and twice, at other coordinates, for a projection."""
     order = ancestors(system)
-    if sum(len(above) for _, above in order) < LONG:
+    if sum(len(above) for _, above in order) < MIN_LOOPED_ENTRIES:
         return factor(order, mass(system, q))
     rows, columns = _pattern(order)
     entries = out_of_line_call(_entries, (system,), q, len(rows))
@@ -74,8 +75,8 @@ def _entries(system: ArticulatedSystem, q: Array) -> Array:
 
 def _pattern(order: list[tuple[int, list[int]]]) -> tuple[list[int], list[int]]:
     """Rows and columns of the entries of L and 1/D."""
-    places = [(k, i) for k, above in order for i in (*above, k)]
-    return [k for k, _ in places], [i for _, i in places]
+    cells = [(k, i) for k, above in order for i in (*above, k)]
+    return [k for k, _ in cells], [i for _, i in cells]
 
 
 def solve(order: list[tuple[int, list[int]]], F: Array, B: Array) -> Array:

@@ -19,18 +19,18 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.blocks import solve_small
 from myoquat.joints.compiled import Input, evaluate
-from myoquat.joints.door import Call, SystemLike, system_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.checks import check_array, check_state
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import Call, SystemLike, system_of
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["Gamma", "forward_dynamics_gamma"]
 
-CHECKED = 1e-8  # both identities of gamma hold within it
+IDENTITY_TOLERANCE = 1e-8  # both identities of gamma hold within it
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Gamma:
         for name, a, b in (("gamma(gamma_inverse(q)) = q", again, q),
                            ("gamma_inverse(gamma(y)) = y", np.asarray(self.gamma_inverse(again)), y)):  # fmt: skip
             error = float(np.abs(a - b).max(initial=0.0)) if a.shape == b.shape else np.inf
-            if not error <= CHECKED:
-                raise ModelError(f"gamma: {name} fails by {error:.3g}; allowed is {CHECKED:g}")
+            if not error <= IDENTITY_TOLERANCE:
+                raise ModelError(f"gamma: {name} fails by {error:.3g}; allowed is {IDENTITY_TOLERANCE:g}")
 
 
 def forward_dynamics_gamma(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.data import motions
 from myoquat.data.motions.motion_like import check_motion
@@ -34,7 +34,7 @@ def ground_reactions(model: Model, motion: "motions.MotionLike") -> "motions.For
     >>> mq.dynamics.ground_reactions(model, motion).force[:, 0, 1].round(2)
     array([ 4.71, 13.33])
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     check_motion(motion)
     if motion.u is None or motion.q.ndim != 2:
         raise ValueError("ground_reactions: the motion of one run, with velocities u, is needed")

@@ -12,11 +12,11 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.udwadia_kalaba import Constrained, augmented
 from myoquat.joints.compiled import Input, evaluate
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.checks import check_array, check_state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at

@@ -11,10 +11,10 @@ from myoquat.joints.multibody.tree import Link
 
 __all__ = ["check_definite", "check_massive", "check_pose", "check_regular", "singular_velocity"]
 
-SAMPLES = 3  # a matrix that is singular at this many random poses is singular by construction
-PIVOT = 1e-11  # of M = L^T D L, relative to the diagonal of M
-NOTABLE = 0.05  # of the greatest part of a motion: what is named of it
-CAPACITY = 1024
+RANDOM_POSES = 3  # a matrix that is singular at this many random poses is singular by construction
+PIVOT_TOLERANCE = 1e-11  # of M = L^T D L, relative to the diagonal of M
+MIN_NAMED_SHARE = 0.05  # of the greatest part of a motion: what is named of it
+MAX_KEPT_RESULTS = 1024
 
 _least: dict[str, float] = {}  # by content: see `_least_share`
 _singular: dict[str, int | None] = {}  # by content: the first velocity without inertia of its own
@@ -45,7 +45,7 @@ def check_definite(system: ArticulatedSystem) -> None:
     """ModelError, naming the bodies, if inertias that no body can have make the mass matrix indefinite at one of a few
     random poses; singular ones pass."""
     lenient = [body.name for body in system.bodies if body.lenient_inertia]
-    if lenient and _least_share(system) < -PIVOT:
+    if lenient and _least_share(system) < -PIVOT_TOLERANCE:
         raise ModelError(
             "the mass matrix is not positive definite, because of inertias that no rigid body can have: "
             f"{', '.join(lenient)}",
@@ -59,11 +59,11 @@ def check_pose(system: ArticulatedSystem, M: Array) -> None:
     size = np.sqrt(np.abs(np.diag(M)))
     size = np.where(size > 0, size, 1.0)
     values, vectors = np.linalg.eigh(M / np.outer(size, size))
-    if values.min(initial=1.0) > PIVOT:
+    if values.min(initial=1.0) > PIVOT_TOLERANCE:
         return
-    moves = np.abs(vectors[:, values <= PIVOT] / size[:, None])
+    moves = np.abs(vectors[:, values <= PIVOT_TOLERANCE] / size[:, None])
     share = (moves / moves.max(axis=0)).max(axis=1)
-    names = [repr(name) for name, part in zip(system.velocity_names, share, strict=True) if part > NOTABLE]
+    names = [repr(name) for name, part in zip(system.velocity_names, share, strict=True) if part > MIN_NAMED_SHARE]
     raise ModelError(
         f"the mass matrix is singular at this pose: {', '.join(names)} can move together so that nothing with inertia "
         f"moves{_massless(system)}. Give these bodies a mass and an inertia, or start at another pose; where it is the "
@@ -75,7 +75,7 @@ def singular_velocity(system: ArticulatedSystem) -> int | None:
     """A velocity whose pivot in M = L^T D L vanishes at random poses; None for a regular matrix."""
     key = system.content_key
     if key not in _singular:
-        if len(_singular) >= CAPACITY:
+        if len(_singular) >= MAX_KEPT_RESULTS:
             _singular.clear()
         _singular[key] = _vanishing_pivot(system)
     return _singular[key]
@@ -85,9 +85,9 @@ def _least_share(system: ArticulatedSystem) -> float:
     """The least eigenvalue of M at random poses, over its diagonal."""
     key = system.content_key
     if key not in _least:
-        if len(_least) >= CAPACITY:
+        if len(_least) >= MAX_KEPT_RESULTS:
             _least.clear()
-        M = mass(system, system.random(SAMPLES, np.random.default_rng(0)))
+        M = mass(system, system.random(RANDOM_POSES, np.random.default_rng(0)))
         size = np.sqrt(np.abs(np.einsum("...ii->...i", M)))
         size = np.where(size > 0, size, 1.0)
         _least[key] = float(np.linalg.eigvalsh(M / (size[..., :, None] * size[..., None, :])).min(initial=0.0))
@@ -95,22 +95,22 @@ def _least_share(system: ArticulatedSystem) -> float:
 
 
 def _vanishing_pivot(system: ArticulatedSystem) -> int | None:
-    q, order = system.random(SAMPLES, np.random.default_rng(0)), ancestors(system)[::-1]
-    M = np.broadcast_to(mass(system, q), (SAMPLES, system.nu, system.nu)).copy()
+    q, order = system.random(RANDOM_POSES, np.random.default_rng(0)), ancestors(system)[::-1]
+    M = np.broadcast_to(mass(system, q), (RANDOM_POSES, system.nu, system.nu)).copy()
     diagonal = np.einsum("...ii->...i", M).copy()
     children_first = [k for k, _ in order]
     try:  # L^T D L is the Cholesky factorization of the matrix in this order, which LAPACK finds where it is definite
         roots = np.einsum("...ii->...i", np.linalg.cholesky(M[:, children_first][:, :, children_first]))
     except np.linalg.LinAlgError:
         return _first_vanishing(M, diagonal, order)
-    gone = np.all(roots**2 <= PIVOT * diagonal[:, children_first], axis=0)
+    gone = np.all(roots**2 <= PIVOT_TOLERANCE * diagonal[:, children_first], axis=0)
     return children_first[int(np.argmax(gone))] if gone.any() else None
 
 
 def _first_vanishing(M: Array, diagonal: Array, order: list[tuple[int, list[int]]]) -> int | None:
     """The velocity whose pivot vanishes first, of M (n, nu, nu), which is overwritten; None if none does."""
     for k, above in order:
-        if np.all(M[:, k, k] <= PIVOT * diagonal[:, k]):
+        if np.all(M[:, k, k] <= PIVOT_TOLERANCE * diagonal[:, k]):
             return k
         row = M[:, k, above]
         M[:, np.ix_(above, above)[0], above] -= row[:, :, None] * row[:, None, :] / M[:, k, k, None, None]

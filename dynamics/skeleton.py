@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_kind
+from myoquat.core.arguments import check_type
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.blocks import solve_small
 from myoquat.joints.compiled import Input, evaluate
@@ -165,7 +165,7 @@ def _run(
     quantity: str, skeleton: PlanarSkeleton, formula: Any, given: dict[str, Any], axes: int, backend: str
 ) -> Array:
     """The formula of checked arguments, those that are None left out, through its kernel."""
-    check_kind("skeleton", skeleton, PlanarSkeleton)
+    check_type("skeleton", skeleton, PlanarSkeleton)
     inputs = {name: _input(skeleton, name, value) for name, value in given.items() if value is not None}
     bound = partial(formula, skeleton)
     bound.__name__ = quantity  # type: ignore[attr-defined]  # errors name it
@@ -181,15 +181,15 @@ def _input(skeleton: PlanarSkeleton, name: str, value: Array) -> Input:
 
 
 def _mass(skeleton: PlanarSkeleton, q: Array) -> Array:
-    return _square(_Places(skeleton, q).masses())
+    return _square(_Points(skeleton, q).masses())
 
 
 def _bias(skeleton: PlanarSkeleton, q: Array, qd: Array) -> Array:
-    return _Places(skeleton, q).bias(np.cumsum(qd, axis=-1))
+    return _Points(skeleton, q).bias(np.cumsum(qd, axis=-1))
 
 
 def _end(skeleton: PlanarSkeleton, q: Array) -> tuple[Array, Array]:
-    place = _Places(skeleton, q)
+    place = _Points(skeleton, q)
     x, y = place.x[-1], place.y[-1]
     J = np.stack([np.stack([-(y - y_i), x - x_i], axis=-1) for x_i, y_i in place.joints()], axis=-1)
     return np.stack([x, y], axis=-1), J
@@ -211,7 +211,7 @@ def _end_torque(skeleton: PlanarSkeleton, q: Array, f_end: Array) -> Array:
     return vecmat(f_end, _end(skeleton, q)[1])
 
 
-class _Places:
+class _Points:
     """Joints, ends and centres of mass of the chain at q: lists over links of arrays (...)."""
 
     def __init__(self, skeleton: PlanarSkeleton, q: Array) -> None:

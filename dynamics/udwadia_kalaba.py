@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_kind, real_array
+from myoquat.core.arguments import check_type, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.vectors import matvec
@@ -150,7 +150,7 @@ def priorities(
     >>> priorities(np.eye(2), [0.0, -9.81], levels).acceleration.round(3)
     array([ 1.  , -9.81])
     """
-    check_kind("levels", levels, (list, tuple))
+    check_type("levels", levels, (list, tuple))
     if not levels:
         raise ValueError("levels (A, b) are wanted, at least one")
     M, Q, *_ = _arrays(M, Q, *levels[0])

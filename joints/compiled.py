@@ -21,7 +21,7 @@ from myoquat.kernels.runtime.build import code_kept
 __all__ = ["BACKENDS", "Input", "evaluate", "kernel_for", "traced_once"]
 
 BACKENDS = ("kernel", "numpy")
-CAPACITY = 256  # kernels kept in memory; the oldest unused one goes first
+MAX_KEPT_KERNELS = 256  # kernels kept in memory; the oldest unused one goes first
 
 Compiled = TypeVar("Compiled")
 
@@ -97,7 +97,7 @@ def _kept(key: Hashable, kernel: Compiled) -> Compiled:
     """The kernel that is kept under `key` from now on."""
     with _lock:
         kept: Compiled = _kernels.setdefault(key, kernel)
-        while len(_kernels) > CAPACITY:
+        while len(_kernels) > MAX_KEPT_KERNELS:
             _kernels.popitem(last=False)
     return kept
 
@@ -128,9 +128,9 @@ def evaluate(
     backend: str = "kernel",
     program: Callable[[], kernels.Program] | None = None,
 ) -> Array:
-    """A formula through its kernel, in NumPy, or on the symbols that came, which then come back in the caller's kind.
+    """A formula through its kernel, in NumPy, or on the caller's symbols; the result is of the same type of symbols.
 
-    content   what, besides `quantity`, tells this formula from all others.
+    content   what, besides `quantity`, distinguishes this formula from all others.
     inputs    by the names of the formula's arguments; batch axes broadcast.
     axes      number of axes of the result per state.
     program   makes a Program of the same inputs with a buffer `quantity`, from which the kernel is built instead.

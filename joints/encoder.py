@@ -1,4 +1,4 @@
-"""What encodes films; apart from `picture`, since nobody waits for matplotlib who only shows a model."""
+"""Encoders of films. The module is separate from `picture`, so that showing a model does not import matplotlib."""
 
 import importlib
 import shutil

@@ -4,10 +4,10 @@ from pathlib import Path
 
 __all__ = ["CoordinateWarning", "ModelError", "OffSphereError", "in_file", "shortened"]
 
-LONGEST = {"message": 1000, "element": 200}  # characters: names and values of a file stand in both
+MAX_CHARACTERS = {"message": 1000, "element": 200}  # characters: names and values of a file stand in both
 
 
-def shortened(text: str, longest: int = LONGEST["message"]) -> str:
+def shortened(text: str, longest: int = MAX_CHARACTERS["message"]) -> str:
     """The text, its middle left out where it is longer than so many characters."""
     if len(text) <= longest:
         return text
@@ -24,12 +24,12 @@ class CoordinateWarning(UserWarning):
 
     >>> import warnings
     >>> import myoquat as mq
-    >>> door = mq.ArticulatedSystem((mq.Body("door", "ground", mq.joints.RevoluteJoint((0, 0, 1))),))
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> gate = mq.ArticulatedSystem((mq.Body("gate", "ground", mq.joints.RevoluteJoint((0, 0, 1))),))
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     p = mq.joints.point_position(door, [90.0], "door")
-    >>> print(told[0].message)
-    coordinate 'door.angle' is 90 rad, 14.3 turns: are these degrees? np.deg2rad(...) gives radians
+    ...     p = mq.joints.point_position(gate, [90.0], "gate")
+    >>> print(caught[0].message)
+    coordinate 'gate.angle' is 90 rad, 14.3 turns: are these degrees? np.deg2rad(...) gives radians
     """
 
 
@@ -57,7 +57,7 @@ class ModelError(ValueError):
         self, message: str, *, file: str | Path | None = None, element: str | None = None, line: int | None = None
     ) -> None:
         message = shortened(message)
-        element = element and shortened(element, LONGEST["element"])
+        element = element and shortened(element, MAX_CHARACTERS["element"])
         self.message, self.file, self.element, self.line = message, file, element, line
         place = f"{file}:{line}" if file and line else str(file) if file else f"line {line}" if line else ""
         super().__init__(": ".join(part for part in (shortened(place), element or "", message) if part))

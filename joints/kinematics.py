@@ -4,7 +4,7 @@ The model is a Model or an ArticulatedSystem; arrays have leading batch axes tha
 `frame` is a body or the ground, by name or index; `point` (..., 3) [m], in the frame's axes, its origin if left out.
 `axes` is "world" or "local", the components in which vectors are given: the frame's own. Six-vectors are (linear,
 angular). `backend="numpy"` evaluates the same formula in NumPy. All raise ValueError for arrays that do not fit,
-KeyError, IndexError or TypeError for a frame that does not exist or an index of another kind.
+KeyError, IndexError or TypeError for a frame that does not exist or an index of another type.
 """
 
 from collections.abc import Callable
@@ -13,8 +13,8 @@ import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints import centroidal, frames
-from myoquat.joints.door import Call, SystemLike
 from myoquat.joints.stacking import joined
+from myoquat.joints.validation import Call, SystemLike
 from myoquat.joints.vectors import matvec, vecmat
 
 __all__ = [

@@ -11,8 +11,8 @@ from myoquat.core.lazy_imports import html
 
 __all__ = ["figure_label", "identifiers", "markup", "printable", "unique", "widget_label"]
 
-LONGEST = 40  # characters of an identifier: MATLAB tells names apart by their first 63, prefixes included
-LOOKALIKE = str.maketrans({"$": "\uff04", "\\": "\uff3c"})  # full-width: they start no mathematics
+MAX_IDENTIFIER_CHARACTERS = 40  # MATLAB distinguishes names by their first 63, prefixes included
+FULL_WIDTH = str.maketrans({"$": "\uff04", "\\": "\uff3c"})  # full-width: they start no mathematics
 
 
 def printable(text: str) -> str:
@@ -36,7 +36,7 @@ def figure_label(text: str) -> str:
 
 def widget_label(text: str) -> str:
     """The text for labels of Jupyter widgets, which are plain text but typeset mathematics: $ and \\ in full width."""
-    return printable(text).translate(LOOKALIKE)
+    return printable(text).translate(FULL_WIDTH)
 
 
 def markup(text: str) -> str:
@@ -61,7 +61,7 @@ def unique(texts: Iterable[str]) -> list[str]:
 def identifiers(names: Iterable[str], prefix: str, taken: Collection[str] = ()) -> list[str]:
     """Distinct identifiers `prefix_name`, of ASCII letters, digits and _, for names that may be anything.
 
-    They are told apart from each other and from those in `taken`. The prefix keeps them from being keywords; it must be
+    They differ from each other and from those in `taken`. The prefix keeps them from being keywords; it must be
     an identifier itself.
 
     >>> identifiers(["for", "m 1", "m-1"], "a")
@@ -71,8 +71,8 @@ def identifiers(names: Iterable[str], prefix: str, taken: Collection[str] = ()) 
 
 
 def _word(name: str) -> str:
-    plain = unicodedata.normalize("NFKD", name[: 4 * LONGEST]).encode("ascii", "ignore").decode()
-    return "".join(c if c.isalnum() else "_" for c in plain)[:LONGEST].strip("_") or "x"
+    plain = unicodedata.normalize("NFKD", name[: 4 * MAX_IDENTIFIER_CHARACTERS]).encode("ascii", "ignore").decode()
+    return "".join(c if c.isalnum() else "_" for c in plain)[:MAX_IDENTIFIER_CHARACTERS].strip("_") or "x"
 
 
 def _numbered(texts: Iterable[str], ending: str, taken: Collection[str]) -> list[str]:

@@ -40,13 +40,13 @@ class _Lock:
     body: str
     joint: Joint
     angles: Angles | None
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     followers: tuple[str, ...]
     regular: bool
 
     def sine(self, q: Array) -> Array:
         """(...) |sin| of the angle to the lock at poses q (..., nq)."""
-        own = q[..., list(self.places)]
+        own = q[..., list(self.indices)]
         if isinstance(self.joint, EulerJoint):
             sine: Array = np.abs(np.sin(2 * np.arctan(1 / condition_euler(own, self.joint.sequence))))
             return sine
@@ -54,7 +54,7 @@ class _Lock:
         return self.angles.lock_sine(own if isinstance(self.joint, CustomJoint) else named_coordinates(self.joint, own))
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         names = self.joint.sequence if self.angles is None and isinstance(self.joint, EulerJoint) else ""
         return names or ", ".join(self.angles.names if self.angles is not None else ())
 
@@ -67,10 +67,10 @@ def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
     check_followed_locks(system, q, function)
     for lock in _locks(system):
         if isinstance(lock.joint, EulerJoint):
-            check_lock(q[..., list(lock.places)], lock.joint.sequence, f"{function}: body {lock.body!r}")
+            check_lock(q[..., list(lock.indices)], lock.joint.sequence, f"{function}: body {lock.body!r}")
         elif not lock.regular and not is_symbolic(q) and (where := _first(lock.sine(q) <= ANGLE_SINE)) is not None:
             raise ValueError(
-                f"{function}: body {lock.body!r}: the angles {lock.told} are in gimbal lock at pose {list(where)}; "
+                f"{function}: body {lock.body!r}: the angles {lock.label} are in gimbal lock at pose {list(where)}; "
                 "describe this joint by a quaternion, with_rotations('quaternion')"
             )
 
@@ -80,7 +80,7 @@ def check_followed_locks(system: ArticulatedSystem, q: Array, function: str) -> 
     for lock in _locks(system):
         if lock.followers and not is_symbolic(q) and (where := _first(lock.sine(q) <= FOLLOWED_SINE)) is not None:
             raise ValueError(
-                f"{function}: the angles {lock.told} of body {lock.body!r} are in gimbal lock at pose {list(where)}, "
+                f"{function}: the angles {lock.label} of body {lock.body!r} are in gimbal lock at pose {list(where)}, "
                 f"where {', '.join(lock.followers)} would turn without bound; set the mass and the inertia of these "
                 "frames to zero, or move away from the lock"
             )
@@ -89,7 +89,7 @@ def check_followed_locks(system: ArticulatedSystem, q: Array, function: str) -> 
 def near_locks(system: ArticulatedSystem, q: Array) -> str:
     """What a message says about joints whose angles are near their lock at a pose q (nq,); empty if there are none."""
     near = [
-        f"the angles {lock.told} of body {lock.body!r} are {sine:.2g} rad from their gimbal lock"
+        f"the angles {lock.label} of body {lock.body!r} are {sine:.2g} rad from their gimbal lock"
         + (f", where {', '.join(lock.followers)} would turn without bound" if lock.followers else "")
         for lock in _locks(system)
         if (not lock.regular or lock.followers) and (sine := float(lock.sine(q))) < NEAR_SINE
@@ -118,13 +118,13 @@ def _found(system: ArticulatedSystem) -> Iterator[_Lock]:
         if isinstance(body.joint, FollowerJoint) and (body.mass or any(body.inertia)):
             followers.setdefault(body.joint.leader, []).append(repr(body.name))
     for body, span in zip(system.bodies, system.q_slices, strict=True):
-        joint, places = body.joint, tuple(range(span.start, span.stop))
+        joint, indices = body.joint, tuple(range(span.start, span.stop))
         behind, regular = tuple(followers.get(body.name, ())), body.rotor_inertia > 0
         angles: Angles | None = getattr(joint, "angles", None)
         if isinstance(joint, (EulerJoint, GimbalJoint)):
-            yield _Lock(body.name, joint, angles, places, behind, regular)
+            yield _Lock(body.name, joint, angles, indices, behind, regular)
         elif isinstance(joint, CustomJoint) and (angles := rotation_angles(joint)) is not None:
             own = tuple(span.start + joint.coordinates.index(name) for name in angles.names)
             yield _Lock(body.name, joint, angles, own, behind, regular)
         elif behind and not isinstance(joint, FollowerJoint):
-            yield _Lock(body.name, joint, angles, places, behind, regular=True)
+            yield _Lock(body.name, joint, angles, indices, behind, regular=True)

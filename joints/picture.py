@@ -5,10 +5,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-__all__ = ["DPI", "Picture", "curve_styles"]
+__all__ = ["FILE_DPI", "Picture", "curve_styles"]
 
-DPI = 300  # of figures in files, as journals ask
-SHOWN = 110  # of figures in notebooks
+FILE_DPI = 300  # of figures in files, as journals ask
+NOTEBOOK_DPI = 110  # of figures in notebooks
 COLORS = ("#000000", "#1f3b8f", "#b3202c", "#1b7f4d", "#a05eb5", "#3d9bd1", "#e08a1e", "#8cc64b")
 DASHES = ("-", "--", "-.", ":", (0, (7, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (2, 1)), (0, (9, 2, 2, 2)))
 
@@ -18,7 +18,7 @@ class Picture(Figure):
 
     def _repr_png_(self) -> bytes:
         content = io.BytesIO()
-        self.savefig(content, format="png", dpi=SHOWN)
+        self.savefig(content, format="png", dpi=NOTEBOOK_DPI)
         return content.getvalue()
 
 

@@ -9,7 +9,7 @@ shape, a number that is not finite, or a zero quaternion.
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import MATRIX3, QUATERNION, VECTOR3, components, matrix, prescaled, vector
@@ -206,7 +206,7 @@ def random_quaternions(n: int | tuple[int, ...], rng: "np.random.Generator") -> 
     >>> Q.shape, bool(np.allclose(np.linalg.norm(Q, axis=-1), 1))
     ((5, 4), True)
     """
-    check_kinds(n=(n, (int, np.integer, tuple)), rng=(rng, np.random.Generator))
+    check_types(n=(n, (int, np.integer, tuple)), rng=(rng, np.random.Generator))
     shape = (n,) if isinstance(n, (int, np.integer)) else tuple(n)
     return normalize(rng.standard_normal((*shape, 4)))
 
@@ -219,7 +219,7 @@ def quaternion_from_rotation(rotation: "scipy.spatial.transform.Rotation") -> Ar
     >>> joints.quaternion_from_rotation(Rotation.from_euler("x", 90, degrees=True)).round(4)
     array([0.7071, 0.7071, 0.    , 0.    ])
     """
-    check_kinds(rotation=(rotation, "scipy.spatial.transform.Rotation"))
+    check_types(rotation=(rotation, "scipy.spatial.transform.Rotation"))
     return np.roll(rotation.as_quat(), 1, axis=-1)
 
 

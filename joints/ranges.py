@@ -73,10 +73,10 @@ Fraction = Annotated[float, Range(0.0, 1.0)]
 
 
 @cache
-def ranges_of(kind: type) -> dict[str, tuple[Range, bool]]:
+def ranges_of(record_type: type) -> dict[str, tuple[Range, bool]]:
     """Of every field of a class that holds one float: its range, and whether it may be None."""
     found = {}
-    for name, hint in get_type_hints(kind, include_extras=True).items():
+    for name, hint in get_type_hints(record_type, include_extras=True).items():
         parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         numbers = [part for part in parts if part is not NoneType]
         if len(numbers) == 1 and (allowed := _stated(numbers[0])) is not None:
@@ -88,16 +88,16 @@ def _stated(hint: Any) -> Range | None:
     """The range of a float's type; None for another type."""
     if get_origin(hint) is not Annotated:
         return Range() if hint is float else None
-    kind, *facts = get_args(hint)
-    if kind is not float:
+    record_type, *facts = get_args(hint)
+    if record_type is not float:
         return None
     return next((fact for fact in facts if isinstance(fact, Range)), Range())
 
 
 def check_ranges(record: Any, element: str | None, what: str = "") -> None:
     """ModelError for the first number of a record that is outside its range; `what` stands before its name."""
-    kind: Any = type(record)
-    for name, (allowed, optional) in ranges_of(kind).items():
+    record_type: Any = type(record)
+    for name, (allowed, optional) in ranges_of(record_type).items():
         value = getattr(record, name)
         if value is None and optional:
             continue

@@ -24,7 +24,7 @@ __all__ = ["E", "E_inverse", "G", "G_parent", "T", "condition_constrained"]
 CONDITION_LIMIT = 1e12  # maps that divide raise past this condition number
 
 _KEPT = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
-_SELECT = np.zeros((4, 4, 3))  # _SELECT[k] takes Q* to its places in Q, leaving row k empty
+_SELECT = np.zeros((4, 4, 3))  # _SELECT[k] takes Q* to its entries of Q, leaving row k empty
 for _k in range(4):
     _SELECT[_k, _KEPT[_k], range(3)] = 1.0
 
@@ -171,7 +171,7 @@ def _indicator(k: Array) -> Array:
 
 
 def _select(k: Array) -> Array:
-    """(..., 4, 3) matrix that takes Q* to its places in Q; k may be a symbol."""
+    """(..., 4, 3) matrix that takes Q* to its entries of Q; k may be a symbol."""
     if not is_symbolic(k):
         return _SELECT[k]
     return (_indicator(k) @ _SELECT.reshape(4, 12)).reshape((*k.shape, 4, 3))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 
@@ -24,7 +24,7 @@ def check_laws(model: Model, given: Collection[str] = ()) -> None:
         ...
     myoquat.joints.errors.ModelError: muscle 'biceps': no force law is given
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     for name, left_open in model.open_laws.items():
         element = f"muscle {name!r}"
         if left_open is None:

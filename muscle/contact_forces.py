@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import joined
 from myoquat.muscle import limits
@@ -24,7 +24,7 @@ def contact_pairs(model: Model) -> tuple[tuple[str, str, str], ...]:
     >>> mq.muscle.contact_pairs(model)
     (('contact', 'floor', 'round'),)
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     found = [force for force in model.forces if isinstance(force, ContactForce)]
     return tuple((force.name, first.name, second.name) for force in found for first, second in force.pairs)
 
@@ -47,7 +47,7 @@ def contact_forces(
     array([[ 0.  ,  4.71,  0.  ,  0.  , -0.  ,  0.  ,  4.71],
            [ 0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ]])
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     found = [force for force in model.forces if isinstance(force, ContactForce)]
     system = model.system
 

@@ -1,4 +1,4 @@
-"""The door of public functions of muscles: `myoquat.joints.door.Call` with what muscles add to a state."""
+"""The door of public functions of muscles: `myoquat.joints.validation.Call` with what muscles add to a state."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.arguments import check_kind
+from myoquat.core.arguments import check_type
 from myoquat.core.lazy_imports import casadi, is_imported
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.compiled import Input, kernel_for
-from myoquat.joints.door import Call
 from myoquat.joints.multibody.checks import UNIT_TOLERANCE, check_array, check_state, warn_far
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import Call
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.limits import is_timed
 from myoquat.muscle.model import Model
@@ -29,7 +29,7 @@ class MuscleCall(Call):
     """A `Call` of a Model: also activations and the muscles' own states, and kernels by the content of the model."""
 
     def __init__(self, model: Model) -> None:
-        check_kind("model", model, Model)
+        check_type("model", model, Model)
         super().__init__(model)
         self.model = model
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds, check_unmasked
+from myoquat.core.arguments import check_types, check_unmasked
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.checks import check_state
 from myoquat.kernels.symbolic.arrays import is_symbolic
@@ -248,7 +248,7 @@ def muscle_wrenches(
     >>> mq.muscle.muscle_wrenches(model, model.start_q, np.ones(6)).shape
     (2, 6)
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     names, size = model.muscle_names, len(model.muscles)
     call = MuscleCall(model).q(q).put("tensions", tensions, check_state("tensions", tensions, size, names), size)
 
@@ -272,7 +272,7 @@ def unit_wrenches(
     >>> mq.muscle.unit_wrenches(model, model.start_q, "B").shape
     (6, 6)
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     system = model.system
     carried = carried_bodies(system, body)
     call = MuscleCall(model).q(q)
@@ -459,7 +459,7 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
     >>> mq.muscle.equilibrium_states(model, [0.0], [0.8]).round(4)  # [m] the fiber; the path is 0.5 m long
     array([0.1869])
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     call = _state_call(model, q, np.zeros(model.system.nu), activation)
     checked, a = (call.inputs[name].array for name in ("q", "activation"))
     if is_symbolic(checked) or is_symbolic(a):

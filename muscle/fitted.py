@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_kind
+from myoquat.core.arguments import check_type
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
@@ -272,7 +272,7 @@ def fitted_path(
     >>> abs(mq.path_jacobian(model, [1.0, 0.0, 0.0, 0.0])).round(12)  # Q1 changes by omega_x / 2
     array([[0.05, 0.  , 0.  ]])
     """
-    check_kind("length", length, PoseFunction)
+    check_type("length", length, PoseFunction)
     start = PathPoint(body, (0.0, 0.0, 0.0))
     return start, FittedPoint(body, start.position, length, fitted)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import MultivariatePolynomial
@@ -75,6 +75,6 @@ def function_path(
     >>> mq.path_lengths(model, [0.5]).round(12), mq.path_jacobian(model, [0.5])[0].round(12)
     (array([0.28]), array([-0.04]))
     """
-    check_kinds(coordinates=(coordinates, (tuple, list)), length=(length, MultivariatePolynomial))
+    check_types(coordinates=(coordinates, (tuple, list)), length=(length, MultivariatePolynomial))
     start = PathPoint(body, (0.0, 0.0, 0.0))
     return start, LengthPoint(body, start.position, tuple(coordinates), length)

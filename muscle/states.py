@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.checks import check_state
 from myoquat.joints.stacking import joined
@@ -47,7 +47,7 @@ def state_names(model: Model) -> tuple[str, ...]:
     >>> mq.muscle.state_names(replace(arm, muscles=(elastic, *arm.muscles[1:])))
     ('m1.fiber_length',)
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     return tuple(
         f"{muscle.name}.{name}" for muscle in model.muscles if muscle.law is not None for name in muscle.law.states
     )

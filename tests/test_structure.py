@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.language import uses
+
 ROOT = Path(__file__).parents[1]
 ROOMS = ("kernels", "joints", "muscle", "data", "dynamics", "analysis")
 FILES = sorted(
@@ -171,3 +173,19 @@ def test_rooms_are_imported_by_their_full_names():
         if module.split(".")[0] in ROOMS
     ]
     assert not found
+
+
+CLEAN = ("myoquat/core", "kernels", "joints", "dynamics", "benchmarks")  # grows until it holds everything
+
+
+def test_words_of_the_list_do_not_come_back():
+    """In folders and pages that are free of the words in `tests.language`."""
+    assert not [str(use) for use in uses(tuple(ROOT / name for name in CLEAN))]
+
+
+def test_words_are_found_in_names_comments_and_messages(monkeypatch, tmp_path):
+    """Whole words and parts of names; neither longer words nor what is allowed."""
+    monkeypatch.setattr("tests.language.ROOT", tmp_path.resolve())
+    file = tmp_path / "one.py"
+    file.write_text("taut_path = 1\nx = 'as told'  # settled\ny = x.kind\nz = 'kindly surrounds'\n")
+    assert [(use.line, use.word) for use in uses((file,))] == [(1, "taut"), (2, "told"), (2, "settled")]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.points import Point
-from myoquat.core.arguments import CALLABLE, check_kinds
+from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.records import Record
 from myoquat.core.typing import Array, ArrayLike
 
@@ -44,7 +44,7 @@ class PathConstraint(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_kinds(name=(self.name, str), formula=(self.formula, CALLABLE))
+        check_types(name=(self.name, str), formula=(self.formula, CALLABLE))
         interval_of(f"path constraint {self.name!r}", self.lower, self.upper)
 
     @property
@@ -69,7 +69,7 @@ class BoundaryConstraint(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_kinds(name=(self.name, str), formula=(self.formula, CALLABLE))
+        check_types(name=(self.name, str), formula=(self.formula, CALLABLE))
         interval_of(f"boundary constraint {self.name!r}", self.lower, self.upper)
 
     @property

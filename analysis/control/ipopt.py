@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.program import Pattern, Program
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import casadi
 from myoquat.core.typing import Array
 
@@ -47,7 +47,7 @@ class Ipopt:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_kinds(options=(self.options, Mapping))
+        check_types(options=(self.options, Mapping))
         if self.hessian not in HESSIANS:
             raise ValueError(f"hessian is one of {', '.join(HESSIANS)}, not {self.hessian!r}")
         if not (self.tolerance > 0 and self.constraint_tolerance > 0 and self.max_iterations >= 0):

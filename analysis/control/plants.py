@@ -15,17 +15,17 @@ import numpy as np
 
 from myoquat.analysis.control.charts import chart_coordinates, chart_pose, displacement, displacement_rate
 from myoquat.analysis.control.points import Point
-from myoquat.core.arguments import CALLABLE, check_kinds
+from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.content import content_key
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.data.motions.series import check_names, indices_of
 from myoquat.dynamics import inverse
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.multibody.state import integrate
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined, vector
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.loads import Load, generalized_force, world_point
 from myoquat.muscle.model import Model
@@ -56,7 +56,7 @@ class Equations(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_kinds(states=(self.states, tuple), controls=(self.controls, tuple), rate=(self.rate, CALLABLE))
+        check_types(states=(self.states, tuple), controls=(self.controls, tuple), rate=(self.rate, CALLABLE))
         check_names("state or control", (*self.states, *self.controls))
 
 

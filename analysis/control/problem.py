@@ -20,11 +20,11 @@ from myoquat.analysis.control.quantities import Bound, Ends, Quantities
 from myoquat.analysis.control.solution import Solution, solution_of
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
 from myoquat.analysis.control.transcriptions.base import Layout
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle.model import Model
 
 __all__ = ["Problem"]
@@ -83,12 +83,12 @@ class Problem:
 
     def __post_init__(self) -> None:
         for name in ("initial", "final", "bounds"):
-            check_kinds(**{name: (getattr(self, name), Mapping)})
-        check_kinds(loads=(self.loads, (Forces, NoneType)), periodic=(self.periodic, (Periodic, NoneType)))
+            check_types(**{name: (getattr(self, name), Mapping)})
+        check_types(loads=(self.loads, (Forces, NoneType)), periodic=(self.periodic, (Periodic, NoneType)))
         for goal in self.goals:
-            check_kinds(goals=(goal, Goal))
+            check_types(goals=(goal, Goal))
         for constraint in self.constraints:
-            check_kinds(constraints=(constraint, (PathConstraint, BoundaryConstraint)))
+            check_types(constraints=(constraint, (PathConstraint, BoundaryConstraint)))
         _check_model(self.model)
         for goal in self.goals:
             goal.check(self.plant, self._span[0] == self._span[1])
@@ -207,7 +207,7 @@ class Problem:
         ValueError where a goal or a constraint is not finite at the guess, with its name and the time, and
         MissingExtraError without CasADi. A result that is no solution is returned too: `Solution.status` says why.
         """
-        check_kinds(guess=(guess, (Motion, Solution, Mapping, NoneType)), solver=(solver, (Ipopt, NoneType)))
+        check_types(guess=(guess, (Motion, Solution, Mapping, NoneType)), solver=(solver, (Ipopt, NoneType)))
         sites = self._sites(guess)
         discretization = Discretization(self.statement, self.layout, self._references(sites))
         x, bounds = discretization.variables(sites), self._variable_bounds(discretization)

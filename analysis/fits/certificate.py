@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.analysis.fits.fit import PathFits
 from myoquat.analysis.fits.poses import range_poses
 from myoquat.analysis.fits.solved import allowed_motions, solved_paths
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import Model
@@ -61,7 +61,7 @@ def certify(model: Model, fits: PathFits, poses: ArrayLike | None = None) -> Cer
     >>> bool(certify(model, fits, range_poses(model, 200, seed=5)).table.length_rms["m1"] < 0.05)
     True
     """
-    check_kinds(model=(model, Model), fits=(fits, PathFits))
+    check_types(model=(model, Model), fits=(fits, PathFits))
     q = (
         range_poses(model, POSES, seed=SEED)
         if poses is None

@@ -12,7 +12,7 @@ from myoquat.analysis.fits.poses import range_poses
 from myoquat.analysis.fits.selection import Moments, Selection, select_terms
 from myoquat.analysis.fits.settings import FitSettings
 from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, solved_paths
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import FittedPoint, FittedSet, Model, PathFlag, PathPoint, PoseFunction, PoseVariables, fitted_path
@@ -111,7 +111,7 @@ def fit_paths(
     >>> bool(np.abs(mq.path_lengths(fitted, q) - mq.path_lengths(model, q)).max() < 3e-4)
     True
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     settings = FitSettings() if settings is None else settings
     q = range_poses(model, POSES) if poses is None else model.system.check_q(poses).reshape(-1, model.system.nq)
     names = model.muscle_names if muscles is None else muscles

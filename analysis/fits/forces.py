@@ -11,7 +11,7 @@ from myoquat.analysis.fits.poses import range_poses
 from myoquat.analysis.fits.selection import Moments, Selection, select_terms
 from myoquat.analysis.fits.settings import FitSettings
 from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, solved_paths
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import Model, PoseFunction, unit_wrenches
 
@@ -80,7 +80,7 @@ def fit_joint_forces(
     >>> bool(np.abs(np.linalg.norm(fits.unit_forces(model, model.start)[0]) - 1.0) < 0.03)  # pulled by the tension
     True
     """
-    check_kinds(model=(model, Model), body=(body, str))
+    check_types(model=(model, Model), body=(body, str))
     settings, system = FitSettings() if settings is None else settings, model.system
     given = range_poses(model, POSES) if poses is None else system.check_q(poses)
     q = given.reshape(-1, system.nq)

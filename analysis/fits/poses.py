@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import assemble, constraints_of
@@ -42,7 +42,7 @@ def range_poses(
     >>> range_poses(mq.load_model("two_link"), 5).shape
     (5, 8)
     """
-    check_kinds(model=(model, Model), n=(n, int), seed=(seed, int))
+    check_types(model=(model, Model), n=(n, int), seed=(seed, int))
     chosen = dict(_own_ranges(model) if ranges is None else ranges)
     around = _all_turns(model, chosen) if turns is None else dict(turns)
     for name in around:
@@ -73,7 +73,7 @@ def cloud_poses(model: Model, motion: ArrayLike, n: int, spread: float, seed: in
     >>> bool(np.ptp(q[:, 4:], axis=0).max() < 1e-12)  # the second joint does not move in the motion
     True
     """
-    check_kinds(model=(model, Model), n=(n, int), seed=(seed, int))
+    check_types(model=(model, Model), n=(n, int), seed=(seed, int))
     system, rng = model.system, np.random.default_rng(seed)
     recorded = system.check_q(motion).reshape(-1, system.nq)
     start = recorded[rng.integers(len(recorded), size=n)]

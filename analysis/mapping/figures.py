@@ -22,7 +22,7 @@ from myoquat.joints import (
     spatial_to_quaternion,
 )
 from myoquat.joints.labels import figure_label
-from myoquat.joints.picture import DPI, Picture
+from myoquat.joints.picture import FILE_DPI, Picture
 from myoquat.muscle import Model, path_jacobian
 
 __all__ = [
@@ -205,6 +205,6 @@ def save_figures(
 
 def _save(figure: Figure, path: Path) -> Path:
     content = io.BytesIO()
-    figure.savefig(content, format=path.suffix[1:], dpi=DPI)
+    figure.savefig(content, format=path.suffix[1:], dpi=FILE_DPI)
     write_bytes(path, content.getvalue())
     return path

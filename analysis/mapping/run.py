@@ -23,7 +23,7 @@ from myoquat.analysis.mapping.readings import AnglesReading
 from myoquat.analysis.mapping.report import MappingReport
 from myoquat.analysis.mapping.singular import approach_rows
 from myoquat.analysis.mapping.statistics import Statistics, largest_entry
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.progress import Bar, progress_bar
 from myoquat.core.typing import Array
 from myoquat.data import load_model
@@ -113,7 +113,7 @@ def mapping_analysis(
     >>> type(report).__name__
     'MappingReport'
     """
-    check_kinds(model=(model, (Model, str)))
+    check_types(model=(model, (Model, str)))
     model = load_model(model) if not isinstance(model, Model) else model
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= MAX_POSES:
         raise ValueError(f"the number of poses n must be a positive integer of at most {MAX_POSES:,}, not {n!r}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from myoquat.analysis.mapping.formulas import Ball, Pair
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas
 from myoquat.core.typing import Array
 from myoquat.joints import (
@@ -42,7 +42,7 @@ def approach(pair: Pair, seed: int = 0) -> "pd.DataFrame":
     >>> bool(table["error, largest eliminated"].max() < 1e-12)  # none where the largest component is eliminated
     True
     """
-    check_kinds(pair=(pair, Pair))
+    check_types(pair=(pair, Pair))
     table: pd.DataFrame = pandas.DataFrame(approach_rows(pair, seed))
     return table
 

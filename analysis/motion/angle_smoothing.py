@@ -22,12 +22,12 @@ from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls
-from myoquat.joints.door import SystemLike
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.stacking import components
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.types.successive import angular_drift, child_axes
+from myoquat.joints.validation import SystemLike
 from myoquat.joints.vectors import cross, matvec, vecmat
 
 __all__ = ["natural_spline", "smooth_angles"]

@@ -67,7 +67,7 @@ class ConstraintForces:
     def of_multipliers(cls, held: HeldMotion, multipliers: Array) -> Self:
         """Of multipliers of which some may not be determined."""
         count = len(held.model.constraints)
-        force = held.force(multipliers, slice(0, held.places[count - 1].stop if count else 0))
+        force = held.force(multipliers, slice(0, held.row_slices[count - 1].stop if count else 0))
         return cls(held, np.where(held.undetermined_rows, np.nan, multipliers), force)
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ class ConstraintForces:
     def undetermined(self) -> tuple[str, ...]:
         """Those whose force redundant constraints leave open in some frame."""
         lost: Array = np.asarray(np.isnan(self.multipliers).any(axis=0))
-        return tuple(name for name, rows in zip(self.names, self.held.places, strict=False) if lost[rows].any())
+        return tuple(name for name, rows in zip(self.names, self.held.row_slices, strict=False) if lost[rows].any())
 
     def of(self, name: str, on: str, *, frame: str = "ground", point: ArrayLike | None = None) -> Load:
         """The force and moment of a constraint between bodies on a body that it holds, or the ground.
@@ -114,14 +114,14 @@ class ConstraintForces:
         columns: dict[str, Array] = {}
         system = self.held.model.system
         for place, name in enumerate(self.names):
-            acts = np.abs(self.held.unit_wrenches[:, self.held.places[place]]).max(axis=(0, 1, 3), initial=0.0) > 0
+            acts = np.abs(self.held.unit_wrenches[:, self.held.row_slices[place]]).max(axis=(0, 1, 3), initial=0.0) > 0
             for body in [body for body, own in zip(system.body_names, acts, strict=True) if own]:
                 columns |= load_columns(f"{name}_on_{body}_in_{frame}", self.of(name, body, frame=frame))
         return pd.DataFrame(columns, index=pd.Index(self.held.time, name="time"))
 
     def _wrench(self, place: int, on: str) -> Array:
         """(t, 6) of one constraint on a body at its origin, or on the ground at the world's."""
-        system, rows = self.held.model.system, self.held.places[place]
+        system, rows = self.held.model.system, self.held.row_slices[place]
         wrenches = np.einsum("tkbi,tk->tbi", self.held.unit_wrenches[:, rows], self.multipliers[:, rows])
         if on != system.ground:
             own: Array = wrenches[:, system.body_names.index(on)]

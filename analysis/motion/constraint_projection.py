@@ -20,8 +20,8 @@ from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constrai
 from myoquat.dynamics.constraints.least import least_motions
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.constraints import Constraint, Holonomic
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.joints.vectors import matvec
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle.coordinates import Coupler, follow

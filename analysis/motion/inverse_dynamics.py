@@ -8,7 +8,7 @@ import numpy as np
 
 from myoquat.analysis.motion.constraint_forces import ConstraintForces
 from myoquat.analysis.motion.continuity import check_jumps
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
@@ -17,10 +17,10 @@ from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import inverse_dynamics
 from myoquat.dynamics.constraints import HeldMotion
 from myoquat.joints.compiled import Input, evaluate
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.evaluate import limit_torques
 from myoquat.muscle.loads import Load, body_wrenches, world_point
@@ -128,7 +128,7 @@ def inverse_dynamics_of_motion(
     not cover, motors that do not exist, and motors that push against constraints, so that neither is determined;
     ModelError where a moving leaf has no mass, and for constraints on velocities if motors are named.
     """
-    check_kinds(loads=(loads, (Forces, NoneType)))
+    check_types(loads=(loads, (Forces, NoneType)))
     motion = motion_of(motion)
     system = system_of(model)
     motion.check_system(system)
@@ -165,7 +165,7 @@ def velocity_row(system: ArticulatedSystem, name: str) -> int:
 
 def external_wrenches(model: SystemLike, motion: MotionLike, loads: Forces) -> Array:
     """(t, bodies, 6) external forces [N] and torques [N m] on the bodies at their origins, in world axes."""
-    check_kinds(loads=(loads, Forces))
+    check_types(loads=(loads, Forces))
     motion = motion_of(motion)
     system = system_of(model)
     _check_frames(system, loads)

@@ -23,7 +23,7 @@ from myoquat.analysis.motion.places import places_of, velocity_of
 from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, Naming, fit_frames
 from myoquat.analysis.motion.structure import split_couplers
-from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
@@ -140,7 +140,7 @@ def inverse_kinematics(
     (with the nearest ones), negative weights, times that differ; ModelError for a single locked angle of a quaternion.
     Warns with MotionWarning of names that the model does not know, and of angles that drive others in their lock.
     """
-    check_kinds(model=(model, Model), data=(data, (Markers, Orientations, tuple)))
+    check_types(model=(model, Model), data=(data, (Markers, Orientations, tuple)))
     if method not in ("batch", "sequential"):
         raise ValueError(f"method is 'batch' or 'sequential', not {method!r}")
     markers, orientations = _parts(data)

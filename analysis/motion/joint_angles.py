@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.motion.conventions import ISB, Convention
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Motion, MotionLike, motion_of
@@ -85,7 +85,7 @@ def joint_angles(
     >>> joint_angles(Motion(model, [0.0], [model.start]), "B", "swing-twist z").names
     ('swing_x', 'swing_y', 'twist')
     """
-    check_kinds(joint=(joint, (str, tuple)))
+    check_types(joint=(joint, (str, tuple)))
     motion = motion_of(motion)
     if side not in SIDES:
         raise ValueError(f"side is 'right' or 'left', not {side!r}")
@@ -105,7 +105,7 @@ def swing_twist(Q: ArrayLike, axis: int) -> tuple[Array, Array]:
 
     twist = 2 atan2(Q.a, Q0), within (-pi, pi]; where the swing is half a turn, the twist is not determined, and zero.
     """
-    check_kinds(axis=(axis, (int, np.integer)))
+    check_types(axis=(axis, (int, np.integer)))
     Q = check_array("Q", Q)
     if Q.shape[-1:] != (4,):
         raise ValueError(f"Q has shape {Q.shape}; expected (..., 4)")

@@ -11,7 +11,7 @@ from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.scale_problem import Arrow, ScaleProblem, Size
 from myoquat.analysis.motion.scaling import check_axes
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion
@@ -141,7 +141,7 @@ def estimate_scale(
     >>> round(found.factors["arm"], 4)
     1.1
     """
-    check_kinds(model=(model, Model), trial=(trial, Markers))
+    check_types(model=(model, Model), trial=(trial, Markers))
     wanted = _stretches(model, trial, stretches)
     means = _means(wanted, expected)
     _check(trial, noise=noise, factor_deviation=factor_deviation, offset_deviation=offset_deviation)

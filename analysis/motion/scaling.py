@@ -12,7 +12,7 @@ import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
-from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers
 from myoquat.data.motions.series import indices_of
@@ -83,7 +83,7 @@ def scale_model(
     >>> sum(body.mass for body in taller.system.bodies)
     12.0
     """
-    check_kinds(model=(model, Model), static_trial=(static_trial, (Markers, NoneType)))
+    check_types(model=(model, Model), static_trial=(static_trial, (Markers, NoneType)))
     if mass is not None and not (np.isfinite(mass) and mass > 0):
         raise ValueError(f"mass must be positive, not {mass}")
     found = scale_factors(model, static_trial, measurements, factors=factors, order=order)
@@ -99,7 +99,7 @@ def scale_factors(
     order: Sequence[str] = ORDERS,
 ) -> dict[str, Array]:
     """The factors (3,) along the axes of every body, and of the ground, that `scale_model` applies, by name."""
-    check_kinds(model=(model, Model), static_trial=(static_trial, (Markers, NoneType)))
+    check_types(model=(model, Model), static_trial=(static_trial, (Markers, NoneType)))
     if not set(order) <= set(ORDERS):
         raise ValueError(f"order is made of {' and '.join(map(repr, ORDERS))}, not {list(order)}")
     known = (model.system.ground, *model.system.body_names)
@@ -133,7 +133,7 @@ def place_markers(
     every marker that was seen goes to its mean position on its body, except those in `fixed`, by default the ones that
     the model says keep their place. Markers that the trial lacks stay. Errors as in `inverse_kinematics`.
     """
-    check_kinds(model=(model, Model), static_trial=(static_trial, Markers))
+    check_types(model=(model, Model), static_trial=(static_trial, Markers))
     keep = {m.name for m in model.markers if m.fixed} if fixed is None else {*fixed}
     indices_of("marker", keep, [m.name for m in model.markers])
     pose = mean_pose(static_trial)

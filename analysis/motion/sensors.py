@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from myoquat.analysis.motion.problem import Sensor
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Orientations
 from myoquat.data.motions.series import indices_of
@@ -58,7 +58,7 @@ def calibrate_orientations(
     >>> calibrate_orientations(model, Orientations([0.0], ("bob_imu",), [[[0.6, 0.8, 0.0, 0.0]]]))[0].orientation
     (0.6, 0.8, 0.0, 0.0)
     """
-    check_kinds(model=(model, Model), orientations=(orientations, Orientations))
+    check_types(model=(model, Model), orientations=(orientations, Orientations))
     if not len(orientations.time):
         raise ValueError("the recording has no frames")
     placed = _bodies(model, orientations, bodies)

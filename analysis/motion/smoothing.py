@@ -30,8 +30,8 @@ from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.series import gaps_of
-from myoquat.joints.door import SystemLike
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import SystemLike
 from myoquat.muscle.coordinates import follow
 
 __all__ = ["check_cutoff", "differentiate", "even_times", "smooth"]

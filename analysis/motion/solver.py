@@ -219,7 +219,7 @@ def _scattered(problem: PoseProblem, q: Array, ranges: Ranges, moving: Array) ->
 def _way(problem: PoseProblem, start: Array, q: Array) -> Array:
     """(n,) how far poses (n, nq) are from the start, one or one for each: the greatest change of a coordinate, or angle
     of a ball joint."""
-    way, places = np.abs(q - start), problem.system.layout.quaternion_places
+    way, places = np.abs(q - start), problem.system.layout.quaternion_indices
     if len(places):
         together = np.abs(np.sum(q[:, places] * start[..., places], axis=-1, keepdims=True))
         way[:, places] = 2 * np.arccos(np.minimum(together, 1.0))
@@ -340,7 +340,7 @@ def _cost(problem: PoseProblem, solver: _Solver, q: Array, data: Array) -> Array
 
 def _normalized(problem: PoseProblem, q: Array) -> Array:
     """Quaternions divided by their length, from which many steps have taken round-off."""
-    q, places = q.copy(), problem.system.layout.quaternion_places
+    q, places = q.copy(), problem.system.layout.quaternion_indices
     if not len(places):
         return q
     Q = q[..., places]

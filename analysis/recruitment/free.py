@@ -14,7 +14,7 @@ from myoquat.analysis.motion.places import (
     velocity_of,
 )
 from myoquat.analysis.motion.structure import split_couplers
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
@@ -46,7 +46,7 @@ def free_torques(model: Model, q: ArrayLike, torque: ArrayLike) -> "pd.DataFrame
     >>> free_torques(model, [0.0, 0.0], [1.0, 3.0]).to_numpy()  # both push what moves as one
     array([[4.]])
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     system = model.system
     rows = system.check_q(q).reshape(-1, system.nq)
     tau = system.check_u(torque, "torque").reshape(-1, system.nu)
@@ -72,7 +72,7 @@ def free_moment_arms(model: Model, q: ArrayLike) -> "pd.DataFrame":
     >>> free_moment_arms(model, [0.0, 0.0]).to_numpy().round(3)
     array([[-1.]])
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     rows = model.system.check_q(q).reshape(-1, model.system.nq)
     names, C = free_velocities(model, rows)
     arms = -path_jacobian(model, rows) @ C

@@ -9,7 +9,7 @@ import numpy as np
 
 from myoquat.analysis.motion.constraint_forces import ConstraintForces, Load, load_columns
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
-from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import is_imported
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
@@ -197,7 +197,7 @@ def joint_loads(
     array([[ 0.  ,  0.  , 19.62],
            [ 0.  ,  0.  , 28.62]])
     """
-    check_kinds(model=(model, Model), loads=(loads, (Forces, NoneType)))
+    check_types(model=(model, Model), loads=(loads, (Forces, NoneType)))
     motion, system = motion_of(motion), model.system
     motion.check_system(system)
     if motion.u is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.recruitment.fibers import MuscleFibers
-from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import MotionLike, motion_of
@@ -98,7 +98,7 @@ def metabolic_power(
     array([[52.4],
            [ 1.3]])
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     motion = motion_of(motion)
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")

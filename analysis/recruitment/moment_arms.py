@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_axes
@@ -60,7 +60,7 @@ def moment_arms(
     >>> moment_arms(model, [0.0]).to_numpy().round(3)  # [m] -dl/d(elbow)
     array([[-0.24]])
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     if frame not in FRAMES:
         raise ValueError(f"frame is one of {', '.join(FRAMES)}, not {frame!r}")
     q = check_array("q", q)

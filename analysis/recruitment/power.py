@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from myoquat.analysis.recruitment.poses import sample_poses
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.joints.labels import printable
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
@@ -79,7 +79,7 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
     >>> power_check(mq.load_model("two_link"), poses=20).holds  # torque . velocity = -force . lengthening
     True
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     system = model.system
     rng = np.random.default_rng(seed)
     sample = sample_poses(model, poses, rng)

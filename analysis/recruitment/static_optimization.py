@@ -17,7 +17,7 @@ from myoquat.analysis.recruitment.redundancy.actuators import Reserve
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.solving import Recruitment
 from myoquat.analysis.recruitment.tables import named_columns
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
@@ -103,7 +103,7 @@ def static_optimization(
     >>> found.activation.round(3)  # 12 N m / 0.24 m / 100 N
     array([0.5])
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     model = model.with_rigid_tendons()
     system = model.system
     q, u = system.check_q(q), system.check_u(u)
@@ -147,7 +147,7 @@ def torques_of_motion(
     >>> float(tau[50, 0].round(3))  # m times 2 m/s^2
     4.0
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     t, rows = check_array("time", time), np.array(model.system.check_q(q))
     if t.ndim != 1 or rows.shape[:-1] != t.shape or len(t) < 16:
         raise ValueError(f"times (t,) and q (t, nq) of at least 16 rows are wanted, not {t.shape} and {rows.shape}")

@@ -1,6 +1,6 @@
 """Units of a system's coordinates by their names."""
 
-from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.validation import SystemLike, system_of
 
 __all__ = ["coordinate_units"]
 

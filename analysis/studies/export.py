@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import xarray as xr
 
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import missing_extra
 from myoquat.data.files import check_output, write_bytes
 from myoquat.kernels import Outcome
@@ -27,7 +27,7 @@ def to_table(results: xr.Dataset) -> pd.DataFrame:
     >>> to_table(results)[["bodies.B.mass", "peak_force.m1"]].shape
     (4, 2)
     """
-    check_kinds(results=(results, "xarray.Dataset"))
+    check_types(results=(results, "xarray.Dataset"))
     columns: dict[str, object] = {}
     for name, array in results.data_vars.items():
         if "time" in array.dims or name == "fingerprint":
@@ -70,7 +70,7 @@ def to_trajectories(results: xr.Dataset) -> pd.DataFrame:
     >>> to_trajectories(results)["A.Q0"].round(3).to_dict()
     {(0, 0.005): 0.993, (0, 0.01): 0.993, (1, 0.005): 0.993, (1, 0.01): 0.993}
     """
-    check_kinds(results=(results, "xarray.Dataset"))
+    check_types(results=(results, "xarray.Dataset"))
     if "q" not in results:
         raise ValueError("the study kept no times")
     found: dict[str, object] = {}
@@ -104,7 +104,7 @@ def export(results: xr.Dataset, path: str | Path, *, overwrite: bool = False) ->
     ...     print(Path(f"{folder}/table.csv").read_text().split(",")[:3])
     ['sample', 'bodies.B.mass', 'status']
     """
-    check_kinds(results=(results, "xarray.Dataset"), path=(path, PATH))
+    check_types(results=(results, "xarray.Dataset"), path=(path, PATH))
     check_export(path, overwrite)
     table = to_table(results)
     if Path(path).suffix == ".csv":

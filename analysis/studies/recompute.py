@@ -16,7 +16,7 @@ from myoquat.analysis.studies.storage.memory import dataset_of
 from myoquat.analysis.studies.storage.restore import arguments_of
 from myoquat.analysis.studies.storage.store import open_results
 from myoquat.analysis.studies.study import Study
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
 
@@ -33,7 +33,7 @@ def study_of(results: xr.Dataset | str | Path, model: Model | None = None) -> St
     >>> study_of(results).samples, study_of(results).duration
     (4, 0.01)
     """
-    check_kinds(results=(results, ("xarray.Dataset", *PATH)))
+    check_types(results=(results, ("xarray.Dataset", *PATH)))
     found = results if isinstance(results, xr.Dataset) else open_results(results)
     return Study(**arguments_of(json.loads(found.attrs["study"]), model))
 

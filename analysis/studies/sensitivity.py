@@ -14,7 +14,7 @@ from scipy import stats
 
 from myoquat.analysis.studies.export import to_table, units_of
 from myoquat.analysis.studies.recompute import study_of
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
@@ -50,7 +50,7 @@ def main_effects(results: xr.Dataset, outputs: Patterns) -> pd.DataFrame:
     >>> effects.attrs["units"]
     {'peak_force.m1': 'N'}
     """
-    check_kinds(results=(results, "xarray.Dataset"))
+    check_types(results=(results, "xarray.Dataset"))
     x, y = _finished(results, outputs)
     effects = {name: _effect(column, y) for name, column in x.items()}
     table = pd.DataFrame(effects, index=y.columns).T.rename_axis("parameter")
@@ -76,7 +76,7 @@ def correlation(results: xr.Dataset, outputs: Patterns, kind: str = "spearman") 
     >>> correlation(results, "peak_force.m1").index.to_list()
     ['bodies.B.mass']
     """
-    check_kinds(results=(results, "xarray.Dataset"))
+    check_types(results=(results, "xarray.Dataset"))
     if kind not in ("spearman", "pearson"):
         raise ValueError(f"kind is 'spearman' or 'pearson', not {kind!r}")
     x, y = _finished(results, outputs)
@@ -101,7 +101,7 @@ def sobol_indices(
     >>> sobol_indices(study.run(progress=False), "peak_force.m1").total.round(1).to_list()  # its own strength alone
     [0.9, 0.0]
     """
-    check_kinds(results=(results, "xarray.Dataset"))
+    check_types(results=(results, "xarray.Dataset"))
     study = study_of(results, model)
     if study.design != "saltelli":
         raise ValueError(f"Sobol indices need the design 'saltelli', not {study.design!r}")

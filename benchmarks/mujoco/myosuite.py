@@ -30,7 +30,7 @@ STEPPED = ("myofinger", "myohand", "myolegs")
 STATES, REPEATS = 64, 5
 STEPS = {"euler": 400, "rk4": 100}
 POSES = int(os.environ.get("MYOQUAT_MYOSUITE_POSES", "1000"))  # 10,000 take minutes in MuJoCo
-EQUAL = 1e-10
+TOLERANCE = 1e-10
 
 _FIRST = """
 import json, sys, time, warnings
@@ -111,7 +111,7 @@ def _agreement(name: str) -> list[dict[str, Any]]:
     return [
         {
             "work": f"against MuJoCo at {POSES} random poses", "model": name, "muscles": len(driven.muscles),
-            "length, m": missed.max(), "over 1e-10": int((missed > EQUAL).sum()),
+            "length, m": missed.max(), "over 1e-10": int((missed > TOLERANCE).sum()),
             "speed (J qvel), m/s": np.abs(rates - speed[:, rows]).max(),
             "force at its length and speed": (np.abs(laws - theirs) / size).max(),
             "force": (np.abs(whole - theirs) / size).max(), "flagged as near a jump": int(((flags & 4) > 0).sum()),

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.opensim.consistency import misses
 from benchmarks.opensim.osim import (
-    SMALL,
+    SMALL_LEG,
     agreement,
     both_kernel,
     dynamic_agreement,
@@ -37,8 +37,8 @@ from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_leng
 __all__ = ["run"]
 
 POSES, COMPARED, BATCH = 1000, 20, 20_000
-NEAR = 1e-6
-LIMIT = 600.0  # s
+TOLERANCE = 1e-6
+TIME_LIMIT_S = 600.0  # s
 
 
 def run() -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ def run() -> list[dict[str, Any]]:
 
 def _files() -> Iterator[Path]:
     folder, seen = os.environ.get("MYOQUAT_OPENSIM_MODELS"), set()
-    for file in sorted(Path(folder).rglob("*.osim")) if folder else [SMALL]:
+    for file in sorted(Path(folder).rglob("*.osim")) if folder else [SMALL_LEG]:
         digest = hashlib.sha256(file.read_bytes()).digest()
         if digest not in seen:
             seen.add(digest)
@@ -69,9 +69,11 @@ def _measured(file: Path, what: str, cache: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.opensim.collection", str(file), what]
     environment = {**os.environ, "MYOQUAT_CACHE": cache}
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=TIME_LIMIT_S
+        )
     except subprocess.TimeoutExpired:
-        return {"why": f"no answer in {LIMIT:g} s"}
+        return {"why": f"no answer in {TIME_LIMIT_S:g} s"}
     lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines() or [
         f"ended by {done.returncode}"
     ]
@@ -84,7 +86,7 @@ def _measured(file: Path, what: str, cache: str) -> dict[str, Any]:
 
 def _measure(file: Path, what: str) -> dict[str, Any]:
     began = time.perf_counter()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = load_model(file)
     read = time.perf_counter()
@@ -92,7 +94,7 @@ def _measure(file: Path, what: str) -> dict[str, Any]:
     row: dict[str, Any] = {"read": read - began, "compile": time.perf_counter() - read}
     if what == "first":
         return row
-    row["left out"] = "; ".join(str(warning.message).rpartition(": ")[2] for warning in told)
+    row["left out"] = "; ".join(str(warning.message).rpartition(": ")[2] for warning in caught)
     rng, kernel = np.random.default_rng(0), both_kernel(model)
     q = random_poses(model, rng, POSES)
     row["us per pose"] = seconds_per_pose(kernel, random_poses(model, rng, BATCH)) * 1e6
@@ -111,7 +113,7 @@ def _consistent(model: Model, q: np.ndarray) -> dict[str, Any]:
     """The worst |dl/du - J| [m] where lengths do not jump, and the share of paths that may not be the shortest."""
     if not model.muscles:
         return {}
-    unsolved = float(np.mean((path_flags(model, q, NEAR) & PathFlag.UNSOLVED) > 0))
+    unsolved = float(np.mean((path_flags(model, q, TOLERANCE) & PathFlag.UNSOLVED) > 0))
     row: dict[str, Any] = {"unsolved": unsolved, "|dl/du - J|": _worst(model, q)}
     ball = model.with_rotations("quaternion")
     if ball.system != model.system:

@@ -22,9 +22,9 @@ from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_leng
 __all__ = ["misses", "run"]
 
 POSES, OPENSIM_POSES = 100_000, 100
-BLOCK = 5_000
+POSES_PER_BLOCK = 5_000
 WIDE, FINER, ENOUGH = 1e-3, (1e-5, 1e-6, 1e-7), 1e-9
-ASKED = 1e-8
+TARGET_DIFFERENCE = 1e-8
 NEAR, NEAR_WIDE = 1e-6, 1e-2
 
 
@@ -51,7 +51,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 
 
 def _errors(model: Model, q: np.ndarray) -> dict[str, float]:
-    parts = [misses(model, q[i : i + BLOCK]) for i in range(0, len(q), BLOCK)]
+    parts = [misses(model, q[i : i + POSES_PER_BLOCK]) for i in range(0, len(q), POSES_PER_BLOCK)]
     misses, left = (np.concatenate(column) for column in zip(*parts, strict=True))
     return _summary(misses, left)
 
@@ -66,9 +66,9 @@ def misses(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         for h in FINER if again.any() else ():
             miss[again] = np.minimum(miss[again], np.abs(_slopes(model, q[again], k, h) - J[again][..., k]))
         worst = np.maximum(worst, miss)
-        far = (miss > ASKED).any(axis=-1)
+        far = (miss > TARGET_DIFFERENCE).any(axis=-1)
         if far.any():
-            left[far] |= (miss[far] > ASKED) & _lifts_off(model, q[far], k)
+            left[far] |= (miss[far] > TARGET_DIFFERENCE) & _lifts_off(model, q[far], k)
     return worst, left
 
 
@@ -94,5 +94,5 @@ def _slopes(model: Model, q: np.ndarray, k: int, h: float) -> np.ndarray:
 def _summary(misses: np.ndarray, left: np.ndarray) -> dict[str, float]:
     kept = misses[~left]
     median, high = np.quantile(kept, (0.5, 0.99))
-    found = {"worst": kept.max(), "middle": median, "99 %": high, "share above 1e-8": np.mean(kept > ASKED)}
+    found = {"worst": kept.max(), "middle": median, "99 %": high, "share above 1e-8": np.mean(kept > TARGET_DIFFERENCE)}
     return {name: float(value) for name, value in found.items()} | {"left out": int(np.sum(left))}

@@ -114,7 +114,7 @@ _LINK_WORK = {
     "forward dynamics": "forward_dynamics(system, q, u, u)",
     "simulate, two steps": "simulate(system, q, u, duration=2e-4, step=1e-4)",
 }
-COUNTS = (10, 100, 1_000, 10_000)  # of muscles of one kind
+COUNTS = (10, 100, 1_000, 10_000)  # of muscles of one type
 LINKS = (6, 12, 24, 48, 96, 192, 384)
 _IMPORTS = ("import myoquat", "from myoquat.dynamics import simulate")
 _IMPORTS += ("from myoquat.analysis.recruitment import static_optimization",)
@@ -127,7 +127,7 @@ def run(repeats: int = 3) -> list[dict[str, Any]]:
         for code in _IMPORTS
     ]
     rows += [_row(path, what, script, repeats) for path in model_files() for what, script in _WORK.items()]
-    work = "muscles of one kind, first lengths and moment arms"
+    work = "muscles of one type, first lengths and moment arms"
     rows += [{"work": work, "muscles": count, **_grown(_MANY, str(count), repeats)} for count in COUNTS]
     return rows + [row for joint in ("balls", "hinges") for shape in ("chain", "tree") for row in _links(joint, shape)]
 
@@ -149,10 +149,10 @@ def _row(path: Path, what: str, script: str, repeats: int) -> dict[str, Any]:
 
 
 def _links(joint: str, shape: str) -> list[dict[str, Any]]:
-    """First results of systems of more and more links on joints of one kind, once each."""
+    """First results of systems of more and more links on joints of one type, once each."""
     return [
         {
-            "work": f"links on joints of one kind, first {what}", "joints": joint, "shape": shape, "links": count,
+            "work": f"links on joints of one type, first {what}", "joints": joint, "shape": shape, "links": count,
             **_grown(_LINKS.replace("WORK", script), f"{count},{joint},{shape}", 1),
         }
         for what, script in _LINK_WORK.items()

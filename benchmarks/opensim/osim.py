@@ -25,7 +25,7 @@ from myoquat.muscle.path import lengths
 from myoquat.muscle.segments import jacobians
 
 __all__ = [
-    "SMALL",
+    "SMALL_LEG",
     "agreement",
     "both_kernel",
     "dynamic_agreement",
@@ -37,9 +37,9 @@ __all__ = [
     "seconds_per_pose",
 ]
 
-SMALL = Path(__file__).parents[2] / "tests" / "data" / "small_leg.osim"
+SMALL_LEG = Path(__file__).parents[2] / "tests" / "data" / "small_leg.osim"
 POSES, TIMED, BATCH, BLOCK = 200, 10, 100_000, 4096
-NEAR = 1e-3  # to a jump of a length, within which the two programs may stand on different sides of it
+MAX_JUMP_DISTANCE_M = 1e-3  # to a jump of a length, within which the two programs may stand on different sides of it
 
 
 def run() -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ def run() -> list[dict[str, Any]]:
 def model_files() -> list[Path]:
     """The files of MYOQUAT_OPENSIM_MODELS, or the small one of the tests."""
     folder = os.environ.get("MYOQUAT_OPENSIM_MODELS")
-    return sorted(Path(folder).glob("*.osim")) if folder else [SMALL]
+    return sorted(Path(folder).glob("*.osim")) if folder else [SMALL_LEG]
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:
@@ -86,7 +86,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 
 
 def loaded(file: Path) -> Model:
-    """The model in a file; what is not read of it is not told."""
+    """The model in a file, without the warning about unsupported elements."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsupportedWarning)
         return load_model(file)
@@ -108,15 +108,15 @@ def both_kernel(model: Model) -> Any:
 
 
 def seconds_per_pose(kernel: Any, q: np.ndarray) -> float:
-    """Seconds per pose in cache-sized blocks, the median of five rounds."""
+    """Seconds per pose in cache-sized blocks, the median of five repetitions."""
     l, J = kernel(q[:BLOCK])
-    rounds = []
+    repetitions = []
     for _ in range(5):
         begin = time.perf_counter()
         for i in range(0, len(q) - BLOCK + 1, BLOCK):
             kernel(q[i : i + BLOCK], out=(l, J), threads=2)
-        rounds.append((time.perf_counter() - begin) / (len(q) // BLOCK * BLOCK))
-    return float(np.median(rounds))
+        repetitions.append((time.perf_counter() - begin) / (len(q) // BLOCK * BLOCK))
+    return float(np.median(repetitions))
 
 
 def in_opensim(script: str, file: Path, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -132,7 +132,7 @@ def in_opensim(script: str, file: Path, given: dict[str, np.ndarray]) -> dict[st
 
 
 def agreement(model: Model, kernel: Any, q: Any, theirs: Any) -> dict[str, float]:
-    """Worst differences; of muscles whose path wraps nowhere, where OpenSim is exact, and of coordinates whose rates
+    """Worst differences; of muscles without wrapping, where OpenSim is exact, and of coordinates whose rates
     are OpenSim's speeds, which those of its ball and free joints are not."""
     ours = zip(model.system.coordinate_names, theirs["names"], strict=True)
     assert all(name == other or name.endswith(f".{other}") for name, other in ours)  # of several joints: JOINT.NAME
@@ -141,7 +141,7 @@ def agreement(model: Model, kernel: Any, q: Any, theirs: Any) -> dict[str, float
     known = [model.muscle_names.index(str(name)) for name in theirs["muscles"][read]]
     wraps = [model.muscles[i].wraps for i in known]
     around = np.array([len(w) == 1 and isinstance(w[0], WrapCylinder) for w in wraps], dtype=bool)
-    sure = ((path_flags(model, q, NEAR) & ~PathFlag.WRAPPED) == 0)[:, known]
+    sure = ((path_flags(model, q, MAX_JUMP_DISTANCE_M) & ~PathFlag.WRAPPED) == 0)[:, known]
     l, J = kernel(q)
     l, J = l[:, known], J[:, known]
     lengths = theirs["lengths"].reshape(len(q), len(read))[:, read]

@@ -32,7 +32,7 @@ DURATION, REPEATS = 1.0, 3
 OURS = {"dop853": (1e-3, 1e-4, 1e-5, 1e-6), "radau": (3e-4, 1e-4, 1e-5, 1e-6)}  # explicit and implicit
 TIGHT, OUTPUT = 1e-10, 2.5e-4
 THEIRS = (1e-3, 1e-4, 1e-5)  # the last one is the measure of the others
-STRONG = 1000.0  # reserve of the trunk [N, N m]
+TRUNK_RESERVE = 1000.0  # reserve of the trunk [N, N m]
 SPREAD, POSES = 0.2, 8192  # of the poses around the start [rad, m], and their number
 
 
@@ -65,7 +65,7 @@ def _poses(model: Model, start: np.ndarray) -> dict[str, Any]:
 def _given(model: Model, q: np.ndarray) -> dict[str, Any]:
     """Start, activations and excitations, and controls of the actuators."""
     rest = np.zeros(model.system.nu)
-    trunk = {name: STRONG for name in model.system.velocity_names if "thorax" in name}
+    trunk = {name: TRUNK_RESERVE for name in model.system.velocity_names if "thorax" in name}
     held = static_optimization(model, q, rest, inverse_dynamics(model, q, rest, rest), reserves=trunk)
     reserve = dict(zip(held.velocities, held.reserve.tolist(), strict=True))
     actuators = [a for a in model.actuators if isinstance(a, CoordinateActuator)]
@@ -114,7 +114,7 @@ def _timed(model: Model, options: dict[str, Any]) -> tuple[float, Any]:
 
 
 def _balance(way: Any) -> float:
-    """How much energy appears from nowhere, of the greatest kinetic one."""
+    """Spurious energy, relative to the greatest kinetic energy."""
     work = cumulative_simpson(np.sum(way.torques * way.u, axis=-1), x=way.time, initial=0.0)
     energy = way.kinetic_energy + potential_energy(way.model, way.q)  # the work of `torques` holds all other parts
     gained = energy - energy[0] - work

@@ -92,8 +92,8 @@ def _opensim(trial: _Trial, fit: FittedMotion) -> Motion:
         "accuracy": np.array(ACCURACY),
     }
     theirs = in_opensim("follow.py", trial.file, data)
-    places = {str(name): k for k, name in enumerate(theirs["names"])}
-    order = [places.get(name, places.get(name.rpartition(".")[2])) for name in fit.system.coordinate_names]
+    columns_of = {str(name): k for k, name in enumerate(theirs["names"])}
+    order = [columns_of.get(name, columns_of.get(name.rpartition(".")[2])) for name in fit.system.coordinate_names]
     return Motion(fit.system, fit.time, theirs["values"][:, order])
 
 
@@ -107,7 +107,7 @@ def _row(trial: _Trial, route: str, model: Model, found: dict[str, FittedMotion]
     cost = angles.problem.cost(angles.problem.allowed(theirs.q), angles.data)
     work = f"inverse kinematics of {trial.name}, {len(fit.time)} frames, OpenSim at {ACCURACY:g}"
     row: dict[str, Any] = {"work": work, "route": route}
-    row |= {"settled": int(fit.settled.sum()), "angles, deg": float(apart.drop(weak).max())}
+    row |= {"converged": int(fit.settled.sum()), "angles, deg": float(apart.drop(weak).max())}
     row |= {"weakly determined, deg": float(apart[weak].max()) if weak else 0.0, "which": " ".join(weak)}
     row |= {"cost above": float(((fit.cost - cost) / cost).max()), "constraint": float(fit.constraint_error.max())}
     return row | _times(trial, model)

@@ -34,7 +34,7 @@ ready = time.perf_counter()
 where = "from the cache" if kernel.source == "cache" else "built and compiled"
 print(json.dumps({"two_link file": loaded - start, "two_link lengths and Jacobian " + where: ready - loaded}))
 """
-ASKED = {
+TARGET_SECONDS = {
     "import kernels, after numpy, casadi and llvmlite": 0.1,
     "two_link lengths and Jacobian built and compiled": 0.3,
     "two_link lengths and Jacobian from the cache": 0.1,
@@ -62,5 +62,5 @@ def _seconds(script: str, cache: str) -> dict[str, float]:
 
 def _row(name: str, values: list[float]) -> dict[str, Any]:
     low, median, high = statistics.quantiles(values, n=4, method="inclusive")
-    asked = {"asked": ASKED[name]} if name in ASKED else {}
+    asked = {"asked": TARGET_SECONDS[name]} if name in TARGET_SECONDS else {}
     return {"work": "fresh processes, s", "what": name, "median": median, "low": low, "high": high, **asked}

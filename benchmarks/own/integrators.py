@@ -27,26 +27,26 @@ def run(norm_steps: int = 10_000_000, energy_steps: int = 1_000_000, step: float
     system = replace(model.system, bodies=tuple(replace(body, damping=0.0) for body in model.system.bodies))
     start = np.array(model.start_q)
     found = []
-    for method, kind in NORM:
-        way = _way(system, start, method, kind, norm_steps, step)
+    for method, stabilization in NORM:
+        way = _way(system, start, method, stabilization, norm_steps, step)
         found.append(
-            {"work": f"||Q| - 1| over {norm_steps:.0e} steps", "route": f"{method}, {kind}"}
+            {"work": f"||Q| - 1| over {norm_steps:.0e} steps", "route": f"{method}, {stabilization}"}
             | {"worst": np.nanmax(np.abs(way.norm_drift)), "reason": way.reason}
         )
-    for method, kind in ENERGY:
-        way = _way(system, start, method, kind, energy_steps, step)
+    for method, stabilization in ENERGY:
+        way = _way(system, start, method, stabilization, energy_steps, step)
         error = (way.energy - way.energy[0]) / np.nanmax(way.kinetic_energy)
         good = np.isfinite(error)
         trend = np.polyfit(way.time[good], error[good], 1)[0] * way.time[-1]
         found.append(
-            {"work": f"energy over {energy_steps:.0e} steps", "route": f"{method}, {kind}"}
+            {"work": f"energy over {energy_steps:.0e} steps", "route": f"{method}, {stabilization}"}
             | {"worst": np.nanmax(np.abs(error)), "trend": trend, "reason": way.reason}
         )
     return found
 
 
-def _way(system: Any, start: np.ndarray, method: str, kind: str, steps: int, step: float) -> Any:
+def _way(system: Any, start: np.ndarray, method: str, stabilization: str, steps: int, step: float) -> Any:
     duration = steps * step
     return simulate(
-        system, start, SPEEDS, duration, step, method=method, stabilization=kind, output_step=duration / 1000
+        system, start, SPEEDS, duration, step, method=method, stabilization=stabilization, output_step=duration / 1000
     )

@@ -49,7 +49,7 @@ STRENGTHS = {
     "clav_prot": 1, "clav_elev": 1, "scapula_abduction": 1, "scapula_upward_rot": 1, "scapula_winging": 1,
     "plane_elv": 1, "shoulder_elv": 1, "axial_rot": 1,
 }  # fmt: skip
-FREE = 8  # actuators that cost nothing
+FREE_ACTUATORS = 8  # actuators that cost nothing
 PENALTY = 10.0  # weight of the others
 COSTS = (Bhargava2004(), Umberger2010())
 
@@ -198,7 +198,7 @@ def _least_power(model: Model, motion: Motion, cone: JointCone, cost: MetabolicC
 
 
 def _reserves() -> list[Reserve]:
-    return [Reserve(c, float(R), 0.0 if k < FREE else PENALTY) for k, (c, R) in enumerate(STRENGTHS.items())]
+    return [Reserve(c, float(R), 0.0 if k < FREE_ACTUATORS else PENALTY) for k, (c, R) in enumerate(STRENGTHS.items())]
 
 
 def moving_abduction(folder: Path) -> tuple[Model, Motion, JointCone]:

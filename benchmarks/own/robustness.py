@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.own.redundancy import FREE, PENALTY, STRENGTHS, moving_abduction
+from benchmarks.own.redundancy import FREE_ACTUATORS, PENALTY, STRENGTHS, moving_abduction
 from myoquat.analysis.recruitment import Reserve
 from myoquat.analysis.studies import MuscleTrial, Study
 from myoquat.data import Motion
@@ -30,7 +30,9 @@ def run() -> list[dict[str, Any]]:
         return []
     model, motion, cone = moving_abduction(Path(folder))
     motion = Motion(model.system, *(getattr(motion, name)[:FRAMES] for name in ("time", "q", "u", "udot")))
-    reserves = [Reserve(c, float(R), 0.0 if k < FREE else PENALTY) for k, (c, R) in enumerate(STRENGTHS.items())]
+    reserves = [
+        Reserve(c, float(R), 0.0 if k < FREE_ACTUATORS else PENALTY) for k, (c, R) in enumerate(STRENGTHS.items())
+    ]
     study = Study(
         model,
         _varied(model),

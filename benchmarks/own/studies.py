@@ -2,7 +2,7 @@
 
 python -m benchmarks studies                 the table, 100,000 simulations by each route
 python -m benchmarks.own.studies kills           300 x kill -9 at files drawn by chance, verified and resumed each time
-python -m benchmarks.own.studies scale           cost, bytes and messages per block, for docs/scale.md
+python -m benchmarks.own.studies throughput      cost, bytes and messages per block, for docs/throughput.md
 """
 
 import importlib
@@ -192,7 +192,7 @@ def _resumed(samples: int, path: Path, file: int, point: str, sending: Any) -> N
 
 @main.command()
 @click.option("--samples", default=20_000, show_default=True)
-def scale(samples: int) -> None:
+def throughput(samples: int) -> None:
     """What a block costs, stores and sends."""
     with tempfile.TemporaryDirectory() as name:
         for block in (256, 1024, 2048, 4096):

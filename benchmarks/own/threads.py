@@ -22,7 +22,7 @@ from myoquat.muscle.segments import jacobians
 
 __all__ = ["run"]
 
-WANTED = 0.15  # seconds of one thread
+MIN_SECONDS = 0.15  # seconds of one thread
 REPEATS = 9
 
 
@@ -49,11 +49,11 @@ def run(repeats: int = REPEATS) -> list[dict[str, Any]]:
 
 
 def _as_long(call: Callable[[int, int], Any]) -> Callable[[int], Any]:
-    """job(threads): call(amount, threads) with the amount that takes one thread WANTED seconds."""
+    """job(threads): call(amount, threads) with the amount that takes one thread MIN_SECONDS."""
     call(1, 1)
     start = time.perf_counter()
     call(10, 1)
-    amount = max(1, round(10 * WANTED / (time.perf_counter() - start)))
+    amount = max(1, round(10 * MIN_SECONDS / (time.perf_counter() - start)))
     return lambda threads: call(amount, threads)
 
 

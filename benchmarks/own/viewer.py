@@ -62,8 +62,8 @@ WebGL2RenderingContext.prototype.clear = function (mask) {
 };
 """
 _GL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox"]
-PLAYED = 8.0  # s
-PATIENCE = 240_000  # ms
+PLAYBACK_S = 8.0  # s
+TIMEOUT_MS = 240_000  # ms
 
 
 def run(repeats: int = 3) -> list[dict[str, Any]]:
@@ -89,30 +89,30 @@ def _row(browser: sync_api.Browser, model: Path, repeats: int) -> dict[str, Any]
 def _first(browser: sync_api.Browser, model: Path, cache: str) -> tuple[float, float]:
     """Seconds from the start of a new process until its server has the picture, and until the page has drawn it."""
     began = time.perf_counter()
-    with _server(model, cache, "still") as (_, told):
-        page = _opened(browser, told["url"])
+    with _server(model, cache, "still") as (_, reported):
+        page = _opened(browser, reported["url"])
         drawn = time.perf_counter() - began
         page.close()
-    return told["served"], drawn
+    return reported["served"], drawn
 
 
 def _played(browser: sync_api.Browser, model: Path, cache: str) -> tuple[float, float]:
     """Poses sent and pictures drawn in a second of a motion that plays."""
-    with _server(model, cache, "moving") as (process, told):
-        page = _opened(browser, told["url"])
+    with _server(model, cache, "moving") as (process, reported):
+        page = _opened(browser, reported["url"])
         page.wait_for_timeout(2000)  # what the first pictures compile
         assert process.stdin is not None
         assert process.stdout is not None
         print("play", file=process.stdin, flush=True)
         page.wait_for_timeout(1000)
         begun = page.evaluate("performance.now()")
-        page.wait_for_timeout(1000 * PLAYED)
+        page.wait_for_timeout(1000 * PLAYBACK_S)
         ended, times = page.evaluate("[performance.now(), window.pictures]")
         print("sent", file=process.stdin, flush=True)
         sent = json.loads(process.stdout.readline())
         page.close()
     pictures = sum(begun <= t <= ended for t in times) / (ended - begun) * 1000
-    return sum(t > sent[-1] - PLAYED for t in sent) / PLAYED, pictures
+    return sum(t > sent[-1] - PLAYBACK_S for t in sent) / PLAYBACK_S, pictures
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def _opened(browser: sync_api.Browser, url: str) -> sync_api.Page:
     page = browser.new_page(viewport={"width": 960, "height": 720})
     page.add_init_script(_COUNTER)
     page.goto(url)
-    page.wait_for_selector("text=Save picture", timeout=PATIENCE)  # the controls come after the scene
+    page.wait_for_selector("text=Save picture", timeout=TIMEOUT_MS)  # the controls come after the scene
     seen = page.evaluate("window.pictures.length")
-    page.wait_for_function("seen => window.pictures.length > seen", arg=seen, timeout=PATIENCE)
+    page.wait_for_function("seen => window.pictures.length > seen", arg=seen, timeout=TIMEOUT_MS)
     return page

@@ -26,8 +26,8 @@ from myoquat.muscle import Model
 __all__ = ["walking"]
 
 POWERS = (2.0, 5.0)
-CUTOFF = 6.0  # Hz
-APART = 50  # frames between those that Clarabel is given
+CUTOFF_HZ = 6.0  # Hz
+CLARABEL_STRIDE = 50  # frames between those that Clarabel is given
 REPEATS = 5
 
 
@@ -35,7 +35,7 @@ def walking(folder: Path) -> list[dict[str, Any]]:
     """Two rows for each power: ours, all from poses and loads to activations, and Clarabel's, the programs alone."""
     model = load_model(folder / "OutputReference" / "subject01_simbody_adjusted.osim")
     recorded = folder / "OutputReference" / "ResultsRRA" / "subject01_walk1_RRA_Kinematics_q.mot"
-    motion = smooth(load_motion(recorded, model, in_degrees=True), CUTOFF)
+    motion = smooth(load_motion(recorded, model, in_degrees=True), CUTOFF_HZ)
     loads = load_forces(folder / "subject01_walk1_grf.xml")
     return [row for power in POWERS for row in _rows(model, motion, loads, power)]
 
@@ -45,7 +45,7 @@ def _rows(model: Model, motion: Motion, loads: Forces, power: float) -> list[dic
     reserves = [Reserve(name, 300.0 if name.startswith("pelvis") else 100.0) for name in names]
     frames, seconds, theirs = len(motion.time), [], []
     found = redundancy(model, motion, loads, effort=Effort(power=power), reserves=reserves)
-    some = np.arange(0, frames, APART)
+    some = np.arange(0, frames, CLARABEL_STRIDE)
     programs = _programs(model, motion, loads, found, some)
     for _ in range(REPEATS):
         start = time.process_time()

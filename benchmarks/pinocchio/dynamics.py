@@ -45,12 +45,12 @@ class DynamicsLoop:
         self.system = system
         self._library = _library()
         names = list(system.body_names)
-        kinds = np.array([_kind(body.joint) for body in system.bodies], dtype=np.int32)
+        joint_types = np.array([_joint_type(body.joint) for body in system.bodies], dtype=np.int32)
         above = [0 if body.parent == system.ground else names.index(body.parent) + 1 for body in system.bodies]
         parents = np.array(above, dtype=np.int32)
         numbers = np.array([(*b.position, b.mass, *b.center_of_mass, *b.inertia) for b in system.bodies])
         self._loop = ctypes.c_void_p(
-            self._library.make(ctypes.c_int(len(names)), pointer(kinds), pointer(parents), pointer(numbers))
+            self._library.make(ctypes.c_int(len(names)), pointer(joint_types), pointer(parents), pointer(numbers))
         )
 
     def out(self, algorithm: str, count: int) -> np.ndarray:
@@ -78,7 +78,7 @@ class DynamicsLoop:
         return np.tril(value) if algorithm == "CRBA" else value
 
 
-def _kind(joint: Any) -> int:
+def _joint_type(joint: Any) -> int:
     if isinstance(joint, SphericalJoint):
         return 0
     if isinstance(joint, FloatingJoint):

@@ -1,8 +1,8 @@
-"""Paths past two and three surfaces at random: is any taut path shorter, and is every jump flagged?
+"""Paths past two and three surfaces at random: is any local minimum shorter, and is every jump flagged?
 
 Surfaces of every type lie at random between two ends, none within another one. The length is compared with the shortest
-of all taut paths that `shooting` finds. Where the path touches one surface at most, no other path can be shorter, since
-another surface never shortens one; these are counted as certified by that bound. Cylinders are long and in quadrant
+local minimum that `shooting` finds. A path that touches one surface at most is the shortest, because another surface
+never shortens a path; these are counted as certified by that bound. Cylinders are long and in quadrant
 "all". Tori are not shot at: past them only the jumps are counted. A jump is a change of length by more than 1e-6 m
 between poses of a closed curve that bisection brings within 1e-12 m of each other.
 """
@@ -47,7 +47,7 @@ GROUPS = {
 CURVED = (*GROUPS, ("sphere", "torus"), ("ellipsoid", "torus"))
 CURVES, STEPS = 60, 400
 SHORTER, JUMP, NEAR = 1e-6, 1e-6, 1e-6  # [m]
-POINTS = 300  # of a surface, by which it is told whether it reaches into another
+SURFACE_POINTS = 300  # of a surface, at which overlap with another surface is tested
 
 
 def run() -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def run() -> list[dict[str, Any]]:
         gain, flagged, bound = certified(types, scenes(types, max(int(share * count), 1), rng))
         rows.append(
             {
-                "work": "random configurations: paths that are longer than the shortest taut path by more than 1e-6 m",
+                "work": "random configurations: paths longer than the shortest local minimum by more than 1e-6 m",
                 "route": ", ".join(types),
                 "configurations": len(gain),
                 "by bound": int(bound.sum()),
@@ -77,8 +77,8 @@ def run() -> list[dict[str, Any]]:
 
 
 def certified(types: tuple[str, ...], row: Array) -> tuple[Array, Array, Array]:
-    """(n,) [m] by how much the path of each configuration is longer than the shortest taut one; whether it is flagged;
-    and whether it is the shortest because it touches one surface at most."""
+    """(n,) [m] length of each path beyond the shortest local minimum; whether the path is flagged; and whether it is
+    the shortest because it touches one surface at most."""
     found, flagged, touched = lengths(types, row)
     gain, bound = np.zeros(len(row)), touched < 2
     several = np.flatnonzero(~bound)
@@ -88,9 +88,9 @@ def certified(types: tuple[str, ...], row: Array) -> tuple[Array, Array, Array]:
 
 
 def shot(types: tuple[str, ...], row: Array) -> Array:
-    """(n,) [m] the length of the shortest taut path of each configuration."""
+    """(n,) [m] the length of the shortest path of each configuration."""
     A, B, surfaces = _parts(types, row)
-    bodies = [Quadric(c, R, _inverse(kind, sizes), kind == "cylinder") for kind, c, R, sizes in surfaces]
+    bodies = [Quadric(c, R, _inverse(name, sizes), name == "cylinder") for name, c, R, sizes in surfaces]
     with np.errstate(all="ignore"):
         return shortest_lengths(A, B, bodies)
 
@@ -134,18 +134,18 @@ def _kernel(types: tuple[str, ...]) -> Any:
             first = last
         start, end = row[0:3], row[3:6]
         piece = taut(wraps, Site(start), Site(end), {"ground": (np.eye(3), np.zeros(3))})
-        told = np.where(piece.unsolved, 1.0, 0.0)
-        spans, places = [], []
+        flagged = np.where(piece.unsolved, 1.0, 0.0)
+        spans, order = [], []
         for c in piece.contacts:
-            told = told + np.where(c.inside | (np.minimum(c.jump[..., 0], c.jump[..., 1]) < NEAR), 1.0, 0.0)
+            flagged = flagged + np.where(c.inside | (np.minimum(c.jump[..., 0], c.jump[..., 1]) < NEAR), 1.0, 0.0)
             spans.append(joined([c.P, c.Q, c.arc[..., None], np.where(c.on, 1.0, 0.0)[..., None]]))
-            places.append(c.place + 0.0 * c.arc)
-        total, touched = 0.0 * told, 0.0 * told
-        for span in in_order(places, spans)[0]:
+            order.append(c.place + 0.0 * c.arc)
+        total, touched = 0.0 * flagged, 0.0 * flagged
+        for span in in_order(order, spans)[0]:
             on = span[7]
             total = total + on * (_size(span[:3] - start) + span[6])
             start, touched = np.where(on > 0, span[3:6], start), touched + on
-        return np.stack([total + _size(end - start), told, touched], axis=-1)
+        return np.stack([total + _size(end - start), flagged, touched], axis=-1)
 
     return kernels.compile(formula, {"row": 6 + sum(7 + NUMBERS[name] for name in types)}, ["out"])
 
@@ -214,16 +214,16 @@ def _apart(types: tuple[str, ...], row: Array) -> Array:
 
 
 def _points(surface: tuple[str, Array, Array, Array]) -> Array:
-    """(n, POINTS, 3) of a surface, in its frame."""
+    """(n, SURFACE_POINTS, 3) of a surface, in its frame."""
     name, _, _, sizes = surface
-    i = np.arange(POINTS) + 0.5
-    turn, z = np.pi * (1 + 5**0.5) * i, 1 - 2 * i / POINTS
+    i = np.arange(SURFACE_POINTS) + 0.5
+    turn, z = np.pi * (1 + 5**0.5) * i, 1 - 2 * i / SURFACE_POINTS
     flat = np.stack([np.cos(turn), np.sin(turn)], axis=-1)
     if name == "cylinder":
-        height = np.broadcast_to(0.6 * z[:, None], (len(sizes), POINTS, 1))
+        height = np.broadcast_to(0.6 * z[:, None], (len(sizes), SURFACE_POINTS, 1))
         return np.concatenate([sizes[:, :1, None] * flat, height], axis=-1)
     if name == "torus":
-        around, tube = 2 * np.pi * i / POINTS, 10.0 * turn
+        around, tube = 2 * np.pi * i / SURFACE_POINTS, 10.0 * turn
         rho = sizes[:, :1] + sizes[:, 1:] * np.cos(tube)
         return np.stack([rho * np.cos(around), rho * np.sin(around), sizes[:, 1:] * np.sin(tube)], axis=-1)
     ball = np.concatenate([np.sqrt(1 - z * z)[:, None] * flat, z[:, None]], axis=-1)

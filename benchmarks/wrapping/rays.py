@@ -1,9 +1,10 @@
 """Rays that follow geodesics over one surface after the other, in machine code; nothing of the path solvers.
 
-A surface is |k x|^2 = 1 in its frame. Its SIZE numbers: center c, axes R as columns (row by row), inverse half axes k
-(0 along the axis of a cylinder), and 1 for a cylinder. A ray starts at an angle of the outline that one end of the path
-sees, follows the geodesic x'' = -(v . D v) / |D x|^2 D x, D = diag(k^2), by the classical Runge-Kutta method, and
-leaves it where the tangent touches the next surface or, on the last surface, points in the plane of the other end.
+A surface is |k x|^2 = 1 in its frame. Its NUMBERS_PER_SURFACE numbers: center c, axes R as columns (row by row),
+inverse half axes k (0 along the axis of a cylinder), and 1 for a cylinder. A ray starts at an angle of the outline that
+one end of the path sees, follows the geodesic x'' = -(v . D v) / |D x|^2 D x, D = diag(k^2), by the classical
+Runge-Kutta method, and leaves it where the tangent touches the next surface or, on the last surface, points in the
+plane of the other end.
 """
 
 from collections.abc import Callable
@@ -15,14 +16,14 @@ import numpy as np
 from myoquat import kernels
 from myoquat.kernels import iterate
 
-__all__ = ["SIZE", "conditions", "shots"]
+__all__ = ["NUMBERS_PER_SURFACE", "conditions", "shots"]
 
 Array = np.ndarray
 Along = Callable[[Array, Array, Array], Array]  # x, v, data -> what crosses zero along a geodesic
-SIZE = 16  # numbers of a surface
+NUMBERS_PER_SURFACE = 16  # numbers of a surface
 FORWARD, BACK, FINE = 48, 16, 64  # steps along half a turn, before the start, and of a polished geodesic
-TURNS = 1.1, 2.1  # half turns that are followed: of a closed surface, of a cylinder
-ILLINOIS = 8  # steps of the root search within a step
+MAX_HALF_TURNS = 1.1, 2.1  # half turns that are followed: of a closed surface, of a cylinder
+ILLINOIS_STEPS = 8  # steps of the root search within a step
 
 
 @cache
@@ -30,15 +31,15 @@ def shots(count: int) -> Any:
     """A kernel for rays over so many surfaces. A row: the angle u of the outline as a share of a turn, both ends, the
     surfaces in their order, and 1 or -1 for the first or the second tangent from each surface to the next. It returns
     the sine of the angle by which the last line misses the end, NaN where there is no line; and the arcs."""
-    return kernels.compile(partial(_shot, count), {"row": 7 + SIZE * count + count - 1}, ["out"])
+    return kernels.compile(partial(_shot, count), {"row": 7 + NUMBERS_PER_SURFACE * count + count - 1}, ["out"])
 
 
 @cache
 def conditions(count: int) -> Any:
-    """A kernel for the conditions of a taut path over so many surfaces. A row: u and the arcs, both ends, the surfaces.
-    It returns what the count + 1 conditions miss, the length, 1 if all lines run forward, and where the path comes onto
-    each surface and leaves it."""
-    return kernels.compile(partial(_conditions, count), {"row": 7 + count + SIZE * count}, ["out"])
+    """A kernel for the conditions of a shortest path over `count` surfaces. A row: u and the arcs, both ends, the
+    surfaces. It returns the residuals of the count + 1 conditions, the length, 1 if all lines run forward, and the
+    contact points of each surface."""
+    return kernels.compile(partial(_conditions, count), {"row": 7 + count + NUMBERS_PER_SURFACE * count}, ["out"])
 
 
 def _shot(count: int, row: Array) -> Array:
@@ -48,7 +49,7 @@ def _shot(count: int, row: Array) -> Array:
     for j, body in enumerate(bodies):
         last = j == count - 1
         data = joined([body, _seen(body, B) if last else bodies[j + 1]])
-        rising = 1.0 + 0.0 * row[..., 0] if last else row[..., 7 + SIZE * count + j]
+        rising = 1.0 + 0.0 * row[..., 0] if last else row[..., 7 + NUMBERS_PER_SURFACE * count + j]
         x, v, s = _crossing(_above if last else _discriminant, body, (P, v), data, rising)
         arcs.append(s[..., None])
         if not last:
@@ -85,7 +86,7 @@ def _conditions(count: int, row: Array) -> Array:
 
 
 def _bodies(count: int, numbers: Array) -> list[Array]:
-    return [numbers[..., SIZE * i : SIZE * (i + 1)] for i in range(count)]
+    return [numbers[..., NUMBERS_PER_SURFACE * i : NUMBERS_PER_SURFACE * (i + 1)] for i in range(count)]
 
 
 def _outline(body: Array, A: Array, u: Array) -> tuple[Array, Array]:
@@ -121,18 +122,20 @@ def _crossing(along: Along, body: Array, start: tuple[Array, Array], data: Array
     cylinder, k = body[..., 15] > 0, body[..., 12:15]
     flat = np.where(cylinder, np.maximum(np.sqrt(v[..., 0] ** 2 + v[..., 1] ** 2), 0.1), 1.0)
     least = np.where(cylinder, k[..., 0], np.minimum(np.minimum(k[..., 0], k[..., 1]), k[..., 2]))
-    h = TURNS[0] * np.pi / least / flat / FORWARD
+    h = MAX_HALF_TURNS[0] * np.pi / least / flat / FORWARD
     D, none = k * k, 0.0 * h
     begin = iterate(_marched, joined([x, v]), joined([D, -h[..., None]]), BACK)
     f = rising * along(begin[..., :3], begin[..., 3:], data)
-    steps = np.where(cylinder, float(BACK + round(FORWARD * TURNS[1] / TURNS[0])), float(BACK + FORWARD))
-    most = BACK + round(FORWARD * TURNS[1] / TURNS[0])
+    steps = np.where(
+        cylinder, float(BACK + round(FORWARD * MAX_HALF_TURNS[1] / MAX_HALF_TURNS[0])), float(BACK + FORWARD)
+    )
+    most = BACK + round(FORWARD * MAX_HALF_TURNS[1] / MAX_HALF_TURNS[0])
     numbers = [begin, f[..., None], (none - BACK)[..., None], begin, (none[..., None] + np.array([1.0, 1.0, np.nan]))]
     given = joined([D, h[..., None], rising[..., None], data])
     found = iterate(partial(_searched, along), joined([*numbers, steps[..., None]]), given, most, left=-1)
     low = found[..., 8:17]
     bracket = joined([low[..., :6], low[..., 6:8], none[..., None], h[..., None], none[..., None] * np.ones(2)])
-    root = iterate(partial(_illinois, along), bracket, given, ILLINOIS)
+    root = iterate(partial(_illinois, along), bracket, given, ILLINOIS_STEPS)
     t = root[..., 10]
     x, v = _stepped(low[..., :3], low[..., 3:6], D, t)
     there = low[..., 8] <= np.inf  # not NaN
@@ -175,12 +178,12 @@ def _illinois(along: Along, z: Array, given: Array) -> Array:
 
 def _above(x: Array, v: Array, data: Array) -> Array:
     """How high the end is above the tangent plane."""
-    return _dot(data[..., SIZE : SIZE + 3] - x, _unit(data[..., 12:15] ** 2 * x))
+    return _dot(data[..., NUMBERS_PER_SURFACE : NUMBERS_PER_SURFACE + 3] - x, _unit(data[..., 12:15] ** 2 * x))
 
 
 def _discriminant(x: Array, v: Array, data: Array) -> Array:
     """Of the tangent line with the next surface: zero where it touches, positive where it runs into it ahead."""
-    own, other = data[..., :SIZE], data[..., SIZE:]
+    own, other = data[..., :NUMBERS_PER_SURFACE], data[..., NUMBERS_PER_SURFACE:]
     k = other[..., 12:15]
     p, w = _seen(other, _placed(own, x)) * k, _into(other, _turned(own, v)) * k
     along, outside = _dot(p, w), _dot(w, w) * (_dot(p, p) - 1)

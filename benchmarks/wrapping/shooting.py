@@ -1,11 +1,11 @@
-"""All taut paths past spheres, ellipsoids and long cylinders, by geodesic shooting; nothing of the path solvers.
+"""All locally shortest paths past spheres, ellipsoids and long cylinders by geodesic shooting, without path solvers.
 
 A line from one end touches the first surface at an angle u of the outline. It follows the geodesic, leaves it where the
 tangent touches the next surface, and so on; from the last one it leaves in the tangent plane of the other end (`rays`).
 What it misses that end by, aside, is a function of u alone for each order of surfaces and for each of the two tangents
 from one surface to the next. Sign changes of this function, also next to the folds at which two tangents become one,
-enclose the taut paths; Newton's method on all conditions polishes them. Paths through another surface, and those that
-pass a cylinder on the wrong side, are left out.
+bracket the locally shortest paths; Newton's method on all conditions polishes them. Paths through another surface, and
+those that pass a cylinder on the wrong side, are left out.
 """
 
 import itertools
@@ -16,11 +16,11 @@ import numpy as np
 
 from benchmarks.wrapping.rays import conditions, shots
 
-__all__ = ["Quadric", "shortest_lengths", "taut_paths"]
+__all__ = ["Quadric", "local_minima", "shortest_lengths"]
 
 Array = np.ndarray
 BISECTIONS, NEAR_FOLD, REGULA_FALSI, NEWTON = 16, 9, 8, 12
-GRID = 120  # angles of an outline
+OUTLINE_ANGLES = 120  # angles of an outline
 MET, APART = 1e-8, 1e-9  # conditions of a solution; how far segments stay outside of other surfaces
 
 
@@ -68,8 +68,8 @@ class _Task:
         return _Task(self.A[rows], self.B[rows], tuple(b.at(rows) for b in self.bodies), self.order, self.tangents)
 
 
-def taut_paths(A: Array, B: Array, bodies: Sequence[Quadric]) -> list[list[tuple[float, tuple[int, ...]]]]:
-    """Of each configuration the lengths of all taut paths found, and the order in which they touch surfaces."""
+def local_minima(A: Array, B: Array, bodies: Sequence[Quadric]) -> list[list[tuple[float, tuple[int, ...]]]]:
+    """Of each configuration the lengths of all locally shortest paths, and the order in which they touch surfaces."""
     task = _Task(A, B, tuple(bodies))
     found: list[list[tuple[float, tuple[int, ...]]]] = [[] for _ in A]
     for i in np.flatnonzero(_clear(task, [A, B]) & _on_side(task, [A, B])):
@@ -83,21 +83,21 @@ def taut_paths(A: Array, B: Array, bodies: Sequence[Quadric]) -> list[list[tuple
 
 
 def shortest_lengths(A: Array, B: Array, bodies: Sequence[Quadric]) -> Array:
-    """(n,) [m] the least of the lengths of `taut_paths`; infinite where none is found."""
-    return np.array([min((length for length, _ in paths), default=np.inf) for paths in taut_paths(A, B, bodies)])
+    """(n,) [m] the least of the lengths of `local_minima`; infinite where none is found."""
+    return np.array([min((length for length, _ in paths), default=np.inf) for paths in local_minima(A, B, bodies)])
 
 
 def _solutions(task: _Task) -> list[tuple[int, float]]:
     """Configurations and lengths of the paths in one order, with one choice of tangents."""
-    n, u = len(task.A), (np.arange(GRID) + 0.37) / GRID
-    missed = _shot(task.at(np.repeat(np.arange(n), GRID)), np.tile(u, n))[0].reshape(n, GRID)
+    n, u = len(task.A), (np.arange(OUTLINE_ANGLES) + 0.37) / OUTLINE_ANGLES
+    missed = _shot(task.at(np.repeat(np.arange(n), OUTLINE_ANGLES)), np.tile(u, n))[0].reshape(n, OUTLINE_ANGLES)
     after = np.roll(missed, -1, 1)
     pair = (missed * after <= 0) & (np.abs(missed - after) < 1.5)
     if task.bodies[task.order[0]].cylinder:
-        pair[:, [GRID // 2 - 1, -1]] = False  # from one side to the other
+        pair[:, [OUTLINE_ANGLES // 2 - 1, -1]] = False  # from one side to the other
     rows, cols = np.nonzero(pair)
     found, begin = _at_folds(task, u, missed)
-    brackets = [(rows, u[cols], u[cols] + 1 / GRID, missed[rows, cols], after[rows, cols]), *found]
+    brackets = [(rows, u[cols], u[cols] + 1 / OUTLINE_ANGLES, missed[rows, cols], after[rows, cols]), *found]
     rows, low, high, f_low, f_high = (np.concatenate(x) for x in zip(*brackets, strict=True))
     own = task.at(rows)
     if len(rows):
@@ -120,13 +120,13 @@ def _solutions(task: _Task) -> list[tuple[int, float]]:
 
 def _at_folds(task: _Task, u: Array, missed: Array) -> tuple[list[tuple[Array, ...]], list[tuple[Array, Array]]]:
     """Brackets of sign changes between the last angle of the grid at which there is a path and the fold behind it; and
-    rows and z there. Newton's method starts there too: next to a fold two tangents are too close to be told apart."""
+    rows and z there. Newton's method starts there too, because two tangents nearly coincide next to a fold."""
     brackets, begin = [], []
     for way in (1, -1):
         rows, cols = np.nonzero(np.isfinite(missed) & ~np.isfinite(np.roll(missed, -way, 1)))
         if not len(rows):
             continue
-        own, near, far = task.at(rows), u[cols].copy(), u[cols] + way / GRID
+        own, near, far = task.at(rows), u[cols].copy(), u[cols] + way / OUTLINE_ANGLES
         for _ in range(BISECTIONS):
             mid = 0.5 * (near + far)
             there = np.isfinite(_shot(own, mid)[0])
@@ -151,7 +151,7 @@ def _shot(task: _Task, u: Array) -> tuple[Array, list[Array]]:
 
 
 def _conditions(task: _Task, z: Array) -> tuple[Array, Array, list[Array], Array]:
-    """All conditions of a taut path in z = (u, arcs): residuals, length, stops, and whether all lines run forward."""
+    """Conditions of a locally shortest path in z = (u, arcs): residuals, length, stops, whether lines run forward."""
     count = len(task.order)
     found = conditions(count)(np.concatenate([z, task.numbers], axis=1))
     stops = [task.A, *np.split(found[:, count + 3 :], 2 * count, axis=1), task.B]

@@ -91,8 +91,8 @@ def _slope_errors(model: Model, q: np.ndarray, rng: np.random.Generator) -> np.n
     """(N, m) [m] how far slopes of lengths are from moment arms, along a random direction, one for each pose."""
     driven = {coupler.dependent for coupler in model.couplers}
     direction = rng.normal(size=q.shape) * [name not in driven for name in model.system.coordinate_names]
-    places = sorted({*CENTRAL, *FORWARD, *BACKWARD})
-    moved = {place: q + place * APART * direction for place in places}
+    offsets = sorted({*CENTRAL, *FORWARD, *BACKWARD})
+    moved = {place: q + place * APART * direction for place in offsets}
     for x in moved.values():
         follow(model.couplers, model.system, x)
     lengths = {place: path_lengths(model, x) for place, x in moved.items()}
@@ -120,15 +120,15 @@ def _swept(model: Model, stem: str, begin: str, bases: np.ndarray) -> dict[str, 
 
     found = jumps(lambda *at: path_lengths(model, poses(*at)), len(lines), STEPS)
     sides = [path_flags(model, poses(found.line, x)) for x in (found.before, found.after)] if len(found.line) else []
-    told = np.zeros(len(found.line), dtype=bool)
+    flagged = np.zeros(len(found.line), dtype=bool)
     for bits in sides:
-        told |= bits[np.arange(len(told)), found.column] & ~int(PathFlag.WRAPPED) != 0
-    at = found.column[~told], found.line[~told]
+        flagged |= bits[np.arange(len(flagged)), found.column] & ~int(PathFlag.WRAPPED) != 0
+    at = found.column[~flagged], found.line[~flagged]
     whose = {(model.muscles[c].name, names[lines[i][1]]) for c, i in zip(*at, strict=True)}
     return {
         "work": f"{stem}: sweeps of {len(free)} coordinates, {STEPS} steps each",
         "route": f"from {begin}",
-        "jumps": len(told),
-        "not flagged": int(np.sum(~told)),
+        "jumps": len(flagged),
+        "not flagged": int(np.sum(~flagged)),
         "whose": ", ".join(f"{muscle} along {name}" for muscle, name in sorted(whose)) or "none",
     }

@@ -5,16 +5,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.muscles import muscle_columns
 from myoquat.joints.conversion.axes import in_angles
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle.model import Model
 
 __all__ = ["bare_name", "coordinate_labels", "motion_from_states", "states_from_motion", "turning_entries"]
@@ -51,7 +51,7 @@ def states_from_motion(
     >>> q.ravel().round(4)
     array([0.1745, 0.3491])
     """
-    check_kinds(motion=(motion, "pandas.DataFrame"))
+    check_types(motion=(motion, "pandas.DataFrame"))
     target = system_of(model)
     degrees = _degrees(motion, in_degrees)
     labels = [label for label in map(str, motion.columns) if not _is_passed_over(label, ignore)]

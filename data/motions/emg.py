@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.lazy_imports import xarray as xr
@@ -181,7 +181,7 @@ def load_emg(path: str | Path, channels: list[str] | tuple[str, ...] | None = No
     >>> load_emg(path)
     <Emg 1 channels, 2 frames, 0 to 0.1 s, in V>
     """
-    check_kinds(path=(path, PATH))
+    check_types(path=(path, PATH))
     path = Path(path)
     if path.suffix.lower() == ".trc":
         raise ModelError("a .trc file holds markers", file=path)

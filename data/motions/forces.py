@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
@@ -199,7 +199,7 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
     >>> forces.bodies, forces.force[:, 0, 1]
     (('calcn_r',), array([500., 600.]))
     """
-    check_kinds(path=(path, PATH))
+    check_types(path=(path, PATH))
     path = Path(path)
     kind = path.suffix.lower()
     if kind not in (".xml", ".c3d"):

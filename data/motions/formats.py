@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.joints.errors import ModelError
 
@@ -72,7 +72,7 @@ def load_table(path: str | Path) -> "pd.DataFrame":
     >>> table.biceps.to_list(), table.index.to_list()
     ([0.1, 0.4], [0.0, 0.5])
     """
-    check_kinds(path=(path, PATH))
+    check_types(path=(path, PATH))
     return motion_format(path).reader(path)
 
 
@@ -89,5 +89,5 @@ def save_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = Fal
     ...     print(load_table(f"{folder}/emg.sto").equals(frame))
     True
     """
-    check_kinds(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
+    check_types(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
     motion_format(path).writer(frame, path, overwrite=overwrite, **options)

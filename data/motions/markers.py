@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
@@ -150,7 +150,7 @@ def load_markers(path: str | Path, axes: ArrayLike | str | None = None) -> Marke
     >>> markers.positions[1, 0].round(3) + 0.0  # [m], in the model's axes
     array([ 0.11,  0.  , -0.02])
     """
-    check_kinds(path=(path, PATH))
+    check_types(path=(path, PATH))
     path = Path(path)
     readers = {".trc": read_markers, ".c3d": read_c3d_points}
     if path.suffix.lower() not in readers:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
@@ -17,10 +17,10 @@ from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import assign, check_run, check_series, check_time, cut, indices_of
 from myoquat.data.motions.showing import Shown
 from myoquat.data.motions.storage import read_motion, write_motion
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.multibody.checks import warn_far
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import SystemLike, system_of
 
 __all__ = ["Motion", "load_motion"]
 
@@ -55,7 +55,7 @@ class Motion(Shown):
         assign(self, system=system_of(self.system), time=check_time(self.time))
         q = check_series("q", self.q, (len(self.time), self.system.nq))
         q = self.system.check_q(q).copy()
-        places = self.system.layout.quaternion_places
+        places = self.system.layout.quaternion_indices
         q[:, places] = continuous_quaternions(q[:, places])
         assign(self, q=q)
         for name in ("u", "udot"):
@@ -216,7 +216,7 @@ def load_motion(
     >>> bool(abs(again.q - model.start).max() < 1e-12)
     True
     """
-    check_kinds(path=(path, PATH))
+    check_types(path=(path, PATH))
     path = Path(path)
     if not path.exists():
         raise ModelError("no such file", file=path)

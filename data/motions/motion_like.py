@@ -2,13 +2,13 @@
 
 from typing import Any, Protocol
 
-from myoquat.core.arguments import check_kind
+from myoquat.core.arguments import check_type
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.motions.motion import Motion
 from myoquat.data.motions.showing import Shown
-from myoquat.joints.door import SystemLike
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import SystemLike
 
 __all__ = ["MotionLike", "MotionResult", "check_motion", "motion_of"]
 
@@ -121,6 +121,6 @@ def motion_of(motion: MotionLike, run: int | tuple[int, ...] = (), name: str = "
 def check_motion(motion: Any, name: str = "motion") -> MotionLike:
     """The argument `name` itself; TypeError where it is not `MotionLike`."""
     if not hasattr(type(motion), "to_motion"):
-        check_kind(name, motion, (Motion, "Trajectory", "Redundancy"))
+        check_type(name, motion, (Motion, "Trajectory", "Redundancy"))
     found: MotionLike = motion
     return found

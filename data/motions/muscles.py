@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle.actuators import delayed
@@ -48,7 +48,7 @@ def muscle_states_from_motion(model: Model, motion: "pd.DataFrame") -> tuple[Arr
     >>> activation[:, 0], states
     (array([0.1, 0.2]), None)
     """
-    check_kinds(model=(model, Model), motion=(motion, "pandas.DataFrame"))
+    check_types(model=(model, Model), motion=(motion, "pandas.DataFrame"))
     found = {_bare(str(label)): label for label in motion.columns}
     activation = _gathered(motion, found, tuple(f"{name}.activation" for name in model.muscle_names))
     states = _gathered(motion, found, state_names(model))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
@@ -160,7 +160,7 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
     >>> sensors
     <Orientations 1 sensors, 2 frames, 0 to 0.01 s, axes of ground>
     """
-    check_kinds(path=(path, PATH))
+    check_types(path=(path, PATH))
     if order not in ORDERS:
         raise ValueError(f"order is 'wxyz' or 'xyzw', not {order!r}")
     time, names, Q, numbers = _read(Path(path))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.data.files import check_output, read_lines, write_text
 from myoquat.data.leftovers import ImplausibleWarning
@@ -52,7 +52,7 @@ def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     >>> motion.knee_angle.to_list(), motion.attrs["in_degrees"]  # as the file has them
     ([10.0, 20.0], True)
     """
-    check_kinds(path=(path, PATH))
+    check_types(path=(path, PATH))
     path = Path(path)
     lines = read_lines(path, MAX_BYTES)
     head, (number, text) = read_header(path, lines)
@@ -155,7 +155,7 @@ def write_motion(
     >>> lines[4], lines[-1].split()
     ('inDegrees=no', ['0.1', '0.2'])
     """
-    check_kinds(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
+    check_types(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
     path = check_output(path, overwrite)
     table = np.column_stack([frame.index.to_numpy(dtype=float), frame.to_numpy(dtype=float)])
     labels = ["time", *map(str, frame.columns)]

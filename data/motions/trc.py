@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.data.files import check_output, read_lines, write_text
 from myoquat.data.motions.rows import check_labels, check_times, format_rows, parse_rows
@@ -49,7 +49,7 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     >>> frame["heel"].iloc[0].to_dict()
     {'x': 0.1, 'y': 0.02, 'z': 0.0}
     """
-    check_kinds(path=(path, PATH))
+    check_types(path=(path, PATH))
     path = Path(path)
     lines = read_lines(path, MAX_BYTES)
     head = [text for _, text in islice(lines, 5)]
@@ -92,7 +92,7 @@ def write_markers(frame: "pd.DataFrame", path: str | Path, *, units: str = "m", 
     ...     print(read_markers(f"{folder}/walk.trc")["heel"].iloc[0].to_dict())
     {'x': 0.1, 'y': 0.02, 'z': 0.0}
     """
-    check_kinds(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
+    check_types(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
     path = check_output(path, overwrite)
     if units not in METRES:
         raise ValueError(f"units is one of {', '.join(METRES)}, not {units!r}")

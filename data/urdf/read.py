@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.data.urdf import xml
 from myoquat.data.urdf.links import materials, pose, read_inertial, read_shapes
 from myoquat.data.xml import Element, located
@@ -68,7 +68,7 @@ def load_urdf(
     ...     print(mq.load_urdf(f"{folder}/arm.urdf").nq)
     1
     """
-    check_kinds(path=(path, PATH))
+    check_types(path=(path, PATH))
     if base not in BASES:
         raise ValueError(f"base is one of {', '.join(BASES)}, not {base!r}")
     path = Path(path)

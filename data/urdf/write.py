@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from lxml import etree
 
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.data.files import check_output, write_text
 from myoquat.data.urdf.drives import UNLIMITED
 from myoquat.data.urdf.written import NO_DRIVE, Drive, joint_name
@@ -43,7 +43,7 @@ def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = Fa
     ...     print(mq.load_urdf(f"{folder}/leg.urdf").coordinate_names)
     ('knee',)
     """
-    check_kinds(system=(system, ArticulatedSystem), path=(path, PATH))
+    check_types(system=(system, ArticulatedSystem), path=(path, PATH))
     write_system(system, path, overwrite, {})
 
 

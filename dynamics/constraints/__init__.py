@@ -1,4 +1,4 @@
-"""Constraints of a system: the kinds of `myoquat.joints.constraints`, and what the equations of motion make of them."""
+"""Constraints of a system: the types of `myoquat.joints.constraints`, and their use in the equations of motion."""
 
 from myoquat.dynamics.constraints.assemble import AssemblyError, assemble
 from myoquat.dynamics.constraints.equations import Constraints

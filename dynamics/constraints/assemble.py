@@ -12,16 +12,16 @@ from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.constraints.least import least_motions
 from myoquat.dynamics.constraints.own import constraints_of
 from myoquat.joints.constraints import Constraint
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle.model import Model
 
 __all__ = ["AssemblyError", "assemble", "mobilities"]
 
-ASSEMBLED = 1e-10  # |phi| [m, rad] of an assembled pose
-ROUNDS, HALVINGS = 100, 12  # of Newton's method; of a step
-LONGEST = 0.5  # [rad, m] that a round may move one velocity's coordinate
-RELUCTANCE = 1e-3  # of the motion of a dependent coordinate: what an independent one does for the same constraint
+ASSEMBLY_TOLERANCE = 1e-10  # |phi| [m, rad] of an assembled pose
+MAX_NEWTON_STEPS, MAX_HALVINGS = 100, 12  # of Newton's method; of a step
+MAX_COORDINATE_STEP = 0.5  # [rad, m] that a step may move one velocity's coordinate
+DEPENDENT_COORDINATE_WEIGHT = 1e-3  # of its motion, relative to that of an independent coordinate
 
 
 class AssemblyError(ValueError):
@@ -81,7 +81,7 @@ def assemble(
     if not wanted or not len(rows) or not arrays.position(rows, times).shape[-1]:
         return rows.reshape(start.shape)
     residual = _first_that_solves(arrays, rows, times, mobilities(model, constraints))
-    failed = ~(residual < ASSEMBLED)
+    failed = ~(residual < ASSEMBLY_TOLERANCE)
     if failed.any() and strict:
         batch = start.shape[:-1]
         poses = tuple(tuple(int(i) for i in np.unravel_index(k, batch)) for k in np.flatnonzero(failed))
@@ -106,7 +106,7 @@ def mobilities(model: SystemLike, constraints: Sequence[Constraint] = ()) -> tup
             driven[list(system.indices.velocities_of_coordinate(dependent))] = 1.0
     if not driven.any():
         return (moving,)
-    return moving * driven, moving * np.where(driven > 0, 1.0, RELUCTANCE)
+    return moving * driven, moving * np.where(driven > 0, 1.0, DEPENDENT_COORDINATE_WEIGHT)
 
 
 def _first_that_solves(arrays: ConstraintArrays, q: Array, t: Array, tries: Sequence[Array]) -> Array:
@@ -114,7 +114,7 @@ def _first_that_solves(arrays: ConstraintArrays, q: Array, t: Array, tries: Sequ
     assembles them, or else the last."""
     start, left = q.copy(), np.full(len(q), np.inf)
     for moving in tries:
-        open_ = np.flatnonzero(~(left < ASSEMBLED))
+        open_ = np.flatnonzero(~(left < ASSEMBLY_TOLERANCE))
         if len(open_):
             part = start[open_]
             left[open_] = _solve(arrays, part, t[open_], moving)
@@ -128,13 +128,15 @@ def _solve(arrays: ConstraintArrays, q: Array, t: Array, moving: Array) -> Array
     if not moving.any():
         return left
     open_ = np.flatnonzero(left > 0)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_NEWTON_STEPS):
         if not len(open_):
             break
         phi = arrays.position(q[open_], t[open_])
         P = arrays.position_jacobian(q[open_], t[open_]) * moving
         step = -moving * least_motions(P, phi)
-        step *= np.minimum(1.0, LONGEST / np.maximum(np.abs(step).max(axis=-1, keepdims=True), LONGEST))
+        step *= np.minimum(
+            1.0, MAX_COORDINATE_STEP / np.maximum(np.abs(step).max(axis=-1, keepdims=True), MAX_COORDINATE_STEP)
+        )
         found, error = _shortened(arrays, q[open_], t[open_], step, left[open_])
         better = error < left[open_]
         q[open_[better]], left[open_[better]] = found[better], error[better]
@@ -146,10 +148,10 @@ def _shortened(arrays: ConstraintArrays, q: Array, t: Array, step: Array, before
     """(q, |phi|) after steps that are halved where they do not help."""
     share = np.ones(len(q))
     found, error = q, before
-    for _ in range(HALVINGS):
+    for _ in range(MAX_HALVINGS):
         found = arrays.system.integrate(q, share[:, None] * step)
         error = np.abs(arrays.position(found, t)).max(axis=-1)
-        worse = ~(error < before) & (before > ASSEMBLED)
+        worse = ~(error < before) & (before > ASSEMBLY_TOLERANCE)
         if not worse.any():
             break
         share = np.where(worse, share / 2, share)

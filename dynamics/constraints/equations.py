@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.content import content_key
+from myoquat.core.deprecation import former_argument
 from myoquat.core.typing import Array
 from myoquat.dynamics import composite, factor, inverse
 from myoquat.dynamics.blocks import solve_small
@@ -105,11 +106,12 @@ class Constraints:
             parts.append(-2 / T * rate - phi / (T * T) if whole else -rate / T)
         return _stacked(parts)
 
-    def nearest(self, q: Array, u: Array, t: Array, rounds: int = 2) -> tuple[Array, Array]:
-        """(q, u) brought onto the constraints along M^-1 A^T: `rounds` of Newton's method for q, then u at once."""
+    @former_argument("rounds", "newton_steps")
+    def nearest(self, q: Array, u: Array, t: Array, newton_steps: int = 2) -> tuple[Array, Array]:
+        """(q, u) projected onto the constraints along M^-1 A^T: `newton_steps` for q, then u at once."""
         parts = [c for c in self.parts if c.position(self.system, q, t).shape[-1]]
         held = Constraints(self.system, parts, self.redundant)
-        for _ in range(rounds if held.parts else 0):
+        for _ in range(newton_steps if held.parts else 0):
             phi = held.position(q, t)
             step, _ = _least(self._solver(q, t), held.position_jacobian(q, t), -phi, self.redundant)
             q = state.integrate(self.system.layout, q, step)

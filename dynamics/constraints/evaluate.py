@@ -19,8 +19,8 @@ from myoquat.kernels.tracing.trace import trace
 
 __all__ = ["ConstraintArrays"]
 
-VIOLATION = 1e-6  # beyond it a start is refused
-ROUNDS = 20  # of Newton's method for a start; it ends when a step no longer helps
+MAX_START_VIOLATION = 1e-6  # beyond it a start is refused
+MAX_NEWTON_STEPS = 20  # of Newton's method for a start; it ends when a step no longer helps
 
 
 class ConstraintArrays:
@@ -111,15 +111,17 @@ class ConstraintArrays:
         rate = self.rate(q, u, t) if self.system.nu else np.zeros(0)
         for name, values in (("position", self.position(q, t)), ("velocity", rate)):
             worst = float(np.abs(values).max(initial=0.0))
-            if not worst <= VIOLATION:
+            if not worst <= MAX_START_VIOLATION:
                 row = int(np.argwhere(np.abs(values) == worst)[0][-1]) if np.isfinite(worst) else 0
-                raise ValueError(f"{what}: {name} row {row} is off by {worst:.3g}, allowed is {VIOLATION:g}; {fix}")
+                raise ValueError(
+                    f"{what}: {name} row {row} is off by {worst:.3g}, allowed is {MAX_START_VIOLATION:g}; {fix}"
+                )
 
     def nearest(self, q: Array, u: Array, t: float = 0.0) -> tuple[Array, Array]:
         """A state (nq,), (nu,) moved onto the constraints, along M^-1 A^T, rank-revealing; ValueError if
         Newton's method does not converge."""
         q, u, left = q.copy(), u.copy(), np.inf
-        for _ in range(ROUNDS):
+        for _ in range(MAX_NEWTON_STEPS):
             phi = self.position(q, t)
             error = float(np.abs(phi).max(initial=0.0))
             if error == 0.0 or (error < 1e-12 and error >= 0.5 * left):

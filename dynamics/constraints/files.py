@@ -31,7 +31,7 @@ def _table(number: int, constraint: Constraint) -> dict[str, Any]:
 
 
 def parse_constraints(text: str, path: Path) -> tuple[Constraint, ...]:
-    """The constraints in a text of `constraints_text`; ModelError for another text or an unknown kind."""
+    """The constraints in a text of `constraints_text`; ModelError for another text or an unknown type."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -14,8 +14,8 @@ from myoquat.kernels import Kernel, compile
 
 __all__ = ["least_motions"]
 
-FEW = 12  # rows of A whose products a kernel factors
-APART = 1e-6  # of a row's square: what is left of it across the rows before, so that no row nearly repeats others
+MAX_FACTORED_ROWS = 12  # rows of A whose products a kernel factors
+MIN_INDEPENDENT_PART = 1e-6  # of a row's square: the part across the rows before, so that no row nearly repeats others
 
 
 def least_motions(A: Array, wanted: Array) -> Array:
@@ -25,7 +25,7 @@ def least_motions(A: Array, wanted: Array) -> Array:
     x = A^T (A A^T)^-1 wanted, corrected once by what it misses, where no row is nearly a sum of others; by the singular
     values elsewhere."""
     k, nu = A.shape[-2:]
-    if not 0 < k <= FEW:
+    if not 0 < k <= MAX_FACTORED_ROWS:
         return _by_singular_values(A, wanted)
 
     def build(content: str | None) -> Kernel:
@@ -33,7 +33,7 @@ def least_motions(A: Array, wanted: Array) -> Array:
 
     kernel: Any = kernel_for(("least_motions", k, nu), build)
     x, apart = kernel(A, wanted)
-    near = ~(apart > APART)
+    near = ~(apart > MIN_INDEPENDENT_PART)
     if near.any():
         x[near] = _by_singular_values(A[near], wanted[near])
     found: Array = x

@@ -21,6 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from myoquat.core.deprecation import former_attribute
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
@@ -35,7 +36,7 @@ from myoquat.muscle.model import Model
 __all__ = ["HeldMotion", "acts_in_joints", "carried_wrenches"]
 
 IN_JOINTS = (CoordinateCoupler, PolynomialCoupler, Prescribed)
-UNDETERMINED = 1e-6  # of the greatest effect of a unit multiplier: null vectors that do more change a reaction
+NULL_VECTOR_TOLERANCE = 1e-6  # of the greatest effect of a unit multiplier: null vectors that do more change a reaction
 
 
 def acts_in_joints(constraint: Constraint) -> bool:
@@ -109,15 +110,17 @@ class HeldMotion:
     @property
     def count(self) -> int:
         """The number of rows of constraints on bodies."""
-        return sum(s.stop - s.start for s in self.places[: len(self.on_bodies)])
+        return sum(s.stop - s.start for s in self.row_slices[: len(self.on_bodies)])
 
     @cached_property
-    def places(self) -> tuple[slice, ...]:
+    def row_slices(self) -> tuple[slice, ...]:
         """The rows of each of `constraints`."""
         system = self.model.system
         counts = [c.position(system, system.neutral(), np.zeros(())).shape[-1] for c in self.constraints]
         ends = np.cumsum([0, *counts])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+
+    places = former_attribute("places", "row_slices")
 
     def multipliers(self, lacking: Array) -> Array:
         """(t, k) lambda of what a motion lacks, r (t, nu)."""
@@ -196,13 +199,13 @@ class HeldMotion:
             return np.zeros(self.reaction_map.shape[:2], dtype=bool)
         change = np.abs(np.einsum("tbik,tkn->tbin", self.reaction_map, self.null)).max(axis=(-1, -2), initial=0.0)
         size = np.abs(self.reaction_map).reshape(len(self.q), -1).max(axis=-1, initial=0.0)
-        result: Array = change > UNDETERMINED * size[:, None]
+        result: Array = change > NULL_VECTOR_TOLERANCE * size[:, None]
         return result
 
     @cached_property
     def undetermined_rows(self) -> Array:
         """(t, k) where a multiplier is not determined."""
-        result: Array = np.abs(self.null).max(axis=-1, initial=0.0) > UNDETERMINED
+        result: Array = np.abs(self.null).max(axis=-1, initial=0.0) > NULL_VECTOR_TOLERANCE
         return result
 
 

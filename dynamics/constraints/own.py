@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from myoquat.joints.constraints import Constraint, CoordinateCoupler
-from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.content import content_key
+from myoquat.core.deprecation import former_attribute
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated
 from myoquat.dynamics.constraints import Constraint, Constraints
-from myoquat.joints.door import system_of
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined, vector
+from myoquat.joints.validation import system_of
 from myoquat.muscle import actuators, limits
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import activation_rates, rates, state_names, torques
@@ -231,11 +232,13 @@ class StateEquations:
         """(..., nq) (|Q|^2 - 1) Q / 2 of every quaternion, zero for other coordinates."""
         return self._by_quaternion(q, lambda Q: (np.sum(Q * Q, axis=-1)[..., None] - 1) / 2 * Q, lambda r: 0.0 * r)
 
-    def settled(self, x: Array, stabilization: str, t: Array | float = 0.0) -> Array:
+    def stabilized(self, x: Array, stabilization: str, t: Array | float = 0.0) -> Array:
         """(..., size) x after a step: projected for "projection", of unit norm for "norm", as it is otherwise."""
         if stabilization == "projection":
             return self.project(x, t)
         return self.normalized(x) if stabilization == "norm" else x
+
+    settled = former_attribute("settled", "stabilized")
 
     def normalized(self, x: Array) -> Array:
         """(..., size) x with every quaternion divided by its length: the nearest point of each unit sphere."""
@@ -248,7 +251,7 @@ class StateEquations:
         q, u = self.split(self.normalized(x))
         if self.constraints:
             held = Constraints(self.system, self.constraints, self.redundant)
-            q, u = held.nearest(q, u, t + np.zeros(()), rounds=1)
+            q, u = held.nearest(q, u, t + np.zeros(()), newton_steps=1)
         return joined([q, u, *([self.rest(x)] if self.own else [])])
 
     def _by_quaternion(self, q: Array, ball: Transform, otherwise: Transform) -> Array:

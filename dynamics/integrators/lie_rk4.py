@@ -73,7 +73,7 @@ class LieRungeKutta4(FixedStep):
             inputs=equations.inputs,
             parameters=equations.parameters,
             method=Stages((0.0, 0.5, 0.5, 1.0), ((0,), (1,), (0, 2), (0, 1, 2, 3)), (second, second, fourth, last)),
-            project=(lambda x: equations.settled(x, stabilization))
+            project=(lambda x: equations.stabilized(x, stabilization))
             if stabilization in ("projection", "norm")
             else None,
             bound=equations.beyond,

@@ -9,29 +9,30 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import CALLABLE, check_kinds
+from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 
 __all__ = ["Radau", "differences"]
 
-SMALL = 1e-8  # of differences, relative to an entry of the state
-LEAST = 0.1  # [rad, m, rad/s, m/s, 1] entries below it are moved as if they were as great
+RELATIVE_DIFFERENCE = 1e-8  # of differences, relative to an entry of the state
+MIN_DIFFERENCED_SIZE = 0.1  # [rad, m, rad/s, m/s, 1] entries below it are moved as if they were as great
 
-ROUNDS = 7  # of Newton's iteration
-TRUST = 1e-3  # the least rate that is expected of a first round: where forces begin, as at a contact, J knows nothing
-SLOW = 0.03  # a rate of its convergence beyond which the derivative is computed anew
-FAR = 2.0  # steps of the last length, beyond which its polynomial misleads more than no change at all
-HARDLY = 1.2  # growth of a step that is not worth new factors
+MAX_NEWTON_STEPS = 7  # per step of the integrator
+# of convergence: where forces begin, as at a contact, the derivative does not contain them
+MIN_FIRST_RATE = 1e-3
+MAX_RATE_OF_OLD_DERIVATIVE = 0.03  # a rate of its convergence beyond which the derivative is computed anew
+MAX_EXTRAPOLATED_STEPS = 2.0  # of the last length: beyond, its polynomial is worse than no change at all
+MIN_STEP_GROWTH = 1.2  # growth of a step that is not worth new factors
 MOST, LEAST_FACTOR, SAFETY = 8.0, 0.2, 0.9  # bounds of the change of a step, and what it is multiplied by
-WHOLE = 1.01  # steps to the end that are taken as one: nothing is left that is too short for a step
+MAX_FINAL_STEP_RATIO = 1.01  # steps to the end that are taken as one: nothing is left that is too short for a step
 EPS = np.finfo(float).eps
 
 NODES = np.array([(4 - np.sqrt(6)) / 10, (4 + np.sqrt(6)) / 10, 1.0])
 _powers = NODES[:, None] ** np.arange(4)
-STAGES = _powers[:, 1:] / [1, 2, 3] @ np.linalg.inv(_powers[:, :3])  # A: exact for slopes of degree 2 [H&W IV.5]
-INVERSE = np.linalg.inv(STAGES)
-_values, _vectors = np.linalg.eig(INVERSE)
+STAGE_MATRIX = _powers[:, 1:] / [1, 2, 3] @ np.linalg.inv(_powers[:, :3])  # A: exact for slopes of degree 2 [H&W IV.5]
+INVERSE_STAGE_MATRIX = np.linalg.inv(STAGE_MATRIX)
+_values, _vectors = np.linalg.eig(INVERSE_STAGE_MATRIX)
 _real, _complex = int(np.abs(_values.imag).argmin()), int(_values.imag.argmax())
 GAMMA, ALPHA = float(_values[_real].real), complex(_values[_complex])  # of A^-1; the third one is conjugate to ALPHA
 REAL, COMPLEX = _vectors[:, _real].real, _vectors[:, _complex]
@@ -39,8 +40,8 @@ _rows = np.linalg.inv(np.stack([REAL, COMPLEX, COMPLEX.conj()], axis=1))
 TO_REAL, TO_COMPLEX = _rows[0].real, _rows[1]
 # of the stages in the error, beside the slope at the start [H&W IV.8, (8.19)]: the quadrature with weight 1 / GAMMA on
 # that slope that is exact to degree 2, less the method's own
-ERROR = INVERSE.T @ np.linalg.solve(_powers[:, :3].T, [-1.0, 0.0, 0.0])
-BETWEEN = np.linalg.inv(_powers[:, 1:])  # from stages to the coefficients of the polynomial through them
+ERROR_WEIGHTS = INVERSE_STAGE_MATRIX.T @ np.linalg.solve(_powers[:, :3].T, [-1.0, 0.0, 0.0])
+POLYNOMIAL_OF_STAGES = np.linalg.inv(_powers[:, 1:])  # from stages to the coefficients of the polynomial through them
 
 Slope = Callable[[float, Array], Array]
 Slopes = Callable[[Array, Array], Array]
@@ -48,7 +49,7 @@ Slopes = Callable[[Array, Array], Array]
 
 class Radau:
     """x1 = x + z3, z_i = h sum_j a_ij f(t + c_j h, x + z_j): collocation at three nodes, the last one the end of the
-    step. Order 5, L-stable: parts that have settled do not bound the step, however fast they are.
+    step. Order 5, L-stable: parts that have decayed do not bound the step, however fast they are.
 
     slope    f(t, x) (n,); slopes: the same at times (k,) and states (k, n), which the stages are given to together.
     start    (t, x); end: the time at which the last step ends; first: the first step, chosen if None.
@@ -93,13 +94,13 @@ class Radau:
         """Move on by one step; status is "finished" at the end, "failed" where no step is small enough."""
         if self.f is None:
             self.f = self._slope(self.t, self.y)
-        if self._J is None or (self._rate > SLOW and not self._current):
+        if self._J is None or (self._rate > MAX_RATE_OF_OLD_DERIVATIVE and not self._current):
             self._differentiate()
         rejected = False
         h = self.h_abs
         while True:
             left = self._end - self.t
-            h = left if left < WHOLE * h else h
+            h = left if left < MAX_FINAL_STEP_RATIO * h else h
             if not h > 10 * np.spacing(abs(self.t)):
                 self.status = "failed"
                 return
@@ -112,9 +113,9 @@ class Radau:
                 else:
                     self._differentiate()
                 continue
-            z, rounds = solved
+            z, iterations = solved
             error = self._error(h, z, rejected)
-            safety = SAFETY * (2 * ROUNDS + 1) / (2 * ROUNDS + rounds)
+            safety = SAFETY * (2 * MAX_NEWTON_STEPS + 1) / (2 * MAX_NEWTON_STEPS + iterations)
             if error <= 1:
                 break
             h *= max(LEAST_FACTOR, safety * error**-0.25)
@@ -126,7 +127,7 @@ class Radau:
         if self._stages is None:
             raise RuntimeError("there is nothing in between before the first step")
         h, x, z = self._stages
-        end, coefficients = self._reached, BETWEEN @ z
+        end, coefficients = self._reached, POLYNOMIAL_OF_STAGES @ z
 
         def between(t: float) -> Array:
             s = 1 + (t - end) / h
@@ -137,19 +138,19 @@ class Radau:
     # ---- parts of a step -------------------------------------------------------------------------------------
 
     def _solve(self, h: float) -> tuple[Array, int] | None:
-        """(z (3, n), rounds) by Newton's iteration; None if it does not converge."""
+        """(z (3, n), iterations) by Newton's iteration; None if it does not converge."""
         assert self._factors is not None
         z = self._predicted(h)
         times, scale = self.t + h * NODES, self._scale(self.y)
-        eta, before = max(self._eta, TRUST) ** 0.8, 0.0
-        for k in range(ROUNDS):
-            change = self._factors.solve(self._slopes(times, self.y + z) - INVERSE @ z / h)
+        eta, before = max(self._eta, MIN_FIRST_RATE) ** 0.8, 0.0
+        for k in range(MAX_NEWTON_STEPS):
+            change = self._factors.solve(self._slopes(times, self.y + z) - INVERSE_STAGE_MATRIX @ z / h)
             size = _norm(change / scale)
             if not np.isfinite(size):
                 return None
             if k:
                 rate = size / before if before else 0.0
-                if rate >= 1 or rate ** (ROUNDS - 1 - k) / (1 - rate) * size > self._close:
+                if rate >= 1 or rate ** (MAX_NEWTON_STEPS - 1 - k) / (1 - rate) * size > self._close:
                     return None
                 self._rate, eta = rate, rate / (1 - rate)
             z = z + change
@@ -162,16 +163,16 @@ class Radau:
     def _predicted(self, h: float) -> Array:
         """z (3, n) by the polynomial of the last step, continued, but not far."""
         old, x, z = self._stages or (0.0, self.y, np.zeros((3, len(self.y))))
-        if h > FAR * old:
+        if h > MAX_EXTRAPOLATED_STEPS * old:
             return np.zeros_like(z)
         s = 1 + NODES * h / old
-        return np.asarray(x - self.y + (s[:, None] ** np.arange(1, 4)) @ (BETWEEN @ z))
+        return np.asarray(x - self.y + (s[:, None] ** np.arange(1, 4)) @ (POLYNOMIAL_OF_STAGES @ z))
 
     def _error(self, h: float, z: Array, rejected: bool) -> float:
         """The estimated error over its bound; after a rejected step, and in the first, filtered twice."""
         assert self.f is not None
         assert self._factors is not None
-        rest = ERROR @ z / h
+        rest = ERROR_WEIGHTS @ z / h
         scale = self._scale(np.maximum(np.abs(self.y), np.abs(self.y + z[-1])))
         error = self._factors.solve_real(self.f + rest)
         size = _norm(error / scale)
@@ -188,7 +189,7 @@ class Radau:
             step, old = self._last
             factor *= min(1.0, h / step * (old / error) ** 0.25)
         factor = min(1.0 if rejected else MOST, max(LEAST_FACTOR, safety * factor))
-        stays = self._rate <= SLOW and 1 <= factor <= HARDLY
+        stays = self._rate <= MAX_RATE_OF_OLD_DERIVATIVE and 1 <= factor <= MIN_STEP_GROWTH
         self._last = h, error
         self.h_abs = h if stays else h * factor
         self._stages = h, self.y, z
@@ -250,8 +251,10 @@ def differences(slopes: Slopes, t: float, x: Array) -> Array:
     array([[2., 0.],
            [0., 4.]])
     """
-    check_kinds(slopes=(slopes, CALLABLE), x=(x, np.ndarray))
-    states = x + np.concatenate([np.zeros((1, len(x))), np.diag(SMALL * np.maximum(np.abs(x), LEAST))])
+    check_types(slopes=(slopes, CALLABLE), x=(x, np.ndarray))
+    states = x + np.concatenate(
+        [np.zeros((1, len(x))), np.diag(RELATIVE_DIFFERENCE * np.maximum(np.abs(x), MIN_DIFFERENCED_SIZE))]
+    )
     rates = slopes(np.full(len(states), t), states)
     moved = states[1:].diagonal() - x  # what round-off has left of the steps
     return np.asarray(((rates[1:] - rates[0]) / moved[:, None]).T)

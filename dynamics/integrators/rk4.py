@@ -32,7 +32,7 @@ class RungeKutta4(FixedStep):
             inputs=equations.inputs,
             parameters=equations.parameters,
             method="rk4",
-            project=(lambda x: equations.settled(x, stabilization))
+            project=(lambda x: equations.stabilized(x, stabilization))
             if stabilization in ("projection", "norm")
             else None,
             bound=equations.beyond,

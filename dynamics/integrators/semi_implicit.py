@@ -37,7 +37,7 @@ class SemiImplicitEuler(FixedStep):
             own = [given["own"] + h * rate for rate in equations.own_rate(q, u, given)]
             u = u + h * equations.acceleration(t, q, u, given)
             after = joined([state.integrate(equations.system.layout, q, h * u), u, *own])
-            return equations.settled(after, stabilization, t + h)
+            return equations.stabilized(after, stabilization, t + h)
 
         return step_loop(
             equations.size,

@@ -19,7 +19,7 @@ from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["Variational"]
 
-ROUNDS = 6  # of the iteration for the step; each gains a factor of the order of (h times the stiffest frequency)^2
+STEP_ITERATIONS = 6  # each gains a factor of the order of (h times the stiffest frequency)^2
 
 
 class Variational(FixedStep):
@@ -31,7 +31,7 @@ class Variational(FixedStep):
 
     p = M(q) u the momenta, f the forces that have no potential, at the middle. Order 2, symplectic without f: over any
     time the energy keeps oscillating within O(h^2), without trend. The derivatives of L_d are exact, by differentiation
-    of the energies; v comes from six rounds of Newton's method with M(q) / h in place of the derivative, enough for
+    of the energies; v comes from six steps of Newton's method with M(q) / h in place of the derivative, enough for
     round-off while (h times the highest frequency)^2 < 1/1000. |Q| is kept to round-off ("none"), or divided out
     ("projection").
 
@@ -66,7 +66,7 @@ class Variational(FixedStep):
             after = state.integrate(equations.system.layout, q, v)
             _, gain = _momenta(equations, h, q, v, given, t)
             moved = joined([after, gain])
-            return equations.settled(moved, stabilization)
+            return equations.stabilized(moved, stabilization)
 
         return step_loop(
             equations.size,
@@ -113,7 +113,7 @@ def _solved(equations: StateEquations, h: Array, q: Array, p: Array, given: Mapp
         return factor.solve(order, F, r[..., None])[..., 0]
 
     v = h * times_inverse(p)
-    for _ in range(ROUNDS):
+    for _ in range(STEP_ITERATIONS):
         loss, _ = _momenta(equations, h, q, v, given, t)
         v = v + h * times_inverse(p - loss)
     return v

@@ -22,7 +22,7 @@ from myoquat.dynamics.equations import mass_matrix
 from myoquat.dynamics.integrators import Radau, StateEquations
 from myoquat.dynamics.simulation.controls import Control
 from myoquat.dynamics.simulation.events import Event, Occurrence
-from myoquat.dynamics.simulation.methods import BASELINE, BY_SCIPY, MethodChoice
+from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, BY_SCIPY, MethodChoice
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.dynamics.udwadia_kalaba import working
 from myoquat.joints.compiled import kernel_for
@@ -30,7 +30,7 @@ from myoquat.kernels import Kernel, Outcome
 
 __all__ = ["AdaptiveProblem", "AdaptiveRun", "solve"]
 
-TINY = 1e-13  # a step below this part of the duration is no progress
+MIN_RELATIVE_STEP = 1e-13  # a step below this part of the duration is no progress
 
 Slope = Callable[[float, Array], Array]
 Slopes = Callable[[Array, Array], Array]
@@ -70,7 +70,7 @@ class AdaptiveProblem:
     @cached_property
     def constants(self) -> tuple[Any, ...]:
         """The values of the equations' parameters: the time constant of Baumgarte's stabilization, if it is used."""
-        return (BASELINE * self.timing.schedule.h,) if self.equations.baumgarte else ()
+        return (BAUMGARTE_STEPS * self.timing.schedule.h,) if self.equations.baumgarte else ()
 
     @cached_property
     def kinks(self) -> Array:
@@ -255,7 +255,7 @@ def _failure(problem: AdaptiveProblem, solver: Solver, before: float, end: float
         return Outcome.NOT_FINITE
     if problem.equations.beyond(np.asarray(solver.t), solver.y) > 0:
         return Outcome.BOUND
-    if solver.t - before < TINY * problem.timing.duration and solver.t < end:
+    if solver.t - before < MIN_RELATIVE_STEP * problem.timing.duration and solver.t < end:
         return Outcome.STUCK
     return None
 

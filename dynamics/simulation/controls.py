@@ -43,7 +43,7 @@ class Control:
 
     given   (..., n) constant in time, per batch element or for all; a pair (times (k,), values (..., k, n)), linear in
             between and constant outside; or a function of t that returns (..., n).
-    check   the door for values (..., n).
+    check   validates values (..., n).
     """
 
     def __init__(self, name: str, given: ControlLike, check: Check) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle.evaluate import path_lengths
 
 __all__ = ["Event", "Occurrence"]

@@ -5,13 +5,13 @@ from numbers import Real
 
 from myoquat.dynamics.integrators import FIXED_STEP, FixedStep
 
-__all__ = ["ADAPTIVE", "BASELINE", "BY_ACCELERATION", "BY_SCIPY", "MethodChoice", "method_named"]
+__all__ = ["ADAPTIVE", "BAUMGARTE_STEPS", "BY_ACCELERATION", "BY_SCIPY", "MethodChoice", "method_named"]
 
 BY_SCIPY = {"dop853": "DOP853", "rk45": "RK45"}  # the classes of scipy.integrate
 ADAPTIVE = (*BY_SCIPY, "radau")
 BY_ACCELERATION = ("rk4", "lie_rk4", "euler")  # methods that use the model only through its acceleration
-BASELINE = 10.0  # Baumgarte's time constant in steps, where none is given
-RTOL = 1e-6  # relative tolerance of an adaptive method, where none is given
+BAUMGARTE_STEPS = 10.0  # Baumgarte's time constant in steps, where none is given
+DEFAULT_RTOL = 1e-6  # relative tolerance of an adaptive method, where none is given
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class MethodChoice:
             )
         if name not in ADAPTIVE:
             raise ValueError(f"rtol needs an adaptive method, one of {', '.join(ADAPTIVE)}, not {name!r}")
-        rtol = RTOL if rtol is None else rtol
+        rtol = DEFAULT_RTOL if rtol is None else rtol
         if not (isinstance(rtol, Real) and 1e-14 < rtol < 1):
             raise ValueError(f"rtol must lie between 1e-14 and 1, not {rtol!r}")
         return cls(name, stabilization, rtol)

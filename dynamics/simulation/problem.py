@@ -14,8 +14,8 @@ from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, is_constant
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION, MethodChoice
 from myoquat.dynamics.simulation.starts import MuscleStarts
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.multibody.checks import check_state
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.inputs import InputsOverTime

@@ -11,7 +11,7 @@ from myoquat.core.typing import Array
 
 __all__ = ["Schedule", "Timing"]
 
-SLACK = 1e-9  # relative: 4 / 1e-3 is 4000 steps however it rounds
+STEP_COUNT_TOLERANCE = 1e-9  # relative: 4 / 1e-3 is 4000 steps in spite of rounding
 DEFAULT_STEP = 1e-3
 MOST_STEPS = 10**9  # hours of computing; more are a slip of the pen
 
@@ -40,7 +40,7 @@ class Schedule:
             return cls(duration / steps, steps, 1)
         if duration / MOST_STEPS > output_step:
             raise ValueError(f"{duration:g} s are more than {MOST_STEPS:,} rows of {output_step:g} s")
-        rows = math.floor(duration / output_step * (1 + SLACK))
+        rows = math.floor(duration / output_step * (1 + STEP_COUNT_TOLERANCE))
         if rows < 1:
             raise ValueError(f"output_step {output_step} is longer than the duration {duration}")
         every = _whole(output_step, step)
@@ -100,4 +100,4 @@ def _whole(span: float, step: float) -> int:
     ratio = span / step
     if not math.isfinite(ratio):
         raise ValueError(f"{span:g} s are too many steps of {step:g} s")
-    return max(1, math.ceil(ratio * (1 - SLACK)))
+    return max(1, math.ceil(ratio * (1 - STEP_COUNT_TOLERANCE)))

@@ -26,11 +26,11 @@ from myoquat.dynamics.simulation.start import Start
 from myoquat.dynamics.simulation.stiffness import StiffnessWarning, stiffness_message
 from myoquat.dynamics.simulation.stops import stop_message
 from myoquat.joints.compiled import traced_once
-from myoquat.joints.door import SystemLike
+from myoquat.joints.validation import SystemLike
 
 __all__ = ["SimulationWarning", "simulate"]
 
-LONG = 1_000_000  # steps times states from which a progress bar is shown on a terminal
+MIN_STEPS_WITH_PROGRESS = 1_000_000  # steps times states from which a progress bar is shown on a terminal
 
 
 class SimulationWarning(UserWarning):
@@ -40,10 +40,10 @@ class SimulationWarning(UserWarning):
     >>> import myoquat as mq
     >>> from myoquat.dynamics import SimulationWarning
     >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1e-9, damping=10.0)
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always", SimulationWarning)
     ...     way = mq.simulate(mq.ArticulatedSystem((ball,)), [0.0], [1.0], duration=0.1)
-    >>> told[0].category.__name__, way.complete  # a step of 1 ms is too long by far
+    >>> caught[0].category.__name__, way.complete  # a step of 1 ms is too long by far
     ('SimulationWarning', False)
     """
 
@@ -188,7 +188,7 @@ def _fixed_step(
         )
     total = timing.counted.steps
     states = math.prod(np.broadcast_shapes(start.q.shape[:-1], start.u.shape[:-1]))
-    hidden = states * total < LONG if output.progress is None else not output.progress
+    hidden = states * total < MIN_STEPS_WITH_PROGRESS if output.progress is None else not output.progress
     if hidden:
         run = simulator.run((start.q, start.u), timing, inputs)
     else:

@@ -13,20 +13,20 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, check_numbers
 from myoquat.dynamics.simulation.describe import counted, described
-from myoquat.dynamics.simulation.methods import BASELINE, MethodChoice, method_named
+from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, method_named
 from myoquat.dynamics.simulation.options import options_of
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.joints.compiled import kernel_for, traced_once
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.kernels import Outcome, StepLoop
 
 __all__ = ["Simulator"]
 
-CHUNK = 20_000  # steps between two looks at the progress bar and at an interrupt
+STEPS_PER_CHUNK = 20_000  # steps between two looks at the progress bar and at an interrupt
 
 Tick = Callable[[int], Any]
 
@@ -119,7 +119,7 @@ class Simulator:
         controls, p = problem.controls(inputs), problem.values(inputs.parameters)
         constants: dict[str, Any] = {} if p is None else {"p": p}
         if problem.equations.baumgarte:
-            constants["time_constant"] = BASELINE * schedule.h if time_constant is None else time_constant
+            constants["time_constant"] = BAUMGARTE_STEPS * schedule.h if time_constant is None else time_constant
         with traced_once():
             x = self.method.begin(problem.equations, q, u, *problem.own_start(q, controls, inputs, p, timing.start))
             return self._advance(x, timing, controls, constants, tick)
@@ -129,7 +129,7 @@ class Simulator:
     ) -> Run:
         """The steps from the method's states x (..., n), chunk by chunk."""
         schedule = timing.counted
-        chunk = max(1, CHUNK // schedule.every) * schedule.every
+        chunk = max(1, STEPS_PER_CHUNK // schedule.every) * schedule.every
         rows: list[Array] = []
         stopped: Any = np.nan
         reason: Any = int(Outcome.COMPLETED)

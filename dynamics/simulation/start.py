@@ -8,10 +8,10 @@ import numpy as np
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.simulation.controls import check_numbers
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import OffSphereError
 from myoquat.joints.multibody.checks import check_array, check_state, warn_far
 from myoquat.joints.quaternion import normalize
+from myoquat.joints.validation import SystemLike, system_of
 
 __all__ = ["Start"]
 

@@ -22,16 +22,16 @@ class MuscleStarts:
 
     def __init__(self, equations: VariedEquations) -> None:
         self.equations, model = equations, equations.muscled
-        self.names = {kind: list(numbers_of(kind, laws)) for kind, laws in elastic(model).items()}
+        self.names = {law_type: list(numbers_of(law_type, laws)) for law_type, laws in elastic(model).items()}
         sizes: dict[str, Any] = {"q": model.system.nq, "p": (max(len(equations.names), 1),)}
-        names = ["lengths", *(f"kind_{i}" for i in range(len(self.names)))]
+        names = ["lengths", *(f"law_type_{i}" for i in range(len(self.names)))]
         content = lasting_content(("muscle_starts", equations.key))
         self.kernel = kernels.compile(self._formula, sizes, names, name="muscle_starts", content=content, threads=1)
 
     def _formula(self, q: Array, p: Array) -> tuple[Array, ...]:
-        """Path lengths (m,), and of every kind of laws its numbers (names, laws)."""
+        """Path lengths (m,), and of every type of laws its numbers (names, laws)."""
         bound = replace(self.equations, model=self.equations.bound(p if self.equations.names else None)).muscled
-        values = [numbers_of(kind, laws) for kind, laws in elastic(bound).items()]
+        values = [numbers_of(law_type, laws) for law_type, laws in elastic(bound).items()]
         return (
             lengths(bound.system, bound.muscles, q),
             *(np.stack(np.broadcast_arrays(*one.values(), subok=True), axis=-2) + 0.0 * q[..., 0] for one in values),
@@ -43,8 +43,8 @@ class MuscleStarts:
         found = self.kernel(q=q, p=np.zeros((1, 1)) if p is None else p)
         l, *values = found if isinstance(found, tuple) else (found,)
         numbers = {
-            kind: dict(zip(names, np.moveaxis(value, -2, 0), strict=True))
-            for (kind, names), value in zip(self.names.items(), values, strict=True)
+            law_type: dict(zip(names, np.moveaxis(value, -2, 0), strict=True))
+            for (law_type, names), value in zip(self.names.items(), values, strict=True)
         }
         activation = np.broadcast_to(activation, l.shape)
         return activation[:, list(self.equations.excited)], equilibria(self.equations.muscled, l, activation, numbers)

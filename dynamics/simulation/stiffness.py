@@ -21,12 +21,12 @@ from myoquat.muscle.laws.kinds import stacked_laws
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names, state_slices
 
-__all__ = ["StiffnessWarning", "settling_rates", "stiffness_message"]
+__all__ = ["StiffnessWarning", "decay_rates", "stiffness_message"]
 
-STABLE = {"rk4": 2.785, "lie_rk4": 2.785, "euler": 2.0}
-ROWS = 50  # that are looked at in equal distances, and as many where the states bend most
-SMALL = 1e-6  # relative: of differences
-SAFETY = 0.9  # of the bound: the rate between the rows may be a little greater
+STABILITY_BOUNDS = {"rk4": 2.785, "lie_rk4": 2.785, "euler": 2.0}
+MAX_EXAMINED_ROWS = 50  # that are looked at in equal distances, and as many where the states bend most
+RELATIVE_DIFFERENCE = 1e-6  # relative: of differences
+STEP_SAFETY = 0.9  # of the bound: the rate between the rows may be a little greater
 
 
 class StiffnessWarning(UserWarning):
@@ -55,13 +55,13 @@ def stiffness_message(motion: Trajectory, method: str, step: float) -> str | Non
         np.broadcast_to(x, (*states.shape[:-1], x.shape[-1])).reshape(-1, x.shape[-1])[rows]
         for x in (motion.q, motion.u, motion.activation, states)
     )
-    rates = settling_rates(motion.model, q, u, activation, looked)
-    late = np.where(rates.max(axis=-1, initial=0.0) * step > STABLE[method], times, np.inf)
+    rates = decay_rates(motion.model, q, u, activation, looked)
+    late = np.where(rates.max(axis=-1, initial=0.0) * step > STABILITY_BOUNDS[method], times, np.inf)
     if not np.isfinite(late).any():
         return None
     row = int(late.argmin())
     i = int(rates[row].argmax())
-    holds = _rounded(SAFETY * STABLE[method] / rates[row, i])
+    holds = _rounded(STEP_SAFETY * STABILITY_BOUNDS[method] / rates[row, i])
     return (
         f"{state_names(motion.model)[i]!r} settles at {rates[row, i]:.3g} /s at {times[row]:.4g} s, too fast for steps "
         f"of {step:.3g} s with method {method!r}: it chatters from there. method='radau' chooses steps that hold "
@@ -69,34 +69,34 @@ def stiffness_message(motion: Trajectory, method: str, step: float) -> str | Non
     )
 
 
-def settling_rates(model: Model, q: Array, u: Array, activation: Array, states: Array) -> Array:
+def decay_rates(model: Model, q: Array, u: Array, activation: Array, states: Array) -> Array:
     """(n, ns) how fast each state of the muscles returns to its balance [1/s], at n states of motion: the poses and
-    speeds held, NaN or infinite where the law has no slope."""
+    speeds fixed, NaN or infinite where the law has no slope."""
     layout = model.system.layout
-    poses = np.stack([q, *(state.integrate(layout, q, h * u) for h in (SMALL, -SMALL))])
+    poses = np.stack([q, *(state.integrate(layout, q, h * u) for h in (RELATIVE_DIFFERENCE, -RELATIVE_DIFFERENCE))])
     l, ahead, behind = path_lengths(model, poses)  # by the kernel that finds equilibria at the start
-    speed = (ahead - behind) / (2 * SMALL)
+    speed = (ahead - behind) / (2 * RELATIVE_DIFFERENCE)
     found = np.zeros(states.shape)
     parts = state_slices(model)
     moving = [k for k, part in enumerate(parts) if part.start < part.stop]
     for members, law in stacked_laws([law for k in moving if (law := model.muscles[k].law) is not None]):
         k = [moving[i] for i in members]
-        places = np.array([np.arange(parts[j].start, parts[j].stop) for j in k])
-        for i in range(places.shape[1]):
-            sides = _slopes(law, l[:, k], speed[:, k], activation[:, k], states[:, places], i)
+        columns = np.array([np.arange(parts[j].start, parts[j].stop) for j in k])
+        for i in range(columns.shape[1]):
+            sides = _slopes(law, l[:, k], speed[:, k], activation[:, k], states[:, columns], i)
             with np.errstate(all="ignore"):
                 rate = np.sqrt(np.prod(np.maximum(sides, 0.0), axis=0))
-            found[:, places[:, i]] = np.where(np.isfinite(rate), rate, 0.0)
+            found[:, columns[:, i]] = np.where(np.isfinite(rate), rate, 0.0)
     return found
 
 
 def _slopes(law: ForceLaw, l: Array, speed: Array, activation: Array, states: Array, i: int) -> list[Array]:
     """-d(rate)/d(state) of the i-th state of k laws at states (n, k, ns), to its left and to its right."""
     moved = np.stack([states] * 3)
-    moved[..., i] *= np.array([1 - SMALL, 1.0, 1 + SMALL])[:, None, None]
+    moved[..., i] *= np.array([1 - RELATIVE_DIFFERENCE, 1.0, 1 + RELATIVE_DIFFERENCE])[:, None, None]
     with np.errstate(all="ignore"):  # far from a balance
         rates = np.asarray(law.state_rate(l, speed, activation, moved))[..., i]
-        return [(before - after) / (SMALL * states[..., i]) for before, after in pairwise(rates)]
+        return [(before - after) / (RELATIVE_DIFFERENCE * states[..., i]) for before, after in pairwise(rates)]
 
 
 def _rows(states: Array) -> Array:
@@ -106,8 +106,8 @@ def _rows(states: Array) -> Array:
     with np.errstate(invalid="ignore"):
         bend[..., 1:-1] = np.abs(np.diff(states, 2, axis=-2)).max(axis=-1)
     bend[~np.isfinite(bend)] = 0.0
-    spread = np.linspace(0, bend.size - 1, min(ROWS, bend.size)).astype(int)
-    most = np.argsort(bend, axis=None)[-ROWS:]
+    spread = np.linspace(0, bend.size - 1, min(MAX_EXAMINED_ROWS, bend.size)).astype(int)
+    most = np.argsort(bend, axis=None)[-MAX_EXAMINED_ROWS:]
     rows = np.union1d(spread, most)
     return np.asarray(rows[np.isfinite(states.reshape(-1, states.shape[-1])[rows]).all(axis=-1)])
 

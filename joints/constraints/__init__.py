@@ -1,4 +1,4 @@
-"""Constraints on the motion of a system: one file per kind, with the verbs of `myoquat.joints.constraints.base`."""
+"""Constraints on the motion of a system: one file per type, with the verbs of `myoquat.joints.constraints.base`."""
 
 from myoquat.joints.constraints.base import Constraint, Holonomic, NonHolonomic
 from myoquat.joints.constraints.coordinates import CoordinateCoupler, PolynomialCoupler, Prescribed

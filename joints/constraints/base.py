@@ -43,8 +43,8 @@ class Constraint(Record, ABC):
     @property
     def label(self) -> str:
         """The constraint in words: "weld 'toe'"."""
-        kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
-        return f"{kind} {self.name!r}" if self.name else kind
+        type_name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
+        return f"{type_name} {self.name!r}" if self.name else type_name
 
     @abstractmethod
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:

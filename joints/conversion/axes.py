@@ -93,7 +93,7 @@ def as_axes(body: Body) -> CustomJoint:
     if isinstance(joint, CustomJoint):
         return replace(joint, coordinates=names)
     if type(joint) not in AXES:
-        raise ValueError(f"a joint of kind {joint.kind!r} is not made of rotations and translations along axes")
+        raise ValueError(f"a {joint.kind} joint is not made of rotations and translations along axes")
     rotation_axes, translation_axes = AXES[type(joint)](joint)
     rotations, translations = (
         tuple(Axis(tuple(axis), i) for axis, i in axes) for axes in (rotation_axes, translation_axes)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, coefficients_of
 from myoquat.joints.multibody.body import Body
@@ -16,10 +16,19 @@ from myoquat.joints.rotations.davenport import PARALLEL_SINE
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, FollowerJoint, GimbalJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 
-__all__ = ["Ball", "are_parallel", "as_ball", "followed", "places", "rotation_angles", "why_not_ball", "with_ranges"]
+__all__ = [
+    "Ball",
+    "are_parallel",
+    "as_ball",
+    "coordinate_indices",
+    "followed",
+    "rotation_angles",
+    "why_not_ball",
+    "with_ranges",
+]
 
 WIDEST_RANGE = 2 * np.pi + 1e-6  # [rad] wider ranges are no statement about the joint
-FULL_TURN = 2 * np.pi - 1e-6  # [rad] ranges of full turns do not tell the two triples of a rotation apart
+FULL_TURN = 2 * np.pi - 1e-6  # [rad] ranges of full turns hold both triples of a rotation
 RANGE_SAMPLES = 25  # second angles of a range at which the first solution is compared
 SAME_ANGLE = 1e-6  # [rad]
 
@@ -35,7 +44,7 @@ def why_not_ball(body: Body) -> str | None:
     >>> print(mq.joints.why_not_ball(mq.Body("hip", "ground", mq.joints.EulerJoint("ZXY"))))
     None
     """
-    check_kinds(body=(body, Body))
+    check_types(body=(body, Body))
     joint = body.joint
     if isinstance(joint, (SphericalJoint, EulerJoint, FloatingJoint, GimbalJoint)):
         return None
@@ -102,7 +111,7 @@ def as_ball(body: Body) -> Body:
     angles = rotation_angles(joint)
     assert angles is not None
     if len(joint.coordinates) == 6:
-        translations = [body.names_of_coordinates[i] for i in places(joint, angles)[1]]
+        translations = [body.names_of_coordinates[i] for i in coordinate_indices(joint, angles)[1]]
         names = (*translations, *(f"{body.name}.{suffix}" for suffix in FloatingJoint().facts.coordinates[3:]))
         return replace(body, joint=FloatingJoint(angles=angles), coordinate_names=names)
     centre = sum(
@@ -152,8 +161,8 @@ def with_ranges(body: Body, ranges: Mapping[str, tuple[float, float]]) -> Body:
     return replace(body, joint=replace(joint, angles=replace(angles, ranges=own)))
 
 
-def places(joint: CustomJoint, angles: Angles) -> tuple[list[int], list[int]]:
-    """Where the three angles, and the three translations if any, lie among the coordinates of a custom joint."""
+def coordinate_indices(joint: CustomJoint, angles: Angles) -> tuple[list[int], list[int]]:
+    """Indices of the three angles, and of the three translations if any, among the coordinates of a custom joint."""
     angles_at = [joint.coordinates.index(name) for name in angles.names]
     translations = [a.coordinate for a in joint.translations if _constant(a.function, a.coordinate) is None]
     return angles_at, [i for i in translations if i is not None]

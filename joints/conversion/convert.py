@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.conversion.balls import Ball, as_ball, followed, places, why_not_ball, with_ranges
+from myoquat.joints.conversion.balls import Ball, as_ball, coordinate_indices, followed, why_not_ball, with_ranges
 from myoquat.joints.conversion.chains.find import Coupling, find_chains
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import (
@@ -72,7 +72,7 @@ def with_rotations(
     >>> mq.joints.with_rotations(ball, "ZXY").coordinate_names
     ('arm.p1', 'arm.p2', 'arm.p3')
     """
-    check_kinds(system=(system, ArticulatedSystem), rotations=(rotations, (str, Mapping)))
+    check_types(system=(system, ArticulatedSystem), rotations=(rotations, (str, Mapping)))
     for wanted in (rotations,) if isinstance(rotations, str) else rotations.values():
         _check_wanted(wanted)
     system = _with_chains(system, rotations, couplings or {}, ranges or {}, locked)
@@ -201,7 +201,7 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
     >>> mq.joints.convert_coordinates(model.system, euler.system, np.array(model.start_q)).shape
     (6,)
     """
-    check_kinds(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
+    check_types(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
     q = source.check_q(q)
     parts = [
         _coordinates(a.joint, b.joint, q[..., iq]) if (named := _of_chain(source, target, i)) is None else named.q(q)
@@ -297,11 +297,11 @@ def _custom_coordinates(source: Joint, target: Joint, q: Array) -> Array:
     """Between a custom joint and the quaternion joint in its place, or any Euler joint by way of that."""
     if isinstance(source, CustomJoint):
         ball = _ball_of(source)
-        angles, offsets = places(source, ball.angles)
+        angles, offsets = coordinate_indices(source, ball.angles)
         Q = joined([q[..., offsets], ball.angles.quaternion(q[..., angles])])
         return Q if type(target) is type(ball) else _coordinates(ball, target, Q)
     ball = _ball_of(target)
-    angles, offsets = places(target, ball.angles)  # type: ignore[arg-type]
+    angles, offsets = coordinate_indices(target, ball.angles)  # type: ignore[arg-type]
     Q = q if type(source) is type(ball) else _coordinates(source, ball, q)
     result = np.empty((*Q.shape[:-1], target.nq))
     own = getattr(source, "angles", None)  # which may know ranges
@@ -330,7 +330,7 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
     >>> mq.joints.convert_velocities(ball, euler, q, omega)  # rates of the angles about z, y, x
     array([0.3, 0.2, 0.1])
     """
-    check_kinds(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
+    check_types(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
     q, u = source.check_q(q), source.check_u(u)
     parts = [
         _velocities(a.joint, b.joint, q[..., iq], u[..., iu])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.multiplier import Multiplier
 from myoquat.joints.functions.polynomial import Constant, Linear, Polynomial
@@ -10,7 +10,7 @@ from myoquat.joints.functions.simm_spline import SimmSpline
 
 __all__ = ["coefficients_of", "straight_line"]
 
-STRAIGHT = 1e-12  # distance of a point from the line through the ends, relative to the largest value
+STRAIGHTNESS_TOLERANCE = 1e-12  # distance of a point from the line through the ends, relative to the largest value
 
 
 def coefficients_of(function: AxisFunction) -> tuple[float, ...] | None:
@@ -38,7 +38,7 @@ def straight_line(function: AxisFunction) -> tuple[float, float] | None:
     >>> straight_line(SimmSpline((0.0, 2.0), (1.0, 5.0)))
     (2.0, 1.0)
     """
-    check_kinds(function=(function, AxisFunction))
+    check_types(function=(function, AxisFunction))
     if isinstance(function, Multiplier):
         inner = straight_line(function.function)
         return None if inner is None else (function.scale * inner[0], function.scale * inner[1])
@@ -51,4 +51,4 @@ def straight_line(function: AxisFunction) -> tuple[float, float] | None:
     factor = (y[-1] - y[0]) / (x[-1] - x[0])
     offset = y[0] - factor * x[0]
     off = np.abs(factor * x + offset - y).max()
-    return (float(factor), float(offset)) if off <= STRAIGHT * np.abs(y).max() else None
+    return (float(factor), float(offset)) if off <= STRAIGHTNESS_TOLERANCE * np.abs(y).max() else None

@@ -12,7 +12,7 @@ from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 
 __all__ = ["chosen", "increasing", "integrated"]
 
-FEW = 32  # knots up to which a comparison for each is written, beyond which a kernel looks its entries up
+MAX_COMPARED_KNOTS = 32  # up to which each is compared; beyond, a kernel looks its entries up
 
 
 def chosen(x: Array, knots: ArrayLike, *columns: ArrayLike) -> tuple[Array, ...]:
@@ -32,7 +32,7 @@ def _rows(x: Array, knots: Array, table: Array) -> Array:
     if fixed and not is_symbolic(x):
         found: Array = table[np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)]
         return found
-    if fixed and len(knots) > FEW and (entries := table_lookup(x, knots, table.T)) is not None:
+    if fixed and len(knots) > MAX_COMPARED_KNOTS and (entries := table_lookup(x, knots, table.T)) is not None:
         return entries
     place = as_array(x)[..., None]
     result: Array = table[0] + 0.0 * place

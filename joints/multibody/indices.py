@@ -1,8 +1,8 @@
-"""Indices of a system, each of its own kind, and the conversions between them.
+"""Indices of a system, each of its own type, and the conversions between them.
 
 A BodyIndex names a body and the joint that carries it, a VelocityIndex an entry of u, a CoordinateIndex an entry of q,
-a FrameIndex a body's frame or the ground's (number 0). They are integers and index arrays, but where one kind is
-wanted another kind is refused, while a plain number is taken as the wanted kind.
+a FrameIndex a body's frame or the ground's (number 0). They are integers and index arrays, but where one type is
+expected, another type raises an error, while a plain number is taken as the expected type.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ __all__ = ["BodyIndex", "CoordinateIndex", "FrameIndex", "Index", "Indices", "Ve
 class Index(int):
     """An integer that knows what it counts."""
 
-    kind = "index"
+    label = "index"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({int(self)})"
@@ -32,7 +32,7 @@ class BodyIndex(Index):
     (BodyIndex(2), 30)
     """
 
-    kind = "body or joint index"
+    label = "body or joint index"
 
 
 class VelocityIndex(Index):
@@ -44,7 +44,7 @@ class VelocityIndex(Index):
     VelocityIndex(5)
     """
 
-    kind = "generalized velocity index"
+    label = "generalized velocity index"
 
 
 class CoordinateIndex(Index):
@@ -56,7 +56,7 @@ class CoordinateIndex(Index):
     CoordinateIndex(5)
     """
 
-    kind = "generalized coordinate index"
+    label = "generalized coordinate index"
 
 
 class FrameIndex(Index):
@@ -68,17 +68,17 @@ class FrameIndex(Index):
     FrameIndex(2)
     """
 
-    kind = "frame index"
+    label = "frame index"
 
 
-Kind = TypeVar("Kind", bound=Index)
+IndexType = TypeVar("IndexType", bound=Index)
 
 
 class Indices:
-    """The indices of one system: by name, by number, and from one kind to another.
+    """The indices of one system: by name, by number, and from one type to another.
 
-    Every method takes a name, a plain number or an index of the kind that its argument names. TypeError for an index
-    of another kind, KeyError for an unknown name, IndexError for a number out of range.
+    Every method takes a name, a plain number or an index of the type that its argument names. TypeError for an index
+    of another type, KeyError for an unknown name, IndexError for a number out of range.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -92,7 +92,7 @@ class Indices:
         self._body_of_u = [i for i, s in enumerate(layout.u_slices) for _ in range(s.start, s.stop)]
         self._body_of_q = [i for i, s in enumerate(layout.q_slices) for _ in range(s.start, s.stop)]
 
-    # ---- one of each kind, by name or number -----------------------------------------------------------------
+    # ---- one of each type, by name or number -----------------------------------------------------------------
 
     def body(self, which: str | int) -> BodyIndex:
         """Index of a body, or of a joint by its own name."""
@@ -113,7 +113,7 @@ class Indices:
     # ---- names -----------------------------------------------------------------------------------------------
 
     def name(self, index: Index) -> str:
-        """The name behind an index of any kind."""
+        """The name behind an index of any type."""
         names: dict[type, Sequence[str]] = {
             BodyIndex: self._layout.body_names,
             VelocityIndex: self._layout.velocity_names,
@@ -174,16 +174,18 @@ class Indices:
         return BodyIndex(i - 1)
 
 
-def _resolve(kind: type[Kind], which: str | int, names: dict[str, int], count: int) -> Kind:
+def _resolve(index_type: type[IndexType], which: str | int, names: dict[str, int], count: int) -> IndexType:
     if isinstance(which, str):
         if which not in names:
-            raise KeyError(f"no {kind.kind.removesuffix(' index')} is named {which!r}; known: {', '.join(names)}")
-        return kind(names[which])
-    if isinstance(which, Index) and not isinstance(which, kind):
-        raise TypeError(f"a {kind.kind} is wanted, not the {which.kind} {int(which)}")
+            raise KeyError(
+                f"no {index_type.label.removesuffix(' index')} is named {which!r}; known: {', '.join(names)}"
+            )
+        return index_type(names[which])
+    if isinstance(which, Index) and not isinstance(which, index_type):
+        raise TypeError(f"a {index_type.label} is wanted, not the {which.label} {int(which)}")
     if isinstance(which, bool) or not isinstance(which, (int, np.integer)):
-        raise TypeError(f"a {kind.kind} or a name is wanted, not {which!r}")
+        raise TypeError(f"a {index_type.label} or a name is wanted, not {which!r}")
     number = int(which)
     if not 0 <= number < count:
-        raise IndexError(f"{kind.kind} {number} is out of range: there are {count}")
-    return kind(number)
+        raise IndexError(f"{index_type.label} {number} is out of range: there are {count}")
+    return index_type(number)

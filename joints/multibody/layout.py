@@ -80,14 +80,14 @@ class Layout:
         return tuple(slice(a + offset, a + offset + 4) for a, offset in starts if offset is not None)
 
     @cached_property
-    def quaternion_places(self) -> Array:
-        """(k, 4) places of the unit quaternions in q."""
+    def quaternion_indices(self) -> Array:
+        """(k, 4) indices of the unit quaternions in q."""
         starts = np.array([s.start for s in self.quaternion_slices], dtype=int)
-        places: Array = starts[:, None] + np.arange(4)
-        return places
+        indices: Array = starts[:, None] + np.arange(4)
+        return indices
 
     def joints(self) -> Iterator[tuple[Joint, slice, slice]]:
-        """Every joint, with its places in q and in u."""
+        """Every joint, with its slices of q and of u."""
         return zip((body.joint for body in self.bodies), self.q_slices, self.u_slices, strict=True)
 
 

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.joints.euler import SEQUENCES
 from myoquat.joints.functions import Constant, Linear, Polynomial
@@ -100,7 +100,7 @@ def random_system(
     >>> len(system.bodies), system.nq, system.nu
     (3, 12, 9)
     """
-    check_kinds(bodies=(bodies, (int, np.integer)), rng=(rng, np.random.Generator))
+    check_types(bodies=(bodies, (int, np.integer)), rng=(rng, np.random.Generator))
     made = [_body(i, rng, kinds, passive) for i in range(bodies)]
     order = [f"b{i}" for i in (rng.permutation(bodies) if shuffle else range(bodies))]
     return ArticulatedSystem(tuple(made), velocity_frame=velocity_frame, joint_order=order)

@@ -18,11 +18,11 @@ from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 
-__all__ = ["PART", "scaled_inertia", "scaled_system"]
+__all__ = ["PART_INFIX", "scaled_inertia", "scaled_system"]
 
 Factors = Mapping[str, Array]
-PART = "_slave_"  # between the name of a body and the number of a part of it
-EQUAL = 1e-14  # relative difference of factors that count as equal
+PART_INFIX = "_slave_"  # between the name of a body and the number of a part of it
+FACTOR_TOLERANCE = 1e-14  # relative difference of factors that count as equal
 FIRST_OTHER = (1, 0, 0)  # the axis whose moment tells the length of a cylinder along x, y, z
 
 
@@ -61,7 +61,7 @@ def _is_frame(body: Body) -> bool:
 
 def _whole(name: str, known: Mapping[str, Body]) -> str:
     """The body of which another is a part by its name (`myoquat.data.osim.reading.bodies`), or the body itself."""
-    whole, part, number = name.rpartition(PART)
+    whole, part, number = name.rpartition(PART_INFIX)
     return whole if part and whole in known and number.isdigit() else name
 
 
@@ -109,7 +109,7 @@ def scaled_inertia(inertia: Array, mass: float, new_mass: float, factors: Array)
     if new_mass <= np.finfo(float).eps or mass <= 0:
         return np.zeros(6)
     grown, s = new_mass / mass, real_array("factors", factors)
-    if np.ptp(s) <= EQUAL * np.abs(s).max():
+    if np.ptp(s) <= FACTOR_TOLERANCE * np.abs(s).max():
         result: Array = grown * s[0] ** 2 * inertia
         return result
     axis = int(np.argmin(inertia[:3]))

@@ -22,7 +22,7 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Shape(Record):
-    """A shape on a body: `kind` of SHAPES with its `sizes` [m] (a mesh: scales, and the file's name).
+    """A shape on a body: `kind`, a key of SHAPES, with its `sizes` [m] (a mesh: scales, and the file's name).
 
     position [m], orientation (unit quaternion): the shape's frame in the body's frame; cylinders and capsules lie
     along z. `purpose` is "visual" or "collision". Files are named, never opened.

@@ -83,7 +83,7 @@ class ArticulatedSystem(Record):
         bodies = [replace(body, **changes) if i == index else body for i, body in enumerate(self.bodies)]
         return replace(self, bodies=tuple(bodies))
 
-    # ---- names and places ------------------------------------------------------------------------------------
+    # ---- names and indices ----------------------------------------------------------------------------------
 
     @cached_property
     def layout(self) -> Layout:
@@ -309,7 +309,7 @@ class ArticulatedSystem(Record):
         """q as a float64 array (..., nq), or ValueError, in which it is called `name`: wrong shape, not finite, or a
         quaternion off the unit sphere by more than 1e-6."""
         q = check_state(name, q, self.nq, self.coordinate_names)
-        check_units(q, self.layout.quaternion_places, self.coordinate_names, name)
+        check_units(q, self.layout.quaternion_indices, self.coordinate_names, name)
         return q
 
     def check_u(self, u: ArrayLike, name: str = "u") -> Array:
@@ -329,11 +329,11 @@ def _ordered(bodies: tuple[Body, ...], order: Sequence[str]) -> tuple[Body, ...]
     for name in order:
         if name not in index:
             raise ModelError(f"joint_order: no body or joint is named {name!r}; known: {', '.join(index)}")
-    places = [index[name] for name in order]
-    if sorted(places) != list(range(len(bodies))):
-        missing = [body.name for i, body in enumerate(bodies) if places.count(i) != 1]
+    positions = [index[name] for name in order]
+    if sorted(positions) != list(range(len(bodies))):
+        missing = [body.name for i, body in enumerate(bodies) if positions.count(i) != 1]
         raise ModelError(f"joint_order must name each body or joint once; missing or repeated: {', '.join(missing)}")
-    return tuple(bodies[i] for i in places)
+    return tuple(bodies[i] for i in positions)
 
 
 def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:

@@ -22,7 +22,7 @@ from myoquat.joints.vectors import matvec
 
 __all__ = ["Angles", "Dependent"]
 
-ORTHOGONAL = 1e-9  # cosine between two axes
+MAX_AXIS_COSINE = 1e-9  # cosine between two axes
 LEAST_DETERMINANT = 1e-9  # of the matrix between coordinates and rotations
 Vector3 = tuple[float, float, float]
 
@@ -80,7 +80,7 @@ class Angles(Record):
     def __post_init__(self) -> None:
         super().__post_init__()
         A = np.array(self.axes, dtype=float)
-        if A.shape != (3, 3) or np.abs(np.linalg.norm(A, axis=-1) - 1).max() > ORTHOGONAL:
+        if A.shape != (3, 3) or np.abs(np.linalg.norm(A, axis=-1) - 1).max() > MAX_AXIS_COSINE:
             raise ValueError(f"the axes of a ball joint's angles must be three unit vectors, not {self.axes}")
         quaternion_from_davenport(np.zeros(3), self.axes)
         if not all(self.factors):
@@ -99,7 +99,7 @@ class Angles(Record):
     def are_orthogonal(self) -> bool:
         """Whether the three axes are orthogonal to each other: the angles are then an Euler sequence about them."""
         A = np.array(self.axes)
-        return bool(np.abs(A @ A.T - np.eye(3)).max() <= ORTHOGONAL)
+        return bool(np.abs(A @ A.T - np.eye(3)).max() <= MAX_AXIS_COSINE)
 
     @cached_property
     def _signs(self) -> Array:

@@ -100,7 +100,7 @@ class Joint(Record, ABC):
         its own shape grow, with its parent's unless the type says otherwise; those that are coordinates do not."""
         return self
 
-    # ---- kinds -----------------------------------------------------------------------------------------------
+    # ---- types -----------------------------------------------------------------------------------------------
 
     @property
     def pattern(self) -> Hashable:

@@ -30,9 +30,9 @@ FACTS = JointFacts(
     "successive axes x, z, y",
 )
 XZY = EulerJoint("XZY")
-ALONG = np.array([0.0, 1.0, 0.0])  # e, the axis of the rod at both ends
-SPAN = 1.5  # [rad] to which angles are drawn at random: OpenSim's end at pi / 2 - 0.01
-SMALL = 0.1  # m up to which the series serve
+ROD_AXIS = np.array([0.0, 1.0, 0.0])  # e, the axis of the rod at both ends
+MAX_RANDOM_ANGLE_RAD = 1.5  # [rad] to which angles are drawn at random: OpenSim's end at pi / 2 - 0.01
+MAX_SERIES_ARGUMENT = 0.1  # m up to which the series serve
 SERIES = tuple(accumulate(range(1, 20), lambda a, n: a * 2 * n / (2 * n + 1), initial=1.0))  # a_n
 SLOPES = tuple(n * a for n, a in enumerate(SERIES[2:], start=1))  # of K
 
@@ -77,7 +77,7 @@ class ConstantCurvatureJoint(CoordinateJoint):
     def transform(self, q: Array) -> tuple[Array, Array]:
         R, _ = XZY.transform(self._angles(q))
         g, _, _ = _arc(R[..., :, 1])
-        return R, self.length * g * (R[..., :, 1] + ALONG)
+        return R, self.length * g * (R[..., :, 1] + ROD_AXIS)
 
     def _angles(self, q: Array) -> Array:
         angles: Array = q + np.array(self.rest)
@@ -91,8 +91,8 @@ class ConstantCurvatureJoint(CoordinateJoint):
         g, slope, _ = _arc(n)
         columns = []
         for k in range(3):
-            turned = matvec(R, cross(B[..., :, k], ALONG))
-            columns.append(self.length * vecmat(slope * _half(turned) * (n + ALONG) + g * turned, R))
+            turned = matvec(R, cross(B[..., :, k], ROD_AXIS))
+            columns.append(self.length * vecmat(slope * _half(turned) * (n + ROD_AXIS) + g * turned, R))
         return B, np.stack(columns, axis=-1)
 
     def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
@@ -100,18 +100,18 @@ class ConstantCurvatureJoint(CoordinateJoint):
         x = self._angles(q)
         (R, _), (B, _), (c_omega, _) = XZY.transform(x), XZY.subspace(x), XZY.drift(x, u)
         n, omega = R[..., :, 1], matvec(B, u)
-        turned = cross(omega, ALONG)
-        rate, bend = matvec(R, turned), matvec(R, cross(omega, turned) + cross(c_omega, ALONG))
+        turned = cross(omega, ROD_AXIS)
+        rate, bend = matvec(R, turned), matvec(R, cross(omega, turned) + cross(c_omega, ROD_AXIS))
         g, slope, curvature = _arc(n)
         speed = slope * _half(rate)
         along = curvature * _half(rate) * _half(rate) + slope * _half(bend)
-        v = vecmat(speed * (n + ALONG) + g * rate, R)
-        c_v = vecmat(along * (n + ALONG) + 2 * speed * rate + g * bend, R) - cross(omega, v)
+        v = vecmat(speed * (n + ROD_AXIS) + g * rate, R)
+        c_v = vecmat(along * (n + ROD_AXIS) + 2 * speed * rate + g * bend, R) - cross(omega, v)
         return c_omega, self.length * c_v
 
     def random(self, n: int, rng: "np.random.Generator") -> Array:
         """Angles uniform within 1.5 rad of the straight rod."""
-        result: Array = rng.uniform(-SPAN, SPAN, (n, 3)) - np.array(self.rest)
+        result: Array = rng.uniform(-MAX_RANDOM_ANGLE_RAD, MAX_RANDOM_ANGLE_RAD, (n, 3)) - np.array(self.rest)
         return result
 
 
@@ -124,10 +124,10 @@ def _arc(n: Array) -> tuple[Array, Array, Array]:
     """(..., 1) each: g = 1 / h, dg/dm and d2g/dm2 for the rod that arrives along the unit vector n (..., 3)."""
     square, c = n[..., 0] ** 2 + n[..., 2] ** 2, n[..., 1]
     m = square / (2 * (1 + c))
-    small = m < SMALL
+    small = m < MAX_SERIES_ARGUMENT
     sine = np.sqrt(np.where(small, 1.0, square))
     ratio = arctan2(sine, c) / sine  # theta / sin(theta)
-    whole = np.where(small, SMALL, m)
+    whole = np.where(small, MAX_SERIES_ARGUMENT, m)
     K = np.where(small, _series(m, SERIES[1:]), (ratio - 1) / whole)
     K_slope = np.where(small, _series(m, SLOPES), ((2 + 2 * whole * K - K) / (2 * (1 - whole)) - K) / whole)
     h = 2 * (1 - m) * (1 + m * K)

@@ -15,7 +15,7 @@ from myoquat.joints.vectors import cross, matvec, vecmat
 __all__ = ["EllipsoidJoint"]
 
 FACTS = replace(EULER_FACTS, kind="ellipsoid")
-OUT = np.array([0.0, 0.0, 1.0])  # e, the child's axis that tells the place
+NORMAL_AXIS = np.array([0.0, 0.0, 1.0])  # e, the child's axis that tells the place
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class EllipsoidJoint(CoordinateJoint):
     def subspace(self, q: Array) -> tuple[Array, Array]:
         """S_omega = B(phi), S_v = R^T D R (b x e) for the columns b of B."""
         (R, _), (B, _) = self.euler_joint.transform(q), self.euler_joint.subspace(q)
-        columns = [self._slid(R, cross(B[..., :, k], OUT)) for k in range(3)]
+        columns = [self._slid(R, cross(B[..., :, k], NORMAL_AXIS)) for k in range(3)]
         return B, np.stack(columns, axis=-1)
 
     def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
@@ -76,8 +76,8 @@ class EllipsoidJoint(CoordinateJoint):
             self.euler_joint.drift(q, u),
         )
         omega = matvec(B, u)
-        v = self._slid(R, cross(omega, OUT))
-        rate = cross(omega, cross(omega, OUT)) + cross(c_omega, OUT)
+        v = self._slid(R, cross(omega, NORMAL_AXIS))
+        rate = cross(omega, cross(omega, NORMAL_AXIS)) + cross(c_omega, NORMAL_AXIS)
         return c_omega, self._slid(R, rate) - cross(omega, v)
 
     def _slid(self, R: Array, x: Array) -> Array:

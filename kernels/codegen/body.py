@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels.codegen import instruction_scheduling
-from myoquat.kernels.codegen.compaction import BLOCKS
+from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL
 from myoquat.kernels.codegen.constructs import emitter_of, write_group
 from myoquat.kernels.codegen.driver import write_driver
 from myoquat.kernels.codegen.ir import Module
 from myoquat.kernels.codegen.lower import emit_straight
 from myoquat.kernels.codegen.multi_block import Call
-from myoquat.kernels.codegen.parts import Body, Cost, Ports, Size, places_of, price, slots_in, take_ports
+from myoquat.kernels.codegen.parts import Body, Cost, Ports, Size, price, slots_in, slots_of_ports, take_ports
 from myoquat.kernels.codegen.stack.slot_allocation import Schedule, arrays_of, at_once, in_time
 from myoquat.kernels.codegen.stack.slots import Place
 from myoquat.kernels.codegen.stack.stack_frames import Frame, Planned
@@ -61,8 +61,8 @@ class Straight:
     ) -> Cost:
         """Define `void name(ptr frame, ...)`, with more pointers from which ports count."""
         tape = rewritten(self.tape, fused=True)
-        read = places_of([inputs[key] for key in self.signature.inputs])
-        written = places_of([outputs[key] for key in self.signature.outputs])
+        read = slots_of_ports([inputs[key] for key in self.signature.inputs])
+        written = slots_of_ports([outputs[key] for key in self.signature.outputs])
         cost, calls = price(tape), []
         tape, groups = self._grouped(tape, module.width if module.lanes == 1 else 1)
         schedule, frames = _planned(module, tape, groups, frame)
@@ -81,8 +81,8 @@ class Straight:
             return tape, [[part] for part in self.traced.inner]
         constructs = self.traced.inner
         ends = [construct.ends for construct in constructs]
-        kinds = [x.identity() if isinstance(x, WhileLoop) else None for x in constructs]
-        found = instruction_scheduling.groups(tape, ends, kinds, width)
+        identities = [x.identity() if isinstance(x, WhileLoop) else None for x in constructs]
+        found = instruction_scheduling.groups(tape, ends, identities, width)
         tape = instruction_scheduling.reordered(tape, ends, [i for group in found for i in group])
         return tape, [[constructs[i] for i in group] for group in found]
 
@@ -97,9 +97,9 @@ def _planned(
     emitters = [emitter_of(group[0]) for group in groups]
     schedule = in_time(tape, ends, [emitter.calls_function for emitter in emitters])
     kept = [emitter.arrays_suffice for emitter in emitters]
-    places, size = arrays_of(tape, ends, kept, schedule)
+    offsets, size = arrays_of(tape, ends, kept, schedule)
     first = frame.take(size)
-    frames = [Planned(frame, first + place) if own else frame for own, place in zip(kept, places, strict=True)]
+    frames = [Planned(frame, first + offset) if own else frame for own, offset in zip(kept, offsets, strict=True)]
     return schedule, frames
 
 
@@ -125,7 +125,7 @@ class StraightRecipe:
         return self.body.signature.notes() | ({"patterns": listed} if listed else {})
 
     def write(self, module: Module) -> Size:
-        module.blocks = BLOCKS if module.lanes > 1 and self.body.multi_block else 1
+        module.blocks = BLOCKS_PER_CALL if module.lanes > 1 and self.body.multi_block else 1
         frame = Frame(module.blocks)
         signature = self.body.signature
         inputs = take_ports(frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))

@@ -1,8 +1,8 @@
-"""Loops of solvers over several blocks of states: lanes that are done make room for others.
+"""Loops of solvers over several blocks of states: active lanes move side by side.
 
 Before the first step, and after every one, the last lanes move to where others have nothing left to do, so that the
 states that go on lie side by side: a step is taken for as few blocks as hold them. The loop moves the lanes of its own
-start and constants, which nobody reads after it. Its code stands once in a kernel, for all steps: which one is taken is
+start and constants, which no later code reads. Its code stands once in a kernel, for all steps: which one is taken is
 one of its arguments.
 """
 
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from myoquat.kernels.codegen.compaction import (
-    BLOCKS,
+    BLOCKS_PER_CALL,
     block_count,
     copied,
     entered,
     filled,
     handed,
+    lane_indices,
     padded,
-    places,
+    partitioned,
     returned,
-    told_apart,
 )
 from myoquat.kernels.codegen.ir import Builder, Module, double
 
-__all__ = ["compact_loop", "room"]
+__all__ = ["compact_loop", "compaction_bytes"]
 
-_ALIGNED = 64  # bytes
+_ALIGNMENT_BYTES = 64  # bytes
 _PARAMETERS = (
     "ptr %frame, i64 %count, ptr %own, i64 %own_stride, ptr %step, i64 %state, i64 %constants, i64 %times, "
     "double %settle, i64 %left"
@@ -34,24 +34,24 @@ _PARAMETERS = (
 Blocks: TypeAlias = tuple[str, str | int]  # of an array: the address of the first, and the bytes from block to block
 
 
-def room(lanes: int, state: int, size: int) -> int:
+def compaction_bytes(lanes: int, state: int, size: int) -> int:
     """Bytes of the frame of a loop over states of so many numbers, whose step's frame takes `size`."""
-    states = _Room(lanes).states + BLOCKS * 8 * lanes * state
-    return _ALIGNED * -(-states // _ALIGNED) + size
+    states = _Layout(lanes).states + BLOCKS_PER_CALL * 8 * lanes * state
+    return _ALIGNMENT_BYTES * -(-states // _ALIGNMENT_BYTES) + size
 
 
 def compact_loop(
     module: Module, step: str, multi_block: bool, numbers: tuple[int, int], times: int, settle: float, left: int | None
 ) -> Builder:
     """A function (ptr %frame, i64 %count, ptr %own, i64 %own_stride): the loop over a step of this name, which takes
-    `several` blocks itself or one, on states and constants of so many numbers each, whose arrays lie at %own one after
-    the other: start, constants, where, result; the rest as in `while_loop.Loop`."""
-    kind = _CompactLoop(module.builder(), multi_block, times == 1, left is None)
-    name = "_".join(["lanes_loop", *(word for word in ("multi_block", "once", "whole") if getattr(kind, word))])
+    several blocks itself or one, on states and constants of so many numbers each, whose arrays lie at %own one after
+    the other: start, constants, where, result; the rest as in `while_loop.WhileLoop`."""
+    loop = _CompactLoop(module.builder(), multi_block, times == 1, left is None)
+    name = "_".join(["lanes_loop", *(word for word in ("multi_block", "once", "whole") if getattr(loop, word))])
 
     def write() -> None:
-        kind.write()
-        module.define(name, "void", _PARAMETERS, kind.b)
+        loop.write()
+        module.define(name, "void", _PARAMETERS, loop.b)
 
     state, constants = numbers
     own = module.builder()
@@ -65,7 +65,7 @@ def compact_loop(
 
 
 @dataclass(frozen=True)
-class _Room:
+class _Layout:
     """Where the frame of a loop holds what, in bytes: how many states are left; where each came from; whether it goes
     on; lists of those that do and of the others; the states after every other step; behind them the step's frame."""
 
@@ -78,23 +78,23 @@ class _Room:
 
     @property
     def origins(self) -> int:
-        return _ALIGNED
+        return _ALIGNMENT_BYTES
 
     @property
     def going(self) -> int:
-        return self.origins + BLOCKS * self.block
+        return self.origins + BLOCKS_PER_CALL * self.block
 
     @property
     def going_list(self) -> int:
-        return self.going + BLOCKS * self.block
+        return self.going + BLOCKS_PER_CALL * self.block
 
     @property
     def done_list(self) -> int:
-        return self.going_list + (BLOCKS + 1) * self.block
+        return self.going_list + (BLOCKS_PER_CALL + 1) * self.block
 
     @property
     def states(self) -> int:
-        return self.done_list + (BLOCKS + 1) * self.block
+        return self.done_list + (BLOCKS_PER_CALL + 1) * self.block
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class _CompactLoop:
         b = self.b
         b.store("%count", "%frame", "i64")
         some, ready, done = (b.label(stem) for stem in ("some", "ready", "done"))
-        where, origins = self._own("where"), b.offset("%frame", self._room.origins)
+        where, origins = self._own("where"), b.offset("%frame", self._layout.origins)
         b.fork(b.let(f"call i1 @{entered(b.module)}(i64 %count, ptr {origins}{handed([where])})"), ready, some)
         b.begin(some)
         count = self._begun_by_some()
@@ -121,7 +121,7 @@ class _CompactLoop:
             b.fork(b.let(f"icmp sgt i64 {count}, 0"), taken, done)
             b.begin(taken)
             self._taken(count, self._own("start"), self._states())
-            self._put_back(count, places(b.module), self._states())
+            self._put_back(count, lane_indices(b.module), self._states())
             b.jump(done)
             b.begin(ready)
             self._taken("%count", self._own("start"), self._own("result"))
@@ -136,8 +136,8 @@ class _CompactLoop:
     # ---- where things are -----------------------------------------------------------------------------------
 
     @property
-    def _room(self) -> _Room:
-        return _Room(self.b.lanes)
+    def _layout(self) -> _Layout:
+        return _Layout(self.b.lanes)
 
     def _own(self, name: str) -> Blocks:
         """The first block of an own array, and the bytes from block to block."""
@@ -148,18 +148,20 @@ class _CompactLoop:
         if name != "given":
             behind = 1 if name == "result" else 0
             first = b.let(f"add i64 %state, {b.let(f'add i64 %constants, {behind}')}")
-        return b.offset("%own", b.let(f"mul i64 {first}, {self._room.block}")), "%own_stride"
+        return b.offset("%own", b.let(f"mul i64 {first}, {self._layout.block}")), "%own_stride"
 
     def _states(self) -> Blocks:
         """The states after every other step."""
-        return self.b.offset("%frame", self._room.states), self.b.let(f"mul i64 %state, {self._room.block}")
+        return self.b.offset("%frame", self._layout.states), self.b.let(f"mul i64 %state, {self._layout.block}")
 
     def _step_frame(self) -> str:
         """Where the frame of the step begins."""
         b = self.b
         _, stride = self._states()
-        behind = b.let(f"add i64 {b.let(f'mul i64 {stride}, {BLOCKS}')}, {self._room.states + _ALIGNED - 1}")
-        return b.offset("%frame", b.let(f"and i64 {behind}, {-_ALIGNED}"))
+        behind = b.let(
+            f"add i64 {b.let(f'mul i64 {stride}, {BLOCKS_PER_CALL}')}, {self._layout.states + _ALIGNMENT_BYTES - 1}"
+        )
+        return b.offset("%frame", b.let(f"and i64 {behind}, {-_ALIGNMENT_BYTES}"))
 
     def _block(self, array: Blocks, number: str) -> str:
         """Address of a block of an array."""
@@ -168,29 +170,29 @@ class _CompactLoop:
     # ---- who runs -------------------------------------------------------------------------------------------
 
     def _begun_by_some(self) -> str:
-        """Those that take no step keep their start, and make room for the others; how many these are."""
+        """States that take no step keep their start, and active ones move side by side; how many are active."""
         b, start, given = self.b, self._own("start"), self._own("given")
         self._all_are_results(start)
-        count, _ = self._told_apart("%count", self._own("where"))
+        count, _ = self._partitioned("%count", self._own("where"))
         self._fill("%count", count, start)
         for array, length in ((start, "%state"), (given, "%constants")):
             b.line(f"call void @{padded(b.module)}(i64 {count}, i64 {length}{handed([array])})")
         return count
 
-    def _told_apart(self, count: str, flags: Blocks) -> tuple[str, str]:
+    def _partitioned(self, count: str, flags: Blocks) -> tuple[str, str]:
         """How many of so many states go on, and how many are done."""
         b = self.b
-        rest = b.let(f"call i64 @{told_apart(b.module)}(i64 {count}, {self._lists()}{handed([flags])})")
+        rest = b.let(f"call i64 @{partitioned(b.module)}(i64 {count}, {self._lists()}{handed([flags])})")
         return rest, b.let(f"sub i64 {count}, {rest}")
 
     def _lists(self) -> str:
-        """Of the places of states that go on, and that are done."""
-        b, at = self.b, self._room
+        """Lists of the lanes of states that go on, and that are done."""
+        b, at = self.b, self._layout
         return f"ptr {b.offset('%frame', at.going_list)}, ptr {b.offset('%frame', at.done_list)}"
 
     def _fill(self, count: str, rest: str, states: Blocks) -> None:
         """Of so many states those that go on come first."""
-        b, at = self.b, self._room
+        b, at = self.b, self._layout
         origins = b.offset("%frame", at.origins), at.block
         arrays = (states, "%state"), (self._own("given"), "%constants"), (origins, "1")
         done, lists = b.let(f"sub i64 {count}, {rest}"), self._lists()
@@ -220,8 +222,8 @@ class _CompactLoop:
         with b.going(go):
             here, there = ((found[key], found[f"{key}_stride"]) for key in ("here", "there"))
             self._taken(found["count"], here, there)
-            self._made_room(found["count"], here, there)
-        self._put_back(found["count"], places(b.module), (found["here"], found["here_stride"]))
+            self._compacted(found["count"], here, there)
+        self._put_back(found["count"], lane_indices(b.module), (found["here"], found["here_stride"]))
 
     def _taken(self, count: str, here: Blocks, there: Blocks) -> None:
         """A step of so many states, from one array to another."""
@@ -234,9 +236,9 @@ class _CompactLoop:
             pointers = ", ".join(f"ptr {self._block(array, block)}" for array in arrays)
             b.line(f"call void %step(ptr {frame}, {pointers})")
 
-    def _made_room(self, count: str, here: Blocks, there: Blocks) -> None:
-        """States that have moved no further, or have nothing left to do, make room for the last ones."""
-        b, at = self.b, self._room
+    def _compacted(self, count: str, here: Blocks, there: Blocks) -> None:
+        """Active states move side by side; those that have converged, or have nothing left to do, are results."""
+        b, at = self.b, self._layout
         going = b.offset("%frame", at.going)
 
         def done(block: str) -> str:
@@ -257,7 +259,7 @@ class _CompactLoop:
         b.store("0", "%frame", "i64")
         b.jump(stay)
         b.begin(leave)
-        rest, over = self._told_apart(count, (going, at.block))
+        rest, over = self._partitioned(count, (going, at.block))
         self._return(home, over, blocks, there)
         self._fill(count, rest, there)
         b.jump(stay)
@@ -274,7 +276,7 @@ class _CompactLoop:
         self._all_are_results(there)
         b.jump(on)
         b.begin(each)
-        self._put_back(done, b.offset("%frame", self._room.done_list), there)
+        self._put_back(done, b.offset("%frame", self._layout.done_list), there)
         b.jump(on)
         b.begin(on)
 
@@ -288,7 +290,7 @@ class _CompactLoop:
         b, settle = self.b, self.b.splat("%settle")
 
         def at(base: str, number: str) -> str:
-            return b.load(b.offset(base, b.let(f"mul i64 {number}, {self._room.block}")))
+            return b.load(b.offset(base, b.let(f"mul i64 {number}, {self._layout.block}")))
 
         def moved(number: str) -> str:
             return b.compare("ogt", b.abs(b.sub(at(after, number), at(before, number))), settle)
@@ -298,8 +300,8 @@ class _CompactLoop:
         return b.logic("and", b.compare("one", at(after, "%left"), 0.0), moved("%left"))
 
     def _put_back(self, count: str, listed: str, states: Blocks) -> None:
-        """States at so many places of a list are the results where they came from."""
+        """The states of the first `count` lanes of a list become the results in the lanes where they came from."""
         b, function = self.b, returned(self.b.module)
-        lists = f"ptr {listed}, ptr {b.offset('%frame', self._room.origins)}"
+        lists = f"ptr {listed}, ptr {b.offset('%frame', self._layout.origins)}"
         arrays = handed([states, self._own("result")])
         b.line(f"call void @{function}(i64 {count}, {lists}, i64 %state{arrays})")

@@ -1,13 +1,12 @@
-"""Several blocks of states in a kernel, whose lanes make room for each other.
+"""Stream compaction: several blocks of states in a kernel, whose active lanes move side by side.
 
-Where states take different numbers of steps of a solver, or few of them ask for one at all, most lanes of a block of W
-states wait for a few. Kernels with such loops therefore take several blocks together, and states that have nothing left
-to do make room for others (stream compaction, as on graphics processors; `compact_loops`). What a state finds depends
-on its own numbers alone, wherever it lies.
+States need different numbers of steps of a solver, so that most lanes of a block of W states wait for a few. Kernels
+with such loops take several blocks together and move the states that still iterate side by side (`compact_loops`), as
+on graphics processors. The result of a state depends on its own numbers alone, wherever it lies.
 
 Functions over several blocks have the form `void name(ptr frame, i64 count, ptr array, i64 stride, ...)`: so many
 states, the first in block 0, and for every array its first block and the bytes from block to block. Here are those that
-move numbers of lanes; the place of a lane is its number, W for every block before its own.
+move numbers of lanes; the index of a lane counts W for every block before its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,20 +16,20 @@ import numpy as np
 from myoquat.kernels.codegen.ir import Builder, Module
 
 __all__ = [
-    "BLOCKS",
+    "BLOCKS_PER_CALL",
     "block_count",
     "copied",
     "entered",
     "filled",
     "handed",
+    "lane_indices",
     "padded",
-    "places",
+    "partitioned",
     "returned",
-    "told_apart",
 ]
 
-BLOCKS = 8  # of W states that go together
-_TOGETHER = 4  # numbers of a lane that are moved in one turn of a loop
+BLOCKS_PER_CALL = 8  # of W states that go together
+_NUMBERS_PER_ITERATION = 4  # numbers of a lane that are moved in one turn of a loop
 
 
 def block_count(b: Builder, count: str) -> str:
@@ -44,15 +43,15 @@ def handed(arrays: Sequence[tuple[str, str | int]]) -> str:
 
 
 def entered(module: Module) -> str:
-    """`i1 name(i64 count, ptr origins, ptr where, i64 stride)`: every state comes from its own place; whether the flags
-    of all are not zero."""
+    """`i1 name(i64 count, ptr origins, ptr where, i64 stride)`: every state originates in its own lane; whether the
+    flags of all are not zero."""
 
     def write(b: Builder) -> None:
         def stays(block: str) -> str:
             first = b.splat(b.let(f"mul i64 {block}, {b.lanes}"), "i64")
-            places = b.integer("add", first, b.numbered())
-            b.store(places, b.offset("%origins", b.let(f"mul i64 {block}, {8 * b.lanes}")), b.I)
-            beyond = b.integer_compare("sge", places, b.splat("%count", "i64"))
+            lane_indices = b.integer("add", first, b.numbered())
+            b.store(lane_indices, b.offset("%origins", b.let(f"mul i64 {block}, {8 * b.lanes}")), b.I)
+            beyond = b.integer_compare("sge", lane_indices, b.splat("%count", "i64"))
             runs = b.truth(b.load(b.offset("%where", b.let(f"mul i64 {block}, %where_stride"))))
             return b.number(b.negate(b.logic("or", runs, beyond)))
 
@@ -77,9 +76,9 @@ def copied(module: Module) -> str:
     return _function(module, "lanes_copied", "void", head, write)
 
 
-def told_apart(module: Module) -> str:
-    """`i64 name(i64 count, ptr going, ptr done, ptr flags, i64 stride)`: places of the lanes whose flag is not zero,
-    and of the others, in lists; how many are in the first."""
+def partitioned(module: Module) -> str:
+    """`i64 name(i64 count, ptr going, ptr done, ptr flags, i64 stride)`: indices of the lanes whose flag is not
+    zero, and of the others, in lists; how many are in the first."""
 
     def write(b: Builder) -> None:
         before = b.block
@@ -101,12 +100,12 @@ def told_apart(module: Module) -> str:
         b.line("ret i64 %some")
 
     head = "i64 %count, ptr %going, ptr %done, ptr %flags, i64 %flags_stride"
-    return _function(module, "lanes_told_apart", "i64", head, write)
+    return _function(module, "lanes_partitioned", "i64", head, write)
 
 
 def filled(module: Module) -> str:
     """`void name(i64 going, i64 done, ptr going, ptr done, i64 length, ptr array, i64 stride)`: so many numbers of the
-    last lanes that go on move to where lanes before them are done. The lists and their lengths are of `told_apart`."""
+    last lanes that go on move to where lanes before them are done. The lists and their lengths are of `partitioned`."""
 
     def write(b: Builder) -> None:
         def more(turn: str) -> str:
@@ -164,12 +163,12 @@ def padded(module: Module) -> str:
     return _function(module, "lanes_padded", "void", head, write)
 
 
-def places(module: Module) -> str:
-    """The list of all places."""
-    name = "lanes_places"
+def lane_indices(module: Module) -> str:
+    """The list of all lane indices."""
+    name = "lane_indices"
     if name not in module.shared:
         module.shared[name] = None
-        module.constants(name, np.arange(BLOCKS * module.lanes))
+        module.constants(name, np.arange(BLOCKS_PER_CALL * module.lanes))
     return f"@{name}"
 
 
@@ -185,7 +184,7 @@ def _function(module: Module, name: str, result: str, head: str, write: Callable
 
 
 def _address(b: Builder, name: str, place: str) -> str:
-    """Of the first number of the lane at a place, in the array at %name."""
+    """Of the first number of the lane of an index, in the array at %name."""
     block, lane = b.let(f"udiv i64 {place}, {b.lanes}"), b.let(f"urem i64 {place}, {b.lanes}")
     own = b.offset(f"%{name}", b.let(f"mul i64 {block}, %{name}_stride"))
     return b.offset(own, b.let(f"mul i64 {lane}, 8"))
@@ -196,14 +195,14 @@ def _listed(b: Builder, name: str, number: str) -> str:
     return b.offset(f"%{name}", b.let(f"mul i64 {number}, 8"))
 
 
-def _move(b: Builder, source: str, target: str, length: str, kind: str = "double") -> None:
+def _move(b: Builder, source: str, target: str, length: str, llvm_type: str = "double") -> None:
     """So many numbers of a lane, or of all lanes of a block, from address to address."""
     size = 8 * b.lanes
     end = b.let(f"mul i64 {length}, {size}")
-    whole = b.let(f"and i64 {end}, {-size * _TOGETHER}")
-    for first, last, count in (("0", whole, _TOGETHER), (whole, end, 1)):
+    whole = b.let(f"and i64 {end}, {-size * _NUMBERS_PER_ITERATION}")
+    for first, last, count in (("0", whole, _NUMBERS_PER_ITERATION), (whole, end, 1)):
         with b.loop(first, last, size * count) as at:
             here, there = (b.offset(base, at) for base in (source, target))
-            numbers = [b.load(b.offset(here, size * k), kind) for k in range(count)]
+            numbers = [b.load(b.offset(here, size * k), llvm_type) for k in range(count)]
             for k, number in enumerate(numbers):
-                b.store(number, b.offset(there, size * k), kind)
+                b.store(number, b.offset(there, size * k), llvm_type)

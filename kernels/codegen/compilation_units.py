@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 __all__ = ["Units"]
 
-SIZE = 200_000  # characters of a unit, about: fewer than a thousand operations
-_ALIKE = 4  # units after which they grow: each takes its time when the kernel is loaded from the cache
-_NAME = re.compile(r"@([\w.]+)")
+UNIT_CHARACTERS = 200_000  # characters of a unit, about: fewer than a thousand operations
+_UNITS_BEFORE_GROWTH = 4  # units after which they grow: each takes its time when the kernel is loaded from the cache
+_SYMBOL = re.compile(r"@([\w.]+)")
 
 
 class Units:
@@ -33,9 +33,12 @@ class Units:
         """One more function, and how units know it in which it does not stand."""
         self._known[name] = declaration
         self._waiting[name] = text
-        self._wanted.update(_NAME.findall(text))
+        self._wanted.update(_SYMBOL.findall(text))
         self._size += len(text)
-        if self._size >= SIZE * max(1, self._given // _ALIKE) and self._wanted <= self._known.keys():
+        if (
+            self._size >= UNIT_CHARACTERS * max(1, self._given // _UNITS_BEFORE_GROWTH)
+            and self._wanted <= self._known.keys()
+        ):
             self.finish()
 
     def finish(self) -> None:

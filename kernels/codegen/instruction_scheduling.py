@@ -7,13 +7,13 @@ from myoquat.kernels.tracing.tape import Ends, Tape, arguments
 __all__ = ["groups", "reordered"]
 
 
-def groups(tape: Tape, ends: Sequence[Ends], kinds: Sequence[str | None], width: int) -> list[list[int]]:
-    """The calls, in an order in which each finds what it takes, in groups of at most `width` of one kind none of which
-    waits for another; a call of the kind None is by itself."""
-    order = _rounds(tape, ends)
+def groups(tape: Tape, ends: Sequence[Ends], identities: Sequence[str | None], width: int) -> list[list[int]]:
+    """The calls, in an order in which each finds what it takes, in groups of at most `width` of one identity none of
+    which waits for another; a call of the identity None is by itself."""
+    order = _levels(tape, ends)
     members: dict[tuple[int, str], list[int]] = {}
-    for call, kind in enumerate(kinds):
-        members.setdefault((order[call], kind or f"alone {call}"), []).append(call)
+    for call, identity in enumerate(identities):
+        members.setdefault((order[call], identity or f"alone {call}"), []).append(call)
     return [
         found[k : k + width]
         for (_, _), found in sorted(members.items(), key=lambda item: (item[0][0], item[1][0]))
@@ -21,7 +21,7 @@ def groups(tape: Tape, ends: Sequence[Ends], kinds: Sequence[str | None], width:
     ]
 
 
-def _rounds(tape: Tape, ends: Sequence[Ends]) -> list[int]:
+def _levels(tape: Tape, ends: Sequence[Ends]) -> list[int]:
     """For every call, the number of calls on the longest way to it."""
     first_in, first_out = tape.inputs - sum(e.gives for e in ends), len(tape.outputs) - sum(e.takes for e in ends)
     source: dict[int, int] = {}

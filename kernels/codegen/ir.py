@@ -307,12 +307,12 @@ class Builder:
 
     # ---- lanes and memory -----------------------------------------------------------------------------------
 
-    def splat(self, scalar: str, kind: str = "double") -> str:
+    def splat(self, scalar: str, llvm_type: str = "double") -> str:
         """A scalar register, double or i64, in every lane."""
         if self.lanes == 1:
             return scalar
-        wide = f"<{self.lanes} x {kind}>"
-        first = self.let(f"insertelement {wide} poison, {kind} {scalar}, i64 0")
+        wide = f"<{self.lanes} x {llvm_type}>"
+        first = self.let(f"insertelement {wide} poison, {llvm_type} {scalar}, i64 0")
         return self.let(f"shufflevector {wide} {first}, {wide} poison, <{self.lanes} x i32> zeroinitializer")
 
     def numbered(self) -> str:
@@ -343,15 +343,15 @@ class Builder:
         """Address of slot `index` (W doubles) of a frame."""
         return self.offset(frame, index * self.lanes * 8)
 
-    def load(self, address: str, kind: str | None = None) -> str:
-        return self.let(f"load {kind or self.T}, ptr {address}, align 8")
+    def load(self, address: str, llvm_type: str | None = None) -> str:
+        return self.let(f"load {llvm_type or self.T}, ptr {address}, align 8")
 
     def load_unchanging(self, address: str) -> str:
         """Lanes from memory that nothing in this function writes."""
         return self.let(f"load {self.T}, ptr {address}, align 8, !invariant.load !0")
 
-    def store(self, a: Value, address: str, kind: str | None = None) -> None:
-        self.line(f"store {kind or self.T} {self._float(a)}, ptr {address}, align 8")
+    def store(self, a: Value, address: str, llvm_type: str | None = None) -> None:
+        self.line(f"store {llvm_type or self.T} {self._float(a)}, ptr {address}, align 8")
 
     def prefetch(self, address: str) -> None:
         """Ask for the cache line of an address that will be read; it need not be there."""

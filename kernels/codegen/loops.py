@@ -1,17 +1,17 @@
 """Loops of solvers in machine code: a step that is taken until every lane is done.
 
 The step is a function that is written once for all loops over it. It reads the state and the constants where they are,
-in the caller's frame, and writes the next state where it belongs: states go to and fro between two places, and nothing
-is copied while all lanes run. Where some are done, the next state is put together in the other place, from what the
-step found and the state before. It never is in the place of one of them: of that, LLVM makes a masked store, which
-takes processors without AVX-512 about twenty cycles.
+in the caller's frame, and writes the next state where it belongs: states alternate between two buffers, and nothing is
+copied while all lanes run. Where some are done, the next state is assembled in the other buffer, from what the step
+found and the state before. It never shares a buffer with one of them: LLVM would write a masked store, which takes
+processors without AVX-512 about twenty cycles.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from myoquat.kernels.codegen.compact_loops import compact_loop, room
+from myoquat.kernels.codegen.compact_loops import compact_loop, compaction_bytes
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.multi_block import CallForm
@@ -23,7 +23,7 @@ from myoquat.kernels.tracing.traced import Traced
 
 __all__ = ["FormulaPorts", "shared", "suffix", "write_lanes", "write_loop"]
 
-_ALIGNED = 64  # bytes
+_ALIGNMENT_BYTES = 64  # bytes
 
 
 class FormulaPorts(NamedTuple):
@@ -116,19 +116,19 @@ def _compact_loop_of(
         b = compact_loop(module, step, part.step.multi_block, numbers, part.count, part.settle, part.left)
         module.define(name, "void", "ptr %frame, i64 %count, ptr %own, i64 %own_stride", b)
 
-    return module.once(name, write), cost, room(module.lanes, lengths["start"], size)
+    return module.once(name, write), cost, compaction_bytes(module.lanes, lengths["start"], size)
 
 
 def _loop_of(
     module: Module, part: WhileLoop, lengths: Mapping[str, int], write_formula: WriteFormula
 ) -> tuple[str, Cost, int]:
     """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other; the step's cost, and
-    the bytes of its frame, the step's and behind it room for two states."""
+    the bytes of its frame: the step's, and behind it those of two states."""
     step = f"step_{part.step.identity()[:16]}" + suffix(module)
     cost, size = shared(module, step, part.step, _STEP_PORTS, write_formula)
     name = f"loop_{part.identity()[:16]}" + suffix(module)
-    own, room = take_ports(Frame(), lengths), 8 * module.lanes * lengths["start"]
-    first = _ALIGNED * -(-size // _ALIGNED)
+    own, state_bytes = take_ports(Frame(), lengths), 8 * module.lanes * lengths["start"]
+    first = _ALIGNMENT_BYTES * -(-size // _ALIGNMENT_BYTES)
 
     def write() -> None:
         b = module.builder()
@@ -137,11 +137,11 @@ def _loop_of(
         if part.count == 1:
             loop.once(found)
         else:
-            loop.again(found, b.offset("%frame", first + room))
+            loop.again(found, b.offset("%frame", first + state_bytes))
         b.line("ret void")
         module.define(name, "void", "ptr %frame, ptr %own", b)
 
-    return module.once(name, write), cost, first + min(part.count, 2) * room
+    return module.once(name, write), cost, first + min(part.count, 2) * state_bytes
 
 
 class _At(NamedTuple):
@@ -164,7 +164,7 @@ class _Loop:
     length: int
 
     def once(self, found: str) -> None:
-        """One step, if a lane takes it; found: room for what it finds."""
+        """One step, if a lane takes it; found: the address of its result."""
         b, at = self.b, self.at
         some, none, done = (b.label(stem) for stem in ("some", "none", "done"))
         b.fork(b.any(self._on()), some, none)
@@ -177,26 +177,26 @@ class _Loop:
         b.begin(done)
 
     def again(self, found: str, other: str) -> None:
-        """Steps as long as a lane takes them, to and fro between the place of the result and the other."""
+        """Steps as long as a lane takes them, alternating between the result's buffer and the other."""
         b, at = self.b, self.at
-        places: dict[str, str] = {}
+        addresses: dict[str, str] = {}
 
         def go(turn: str) -> str:
             odd = b.let(f"icmp ne i64 {b.let(f'and i64 {turn}, 1')}, 0")
             here = b.let(f"select i1 {odd}, ptr {at.result}, ptr {other}")
             first = b.let(f"icmp eq i64 {turn}, 0")
-            places["here"] = b.let(f"select i1 {first}, ptr {at.start}, ptr {here}")
-            places["there"] = b.let(f"select i1 {odd}, ptr {other}, ptr {at.result}")
+            addresses["here"] = b.let(f"select i1 {first}, ptr {at.start}, ptr {here}")
+            addresses["there"] = b.let(f"select i1 {odd}, ptr {other}, ptr {at.result}")
             more = b.let(f"icmp slt i64 {turn}, {self.part.count}")
             return b.let(f"and i1 {more}, {b.any(self._on())}")
 
         with b.going(go):
-            self._taken(places["here"], places["there"], found)
-            self._looked(places["here"], places["there"])
+            self._taken(addresses["here"], addresses["there"], found)
+            self._looked(addresses["here"], addresses["there"])
         away, done = b.label("away"), b.label("done")
-        b.fork(b.let(f"icmp eq ptr {places['here']}, {at.result}"), done, away)
+        b.fork(b.let(f"icmp eq ptr {addresses['here']}, {at.result}"), done, away)
         b.begin(away)
-        self._copied(places["here"], at.result)
+        self._copied(addresses["here"], at.result)
         b.jump(done)
         b.begin(done)
 

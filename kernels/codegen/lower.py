@@ -23,9 +23,9 @@ from myoquat.kernels.tracing.tape import Node, Tape, arguments
 
 __all__ = ["emit_straight", "emit_values", "write_table"]
 
-_WHOLE = 600  # operations up to which a function stays whole
-_BLOCK = 64  # operations between two blocks of code
-_PART = 300  # operations per part above
+_MAX_UNSPLIT_OPERATIONS = 600  # operations up to which a function stays whole
+_OPERATIONS_PER_BLOCK = 64  # operations between two blocks of code
+_OPERATIONS_PER_PART = 300  # operations per part above
 
 _TRUTH = frozenset(row.name for row in OPERATIONS.values() if row.condition)
 
@@ -149,22 +149,22 @@ def emit_values(
     ready: Callable[[int, str], None] | None = None,
     split: Callable[[], None] | None = None,
 ) -> list[str]:
-    """Write a whole tape into `b`; the register of each output. `leaf` gives flat input i; `ready` is told the number
+    """Write a whole tape into `b`; the register of each output. `leaf` gives flat input i; `ready` receives the number
     and the register of an output that is an operation as soon as that is written; `split` begins a new block of code
     now and then."""
     nodes = tape.nodes
     part = [i for i, node in enumerate(nodes) if node.operation not in ("const", "input")]
-    places: dict[int, list[int]] = {}
+    receivers: dict[int, list[int]] = {}
     for number, index in enumerate(tape.outputs):
-        places.setdefault(index, []).append(number)
+        receivers.setdefault(index, []).append(number)
     emitter = _Emitter(b, nodes, lambda i: leaf(int(nodes[i].number)), _paired(nodes, part))
     for count, group in enumerate(_steps(b, nodes, part, emitter.paired), start=1):
         emitter.write(group)
         for index in group:
-            for number in places.get(index, ()):
+            for number in receivers.get(index, ()):
                 if ready:
                     ready(number, emitter.number(index))
-        if split and count % _BLOCK == 0:
+        if split and count % _OPERATIONS_PER_BLOCK == 0:
             split()
     return [emitter.number(index) for index in tape.outputs]
 
@@ -180,11 +180,11 @@ def emit_straight(
     parameters: Sequence[str],
     multi_block: bool,
 ) -> None:
-    """Define `void name(ptr frame, ...)` of so many parameters, between places of inputs and outputs: the i-th of the
-    first holds flat input i, the j-th of the others receives flat output j. several: it takes several blocks of states
-    (`MultiBlock`).
+    """Define `void name(ptr frame, ...)` of so many parameters, between slots of inputs and outputs: the i-th of the
+    first holds flat input i, the j-th of the others receives flat output j. multi_block: it takes several blocks of
+    states (`MultiBlock`).
 
-    Places of inputs and outputs that are needed at one level must not overlap. Values that pass between parts of a
+    Slots of inputs and outputs that are needed at one level must not overlap. Values that pass between parts of a
     split function get slots of `frame`.
     """
     level_of = schedule.levels
@@ -193,7 +193,7 @@ def emit_straight(
     before: list[Call | None] = []  # the function that is called before each part
     for level in range(len(calls) + 1):
         own = [i for i in work if level_of[i] == level]
-        size = _PART if len(own) > _WHOLE else _WHOLE
+        size = _OPERATIONS_PER_PART if len(own) > _MAX_UNSPLIT_OPERATIONS else _MAX_UNSPLIT_OPERATIONS
         found = [own[i : i + size] for i in range(0, len(own), size)] or [[]]
         before += [calls[level - 1] if level else None, *([None] * (len(found) - 1))]
         parts += found
@@ -205,18 +205,18 @@ def emit_straight(
 
 @dataclass(frozen=True)
 class _Stored:
-    """Where outputs are stored: of every node the places that receive it when it is computed; and of every part the
-    nodes that it passes on, each with its place."""
+    """Where outputs are stored: of every node the slots that receive it when it is computed; and of every part the
+    nodes that it passes on, each with its slot."""
 
     computed: dict[int, list[Place]]
     passed: list[list[tuple[int, Place]]]
 
     @classmethod
-    def of(cls, tape: Tape, parts: list[list[int]], places: Sequence[Place], due: Sequence[int]) -> "_Stored":
+    def of(cls, tape: Tape, parts: list[list[int]], receivers: Sequence[Place], due: Sequence[int]) -> "_Stored":
         """due: of every flat output, the first part of the level at which it is stored."""
         part_of = {index: number for number, part in enumerate(parts) for index in part}
         found = cls({}, [[] for _ in parts])
-        for index, place, number in zip(tape.outputs, places, due, strict=True):
+        for index, place, number in zip(tape.outputs, receivers, due, strict=True):
             if part_of.get(index, -1) >= number:
                 found.computed.setdefault(index, []).append(place)
             else:
@@ -293,11 +293,11 @@ class _Split:
         self.module.define(name, "void", listed(self.parameters), whole)
 
     def _part(self, name: str, part: list[int], passed: Sequence[tuple[int, Place]]) -> None:
-        """Define one part; `passed`: what it passes on, to which places. Between the calls of a function over several
-        blocks, which mostly hand numbers on, LLVM takes half the time without optimizing, and its code as long.
+        """Define one part; `passed`: what it passes on, to which slots. Between the calls of a function over several
+        blocks, parts mostly copy numbers: LLVM takes half the time without optimizing, and its code as long.
 
-        No part writes a slot that it reads. Reads are told so, each to be as good before as after any write: else the
-        scheduler of instructions weighs every read against every write.
+        No part writes a slot that it reads. The loads are marked as unchanging, so that the instruction
+        scheduler does not compare every read with every write.
         """
         b = self.module.builder()
         self.last = {}
@@ -305,8 +305,12 @@ class _Split:
         self._pass_on(b, name, passed)
         b.line("ret void")
         reach = {base: 8 * b.lanes * (slot + 1) for base, slot in self.last.items()}
-        kinds = [f"ptr align 8 dereferenceable({reach[p]})" if p in reach else "ptr align 8" for p in self.parameters]
-        listed = ", ".join(f"{kind} {parameter}" for kind, parameter in zip(kinds, self.parameters, strict=True))
+        llvm_types = [
+            f"ptr align 8 dereferenceable({reach[p]})" if p in reach else "ptr align 8" for p in self.parameters
+        ]
+        listed = ", ".join(
+            f"{llvm_type} {parameter}" for llvm_type, parameter in zip(llvm_types, self.parameters, strict=True)
+        )
         self.module.define(name, "void", listed, b, facts=f"nofree nosync{' optnone' * self.multi_block}")
 
     def _pass_on(self, b: Builder, name: str, passed: Sequence[tuple[int, Place]]) -> None:

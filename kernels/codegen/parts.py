@@ -14,21 +14,21 @@ from myoquat.kernels.tracing.tape import Tape
 from myoquat.kernels.tracing.traced import Signature, Traced
 
 __all__ = [
-    "PRICE",
+    "NANOSECONDS_PER_OPERATION",
     "Body",
     "Cost",
     "InnerCall",
     "Ports",
     "Size",
-    "places_of",
     "price",
     "slots_in",
     "slots_of",
+    "slots_of_ports",
     "take_ports",
 ]
 
-PRICE = 0.05  # nanoseconds per operation and state, about, on eight lanes
-_PRICE_ELEMENTARY = 1.5
+NANOSECONDS_PER_OPERATION = 0.05  # nanoseconds per operation and state, about, on eight lanes
+_NANOSECONDS_PER_ELEMENTARY_FUNCTION = 1.5
 
 Ports = dict[str, Port]
 
@@ -43,7 +43,7 @@ class Size:
 
 
 class Cost(NamedTuple):
-    """Operations per state and a rough price in nanoseconds, as if every loop took the most rounds that it may."""
+    """Operations per state and a rough price in nanoseconds, with the maximum number of iterations of every loop."""
 
     operations: int
     price: float
@@ -103,7 +103,7 @@ def slots_of(ports: Sequence[Port]) -> list[int]:
     return [port.slot + k for port in ports for k in range(port.length)]
 
 
-def places_of(ports: Sequence[Port]) -> list[Place]:
+def slots_of_ports(ports: Sequence[Port]) -> list[Place]:
     """The slots of several ports one after the other, each with the pointer from which it counts."""
     return [Place(port.slot + k, port.base) for port in ports for k in range(port.length)]
 
@@ -111,4 +111,7 @@ def places_of(ports: Sequence[Port]) -> list[Place]:
 def price(tape: Tape) -> Cost:
     """What a tape costs: the price only decides whether threads are worth it."""
     elementary = sum(node.operation in ARITY for node in tape.nodes)
-    return Cost(tape.operations, PRICE * (tape.operations - elementary) + _PRICE_ELEMENTARY * elementary)
+    return Cost(
+        tape.operations,
+        NANOSECONDS_PER_OPERATION * (tape.operations - elementary) + _NANOSECONDS_PER_ELEMENTARY_FUNCTION * elementary,
+    )

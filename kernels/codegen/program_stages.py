@@ -77,9 +77,9 @@ class TableStage:
 
     def identity(self) -> str:
         parts: list[bytes | str] = ["table", str(self.count), self.body.identity(), *self.shared, *self.zeroes]
-        for kind, links in (("", self.gather), ("", self.store), ("", self.add), ("least", self.least)):
+        for tag, links in (("", self.gather), ("", self.store), ("", self.add), ("least", self.least)):
             for key, (buffer, rows) in links.items():
-                parts += [kind + key, buffer, str(rows.shape), rows.tobytes()]
+                parts += [tag + key, buffer, str(rows.shape), rows.tobytes()]
         for key, values in self.parameters.items():
             parts += [key, str(values.shape), values.tobytes()]
         return digest(*parts)
@@ -188,10 +188,10 @@ class _TableLoop:
     def leaf(self, index: int) -> str:
         """The register of a flat input of the element."""
         b = self.b
-        kind, pointer, k = self.leaves[index]
-        if kind == "number":
+        tag, pointer, k = self.leaves[index]
+        if tag == "number":
             return b.splat(b.load(b.offset(self.parameters, 8 * k), "double"))
-        return b.load(b.slot(self.pointers[pointer] if kind == "row" else "%frame", k))
+        return b.load(b.slot(self.pointers[pointer] if tag == "row" else "%frame", k))
 
     def _targets(self) -> list[tuple[str, int, int, bool]]:
         """Of each flat output: how it is written, its pointer and slot there, and whether no input reads its buffer."""
@@ -199,11 +199,11 @@ class _TableLoop:
         read = {self.buffers[buffer].slot for buffer in (*stage.shared, *(b for b, _ in stage.gather.values()))}
         targets = []
         for key, shape in stage.body.signature.outputs.items():
-            kind = "add" if key in stage.add else "least" if key in stage.least else "store"
+            tag = "add" if key in stage.add else "least" if key in stage.least else "store"
             buffer, _ = {**stage.store, **stage.add, **stage.least}[key]
             length, apart = self._row_length(buffer), self.buffers[buffer].slot not in read
             for k in range(math.prod(shape)):
-                targets.append((kind, self.links[key][k // length], k % length, apart))
+                targets.append((tag, self.links[key][k // length], k % length, apart))
         return targets
 
     def scatter(self, position: int, value: str) -> None:
@@ -219,11 +219,11 @@ class _TableLoop:
 
     def _write(self, position: int, value: str) -> None:
         b = self.b
-        kind, pointer, slot, _ = self.targets[position]
+        tag, pointer, slot, _ = self.targets[position]
         address = b.slot(self.pointers[pointer], slot)
-        if kind == "add":
+        if tag == "add":
             value = b.add(b.load(address), value)
-        elif kind == "least":
+        elif tag == "least":
             there = b.load(address)
             value = b.select(b.compare("olt", value, there), value, there)
         b.store(value, address)

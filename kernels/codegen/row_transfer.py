@@ -11,9 +11,9 @@ from myoquat.kernels.codegen.ir import Builder, Module
 
 __all__ = ["move_packed", "read_rows", "write_rows"]
 
-_UNROLLED = 4  # column blocks beyond which they are walked in a loop
-_LINE = 64  # bytes of memory that come together
-_AHEAD = 64  # rows between the one that is read and the one that is asked for
+_MAX_UNROLLED_BLOCKS = 4  # column blocks beyond which they are walked in a loop
+_CACHE_LINE_BYTES = 64  # bytes of memory that come together
+_PREFETCHED_ROWS = 64  # rows between the one that is read and the one that is asked for
 
 
 def read_rows(module: Module, length: int) -> str:
@@ -78,7 +78,7 @@ class _Transfer:
         b, width = self.b, self.width
         move = self._read if reading else self._write
         blocks = self.length // width
-        if blocks <= _UNROLLED:
+        if blocks <= _MAX_UNROLLED_BLOCKS:
             for k in range(blocks):
                 move(rows, str(k * width))
         else:
@@ -99,9 +99,9 @@ class _Transfer:
     def _read(self, rows: list[str], column: str) -> None:
         b, width = self.b, self.width
         start = b.let(f"mul i64 {column}, 8")
-        kind = _vector(width)
+        llvm_type = _vector(width)
         addresses = [b.offset(row, start) for row in rows]
-        loaded = [b.load(address, kind) for address in addresses]
+        loaded = [b.load(address, llvm_type) for address in addresses]
         self._ask(addresses, rows[0], column)
         groups = [self._joined(loaded[k::width]) for k in range(width)]
         for k, value in enumerate(self._transposed(groups)):
@@ -111,23 +111,23 @@ class _Transfer:
         """Ask for later rows: of packed ones each line of memory once, else every row."""
         b = self.b
         if not self.packed:
-            ahead = b.let(f"mul i64 %stride, {_AHEAD}")
+            ahead = b.let(f"mul i64 %stride, {_PREFETCHED_ROWS}")
             for address in addresses:
                 b.prefetch(b.offset(address, ahead))
             return
         lines = b.offset(first, b.let(f"mul i64 {column}, {8 * b.lanes}"))  # W columns are W rows' share of the lines
-        for k in range(0, 8 * b.lanes * self.width, _LINE):
-            b.prefetch(b.offset(lines, 8 * self.length * _AHEAD + k))
+        for k in range(0, 8 * b.lanes * self.width, _CACHE_LINE_BYTES):
+            b.prefetch(b.offset(lines, 8 * self.length * _PREFETCHED_ROWS + k))
 
     def _write(self, rows: list[str], column: str) -> None:
         b, width = self.b, self.width
         start = b.let(f"mul i64 {column}, 8")
-        kind = _vector(width)
+        llvm_type = _vector(width)
         groups = self._transposed([b.load(self._slot(column, k)) for k in range(width)])
         for k, group in enumerate(groups):
             for position, lane in enumerate(range(k, b.lanes, width)):
                 piece = self._shuffle(group, group, b.lanes, range(position * width, (position + 1) * width))
-                b.store(piece, b.offset(rows[lane], start), kind)
+                b.store(piece, b.offset(rows[lane], start), llvm_type)
 
     def _joined(self, pieces: list[str]) -> str:
         """Short vectors one after the other in one of W lanes."""
@@ -164,14 +164,14 @@ class _Transfer:
         """Elements of a (0 ... size-1) and b (size ...) in the given order."""
         if size == 1 and len(order) == 1:
             return a
-        kind = _vector(size)
+        llvm_type = _vector(size)
         if size == 1:  # scalars become a vector
             first = self.b.let(f"insertelement <2 x double> poison, double {a}, i64 0")
             return self.b.let(f"insertelement <2 x double> {first}, double {b}, i64 1")
         if len(order) == 1:
-            return self.b.let(f"extractelement {kind} {a}, i64 {order[0]}")
+            return self.b.let(f"extractelement {llvm_type} {a}, i64 {order[0]}")
         mask = ", ".join(f"i32 {k}" for k in order)
-        return self.b.let(f"shufflevector {kind} {a}, {kind} {b}, <{len(order)} x i32> <{mask}>")
+        return self.b.let(f"shufflevector {llvm_type} {a}, {llvm_type} {b}, <{len(order)} x i32> <{mask}>")
 
 
 def _vector(size: int) -> str:

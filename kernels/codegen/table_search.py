@@ -1,7 +1,7 @@
 """Look-ups in machine code: a search by halves in a table of constants."""
 
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.parts import PRICE, Cost, InnerCall, slots_of, take_ports
+from myoquat.kernels.codegen.parts import NANOSECONDS_PER_OPERATION, Cost, InnerCall, slots_of, take_ports
 from myoquat.kernels.codegen.stack.stack_frames import Frame
 from myoquat.kernels.control_flow.table_lookup import Lookup
 
@@ -17,7 +17,9 @@ def write_search(module: Module, name: str, frame: Frame, table: Lookup) -> Inne
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
     steps = len(table.knots).bit_length() + table.gives
-    return InnerCall(name, slots_of([own["x"]]), slots_of([own["entries"]]), Cost(steps, PRICE * steps))
+    return InnerCall(
+        name, slots_of([own["x"]]), slots_of([own["entries"]]), Cost(steps, NANOSECONDS_PER_OPERATION * steps)
+    )
 
 
 def write_lookup(module: Module, table: Lookup) -> str:

@@ -1,7 +1,7 @@
 """Exact derivatives of a traced formula, as traced formulas.
 
 Each function takes a formula and gives another one. `of` and `wrt` name outputs and inputs (one name, several, or None
-for all). The recorder of tracings differentiates and shares common subexpressions.
+for all). The tracer differentiates and shares common subexpressions.
 """
 
 import itertools
@@ -139,11 +139,11 @@ def _joined(parts: Flat, names: Any) -> list[Any]:
     return [x for name in names for x in parts[name]]
 
 
-def _chosen(signature: Signature, kind: str, names: Names, available: dict[str, Shape]) -> list[str]:
+def _chosen(signature: Signature, role: str, names: Names, available: dict[str, Shape]) -> list[str]:
     chosen = list(available) if names is None else [names] if isinstance(names, str) else list(names)
     unknown = [name for name in chosen if name not in available]
     if unknown or not chosen:
-        raise ValueError(f"kernel '{signature.name}' has no {kind} {unknown}; there are: {list(available)}")
+        raise ValueError(f"kernel '{signature.name}' has no {role} {unknown}; there are: {list(available)}")
     return chosen
 
 
@@ -156,10 +156,10 @@ def jacobian(formula: Traced, of: Names, wrt: Names) -> Traced:
     """Outputs 'dy/dx' of shape (*y_shape, *x_shape), y slowest; structural zeros are constants."""
     open_, pairs, entries = _matrix(formula, of, wrt)
     outputs: dict[str, tuple[list[Scalar], Shape]] = {}
-    for (y, x), places in pairs.items():
+    for (y, x), cells in pairs.items():
         width = len(open_.inputs[x])
         dense: list[Scalar] = [0.0] * (len(open_.outputs[y]) * width)
-        for (i, j), value in places.items():
+        for (i, j), value in cells.items():
             dense[i * width + j] = value
         outputs[f"d{y}/d{x}"] = dense, formula.signature.outputs[y] + formula.signature.inputs[x]
     gradients = {f"d{y}/d{x}": x for y, x in pairs if len(open_.outputs[y]) == 1}
@@ -171,9 +171,9 @@ def sparse_jacobian(formula: Traced, of: Names, wrt: Names) -> Traced:
     open_, pairs, entries = _matrix(formula, of, wrt)
     outputs: dict[str, tuple[list[Scalar], Shape]] = {}
     patterns: dict[str, Pattern] = {}
-    for (y, x), places in pairs.items():
-        outputs[f"d{y}/d{x}"] = list(places.values()), (len(places),)
-        rows, columns = np.array(list(places), dtype=int).reshape(-1, 2).T
+    for (y, x), cells in pairs.items():
+        outputs[f"d{y}/d{x}"] = list(cells.values()), (len(cells),)
+        rows, columns = np.array(list(cells), dtype=int).reshape(-1, 2).T
         patterns[f"d{y}/d{x}"] = rows, columns
     return replace(open_.body("jacobian", {}, outputs, entries.sweeps), patterns=patterns)
 
@@ -181,7 +181,7 @@ def sparse_jacobian(formula: Traced, of: Names, wrt: Names) -> Traced:
 def _matrix(
     formula: Traced, of: Names, wrt: Names
 ) -> tuple[_Opened, dict[tuple[str, str], dict[tuple[int, int], Scalar]], Entries]:
-    """The formula, the entries that are not structurally zero by output, input and place, and where they are from."""
+    """The formula, the entries that are not structurally zero by output, input and index, and where they are from."""
     rows, columns = _sides(formula.signature, of, wrt)
     open_ = _opened(formula)
     open_.check(rows, columns)
@@ -193,8 +193,8 @@ def _matrix(
     pairs = {}
     for y, x in itertools.product(rows, columns):
         every = itertools.product(range(len(open_.outputs[y])), range(len(open_.inputs[x])))
-        places = (((i, j), entries.values.get((above[y] + i, before[x] + j))) for i, j in every)
-        pairs[y, x] = {place: value for place, value in places if value is not None}
+        cells = (((i, j), entries.values.get((above[y] + i, before[x] + j))) for i, j in every)
+        pairs[y, x] = {place: value for place, value in cells if value is not None}
     return open_, pairs, entries
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import CALLABLE, check_kinds
+from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import SymbolArray, differentiating, is_symbolic, may_be_nonzero, symbols_of
 from myoquat.kernels.symbolic.elements import is_term
@@ -44,7 +44,7 @@ def root(
     >>> kernel([9.0]), kernel.jacobian()([9.0])
     (array([3.]), array([[0.16666667]]))
     """
-    check_kinds(residual=(residual, CALLABLE), solve=(solve, CALLABLE), guess=(guess, np.ndarray))
+    check_types(residual=(residual, CALLABLE), solve=(solve, CALLABLE), guess=(guess, np.ndarray))
     arrays = [guess, *arrays_of(parameters)]
     symbols = [x for array in arrays if is_symbolic(array) for x in np.asarray(array).flat]
     if symbols:

@@ -21,8 +21,8 @@ from myoquat.kernels.tracing.traced import Shape, Signature, Traced
 
 __all__ = ["Entries", "entries_of"]
 
-_WRITTEN_OUT = 12_000  # products up to which all entries are written out
-_TIMES = 4  # and as many times those of one direction
+_MAX_UNROLLED_PRODUCTS = 12_000  # products up to which all entries are written out
+_MAX_UNROLLED_DIRECTIONS = 4  # and as many times those of one direction
 
 Link = tuple[Term, Term, Rule]  # a term, the argument through which it moves, and the rule of their derivative
 
@@ -47,7 +47,7 @@ def entries_of(
     Written out, each pair of groups goes its own way, and has the same bits as alone. `symmetric`: the matrix is.
     """
     whole = _Graph.of([y for group in outputs for y in group], [x for group in inputs for x in group])
-    if min(whole.forwards, whole.backwards) > max(_WRITTEN_OUT, _TIMES * len(whole.links)):
+    if min(whole.forwards, whole.backwards) > max(_MAX_UNROLLED_PRODUCTS, _MAX_UNROLLED_DIRECTIONS * len(whole.links)):
         return _swept(tracer, whole, symmetric)
     found: dict[tuple[int, int], Scalar] = {}
     top = 0
@@ -126,11 +126,11 @@ def _transposed(rows: Sequence[int]) -> list[int]:
 
 def _groups(lines: Mapping[Term, int]) -> dict[Term, int]:
     """Of every line, a row or a column by where it begins, its group, counted from 0: of a group no two lines meet the
-    same place."""
+    same cell."""
     taken: list[int] = []
     found: dict[Term, int] = {}
     for line, bits in lines.items():
-        group = next((g for g, places in enumerate(taken) if not places & bits), len(taken))
+        group = next((g for g, cells in enumerate(taken) if not cells & bits), len(taken))
         if group == len(taken):
             taken.append(0)
         taken[group] |= bits
@@ -296,8 +296,8 @@ def _swept_forwards(
         head, factor = heads[j]
         return tracer.multiply(sweep[2][groups[head] * len(rows) + place[i]], factor)
 
-    places = [(i, j) for i in rows for j in range(len(graph.inputs)) if graph.met[i] >> j & 1]
-    return Entries({(i, j): entry(i, j) if j in heads else entry(j, i) for i, j in places}, (sweep,))
+    cells = [(i, j) for i in rows for j in range(len(graph.inputs)) if graph.met[i] >> j & 1]
+    return Entries({(i, j): entry(i, j) if j in heads else entry(j, i) for i, j in cells}, (sweep,))
 
 
 def _swept_backwards(tracer: Tracer, graph: _Graph, edges: list[Edge], groups: dict[Term, int]) -> Entries:

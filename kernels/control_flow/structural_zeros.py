@@ -1,4 +1,4 @@
-"""Which numbers that go from member to member of a recursion are zero in every state, whatever the rows are."""
+"""Which numbers that go from member to member of a scan are zero in every state, whatever the rows are."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ __all__ = ["possibly_nonzero"]
 
 
 def possibly_nonzero(tapes: Sequence[Tape], row: Sequence[int], starts: Sequence[Array]) -> list[Array]:
-    """[(width,) whether what comes in a pass may be other than zero] for every pass, from the tapes of all kinds: each
+    """[(width,) whether what comes in a pass may be other than zero] for every pass, from the tapes of all types: each
     takes a row of `row` numbers, then what comes in every pass, and gives first what goes. starts: what is there before
     anything goes."""
     found = [start != 0.0 for start in starts]

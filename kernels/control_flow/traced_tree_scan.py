@@ -1,4 +1,4 @@
-"""Recursions of which every kind has been traced: told apart, and played on other numbers."""
+"""Scans over a tree whose member types have been traced: their identity, and their evaluation on other numbers."""
 
 import itertools
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ class PassSignature(NamedTuple):
 @dataclass(frozen=True)
 class Stage:
     """What a member does in a pass. The tape takes slots of the member's own block, its numbers and what comes, one
-    after the other; it gives slots of the block, by their places, and then what goes."""
+    after the other; it gives `slots` of the block, and then what goes."""
 
     tape: Tape
-    places: tuple[int, ...]
+    slots: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class MemberType:
-    """What members (k,) of a kind do: a stage for every pass, on a block of so many slots each, the row (n,) first and
+    """What members (k,) of a type do: a stage for every pass, on a block of so many slots each, the row (n,) first and
     the result (m,) last, and their numbers (k, c)."""
 
     members: tuple[int, ...]
@@ -44,15 +44,15 @@ class MemberType:
 
     def identity(self) -> str:
         sizes = str((self.members, self.block, self.row, self.result, self.numbers.shape))
-        stages = [part for stage in self.stages for part in (stage.tape.identity(), str(stage.places))]
+        stages = [part for stage in self.stages for part in (stage.tape.identity(), str(stage.slots))]
         return digest(sizes, self.numbers.tobytes(), *stages)
 
 
 @dataclass(frozen=True)
 class TreeScan:
-    """A recursion: its kinds, the parent of every member, and its passes."""
+    """A scan over a tree: its member types, the parent of every member, and its passes."""
 
-    kinds: tuple[MemberType, ...]
+    types: tuple[MemberType, ...]
     parents: tuple[int, ...]
     ways: tuple[PassSignature, ...]
     has_solver: ClassVar[bool] = False
@@ -61,14 +61,14 @@ class TreeScan:
     @property
     def ends(self) -> Ends:
         """What it gives and takes."""
-        gives = sum(kind.result * len(kind.members) for kind in self.kinds)
-        return Ends(gives, sum(kind.row * len(kind.members) for kind in self.kinds))
+        gives = sum(member_type.result * len(member_type.members) for member_type in self.types)
+        return Ends(gives, sum(member_type.row * len(member_type.members) for member_type in self.types))
 
-    def places(self) -> list[tuple[int, int]]:
-        """(kind, number among its members) of every member."""
+    def indices(self) -> list[tuple[int, int]]:
+        """(type, number among its members) of every member."""
         found = [(0, 0)] * len(self.parents)
-        for k, kind in enumerate(self.kinds):
-            for number, member in enumerate(kind.members):
+        for k, member_type in enumerate(self.types):
+            for number, member in enumerate(member_type.members):
                 found[member] = k, number
         return found
 
@@ -77,36 +77,45 @@ class TreeScan:
         return range(len(self.parents)) if way.start is not None else range(len(self.parents) - 1, -1, -1)
 
     def identity(self) -> str:
-        """Text that two recursions share only if they write the same code."""
-        return digest("recursive", str((self.parents, self.ways)), *(kind.identity() for kind in self.kinds))
+        """Text that two scans share only if they write the same code."""
+        return digest(
+            "tree scan", str((self.parents, self.ways)), *(member_type.identity() for member_type in self.types)
+        )
 
     def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The members one after the other."""
         return Inner(self._play, *self.ends)
 
     def _play(self, apply: Apply, taken: list[Any]) -> list[Any]:
-        rows, kinds = iter(taken), [self.kinds[k] for k, _ in self.places()]
-        blocks = [[*itertools.islice(rows, kind.row), *[None] * (kind.block - kind.row)] for kind in kinds]
+        rows, types = iter(taken), [self.types[k] for k, _ in self.indices()]
+        blocks = [
+            [*itertools.islice(rows, member_type.row), *[None] * (member_type.block - member_type.row)]
+            for member_type in types
+        ]
         for turn in range(len(self.ways)):
             self._pass(apply, turn, blocks)
-        return [x for kind, block in zip(kinds, blocks, strict=True) for x in block[kind.block - kind.result :]]
+        return [
+            x
+            for member_type, block in zip(types, blocks, strict=True)
+            for x in block[member_type.block - member_type.result :]
+        ]
 
     def _pass(self, apply: Apply, turn: int, blocks: list[list[Any]]) -> None:
         """A pass over the blocks of all members."""
-        way, places = self.ways[turn], self.places()
+        way, indices = self.ways[turn], self.indices()
         start = [apply(Node("const", number=x)) for x in way.start or [0.0] * way.width]
-        come: list[list[Any]] = [start for _ in places]
-        gone: list[list[Any]] = [[] for _ in places]
+        come: list[list[Any]] = [start for _ in indices]
+        gone: list[list[Any]] = [[] for _ in indices]
         for i in self.order(way):
-            kind, number = self.kinds[places[i][0]], places[i][1]
-            stage, parent = kind.stages[turn], self.parents[i]
+            member_type, number = self.types[indices[i][0]], indices[i][1]
+            stage, parent = member_type.stages[turn], self.parents[i]
             if way.start is not None and parent != ROOT:
                 come[i] = gone[parent]
-            fixed = [apply(Node("const", number=x)) for x in kind.numbers[number].tolist()]
+            fixed = [apply(Node("const", number=x)) for x in member_type.numbers[number].tolist()]
             given = interpret(stage.tape, [*blocks[i], *fixed, *come[i]], apply)
-            for place, value in zip(stage.places, given, strict=False):
-                blocks[i][place] = value
-            gone[i] = given[len(stage.places) :]
+            for slot, value in zip(stage.slots, given, strict=False):
+                blocks[i][slot] = value
+            gone[i] = given[len(stage.slots) :]
             if way.start is None and parent != ROOT:
                 come[parent] = [apply(_SUM, a, b) for a, b in zip(come[parent], gone[i], strict=True)]
 

@@ -27,11 +27,11 @@ class Pass(NamedTuple):
 
 
 class Member(NamedTuple):
-    """What stands at one place of the tree: make(row, numbers) is what the steps of the passes are called with, of
-    numbers that may depend on the state, row (..., n), and others that do not, numbers (c,). Members of an equal `kind`
-    are made by the same formula, which knows nothing else that differs between them."""
+    """A node of the tree: make(row, numbers) is what the steps of the passes are called with, of
+    numbers that may depend on the state, row (..., n), and others that do not, numbers (c,). Members of an equal
+    `type_key` are made by the same formula, which reads nothing else that differs between them."""
 
-    kind: Hashable
+    type_key: Hashable
     make: Callable[[Array, Array], Any]
     row: Array
     numbers: Array

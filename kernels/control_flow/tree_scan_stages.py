@@ -1,4 +1,4 @@
-"""What a member of a recursion does, cut into the stages of its passes."""
+"""What a member of a scan over a tree does, cut into the stages of its passes."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ __all__ = ["split_into_stages"]
 
 
 def split_into_stages(element: RowMap, members: Sequence[int], row: int, widths: Sequence[int]) -> MemberType:
-    """The kind of a tape that takes a row, what comes in every pass and numbers, and gives what goes in every pass and
+    """The type of a tape that takes a row, what comes in every pass and numbers, and gives what goes in every pass and
     the result. What waits for nothing that comes is computed in the first pass that asks for it, from the row; all else
     as soon as it can be, and kept for later passes."""
     sources = _Sources(element.tape, row, widths)
@@ -24,16 +24,16 @@ def split_into_stages(element: RowMap, members: Sequence[int], row: int, widths:
     turns = sources.turns(gone, results)
     kept = sources.kept(turns, gone)
     first = row + len(kept)
-    places, block = {node: row + j for j, node in enumerate(kept)}, first + len(results)
+    slots, block = {node: row + j for j, node in enumerate(kept)}, first + len(results)
     stages = []
     for turn, outputs in enumerate(gone):
         own = [node for node in kept if turns[node] == turn]
         last = {first + j: node for j, node in enumerate(results) if turns[node] == turn}
-        tape = sources.stage(turn, turns, places, block)
+        tape = sources.stage(turn, turns, slots, block)
         for index, node in enumerate(element.tape.nodes):
             if turns[index] == turn and not sources.at_hand(node):
                 tape.place(index)  # in the order in which they were recorded
-        stages.append(Stage(tape.finish([*own, *last.values(), *outputs]), (*(places[i] for i in own), *last)))
+        stages.append(Stage(tape.finish([*own, *last.values(), *outputs]), (*(slots[i] for i in own), *last)))
     return MemberType(tuple(members), tuple(stages), block, row, len(results), element.numbers)
 
 
@@ -86,9 +86,9 @@ class _Sources:
         """Whether every pass finds a node: a constant, a number, or one of the row."""
         return node.operation == "const" or (node.operation == "input" and self.comes(node) < 0)
 
-    def stage(self, turn: int, turns: Sequence[int], places: Mapping[int, int], block: int) -> "_StageTape":
-        """The tape of a pass under construction: `places` are the slots of a block where nodes are kept."""
-        known = {index: place for index, place in places.items() if turns[index] < turn}
+    def stage(self, turn: int, turns: Sequence[int], slots: Mapping[int, int], block: int) -> "_StageTape":
+        """The tape of a pass under construction: `slots` are those of a block where nodes are kept."""
+        known = {index: slot for index, slot in slots.items() if turns[index] < turn}
         return _StageTape(self, turn, known, block)
 
 

@@ -24,7 +24,7 @@ __all__ = ["PendingTreeScan"]
 
 @dataclass(frozen=True)
 class PendingTreeScan:
-    """A recursion met while a formula was traced, and the symbols that stand for the result of every member."""
+    """A scan met while a formula was traced, and the symbols that stand for the result of every member."""
 
     members: tuple[Member, ...]
     parents: tuple[int, ...]
@@ -38,27 +38,27 @@ class PendingTreeScan:
         return [x for member in self.members for x in np.asarray(member.row).flat]
 
     def kept(self, live: Set[Term]) -> "PendingTreeScan | None":
-        """The recursion, if one of its results is among the terms that are needed."""
+        """The scan, if one of its results is among the terms that are needed."""
         return None if live.isdisjoint(self.given) else self
 
     def traced(self) -> TreeScan | OutOfLineCall:
-        """The scan with what a member of each kind does traced, again where some numbers that go are zero in every
+        """The scan with the traced members of each type, traced again where some numbers that go are zero in every
         state. With a loop inside a member, a function that goes from member to member."""
-        kinds = self.kinds()
-        rows = [len(self.members[members[0]].row) for members in kinds]
+        types = self.types()
+        rows = [len(self.members[members[0]].row) for members in types]
         starts = [np.zeros(p.width) if p.start is None else p.start for p in self.passes]
         here = [np.ones(p.width, dtype=bool) for p in self.passes]
-        found = [self._kind(members, here) for members in kinds]
+        found = [self._tape_of_type(members, here) for members in types]
         if any(tape is None for tape, _ in found):
             sizes = {"given": len(self.taken)}, {"result": len(self.given)}
             return OutOfLineCall(trace(self._by_members, *sizes, name_of(self.members[0].make)))
         here = possibly_nonzero([tape for tape, _ in found if tape], rows, starts)
         if not all(map(np.all, here)):
-            found = [self._kind(members, here) for members in kinds]
+            found = [self._tape_of_type(members, here) for members in types]
         widths = [int(lives.sum()) for lives in here]
         cuts = [
             split_into_stages(partially_evaluated(tape, row + sum(widths), numbers), members, row, widths)
-            for members, row, (tape, numbers) in zip(kinds, rows, found, strict=True)
+            for members, row, (tape, numbers) in zip(types, rows, found, strict=True)
             if tape
         ]
         ways = [
@@ -74,25 +74,27 @@ class PendingTreeScan:
         members = [member._replace(row=row) for member, row in zip(self.members, rows, strict=True)]
         return np.concatenate(member_by_member(members, self.parents, self.passes, self.result))
 
-    def _kind(self, members: list[int], possibly_nonzero: list[Array]) -> tuple[Tape | None, Array]:
-        """The tape of the members of a kind, None with a loop inside, and the numbers (k, c) in which they differ."""
-        first, (formula, numbers) = self.members[members[0]], self.kind(members, possibly_nonzero)
+    def _tape_of_type(self, members: list[int], possibly_nonzero: list[Array]) -> tuple[Tape | None, Array]:
+        """The tape of the members of a type, None with a loop inside, and the numbers (k, c) in which they differ."""
+        first, (formula, numbers) = self.members[members[0]], self.formula_of_type(members, possibly_nonzero)
         shapes = {"row": len(first.row), **{f"come{k}": int(here.sum()) for k, here in enumerate(possibly_nonzero)}}
         shapes["numbers"] = numbers.shape[1]
         return tape_inside_loop(formula, shapes, None, name_of(first.make)), numbers
 
-    def kinds(self) -> list[list[int]]:
-        """The members of each kind, roots and leaves apart: what comes there is known."""
+    def types(self) -> list[list[int]]:
+        """The members of each type, roots and leaves apart: what comes there is known."""
         found: dict[Hashable, list[int]] = {}
         for i, member in enumerate(self.members):
             place = self.parents[i] == ROOT, i in self.parents
-            found.setdefault((member.kind, place, len(member.row), len(member.numbers)), []).append(i)
+            found.setdefault((member.type_key, place, len(member.row), len(member.numbers)), []).append(i)
         return list(found.values())
 
-    def kind(self, members: Sequence[int], possibly_nonzero: Sequence[Array]) -> tuple[Callable[..., Array], Array]:
-        """What the members of a kind do, a formula (row, what comes in every pass, numbers) -> what goes in every pass
-        and the result, joined; and the numbers (k, c) in which they differ. alive: which of the numbers that go from
-        member to member are not zero, and so are there."""
+    def formula_of_type(
+        self, members: Sequence[int], possibly_nonzero: Sequence[Array]
+    ) -> tuple[Callable[..., Array], Array]:
+        """What the members of a type do, a formula (row, what comes in every pass, numbers) -> what goes in every pass
+        and the result, joined; and the numbers (k, c) in which they differ. possibly_nonzero:
+        which of the numbers that go from member to member are not zero, and so are there."""
         numbers = np.stack([self.members[i].numbers for i in members])
         varying = np.flatnonzero([len({x.tobytes() for x in column}) > 1 for column in numbers.T])
 
@@ -107,7 +109,7 @@ class PendingTreeScan:
         return formula, numbers[:, varying]
 
     def _step(self, p: Pass, made: Any, i: int, possibly_nonzero: Array, come: Array) -> Array:
-        """What goes of what comes in a pass, at a root or a leaf of what is known to come there, and for nobody."""
+        """What goes of what comes in a pass; roots and leaves take known numbers, and what they give is not read."""
         first, last = self.parents[i] == ROOT, i not in self.parents
         if not p.down:
             first, last = last, first

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from myoquat.core.arguments import CALLABLE, check_kinds, check_unmasked
+from myoquat.core.arguments import CALLABLE, check_types, check_unmasked
 from myoquat.core.digests import digest
 from myoquat.core.lazy_imports import casadi
 from myoquat.core.typing import Array
@@ -34,7 +34,7 @@ __all__ = ["PendingLoop", "WhileLoop", "iterate", "while_loop"]
 MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
 OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
 
-ALWAYS = -1.0  # a number always "moves" by more than this: only the column of the condition ends the loop
+NO_TOLERANCE = -1.0  # a number always "moves" by more than this: only the column of the condition ends the loop
 
 Step = Callable[[Any, Any], Any]
 State = TypeVar("State")
@@ -125,7 +125,7 @@ class WhileLoop:
 
     @property
     def multi_block(self) -> bool:
-        """Whether lanes that are done make room for others, where a kernel takes several blocks of states."""
+        """Whether active lanes move side by side (stream compaction), where a kernel takes several blocks of states."""
         sizes = self.step.signature.input_sizes
         return self.step.multi_block or self.step.operations >= OPERATIONS_PER_MOVED_NUMBER * sum(sizes)
 
@@ -172,7 +172,7 @@ def while_loop(
     >>> while_loop(lambda s: s.change > 1e-9, heron, start, np.array([2.0, 9.0]), max_steps=20).x
     array([1.41421356, 3.        ])
     """
-    check_kinds(cond=(cond, CALLABLE), body=(body, CALLABLE), max_steps=(max_steps, int))
+    check_types(cond=(cond, CALLABLE), body=(body, CALLABLE), max_steps=(max_steps, int))
     shapes = structure_of(state), None if parameters is None else structure_of(parameters)
     arrays, given = arrays_of(state), [] if parameters is None else arrays_of(parameters)
     every = [x for array in (*arrays, *given) if is_symbolic(array) for x in np.asarray(array).flat]
@@ -189,7 +189,7 @@ def while_loop(
     result = symbols_of(tracer, (sum(map(np.size, arrays)) + again,))
     chosen = np.asarray(np.where(np.logical_and(cond(state), where), 1.0, 0.0)).item()
     step = partial(_packed_step, cond, body, *shapes) if again else partial(_packed_body, body, *shapes)
-    settle, left = (ALWAYS, -1) if again else (0.0, None)
+    settle, left = (NO_TOLERANCE, -1) if again else (0.0, None)
     start = [*_flat(arrays), *[1.0] * again]
     pending.append(
         PendingLoop(step, max_steps, settle, left, start, _flat(given), chosen, list(np.asarray(result).flat))
@@ -339,7 +339,7 @@ def iterate(
     >>> iterate(heron, np.array([1.0]), np.array([2.0]), 6)
     array([1.41421356])
     """
-    check_kinds(step=(step, CALLABLE), start=(start, np.ndarray), constants=(constants, np.ndarray), count=(count, int))
+    check_types(step=(step, CALLABLE), start=(start, np.ndarray), constants=(constants, np.ndarray), count=(count, int))
     check_unmasked("start", start)
     check_unmasked("constants", constants)
     if not (is_symbolic(start) or is_symbolic(constants)):

@@ -17,7 +17,7 @@ __all__ = ["LARGE_BYTES", "Batch", "ConversionWarning", "address", "bind", "gath
 
 LARGE_BYTES = 2**20
 _FLOAT = np.dtype(np.float64)
-_PLAIN = 0x101  # of `flags.num`: C order and aligned
+_C_ORDER_AND_ALIGNED = 0x101  # of `flags.num`: C order and aligned
 _first = ctypes.c_char.from_buffer
 
 
@@ -28,10 +28,10 @@ class ConversionWarning(UserWarning):
     >>> import numpy as np
     >>> from myoquat import kernels
     >>> kernel = kernels.compile(lambda x: x + x, {"x": 1}, name="twice")
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     twice = kernel(np.ones((2**19, 1), dtype=np.float32))  # 2 MiB that are not float64
-    >>> told[0].category.__name__
+    >>> caught[0].category.__name__
     'ConversionWarning'
     """
 
@@ -111,7 +111,11 @@ def _side_by_side(signature: Signature, given: Sequence[Any]) -> Batch | None:
     whole: Shape | None = None
     rows = []
     for x, shape, size in zip(given, signature.inputs.values(), signature.input_sizes, strict=True):
-        if type(x) is not np.ndarray or x.dtype is not _FLOAT or x.flags.num & _PLAIN != _PLAIN:
+        if (
+            type(x) is not np.ndarray
+            or x.dtype is not _FLOAT
+            or x.flags.num & _C_ORDER_AND_ALIGNED != _C_ORDER_AND_ALIGNED
+        ):
             return None
         found = x.shape
         axes = len(found) - len(shape)

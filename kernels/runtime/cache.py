@@ -3,8 +3,8 @@
 One file per kernel: a magic line, a seal of the rest, the key (so that a renamed file is recognized as foreign), a JSON
 header and the object code. Whatever is wrong with a file or with the folder, the answer is 'not there': the kernel is
 then compiled again. Machine code is executed as it is read, so only this user may write into the folder, and every file
-in it must be this user's and writable by nobody else. The seal is BLAKE2b under a secret that lies in the folder and
-that nobody else may read: what somebody else has put there, while the folder was open to others say, does not have it.
+in it must be this user's and writable by no other user. The seal is BLAKE2b under a secret that lies in the folder and
+that no other user may read. A file that another user put there, while the folder was open to others, lacks the seal.
 """
 
 import contextlib
@@ -77,7 +77,7 @@ class Cache:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _is_private(self.folder):
-                return f"others may write into {self.folder}, or it is somebody else's"
+                return f"others may write into {self.folder}, or it belongs to another user"
             _secret(self.folder)
             probe = self.folder / f"{secrets.token_hex(8)}.tmp"
             _write(probe, bytes(_PROBE_BYTES))

@@ -172,8 +172,8 @@ class Compiled:
 
     @property
     def instructions(self) -> int:
-        """Operations per state after rewriting: as many as there can be, since a loop counts with the most rounds that
-        it may take (`iterate`, `Program.repeat`), of which most states take a few."""
+        """Operations per state after rewriting: an upper bound, since a loop counts with its maximum number of
+        iterations (`iterate`, `Program.repeat`), of which most states take a few."""
         return self._code.size.operations
 
     @property
@@ -190,8 +190,8 @@ class Compiled:
         return _rebuilt, (self._recipe, self._options)
 
     def __repr__(self) -> str:
-        kind = type(self).__name__
-        return f"<{kind} {self._signature}, {self.instructions} operations, {self.lanes} lanes, {self.source}>"
+        type_name = type(self).__name__
+        return f"<{type_name} {self._signature}, {self.instructions} operations, {self.lanes} lanes, {self.source}>"
 
 
 def _rebuilt(recipe: Recipe, options: dict[str, Any]) -> Compiled:

@@ -15,9 +15,9 @@ __all__ = ["Deferred", "DeferredBody"]
 
 
 class DeferredBody:
-    """A body that is made only when somebody asks for more than its machine code, which the cache has under `key`.
+    """A body that is made only when more than its machine code is needed, which the cache has under `key`.
 
-    The key says everything that the body depends on: see `content` of `myoquat.kernels.compile`.
+    The key contains everything that the body depends on: see `content` of `myoquat.kernels.compile`.
     """
 
     def __init__(self, key: str, make: Callable[[], Body]) -> None:
@@ -48,7 +48,7 @@ class DeferredBody:
 
 
 class Deferred(DeferredBody):
-    """A formula that is traced only when somebody asks for more than its machine code."""
+    """A formula that is traced only when more than its machine code is needed."""
 
     def __init__(self, key: str, trace: Callable[[], Traced]) -> None:
         super().__init__(key, lambda: Straight(trace()))

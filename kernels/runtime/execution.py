@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.codegen.compaction import BLOCKS
+from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL
 
 __all__ = ["Cancelled", "FramePool", "cancellable", "split_and_run"]
 
@@ -21,8 +21,8 @@ CHUNK_SECONDS = 0.02  # of a chunk, as measured on the one before
 FIRST_SECONDS = 0.001  # of the first chunk, as estimated
 MAX_CHUNK_SECONDS = 0.1  # of states that a kernel takes together
 MAX_GROWTH = 4.0  # from one chunk to the next
-_SHARE = 500_000.0  # nanoseconds of work below which a part is not worth handing to another thread
-_PARTS = 4  # parts per thread, so that a thread that was held up does not hold up the rest
+_MIN_PART_NANOSECONDS = 500_000.0  # nanoseconds of work below which a part is not worth handing to another thread
+_PARTS_PER_THREAD = 4  # parts per thread, so that a thread that was held up does not hold up the rest
 _pools: dict[int, ThreadPoolExecutor] = {}
 _cancellation: ContextVar[threading.Event | None] = ContextVar("_cancellation", default=None)
 
@@ -73,11 +73,11 @@ def split_and_run(
     stop after their chunks. With `steps`, the steps of a state may be divided too: `task(begin, end, first, until)`.
     """
     cancellation = _cancellation.get()
-    if nanoseconds < _SHARE and nanoseconds < 1e9 * FIRST_SECONDS and cancellation is None:
+    if nanoseconds < _MIN_PART_NANOSECONDS and nanoseconds < 1e9 * FIRST_SECONDS and cancellation is None:
         task(0, states) if steps is None else task(0, states, 0, steps)  # most calls are short
         return
     blocks = -(-states // lanes)
-    parts = min(int(nanoseconds / _SHARE), _PARTS * threads, blocks)
+    parts = min(int(nanoseconds / _MIN_PART_NANOSECONDS), _PARTS_PER_THREAD * threads, blocks)
     stop = threading.Event()
 
     def check() -> bool:
@@ -145,7 +145,7 @@ class _Chunks:
 
     def _states(self) -> int:
         """States of the next chunk: as many blocks as a kernel takes together, if they do not take too long."""
-        together = BLOCKS * self._lanes
+        together = BLOCKS_PER_CALL * self._lanes
         states = int(self._count) // self._steps
         if states < together and together * self._steps * self._seconds < MAX_CHUNK_SECONDS:
             return together

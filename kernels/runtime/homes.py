@@ -74,8 +74,8 @@ def _user() -> int | str:
 
 
 def _is_made_private(folder: Path) -> bool:
-    """Whether there is such a folder, made now or before by this user, that nobody else may enter. A link that somebody
-    has put there is none."""
+    """Whether there is such a folder, made now or before by this user, that no other user may enter. A link that
+    another user has put there is none."""
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
@@ -89,7 +89,7 @@ def _is_made_private(folder: Path) -> bool:
 
 
 def _own_folder() -> Path:
-    """A folder whose name nobody can guess; removed when this process ends."""
+    """A folder with an unpredictable name; removed when this process ends."""
     folder = tempfile.mkdtemp(prefix="myoquat-cache-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import CALLABLE, check_kinds
+from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.digests import digest
 from myoquat.core.garbage_collection import uncollected
 from myoquat.core.progress_message import waiting
@@ -58,7 +58,7 @@ def compile(
     array([[1. , 0. , 0. , 0. ],
            [0.6, 0. , 0.8, 0. ]])
     """
-    check_kinds(function=(function, (CALLABLE, Sequence)), inputs=(inputs, Mapping))
+    check_types(function=(function, (CALLABLE, Sequence)), inputs=(inputs, Mapping))
     start = time.perf_counter()
     formulas = as_list(function)
     with waiting(f"compiling {name or name_of(formulas[0])}"), uncollected():

@@ -23,7 +23,7 @@ __all__ = ["Assembler", "Loaded", "compile_object", "versions"]
 # undo the splitting of long functions. Instruction selection and register allocation at level 1 give code as fast as
 # at level 2, in a third to an eighth of the time (forward dynamics of spherical chains, 2,000 to 18,000 operations).
 _CODE_GENERATION = 1
-_KEPT = 32 * 2**20  # bytes of the machine code of units that is kept for kernels to come
+_MAX_KEPT_CODE_BYTES = 32 * 2**20  # bytes of the machine code of units that is kept for kernels to come
 
 
 @functools.cache
@@ -105,7 +105,7 @@ class _Known:
         return code
 
 
-_known = _Known(_KEPT)
+_known = _Known(_MAX_KEPT_CODE_BYTES)
 
 
 class Assembler:
@@ -140,7 +140,7 @@ class Loaded:
     """The object files of a kernel linked into this process; their function `name` lives as long as this instance.
 
     JITLink puts each file into one piece of memory. The small code model needs that: LLVM's older engine may place code
-    and constants further apart than its addresses reach, where the room beside each other is used up, and then ends the
+    and constants further apart than its addresses reach, where neighbouring memory is used up, and then ends the
     process. A linker of its own for every kernel gives all of its memory back.
     """
 

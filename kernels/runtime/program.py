@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import CALLABLE, check_kinds, check_unmasked, real_array
+from myoquat.core.arguments import CALLABLE, check_types, check_unmasked, real_array
 from myoquat.core.digests import digest
 from myoquat.core.garbage_collection import uncollected
 from myoquat.core.progress_message import waiting
@@ -46,7 +46,7 @@ from myoquat.kernels.runtime.program_steps import (
     TableStep,
     ViewStep,
     ZeroStep,
-    settled,
+    numbers_or_symbols,
     stages_of,
 )
 from myoquat.kernels.runtime.source_digest import sources_digest
@@ -163,8 +163,8 @@ class Program:
         if traced.inner:
             raise ValueError(f"kernel '{stage}': a solver inside an element of a table is not supported")
         written = {
-            kind: {key: self._link(count, key, *link) for key, link in (links or {}).items()}
-            for kind, links in (("store", store), ("add", add), ("least", least))
+            write_mode: {key: self._link(count, key, *link) for key, link in (links or {}).items()}
+            for write_mode, links in (("store", store), ("add", add), ("least", least))
         }
         self._check_outputs(traced.signature, {key: link for links in written.values() for key, link in links.items()})
         body = Straight(traced)
@@ -175,7 +175,7 @@ class Program:
     @contextmanager
     def repeat(self, count: int, running: str, carry: Mapping[str, str] | None = None) -> Iterator[None]:
         """The stages added inside run `count` times, or until the buffer `running` () is zero in all states that are
-        evaluated side by side; after every round each buffer of `carry` takes over what its partner holds. A state
+        evaluated side by side; after every iteration each buffer of `carry` takes over what its partner holds. A state
         whose own `running` is zero is carried along until then: what it must keep, its formulas keep.
 
         >>> import numpy as np
@@ -277,7 +277,7 @@ class Program:
         for step in self._steps:
             step.evaluate(buffers, self.buffers)
         wanted = [key for key in buffers if key not in self.inputs] if outputs is None else outputs
-        return {key: settled(buffers[key]) for key in wanted}
+        return {key: numbers_or_symbols(buffers[key]) for key in wanted}
 
     def side_by_side(self, arrays: Mapping[str, Array], outputs: Sequence[str]) -> tuple[Array, ...]:
         """The stages in NumPy for many states at once: inputs (k, *shape) or (1, *shape), buffers (k, *shape). For
@@ -312,7 +312,7 @@ def compile_program(
     >>> compile_program(make, ["twice"], name="double")([1.0, 2.0])
     array([2., 4.])
     """
-    check_kinds(make=(make, CALLABLE), name=(name, str))
+    check_types(make=(make, CALLABLE), name=(name, str))
     start = time.perf_counter()
     sources = None if content is None else sources_digest()
 

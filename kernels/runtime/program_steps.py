@@ -22,7 +22,7 @@ __all__ = [
     "TableStep",
     "ViewStep",
     "ZeroStep",
-    "settled",
+    "numbers_or_symbols",
     "stages_of",
 ]
 
@@ -53,7 +53,7 @@ class FormulaStep:
 
     def evaluate(self, buffers: dict[str, np.ndarray], shapes: Mapping[str, Shape]) -> None:
         names = list(self.body.signature.outputs)
-        result = self.function(*(settled(buffers[key]) for key in self.body.signature.inputs))
+        result = self.function(*(numbers_or_symbols(buffers[key]) for key in self.body.signature.inputs))
         for key, value in zip(names, _values(result, names), strict=True):
             buffers[key] = np.asarray(as_array(value)).astype(object)
 
@@ -116,7 +116,8 @@ class TableStep:
 
     def stage(self) -> TableStage:
         written = {
-            kind: {key: (link.buffer, link.rows) for key, link in links.items()} for kind, links in self.written.items()
+            write_mode: {key: (link.buffer, link.rows) for key, link in links.items()}
+            for write_mode, links in self.written.items()
         }
         return TableStage(
             self.body,
@@ -137,22 +138,24 @@ class TableStep:
         inputs.update({key: buffers[key][:, None] for key in self.shared})
         names = list(self.body.signature.outputs)
         values = dict(zip(names, _values(self.element(**inputs), names), strict=True))
-        for kind, links in self.written.items():
+        for write_mode, links in self.written.items():
             for key, link in links.items():
-                _scatter_all(buffers[link.buffer], link, values[key], _TOGETHER[kind])
+                _scatter_all(buffers[link.buffer], link, values[key], _ACCUMULATION[write_mode])
 
     def evaluate(self, buffers: dict[str, np.ndarray], shapes: Mapping[str, Shape]) -> None:
         for key in self.zeroes:
             buffers[key] = np.full(shapes[key], 0.0, dtype=object)
         names = list(self.body.signature.outputs)
         for k in range(self.count):
-            inputs = {key: settled(buffers[link.buffer][link.rows[k]]) for key, link in self.gathered.items()}
+            inputs = {
+                key: numbers_or_symbols(buffers[link.buffer][link.rows[k]]) for key, link in self.gathered.items()
+            }
             inputs.update({key: value[k] for key, value in self.parameters.items()})
-            inputs.update({key: settled(buffers[key]) for key in self.shared})
+            inputs.update({key: numbers_or_symbols(buffers[key]) for key in self.shared})
             values = dict(zip(names, _values(self.element(**inputs), names), strict=True))
-            for kind, links in self.written.items():
+            for write_mode, links in self.written.items():
                 for key, link in links.items():
-                    _scatter(buffers[link.buffer], link.rows[k], values[key], _TOGETHER[kind])
+                    _scatter(buffers[link.buffer], link.rows[k], values[key], _ACCUMULATION[write_mode])
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,7 @@ class RepeatStep:
 
     def evaluate(self, buffers: dict[str, np.ndarray], shapes: Mapping[str, Shape]) -> None:
         for _ in range(self.count):
-            running = settled(buffers[self.running])
+            running = numbers_or_symbols(buffers[self.running])
             if is_symbolic(running):
                 raise TypeError("stages that repeat run on floats and in kernels, not on symbols")
             if not running.any():
@@ -187,7 +190,7 @@ class RepeatStep:
                 buffers[key] = buffers[source].copy()
 
 
-_TOGETHER: dict[str, np.ufunc | None] = {"store": None, "add": np.add, "least": np.minimum}
+_ACCUMULATION: dict[str, np.ufunc | None] = {"store": None, "add": np.add, "least": np.minimum}
 
 
 def stages_of(steps: Sequence[Any]) -> tuple[Stage, ...]:
@@ -208,8 +211,8 @@ def _scatter_all(buffer: Array, link: Link, value: Array, together: np.ufunc | N
     elif (link.rows == link.rows[:1]).all():
         buffer[:, link.rows[0]] = together(buffer[:, link.rows[0]], together.reduce(given, axis=1))
     else:
-        places: Any = (slice(None), link.rows)
-        together.at(buffer, places, given)
+        selection: Any = (slice(None), link.rows)
+        together.at(buffer, selection, given)
 
 
 def _scatter(buffer: np.ndarray, rows: Any, value: Any, together: np.ufunc | None) -> None:
@@ -217,7 +220,7 @@ def _scatter(buffer: np.ndarray, rows: Any, value: Any, together: np.ufunc | Non
     pairs = zip(rows, array, strict=True) if np.ndim(rows) else [(rows, array)]
     for row, piece in pairs:
         if together:
-            piece = np.asarray(together(settled(buffer[row]), settled(piece)))
+            piece = np.asarray(together(numbers_or_symbols(buffer[row]), numbers_or_symbols(piece)))
         buffer[row] = piece if buffer.ndim > 1 else np.asarray(piece).item()
 
 
@@ -227,7 +230,7 @@ def _values(result: Any, names: list[str]) -> list[Any]:
     return list(result) if isinstance(result, tuple) else [result]
 
 
-def settled(array: Any) -> Any:
+def numbers_or_symbols(array: Any) -> Any:
     """An object array as floats where it holds only floats, else as symbols."""
     array = np.asarray(array)
     if all(isinstance(x, (float, int, np.floating, np.bool_)) for x in array.flat):

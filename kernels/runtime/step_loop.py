@@ -108,8 +108,8 @@ def step_loop(
     -3.1416
     """
     shapes = {
-        kind: {key: shape_of(name, key, shape) for key, shape in (given or {}).items()}
-        for kind, given in (("inputs", inputs), ("parameters", parameters))
+        role: {key: shape_of(name, key, shape) for key, shape in (given or {}).items()}
+        for role, given in (("inputs", inputs), ("parameters", parameters))
     }
     taken = [key for key in (*shapes["inputs"], *shapes["parameters"]) if key in _RESERVED]
     if taken or shapes["inputs"].keys() & shapes["parameters"].keys():

@@ -2,8 +2,8 @@
 
 A formula is a plain NumPy function. On float arrays NumPy runs it. On symbols it runs on a `SymbolArray`: an
 object array whose elements are scalar SymPy or CasADi expressions, and which answers NumPy's functions element by
-element (`np.sin`, `np.where`, `@`, `np.stack`, indexing with Ellipsis, any number of axes). `formula` is the door:
-it turns what a caller brings into one of the two, checks it, and hands the result back in the caller's own kind.
+element (`np.sin`, `np.where`, `@`, `np.stack`, indexing with Ellipsis, any number of axes). `formula`
+validates arguments: it turns them into one of the two and returns the result in the caller's type of array.
 """
 
 import functools
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from myoquat.core.arguments import check_kinds, holds_masked
+from myoquat.core.arguments import check_types, holds_masked
 from myoquat.core.lazy_imports import casadi
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.elements import (
@@ -55,7 +55,7 @@ differentiating: ContextVar[bool] = ContextVar("differentiating", default=False)
 # ---- the array ---------------------------------------------------------------------------------------------
 
 
-_STORAGE = ("dtype", "subok", "casting")  # what a ufunc may be told that means nothing on objects
+_IGNORED_ARGUMENTS = ("dtype", "subok", "casting")  # arguments of ufuncs without a meaning on objects
 
 
 class SymbolArray(np.ndarray):
@@ -76,7 +76,7 @@ class SymbolArray(np.ndarray):
         if not kwargs and method == "__call__" and ufunc in UFUNCS:  # nearly every call of a formula
             return _wrap(UFUNCS[ufunc](*map(_plain, inputs)))
         out = kwargs.pop("out", None)
-        kwargs = {k: v for k, v in kwargs.items() if k == "axis" or (v is not None and k not in _STORAGE)}
+        kwargs = {k: v for k, v in kwargs.items() if k == "axis" or (v is not None and k not in _IGNORED_ARGUMENTS)}
         if kwargs.get("where") is True:
             del kwargs["where"]
         plain = [_plain(x) for x in inputs]
@@ -208,7 +208,7 @@ def is_symbolic(x: Any) -> bool:
 
 
 def may_be_nonzero(x: Any) -> bool:
-    """False only for a number, or an array of numbers, that is zero: what a symbol will be nobody knows."""
+    """False only for a number, or an array of numbers, that is zero. The value of a symbol is unknown."""
     return any(not is_number(entry) or entry != 0 for entry in np.asarray(as_array(x)).flat)
 
 
@@ -324,7 +324,7 @@ def symbols_casadi(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
     >>> a @ a[0]
     SymbolArray([SX((sq(a_0)+sq(a_1))), SX(((a_2*a_0)+(a_3*a_1)))], dtype=object)
     """
-    check_kinds(name=(name, str), shape=(shape, (int, tuple)))
+    check_types(name=(name, str), shape=(shape, (int, tuple)))
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     column = casadi.SX.sym(name, math.prod(shape))
     array = np.empty(math.prod(shape), dtype=object)
@@ -370,7 +370,7 @@ def _to_casadi_array(x: np.ndarray) -> Any:
     return casadi.array(column).reshape(shape) if x.ndim else casadi.array(column, ndim=0)
 
 
-# ---- the door ----------------------------------------------------------------------------------------------
+# ---- argument validation -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -410,7 +410,7 @@ Result = TypeVar("Result")
 def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
     """Decorator: the named arguments arrive as float64 arrays or SymbolArrays, checked once.
 
-    The result goes back in the caller's kind: casadi.array for CasADi, a plain object array (or a bare expression)
+    The result goes back in the caller's type: casadi.array for CasADi, a plain object array (or a bare expression)
     for SymPy, a SymbolArray for a SymbolArray, floats for floats.
 
     >>> import numpy as np
@@ -462,7 +462,7 @@ def _named(convert: Callable[[Any], Any], function: str, name: str, given: Any) 
 
 
 def _way_back(given: Any, array: np.ndarray) -> Callable[[Any], Any] | None:
-    """How a result returns to the caller's kind; None where it already is of that kind."""
+    """How a result returns to the caller's type of array; None where it already is of that type."""
     if isinstance(given, SymbolArray):
         return None
     if is_casadi_array(given) or is_casadi(given):

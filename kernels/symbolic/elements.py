@@ -40,7 +40,7 @@ def is_casadi_array(x: Any) -> bool:
 
 
 def sympy_module() -> Any:
-    """SymPy if somebody has imported it: without that nobody can hold a SymPy symbol, and kernels start faster."""
+    """SymPy if it has been imported: no SymPy symbol exists before, and kernels start faster without the import."""
     return sys.modules.get("sympy")
 
 

@@ -17,8 +17,8 @@ __all__ = ["Reciprocals", "Scalar", "Term", "Tracer", "number_of", "ordered"]
 
 Scalar: TypeAlias = "Term | float"
 
-_SUM = 16  # terms of a sum among which the one that is subtracted is sought
-_POWERS = 100  # whole exponents up to which a power is written as products
+_MAX_SEARCHED_TERMS = 16  # terms of a sum among which the one that is subtracted is sought
+_MAX_PRODUCT_EXPONENT = 100  # whole exponents up to which a power is written as products
 
 
 class Term:
@@ -156,7 +156,7 @@ class Tracer:
     def _without(self, a: Term, b: Term) -> "Term | float | None":
         """The sum a less one of its terms b, without its rounding: (b + x) + y gives x + y; None if b is not in it."""
         beyond: list[Term] = []
-        while a.operation == "add" and a.b is not None and len(beyond) < _SUM:
+        while a.operation == "add" and a.b is not None and len(beyond) < _MAX_SEARCHED_TERMS:
             if a.a is b or a.b is b:
                 rest: Scalar = a.b if a.a is b else _only(a)
                 for x in reversed(beyond):
@@ -232,7 +232,7 @@ class Tracer:
         exponent = float(b)
         if exponent == 0.5:
             return self.call("sqrt", a)
-        if not exponent.is_integer() or abs(exponent) > _POWERS:
+        if not exponent.is_integer() or abs(exponent) > _MAX_PRODUCT_EXPONENT:
             return self._term("pow", *self._both(a, exponent))
         if exponent < 0:
             return self.invert(self.power(a, -exponent))

@@ -1,4 +1,4 @@
-"""The derivative inside a formula, exact for every kind of number."""
+"""The derivative inside a formula, exact for every type of number."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ from myoquat.kernels.tracing.context import pending_constructs, unrolled_constru
 
 __all__ = ["jacobian_at"]
 
-STEP = 1e-200  # of the complex step: its square vanishes beside any number, so the difference has no error
+COMPLEX_STEP = 1e-200  # of the complex step: its square vanishes beside any number, so the difference has no error
 
 
 def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) -> Any:
@@ -36,10 +36,10 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
     round-off, which needs a formula that is analytic at the point (no absolute value, arctan2 or norm of a complex
     number). Derivatives nest on symbols; on floats, where the steps would mix, that raises TypeError.
     """
-    kind = point if like is None else like
-    if not is_symbolic(kind):
+    sample = point if like is None else like
+    if not is_symbolic(sample):
         return _complex_step(function, point)
-    elements = list(np.asarray(kind).flat)
+    elements = list(np.asarray(sample).flat)
     tracer = next((e.tracer for e in elements if is_term(e)), None)
     if tracer is not None:
         return _recorded(tracer, function, np.asarray(point))
@@ -54,8 +54,8 @@ def _complex_step(function: Callable[[Any], Any], point: np.ndarray) -> np.ndarr
     try:
         for j in range(point.shape[-1]):
             moved = point.astype(complex)
-            moved[..., j] += 1j * STEP
-            columns.append(function(moved).imag / STEP)
+            moved[..., j] += 1j * COMPLEX_STEP
+            columns.append(function(moved).imag / COMPLEX_STEP)
     finally:
         differentiating.reset(token)
     return np.stack(columns, axis=-1)

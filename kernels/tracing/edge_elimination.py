@@ -3,8 +3,8 @@
 The derivatives of operations by their arguments are edges of a graph from inputs to outputs. A term in the middle is
 eliminated by multiplying every edge that leads to it with every one that leads away, and adding up where an edge is
 there already: the derivatives of outputs by inputs stay the same (Griewank and Reese, On the calculation of Jacobian
-matrices by the Markowitz rule, in: Automatic Differentiation of Algorithms, SIAM 1991, 126-135). Here only as long as
-it pays for somebody who runs through all edges several times, and multiplies here once.
+matrices by the Markowitz rule, in: Automatic Differentiation of Algorithms, SIAM 1991, 126-135). Terms are eliminated
+only as long as that saves operations when all edges are traversed several times.
 """
 
 import heapq
@@ -15,7 +15,7 @@ from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer
 
 __all__ = ["Edge", "contracted"]
 
-_PRICE = 0.1  # of a product here against an edge less for those who run through
+_PRODUCT_COST = 0.1  # of a product here against an edge less for those who run through
 
 
 class Edge(NamedTuple):
@@ -81,7 +81,7 @@ class _Web:
             edges += count - len(arguments & known.keys())
             factors += not _is_sign(known[term][0])
         products = factors and factors * (count - sum(_is_sign(part) for part, *_ in before.values()))
-        return edges + _PRICE * products
+        return edges + _PRODUCT_COST * products
 
     def eliminate(self, term: Term) -> list[Term]:
         """Lead all edges past a term; its neighbours."""

@@ -192,7 +192,7 @@ class Inner(NamedTuple):
 
 
 def interpret(tape: Tape, inputs: Sequence[Any], apply: Apply, calls: Sequence[Inner] = ()) -> list[Any]:
-    """The outputs of a tape on other kinds of numbers, without those of its calls: `apply` does an operation.
+    """The outputs of a tape on other types of numbers, without those of its calls: `apply` does an operation.
 
     A call gives its results for the last inputs of the tape, and takes its last outputs, in order.
     """
@@ -220,15 +220,15 @@ def interpret(tape: Tape, inputs: Sequence[Any], apply: Apply, calls: Sequence[I
 def tape_of(tracer: Tracer, inputs: Sequence[Term], outputs: Sequence[Scalar]) -> Tape:
     """What the outputs need of a tracer, the flat inputs in order. ValueError for a symbol that is none of them."""
     wanted = [x if type(x) is Term else tracer.constant(x) for x in outputs]  # type: ignore[arg-type]
-    places = {term: k for k, term in enumerate(inputs)}
+    input_indices = {term: k for k, term in enumerate(inputs)}
     nodes: list[Node] = []
     at: dict[Term | None, int] = {None: -1}
     for term in ordered(wanted):
         number: float = term.number
         if term.operation == "input":
-            if term not in places:
+            if term not in input_indices:
                 raise ValueError("the formula uses a symbol that is not among its arguments")
-            number = places[term]
+            number = input_indices[term]
         at[term] = len(nodes)
         nodes.append(_new(Node, (term.operation, at[term.a], at[term.b], at[term.c], number)))
     return Tape(nodes, [at[term] for term in wanted], len(inputs))

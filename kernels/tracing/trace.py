@@ -120,10 +120,12 @@ def _run(name: str, formula: Formula, symbols: Mapping[str, Any]) -> Any:
     try:
         return formula(*symbols.values())
     except (TypeError, ValueError, NotImplementedError) as error:
-        kind, reason = type(error), str(error)
-        if kind is NotImplementedError and _is_raised_by_casadi(error):  # its functions, on symbols that are not theirs
-            kind, reason = TypeError, f"{reason.partition(chr(10))[0]} Keep the formula in NumPy's functions."
-        raise kind(f"kernel '{name}'{_place(error.__traceback__)}: {reason}") from error
+        error_type, reason = type(error), str(error)
+        if error_type is NotImplementedError and _is_raised_by_casadi(
+            error
+        ):  # its functions, on symbols that are not theirs
+            error_type, reason = TypeError, f"{reason.partition(chr(10))[0]} Keep the formula in NumPy's functions."
+        raise error_type(f"kernel '{name}'{_place(error.__traceback__)}: {reason}") from error
 
 
 def _is_raised_by_casadi(error: BaseException) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from myoquat.core.arguments import check_kind
+from myoquat.core.arguments import check_type
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
@@ -151,7 +151,7 @@ def delayed(model: HasActuators) -> dict[int, Any]:
     >>> list(delayed(mq.Model(mq.ArticulatedSystem((sled,)), actuators=motors)))
     [1]
     """
-    check_kind("model", model, "Model")
+    check_type("model", model, "Model")
     return {own.start: actuator for actuator, own in with_controls(model.actuators) if actuator.delayed}
 
 

@@ -20,10 +20,10 @@ from math import nan
 from typing import Any
 
 from myoquat.core.lazy_imports import difflib
-from myoquat.joints.door import SystemLike
 from myoquat.joints.functions import NaturalSpline, SimmSpline
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import SystemLike
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 

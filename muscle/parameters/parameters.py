@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.door import SystemLike
 from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import SystemLike
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.bind import with_values

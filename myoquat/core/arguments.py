@@ -15,8 +15,8 @@ from myoquat.core.typing import Array
 __all__ = [
     "CALLABLE",
     "PATH",
-    "check_kind",
-    "check_kinds",
+    "check_type",
+    "check_types",
     "check_unmasked",
     "holds_masked",
     "real_array",
@@ -35,29 +35,29 @@ READERS = {
     "Orientations": "load_orientations",
 }  # what makes one of a path, for those who give the path
 
-Kind: TypeAlias = type | str  # a class, or the name of one whose library is imported late, such as pandas.DataFrame
-Kinds: TypeAlias = Kind | tuple[Kind, ...]
+Type: TypeAlias = type | str  # a class, or the name of one whose library is imported late, such as pandas.DataFrame
+Types: TypeAlias = Type | tuple[Type, ...]
 
 
-def check_kinds(**given: tuple[object, Kinds]) -> None:
-    """`check_kind` for several arguments, name=(what was given, classes).
+def check_types(**given: tuple[object, Types]) -> None:
+    """`check_type` for several arguments, name=(what was given, classes).
 
-    >>> from myoquat.core.arguments import check_kinds
-    >>> check_kinds(count=("two", int))
+    >>> from myoquat.core.arguments import check_types
+    >>> check_types(count=("two", int))
     Traceback (most recent call last):
         ...
     TypeError: count must be an int, not the str 'two'
     """
     for name, (value, allowed) in given.items():
-        check_kind(name, value, allowed)
+        check_type(name, value, allowed)
 
 
-def check_kind(name: str, given: object, allowed: Kinds) -> None:
+def check_type(name: str, given: object, allowed: Types) -> None:
     """TypeError, with the name, what came and what is allowed, unless `given` is of one of these classes."""
-    kinds = allowed if isinstance(allowed, tuple) else (allowed,)
-    if any(isinstance(given, kind) if isinstance(kind, type) else _is_named(given, kind) for kind in kinds):
+    types = allowed if isinstance(allowed, tuple) else (allowed,)
+    if any(isinstance(given, cls) if isinstance(cls, type) else _is_named(given, cls) for cls in types):
         return
-    names = ["None" if kind is NoneType else kind.__name__ if isinstance(kind, type) else kind for kind in kinds]
+    names = ["None" if cls is NoneType else cls.__name__ if isinstance(cls, type) else cls for cls in types]
     message = f"{name} must be {' or '.join(map(_with_article, names))}, not {_described(given)}"
     readers = [READERS[one] for one in names if one in READERS]
     raise TypeError(f"{message}; {readers[0]}(...) reads one" if readers and isinstance(given, PATH) else message)

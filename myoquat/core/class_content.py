@@ -23,39 +23,39 @@ _foreign: "WeakKeyDictionary[type, bool]" = WeakKeyDictionary()
 _fresh = itertools.count()
 
 
-def identity(kind: type) -> str:
-    """A text that tells a class from others: module and name and, for classes of others, a digest of their methods.
+def identity(cls: type) -> str:
+    """A text that identifies a class: module and name and, for classes of others, a digest of their methods.
 
     The same in every process, unless a method holds objects that cannot be compared (in a closure or among its
     defaults): then no other class has it, here or elsewhere. What methods look up by name in their module is not
     followed.
     """
-    found = _known.get(kind)
+    found = _known.get(cls)
     if found is None:
-        found = _known[kind] = ":".join([f"{kind.__module__}.{kind.__qualname__}", *map(_methods, _strangers(kind))])
+        found = _known[cls] = ":".join([f"{cls.__module__}.{cls.__qualname__}", *map(_methods, _strangers(cls))])
     return found
 
 
-def is_foreign(kind: type) -> bool:
+def is_foreign(cls: type) -> bool:
     """Whether methods of a class, or of its bases, are neither of this package nor Python's."""
-    found = _foreign.get(kind)
+    found = _foreign.get(cls)
     if found is None:
-        found = _foreign[kind] = next(_strangers(kind), None) is not None
+        found = _foreign[cls] = next(_strangers(cls), None) is not None
     return found
 
 
-def _strangers(kind: type) -> Iterator[type]:
+def _strangers(cls: type) -> Iterator[type]:
     """The class and its bases, as far as they are neither ours nor Python's."""
-    return (base for base in kind.__mro__ if base.__module__.split(".")[0] not in (OWN, "builtins", "abc", "enum"))
+    return (base for base in cls.__mro__ if base.__module__.split(".")[0] not in (OWN, "builtins", "abc", "enum"))
 
 
-def _methods(kind: type) -> str:
+def _methods(cls: type) -> str:
     total = hashlib.sha256()
     try:
-        for name, member in sorted(vars(kind).items()):
+        for name, member in sorted(vars(cls).items()):
             function = _function(member)
             if function is not None and (name == "__call__" or not name.startswith("__")):
-                total.update(name.encode() + b"\0" + _described(function, kind))
+                total.update(name.encode() + b"\0" + _described(function, cls))
     except ValueError:
         total.update(f"{os.urandom(8).hex()} {next(_fresh)}".encode())
     return total.hexdigest()[:16]
@@ -68,10 +68,10 @@ def _function(member: Any) -> FunctionType | None:
     return member if isinstance(member, FunctionType) else None
 
 
-def _described(function: FunctionType, kind: type) -> bytes:
+def _described(function: FunctionType, cls: type) -> bytes:
     held = [cell.cell_contents for cell in function.__closure__ or ()]
     held += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    return marshal.dumps((stripped(function.__code__), [_value(x) for x in held if x is not kind]), 2)
+    return marshal.dumps((stripped(function.__code__), [_value(x) for x in held if x is not cls]), 2)
 
 
 def _value(x: Any) -> Any:

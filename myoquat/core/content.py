@@ -114,7 +114,7 @@ def content_key(value: object) -> Hashable:
         raise
 
 
-# ---- the encoding: a letter for the kind, then the bits; whatever varies in length says how long it is -------------
+# ---- the encoding: a letter for the type, then the bits; parts of variable length begin with it -------------
 
 
 def _encoded(value: object) -> bytes:
@@ -135,13 +135,13 @@ def _encoded_text(value: str) -> bytes:
     return _sized(b"s", value.encode("utf-8", "surrogatepass"))
 
 
-def _encoded_items(values: Iterable[object], kind: bytes = b"(") -> bytes:
+def _encoded_items(values: Iterable[object], tag: bytes = b"(") -> bytes:
     parts = [_encoded(value) for value in values]
-    return b"%s%d:%s" % (kind, len(parts), b"".join(parts))
+    return b"%s%d:%s" % (tag, len(parts), b"".join(parts))
 
 
-def _sized(kind: bytes, data: bytes) -> bytes:
-    return b"%s%d:%s" % (kind, len(data), data)
+def _sized(tag: bytes, data: bytes) -> bytes:
+    return b"%s%d:%s" % (tag, len(data), data)
 
 
 _ENCODERS: dict[type, Callable[[Any], bytes]] = {
@@ -174,9 +174,9 @@ def _encoded_other(value: object) -> bytes:
     if _is_record(value):
         body = _encoded_items(_fields(value), b"d")
         return _encoded_class(type(value)) + body
-    for kind in (str, int, float):
-        if isinstance(value, kind):
-            return _ENCODERS[kind](value)
+    for tag in (str, int, float):
+        if isinstance(value, tag):
+            return _ENCODERS[tag](value)
     if isinstance(value, tuple):
         return _encoded_class(type(value)) + _encoded_items(value)
     raise TypeError(
@@ -185,13 +185,13 @@ def _encoded_other(value: object) -> bytes:
     )
 
 
-def _encoded_class(kind: type) -> bytes:
-    return _encoded_text(identity(kind))
+def _encoded_class(tag: type) -> bytes:
+    return _encoded_text(identity(tag))
 
 
-def _is_of_python(kind: type) -> bool:
+def _is_of_python(tag: type) -> bool:
     """Whether a class is one of the standard library."""
-    return kind.__module__.partition(".")[0] in sys.stdlib_module_names and kind.__module__ != "__main__"
+    return tag.__module__.partition(".")[0] in sys.stdlib_module_names and tag.__module__ != "__main__"
 
 
 def _encoded_array(value: np.ndarray | np.generic) -> bytes:
@@ -205,11 +205,11 @@ def _is_record(value: object) -> bool:
 
 
 def _fields(record: Any) -> list[object]:
-    """The values of the fields that tell records of a class apart."""
+    """The values of the fields in which records of a class differ."""
     return [getattr(record, name) for name in _names(record.__class__)]
 
 
 @cache
-def _names(kind: type[Any]) -> tuple[str, ...]:
-    """The fields of a dataclass that tell its instances apart."""
-    return tuple(f.name for f in fields(kind) if f.compare)
+def _names(tag: type[Any]) -> tuple[str, ...]:
+    """The fields of a dataclass in which its instances differ."""
+    return tuple(f.name for f in fields(tag) if f.compare)

@@ -1,11 +1,17 @@
-"""Former names of a package: they work for one minor version, with a warning that says the new one."""
+"""Former names of a package, of attributes and of arguments: they work for one minor version, with a warning that
+names the new one.
+"""
 
+import functools
 import importlib
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["former_names"]
+__all__ = ["former_argument", "former_attribute", "former_names"]
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
 
 
 def former_names(
@@ -38,3 +44,60 @@ def former_names(
         return getattr(importlib.import_module(module), new)
 
     return look_up
+
+
+def former_attribute(former: str, new: str) -> Any:
+    """A property for the former name of a method or attribute: it warns, and gives the attribute `new`.
+
+    >>> import warnings
+    >>> class Box:
+    ...     volume = 2.0
+    ...     content = former_attribute("content", "volume")
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     Box().content
+    2.0
+    >>> print(caught[0].message)
+    Box.content is now Box.volume; the former name goes with the next minor version
+    """
+
+    def get(self: Any) -> Any:
+        name = type(self).__name__
+        _warn(f"{name}.{former} is now {name}.{new}")
+        return getattr(self, new)
+
+    get.__doc__ = f"Former name of `{new}`."
+    return property(get)
+
+
+def former_argument(former: str, new: str) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
+    """Decorator: the function takes the keyword `former` too, with a warning, and hands it on as `new`.
+
+    >>> import warnings
+    >>> @former_argument("edge", "side")
+    ... def area(side):
+    ...     return side**2
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     area(edge=3.0)
+    9.0
+    >>> print(caught[0].message)
+    area: the argument edge is now side; the former name goes with the next minor version
+    """
+
+    def decorate(function: Callable[P, Result]) -> Callable[P, Result]:
+        @functools.wraps(function)
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> Result:
+            if former in kwargs:
+                _warn(f"{function.__name__}: the argument {former} is now {new}")
+                kwargs[new] = kwargs.pop(former)
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    return decorate
+
+
+def _warn(message: str) -> None:
+    """At the line that calls the function or property that calls this one."""
+    warnings.warn(f"{message}; the former name goes with the next minor version", DeprecationWarning, stacklevel=3)

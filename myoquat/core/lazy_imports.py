@@ -69,8 +69,8 @@ def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError:
     if extra is None:
         return error
     install = f"python -m pip install '.[{extra}]'"
-    told = f"{error.name} is not installed; in a copy of the repository and a virtual environment, this installs it"
-    return MissingExtraError(f"{told}: {install}", name=error.name)
+    reason = f"{error.name} is not installed; in a copy of the repository and a virtual environment, this installs it"
+    return MissingExtraError(f"{reason}: {install}", name=error.name)
 
 
 def is_imported(name: str) -> bool:
@@ -80,8 +80,8 @@ def is_imported(name: str) -> bool:
 
 def masked(array: Any) -> bool:
     """Whether an array is one of NumPy's masked arrays, whose module is not imported before anybody asks for one."""
-    kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
-    return kind is not None and isinstance(array, kind)
+    masked_array = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return masked_array is not None and isinstance(array, masked_array)
 
 
 if TYPE_CHECKING:

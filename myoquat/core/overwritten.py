@@ -42,12 +42,12 @@ class RecordType(ABCMeta):
         _report(cls, name, before, _MISSING)
 
 
-def _report(kind: type, name: str, before: object, value: object) -> None:
+def _report(cls: type, name: str, before: object, value: object) -> None:
     global _state
-    if name in _NO_FORMULAS or before is value or not _is_loaded(kind.__module__):
+    if name in _NO_FORMULAS or before is value or not _is_loaded(cls.__module__):
         return
-    if _original.setdefault((kind, name), before) is value:
-        del _original[kind, name]
+    if _original.setdefault((cls, name), before) is value:
+        del _original[cls, name]
     _state = next(_numbers) if _original else None
 
 

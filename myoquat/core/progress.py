@@ -1,4 +1,4 @@
-"""Progress bars: on a terminal and in Jupyter, nowhere else unless asked for."""
+"""Progress bars: on a terminal and in Jupyter, elsewhere only on request."""
 
 import importlib
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ class Bar(Protocol):
 
 
 class _Unseen:
-    """A bar where nobody looks."""
+    """A bar without output."""
 
     def __enter__(self) -> "Bar":
         return self
@@ -32,8 +32,8 @@ class _Unseen:
 def progress_bar(total: int, unit: str, progress: bool | None, done: int = 0) -> Bar:
     """A bar over `total` units, `done` of them finished, with rate and time left; gone when its context is left.
 
-    progress: True, False, or None for where a person looks. What draws it is imported when it is drawn: that takes
-    longer than much of what it would show.
+    progress: True, False, or None for terminals and notebooks alone. tqdm is imported when a bar is drawn: the import
+    takes longer than much of the work that a bar would show.
     """
     if not (watched() if progress is None else progress):
         return _Unseen()

@@ -1,4 +1,4 @@
-"""A word while waiting: what is being compiled, where a person looks on and it takes more than a second."""
+"""Progress messages of compilation, on terminals and in notebooks, where it takes more than a second."""
 
 import contextlib
 import sys
@@ -9,16 +9,16 @@ from typing import TextIO
 
 __all__ = ["in_notebook", "waiting", "watched"]
 
-PATIENCE = 1.0  # [s] before a word is said
+MESSAGE_DELAY_S = 1.0  # before a message is shown
 
 _nested = threading.local()
 
 
 @contextlib.contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Say `what` is going on if it lasts, and how long it took; nothing where no person reads the output.
+    """Show the message `what` if the block lasts, and how long it took; nothing where no person reads the output.
 
-    Within another such block nothing is said: the outer one speaks for both.
+    Within another such block no message is shown: the outer one stands for both.
     """
     stream = _stream()
     if stream is None or getattr(_nested, "inside", False):
@@ -26,7 +26,7 @@ def waiting(what: str) -> Iterator[None]:
         return
     began = time.perf_counter()
     said: list[str] = []
-    timer = threading.Timer(PATIENCE, _say, (stream, f"{what} ...", said))
+    timer = threading.Timer(MESSAGE_DELAY_S, _say, (stream, f"{what} ...", said))
     timer.daemon = True
     _nested.inside = True
     timer.start()
@@ -52,7 +52,7 @@ def in_notebook() -> bool:
 
 
 def watched() -> bool:
-    """Whether a person reads what is said: on a terminal or in a notebook."""
+    """Whether a person reads messages: on a terminal or in a notebook."""
     return _stream() is not None
 
 

@@ -23,8 +23,8 @@ class Record(metaclass=RecordType):
     """
 
     def __post_init__(self) -> None:
-        kind: Any = type(self)
-        for name, single, floating in _declared(kind):
+        own_type: Any = type(self)
+        for name, single, floating in _declared(own_type):
             given = getattr(self, name)
             if single and np.ndim(given):
                 continue
@@ -42,10 +42,10 @@ def unchecked(record: Any, changes: Mapping[str, Any]) -> Any:
 
 
 @cache
-def _declared(kind: type[Any]) -> tuple[tuple[str, bool, bool], ...]:
+def _declared(own_type: type[Any]) -> tuple[tuple[str, bool, bool], ...]:
     """Of every field the name, whether it is declared as one number, and whether it holds floats only."""
-    hints = get_type_hints(kind)
-    return tuple((f.name, _single(hints[f.name]), _floating(hints[f.name])) for f in fields(kind))
+    hints = get_type_hints(own_type)
+    return tuple((f.name, _single(hints[f.name]), _floating(hints[f.name])) for f in fields(own_type))
 
 
 def _single(hint: Any) -> bool:
@@ -65,16 +65,16 @@ def _floating(hint: Any) -> bool:
 
 def _plain(value: Any, floating: bool) -> Any:
     """The value without NumPy's types and without lists; the value itself if there are none in it."""
-    kind = type(value)
-    if kind is float or kind is str or value is None:
+    own_type = type(value)
+    if own_type is float or own_type is str or value is None:
         return value
-    if (kind is np.ndarray and value.dtype != object) or isinstance(value, np.generic):
+    if (own_type is np.ndarray and value.dtype != object) or isinstance(value, np.generic):
         plain = value.tolist()
-        return value if type(plain) is kind else _plain(plain, floating)  # Python has no long double
-    if kind is tuple or kind is list:
+        return value if type(plain) is own_type else _plain(plain, floating)  # Python has no long double
+    if own_type is tuple or own_type is list:
         items = [_plain(item, floating) for item in value]
-        return value if kind is tuple and all(a is b for a, b in zip(items, value, strict=True)) else tuple(items)
-    return _as_float(value) if kind is int and floating else value
+        return value if own_type is tuple and all(a is b for a, b in zip(items, value, strict=True)) else tuple(items)
+    return _as_float(value) if own_type is int and floating else value
 
 
 def _as_float(value: int) -> float | int:

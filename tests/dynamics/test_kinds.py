@@ -30,8 +30,8 @@ def _kernel(system, **options):
 @pytest.fixture
 def every_link(monkeypatch):
     """All trees are recursions, however few links of a kind there are."""
-    monkeypatch.setattr(articulated, "MANY", 1)
-    monkeypatch.setattr(articulated, "ALIKE", 0)
+    monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 1)
+    monkeypatch.setattr(articulated, "MIN_LINKS_PER_TYPE", 0)
 
 
 def _state(system, rng, batch=9):
@@ -100,19 +100,19 @@ def test_code_does_not_grow_with_the_links(tmp_path):
 
 
 def test_few_links_and_many_kinds_are_written_out(rng, monkeypatch):
-    monkeypatch.setattr(articulated, "MANY", 10)
+    monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 10)
     few, enough = (_chain(links, lambda rng: RevoluteJoint((0, 1, 0)), rng) for links in (9, 10))
     assert ["_pass" in _kernel(system).ir for system in (few, enough)] == [False, True]
-    monkeypatch.setattr(articulated, "MANY", 4)
+    monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 4)
     assert "_pass" not in _kernel(_chain(5, lambda rng: random_joint(rng, ["custom"]), rng)).ir
 
 
 def test_derivatives_see_the_links(rng, monkeypatch):
     system = _chain(12, lambda rng: RevoluteJoint((0, 1, 0)), rng)
     state = _state(system, rng, 2)
-    monkeypatch.setattr(articulated, "MANY", 12)
+    monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 12)
     by_kind = _kernel(system).jacobian("output0", "u")(*state)
-    monkeypatch.setattr(articulated, "MANY", 13)
+    monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 13)
     expected = _kernel(system).jacobian("output0", "u")(*state)
     np.testing.assert_allclose(by_kind, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 

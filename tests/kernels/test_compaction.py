@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from myoquat import kernels
 from myoquat.kernels import iterate
-from myoquat.kernels.codegen.compaction import BLOCKS
+from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL
 from myoquat.kernels.codegen.stack.slot_allocation import arrays_of, at_once, in_time
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.kernels.tracing.tape import Ends, Node, Tape, arguments
 
-SIZES = [1, 2, 7, 8, 9, 8 * BLOCKS - 1, 8 * BLOCKS, 8 * BLOCKS + 1, 203]
+SIZES = [1, 2, 7, 8, 9, 8 * BLOCKS_PER_CALL - 1, 8 * BLOCKS_PER_CALL, 8 * BLOCKS_PER_CALL + 1, 203]
 
 
 def longer(z, given):
@@ -82,7 +82,7 @@ def states(rng):
 @pytest.mark.parametrize("name", FORMULAS)
 def test_lanes_do_not_change_a_bit(name, states):
     wide, *others = (kernels.compile(FORMULAS[name], {"x": 3}, lanes=n, cache="off") for n in (8, 4, 2, 1))
-    assert "lanes_told_apart" in wide.ir
+    assert "lanes_partitioned" in wide.ir
     found = wide(states)
     for other in others:
         np.testing.assert_array_equal(other(states), found)
@@ -137,7 +137,7 @@ def test_short_steps_stay_where_they_are():
         return z * given
 
     kernel = kernels.compile(lambda x: iterate(short, x, x, 5), {"x": 3}, lanes=8, cache="off")
-    assert "lanes_told_apart" not in kernel.ir
+    assert "lanes_partitioned" not in kernel.ir
 
 
 # ---- when arrays are needed --------------------------------------------------------------------------------
@@ -186,13 +186,13 @@ def test_arrays_that_are_needed_together_do_not_overlap(given):
     """By following them: what is stored for a call is there when it is called, and its results when they are read."""
     tape, ends, late = given
     schedule = in_time(tape, ends, late)
-    places, size = arrays_of(tape, ends, [True] * len(ends), schedule)
+    offsets, size = arrays_of(tape, ends, [True] * len(ends), schedule)
     slots: list[object] = [None] * size
     first_out, first_in = 1, tape.inputs - sum(e.gives for e in ends)
     stored, results = [], {}
     for call, e in enumerate(ends):
-        stored += [(schedule.due[first_out + k], places[call] + k, (call, k)) for k in range(e.takes)]
-        results |= {first_in + k: (places[call] + e.takes + k, (call, "result", k)) for k in range(e.gives)}
+        stored += [(schedule.due[first_out + k], offsets[call] + k, (call, k)) for k in range(e.takes)]
+        results |= {first_in + k: (offsets[call] + e.takes + k, (call, "result", k)) for k in range(e.gives)}
         first_out, first_in = first_out + e.takes, first_in + e.gives
     for turn in range(len(ends) + 1):
         for level, slot, what in stored:
@@ -203,9 +203,9 @@ def test_arrays_that_are_needed_together_do_not_overlap(given):
             assert slot is None or slots[slot] == what
         if turn < len(ends):
             e = ends[turn]
-            assert slots[places[turn] : places[turn] + e.takes] == [(turn, k) for k in range(e.takes)]
+            assert slots[offsets[turn] : offsets[turn] + e.takes] == [(turn, k) for k in range(e.takes)]
             for k in range(e.gives):
-                slots[places[turn] + e.takes + k] = (turn, "result", k)
+                slots[offsets[turn] + e.takes + k] = (turn, "result", k)
 
 
 def _read_at(tape, schedule, turn):

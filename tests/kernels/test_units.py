@@ -92,7 +92,7 @@ def test_what_two_kernels_have_in_common_is_compiled_once(monkeypatch):
 
     monkeypatch.setattr(llvm, "compile_object", counted)
     monkeypatch.setattr(llvm, "_known", llvm._Known(2**20))
-    monkeypatch.setattr(compilation_units, "SIZE", 1)  # every function that can stand alone does
+    monkeypatch.setattr(compilation_units, "UNIT_CHARACTERS", 1)  # every function that can stand alone does
     first = kernels.compile(lambda x: kernels.iterate(halved, x, x, 4), {"x": 2}, ["y"], cache="off")
     before = len(compiled)
     second = kernels.compile(lambda x, y: x * kernels.iterate(halved, y, x, 4), {"x": 2, "y": 2}, ["z"], cache="off")

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from myoquat.analysis.apps.explorer.controls import BallControl, controls_of
 from myoquat.analysis.apps.explorer.view import LiveFigure, View
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import ArrayLike
 from myoquat.data import load_model
 from myoquat.data.motions import Motion, MotionLike, motion_of
@@ -41,7 +41,7 @@ def explore(model: Model | str, q: ArrayLike | None = None, *, motion: MotionLik
     >>> type(explore("two_link")).__name__  # as the last line of a notebook's cell it is shown
     'VBox'
     """
-    check_kinds(model=(model, (Model, str)))
+    check_types(model=(model, (Model, str)))
     return Explorer(model, q, motion=motion).widget
 
 

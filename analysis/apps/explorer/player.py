@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from myoquat.analysis.apps.explorer.view import LiveFigure, View
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.dynamics import Trajectory
 from myoquat.joints.labels import markup
 from myoquat.muscle import Model
@@ -29,7 +29,7 @@ def play(trajectory: Trajectory, run: int | tuple[int, ...] = (), speed: float =
     >>> type(play(mq.simulate(mq.load_model("two_link"), duration=0.1, step=1e-3, output_step=0.05))).__name__
     'VBox'
     """
-    check_kinds(trajectory=(trajectory, Trajectory))
+    check_types(trajectory=(trajectory, Trajectory))
     return Player(trajectory, run, speed).widget
 
 

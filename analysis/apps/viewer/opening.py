@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.analysis.apps.viewer.kinds import Film, Loads, MotionSource
 from myoquat.analysis.apps.viewer.scene import Scene
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.typing import ArrayLike
 from myoquat.data import load_model
 from myoquat.muscle import Model
@@ -29,7 +29,7 @@ def opened(
     loads: Loads | str | Path | None,
 ) -> tuple[Scene, list[Film], Loads | None]:
     """The scene of a model, its motions, and the loads beside the first, given or its own."""
-    check_kinds(model=(model, (Model, *PATH)))
+    check_types(model=(model, (Model, *PATH)))
     folders = [Path(geometry)] if isinstance(geometry, (str, Path)) else [Path(folder) for folder in geometry]
     if not isinstance(model, Model):
         file = Path(model)

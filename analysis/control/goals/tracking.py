@@ -10,7 +10,7 @@ from myoquat.analysis.control.goals.base import IntegralGoal
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows, interpolated_velocity
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion
 from myoquat.data.motions.series import check_series, check_time, indices_of
@@ -77,7 +77,7 @@ class TrackPose(_FollowsData):
 
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
-        check_kinds(motion=(self.motion, Motion))
+        check_types(motion=(self.motion, Motion))
         self.motion.check_system(_system(plant, self.title))
         _velocity_weights(self.motion.system, self.weights)
 
@@ -113,7 +113,7 @@ class TrackSpeeds(_FollowsData):
 
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
-        check_kinds(motion=(self.motion, Motion))
+        check_types(motion=(self.motion, Motion))
         self.motion.check_system(_system(plant, self.title))
         _velocity_weights(self.motion.system, self.weights)
 
@@ -207,7 +207,7 @@ class TrackMarkers(_FollowsData):
 
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
-        check_kinds(markers=(self.markers, Markers))
+        check_types(markers=(self.markers, Markers))
         if not self._own(plant):
             raise ValueError(f"goal {self.title!r}: the model has none of the markers {', '.join(self.markers.names)}")
         indices_of("marker", self.weights, self.markers.names)

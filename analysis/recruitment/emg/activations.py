@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.analysis.recruitment.redundancy import Effort
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg
 from myoquat.data.motions.series import check_time, indices_of
@@ -43,7 +43,7 @@ def emg_activations(
     >>> emg_activations(burst, delay=0.04).signal.ravel()
     array([nan, nan, 0. , 0.5, 1. ])
     """
-    check_kinds(emg=(emg, Emg))
+    check_types(emg=(emg, Emg))
     if not (np.isfinite(delay) and delay >= 0):
         raise ValueError(f"delay must not be negative [s], but is {delay}")
     if not -5 <= shape <= 0:
@@ -98,7 +98,7 @@ def emg_effort(model: Model, time: ArrayLike, activations: Emg, *, weight: float
     >>> effort.weights, effort.target.round(2)
     (array([[ 1., 20.,  1.,  1.,  1.,  1.]]), array([[0. , 0.3, 0. , 0. , 0. , 0. ]]))
     """
-    check_kinds(model=(model, Model), activations=(activations, Emg))
+    check_types(model=(model, Model), activations=(activations, Emg))
     for name, value in (("weight", weight), ("others", others)):
         if not (np.isfinite(value) and value >= 0):
             raise ValueError(f"{name} must be finite and not negative, but is {value}")

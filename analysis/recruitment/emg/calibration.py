@@ -16,7 +16,7 @@ import numpy as np
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy.lines import least_activations
-from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
@@ -125,7 +125,7 @@ def calibrate_muscles(
     >>> round(float(found.factors.strength["biceps"]), 2)
     1.33
     """
-    check_kinds(model=(model, Model), trials=(trials, (list, tuple)))
+    check_types(model=(model, Model), trials=(trials, (list, tuple)))
     limits = _limits(bounds)
     sigma = _deviations(prior, torque_error)
     if not trials:

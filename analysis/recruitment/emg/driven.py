@@ -10,7 +10,7 @@ from myoquat.analysis.recruitment.emg.activations import activations_at
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy.lines import least_activations
 from myoquat.analysis.recruitment.tables import named_columns
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.motions import Emg, Forces, Motion, MotionLike, motion_of
@@ -99,7 +99,7 @@ def emg_driven(
     >>> found.torque[0].round(2), found.needed[0].round(2)  # 50 N on 0.24 m, about y against gravity
     (array([-12.]), array([-9.81]))
     """
-    check_kinds(model=(model, Model), activations=(activations, Emg), loads=(loads, (Forces, NoneType)))
+    check_types(model=(model, Model), activations=(activations, Emg), loads=(loads, (Forces, NoneType)))
     motion = motion_of(motion)
     model = model.with_rigid_tendons()
     needed = inverse_dynamics_of_motion(model, motion, loads).torque

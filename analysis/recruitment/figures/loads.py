@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from myoquat.analysis.recruitment.stability import StabilityRule
-from myoquat.core.arguments import check_kinds, real_array_with_gaps
+from myoquat.core.arguments import check_types, real_array_with_gaps
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
 from myoquat.data.motions.series import indices_of
@@ -59,7 +59,7 @@ def plot_activations(
     >>> len(plot_activations(emg_driven(model, still, recorded, others=0.1), recorded).axes)
     6
     """
-    check_kinds(found=(found, Activated))
+    check_types(found=(found, Activated))
     names = found.model.muscle_names if muscles is None else tuple(muscles)
     indices_of("muscle", names, found.model.muscle_names)
     recorded = None if emg is None else emg if emg.units == "1" else emg.normalized()
@@ -104,7 +104,7 @@ def plot_loads(
     >>> figure.axes[0].get_ylabel()
     'force [% of body weight]'
     """
-    check_kinds(forces=(forces, Mapping))
+    check_types(forces=(forces, Mapping))
     x = real_array_with_gaps("over", over)
     figure = Picture(figsize=(6.0, 4.0), layout="constrained")
     axis = figure.subplots()
@@ -137,7 +137,7 @@ def plot_socket(cone: StabilityRule, forces: Mapping[str, ArrayLike]) -> Figure:
     >>> [line.get_label() for line in figure.axes[0].lines][:2]
     ['edge of the socket', 'found']
     """
-    check_kinds(cone=(cone, StabilityRule), forces=(forces, Mapping))
+    check_types(cone=(cone, StabilityRule), forces=(forces, Mapping))
     figure = Picture(figsize=(4.8, 4.8), layout="constrained")
     axis = figure.subplots()
     turn = np.linspace(0, 2 * np.pi, 200)

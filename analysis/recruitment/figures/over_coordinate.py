@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.recruitment.moment_arms import moment_arms
 from myoquat.analysis.recruitment.units import coordinate_units
-from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.labels import figure_label
 from myoquat.joints.panels import Panel, draw_panels
@@ -103,7 +103,7 @@ def plot_tensions(
 
 def _checked(model: Model, muscles: Sequence[str] | None, over: str, q: ArrayLike | None) -> tuple[list[int], Model]:
     """The numbers of the muscles, and the model at the pose of the other coordinates."""
-    check_kinds(model=(model, Model), over=(over, str))
+    check_types(model=(model, Model), over=(over, str))
     known = (*model.system.coordinate_names, *model.system.angle_names)
     if over not in known:
         raise ValueError(f"over: coordinate {over!r} does not exist; known: {', '.join(known)}")

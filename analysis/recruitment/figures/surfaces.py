@@ -8,7 +8,7 @@ import numpy as np
 
 from myoquat.analysis.recruitment.moment_arms import moment_arms
 from myoquat.analysis.recruitment.units import coordinate_units
-from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import ArrayLike
@@ -46,7 +46,7 @@ def moment_arm_surface(
     >>> dict(surface.sizes)
     {'A.p1': 3, 'A.p2': 2, 'muscle': 1}
     """
-    check_kinds(model=(model, Model), over=(over, Mapping))
+    check_types(model=(model, Model), over=(over, Mapping))
     system = model.system
     if not 1 <= len(over) <= 2:
         raise ValueError(f"over: one or two coordinates are wanted, not {len(over)}")
@@ -97,7 +97,7 @@ def compare_models(
     >>> bool((table["length [m]"].abs() < 1e-12).all())
     True
     """
-    check_kinds(first=(first, Model), second=(second, Model))
+    check_types(first=(first, Model), second=(second, Model))
     q = first.system.check_q(q).reshape(-1, first.system.nq)
     same = first.system.coordinate_names == second.system.coordinate_names
     q2 = q if same else convert_coordinates(first.system, second.system, q)

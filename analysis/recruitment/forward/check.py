@@ -10,7 +10,7 @@ from myoquat.analysis.recruitment.forward.drive import Drive, Law, Push, driven_
 from myoquat.analysis.recruitment.forward.steps import longest_step
 from myoquat.analysis.recruitment.forward.tracking import Tracking, tracking_of
 from myoquat.analysis.recruitment.redundancy import Redundancy
-from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, MotionLike, motion_of
 from myoquat.dynamics import SimulationWarning, mass_matrix
@@ -40,7 +40,7 @@ def forward_check(
     >>> forward_check(redundancy(model, held)).errors().rms_degrees.round(6).to_list()
     [0.0]
     """
-    check_kinds(found=(found, Redundancy), loads=(loads, (Forces, NoneType)))
+    check_types(found=(found, Redundancy), loads=(loads, (Forces, NoneType)))
     activation, torque = commands_of(found)
     elastic = found.states.shape[-1] > 0
     return track(found.model, found.motion, activation, torque, loads, bandwidth=bandwidth, step=step, elastic=elastic)
@@ -86,7 +86,7 @@ def track(
     >>> float(found.help[-1, 0].round(2))
     4.0
     """
-    check_kinds(model=(model, Model), loads=(loads, (Forces, NoneType)))
+    check_types(model=(model, Model), loads=(loads, (Forces, NoneType)))
     motion, model = motion_of(motion), driven_model(model, elastic=elastic)
     drive, frames = Drive(model, motion, bandwidth), len(motion.time)
     a = np.zeros((frames, 0)) if activation is None else real_array("activation", activation)

@@ -18,7 +18,7 @@ from myoquat.analysis.recruitment.redundancy import (
     consistent_motion,
     redundancy,
 )
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.muscle.model import Model
@@ -62,7 +62,7 @@ def computed_muscle_control(
     >>> found.force.ravel().round(1)  # m g 0.5 m over the moment arm of 0.24 m
     array([40.9, 40.9, 40.9, 40.9, 40.9])
     """
-    check_kinds(model=(model, Model), loads=(loads, (Forces, NoneType)))
+    check_types(model=(model, Model), loads=(loads, (Forces, NoneType)))
     motion = motion_of(motion)
     if motion.udot is None:
         raise ValueError("a motion with udot is needed; smooth(motion) or differentiate(motion) finds it")

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.analysis.motion.smoothing import differentiate
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
@@ -43,7 +43,7 @@ def consistent_motion(model: Model, motion: MotionLike) -> Motion:
     array([[0.1, 0.1],
            [0.2, 0.2]])
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     motion = motion_of(motion)
     constraints = constraints_of(model)
     if not constraints:
@@ -78,7 +78,7 @@ def consistent_derivatives(model: Model, motion: MotionLike) -> Motion:
     >>> motion.u[10].round(9), motion.udot[10].round(9)  # b follows a
     (array([1., 1.]), array([2., 2.]))
     """
-    check_kinds(model=(model, Model))
+    check_types(model=(model, Model))
     motion = motion_of(motion)
     poses = consistent_motion(model, replace(motion, u=None, udot=None))
     return consistent_motion(model, differentiate(poses))

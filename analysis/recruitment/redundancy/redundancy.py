@@ -27,7 +27,7 @@ from myoquat.analysis.recruitment.redundancy.searched import check_searched
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.redundancy.whole import Coupled
 from myoquat.analysis.recruitment.stability import StabilityRule
-from myoquat.core.arguments import check_kinds
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.joints.compiled import traced_once
@@ -82,7 +82,7 @@ def redundancy(
     >>> redundancy(model, held).force[0].round(3)  # alike muscles share alike
     array([20.437, 20.437])
     """
-    check_kinds(model=(model, Model), loads=(loads, (Forces, NoneType)))
+    check_types(model=(model, Model), loads=(loads, (Forces, NoneType)))
     motion, effort = motion_of(motion), effort or Effort()
     check_recruited(effort, dynamics, tendons)
     check_searched(cones, isinstance(dynamics, Coupled))

@@ -30,7 +30,7 @@ from myoquat.analysis.studies.storage.groups import consolidate, group_at
 from myoquat.analysis.studies.storage.layout import Variable, coordinates, sizes, variables
 from myoquat.analysis.studies.storage.lock import Lock
 from myoquat.analysis.studies.storage.machine import UNSEEN, fingerprint, machine, release, user_code
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.typing import Array
 
 __all__ = [
@@ -95,7 +95,7 @@ def open_results(path: str | Path) -> xr.Dataset:
     ...     print(dict(again.sizes)["sample"])
     4
     """
-    check_kinds(path=(path, PATH))
+    check_types(path=(path, PATH))
     stored = _check_results(Path(path))
     try:
         _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))

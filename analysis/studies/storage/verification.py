@@ -7,7 +7,7 @@ from myoquat.analysis.studies.definition.specification import Specification
 from myoquat.analysis.studies.storage.errors import StoreError
 from myoquat.analysis.studies.storage.restore import arguments_of
 from myoquat.analysis.studies.storage.store import Store, check_store, stored_description
-from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.arguments import PATH, check_types
 from myoquat.joints.errors import shortened
 from myoquat.muscle import Model
 
@@ -70,7 +70,7 @@ def verify_results(path: str | Path, model: Model | None = None) -> Verification
     ...     print(verify_results(f"{folder}/masses.zarr").damaged)  # every number compared with its checksum
     {}
     """
-    check_kinds(path=(path, PATH))
+    check_types(path=(path, PATH))
     try:
         return verify(Specification(**arguments_of(stored_description(path), model)), path)
     except (StoreError, OSError):

@@ -17,7 +17,7 @@ from myoquat.joints.constraints import Weld
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.multibody.body import Body, check_inertia
-from myoquat.joints.multibody.scaling import PART
+from myoquat.joints.multibody.scaling import PART_INFIX
 from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.types import CustomJoint, FixedJoint
 from myoquat.muscle.coordinates import Coordinate
@@ -68,7 +68,7 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
         inner, outer = link.ends
         mass = _mass(elements[outer.body], parts[outer.body] + 1)
         if link.cuts:
-            part = f"{outer.body}{PART}{cut[outer.body]}"
+            part = f"{outer.body}{PART_INFIX}{cut[outer.body]}"
             cut[outer.body] += 1
             welds.append(Weld(outer.body, part, name=f"{part}_weld"))
             outer, mass["shapes"] = replace(outer, body=part), ()

@@ -9,7 +9,7 @@ from myoquat import kernels
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated, energy, reactions
 from myoquat.joints.compiled import kernel_for
-from myoquat.joints.door import system_of
+from myoquat.joints.validation import system_of
 from myoquat.muscle import actuators, limits, states
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters

@@ -22,8 +22,8 @@ from myoquat.dynamics.simulation.results.pushes import push_message
 from myoquat.dynamics.simulation.results.quantities import varied_quantity
 from myoquat.dynamics.simulation.results.tables import Columns
 from myoquat.dynamics.simulation.results.trajectory_files import OPTIONAL, REQUIRED, Origin, check_path, read, write
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.kernels import Outcome
 from myoquat.muscle.actuators import delayed
 from myoquat.muscle.contact_forces import force_wrenches
@@ -169,9 +169,9 @@ class Trajectory:
             act = lambda q, u, *t: limit_torques(self.muscled, q, u, *(x[..., 0] for x in t))  # noqa: E731
             tau = tau + self._of("limits", act, self.q, self.u, *times)
         if self.controls is not None:
-            told = lambda q, u, controls: actuator_forces(self.muscled, q, u, controls)  # noqa: E731
+            of_actuators = lambda q, u, controls: actuator_forces(self.muscled, q, u, controls)  # noqa: E731
             acting = self.controls if self.actuation is None else self.actuation
-            tau = tau + self._of("actuators", told, self.q, self.u, acting)
+            tau = tau + self._of("actuators", of_actuators, self.q, self.u, acting)
         if self.activation is None:
             return tau
         return tau + self._of("torques", lambda *at: muscle_torques(self.muscled, *at), *self._at_muscles)

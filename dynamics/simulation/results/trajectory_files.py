@@ -22,8 +22,8 @@ from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
 from myoquat.dynamics.constraints.files import constraints_text, parse_constraints
 from myoquat.joints.constraints.base import Constraint
-from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError, shortened
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.kernels import Outcome
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
@@ -118,8 +118,8 @@ def _arrays(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise
     except Exception as error:  # also of tokenize, zlib and ast, which NumPy calls
-        told = error.message if isinstance(error, ModelError) else str(error)
-        raise ValueError(f"{path}: this is no saved trajectory ({shortened(told, 300)})") from None
+        reason = error.message if isinstance(error, ModelError) else str(error)
+        raise ValueError(f"{path}: this is no saved trajectory ({shortened(reason, 300)})") from None
 
 
 def _is_text(array: Array) -> bool:
@@ -129,7 +129,7 @@ def _is_text(array: Array) -> bool:
 
 
 def _check_arrays(path: str | Path, arrays: Mapping[str, Any], model: Model, parameters: int) -> None:
-    """ValueError for an array of another kind or shape than a trajectory of this model has."""
+    """ValueError for an array of another type or shape than a trajectory of this model has."""
     q, time = arrays["q"], arrays["time"]
     batch, rows = (q.shape[:-2], q.shape[-2]) if q.ndim > 1 else ((), 0)
     m, ns = len(model.muscles), len(state_names(model))
@@ -139,8 +139,8 @@ def _check_arrays(path: str | Path, arrays: Mapping[str, Any], model: Model, par
     shapes = {name: (*batch, rows, n) for name, n in last.items()}
     shapes |= {"time": (rows,), "stopped": batch, "code": batch, "parameters": (*batch, parameters)}
     for name, array in arrays.items():
-        kinds = "iu" if name in ("code", "steps") else "fiu"
-        if array is not None and array.dtype.kind not in kinds:
+        allowed = "iu" if name in ("code", "steps") else "fiu"
+        if array is not None and array.dtype.kind not in allowed:
             raise ValueError(f"{path}: {name} must hold numbers, not {array.dtype}")
         if array is not None and name in shapes and not _fits(array.shape, shapes[name], name in REQUIRED):
             raise ValueError(f"{path}: {name} must have shape {shapes[name]}, not {array.shape}")

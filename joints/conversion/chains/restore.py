@@ -120,10 +120,10 @@ class _Chain:
     def _by_own(self, body: Body, turn: Turn) -> tuple[str, Linear]:
         """A coordinate of the body's joint, and the angle of a rotation as its function: the one of its row, or, where
         another body has that, one that follows it."""
-        places = np.flatnonzero(turn.row)
-        if len(places) != 1:
+        columns = np.flatnonzero(turn.row)
+        if len(columns) != 1:
             raise ModelError("a rotation of it follows several coordinates", element=f"body {body.name!r}")
-        place = int(places[0])
+        place = int(columns[0])
         driver, factor, offset = self.angles.names[place], turn.row[place], turn.offset
         if self._used.setdefault(driver, body.name) == body.name:
             return driver, Linear(factor, offset)

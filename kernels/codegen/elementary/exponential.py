@@ -11,7 +11,8 @@ from myoquat.kernels.codegen.ir import Builder, Value
 
 __all__ = ["cosh", "exp", "expm1", "log", "log1p", "sinh", "tanh"]
 
-ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest whole number in the low bits, NaN included
+# 1.5 * 2^52: adding it leaves the nearest whole number in the low bits, NaN included
+ROUNDING_SHIFT = 6755399441055744.0
 _ROUND_BITS = 0x4338000000000000
 _LN2_HIGH = 6.93147180369123816490e-01  # 21 trailing zero bits: its product with a whole number below 2^20 is exact
 _LN2_LOW = 1.90821492927058770002e-10
@@ -26,13 +27,13 @@ _LOG = [
     1.479819860511658591e-01,
 ]
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
-_TINY = 2.0**-54  # below it f(x) = x to the last bit for expm1, log1p, sinh, tanh, sin, ...
+_MAX_LINEAR_ARGUMENT = 2.0**-54  # below it f(x) = x to the last bit for expm1, log1p, sinh, tanh, sin, ...
 
 
 def _reduced(b: Builder, x: Value) -> tuple[str, str]:
     """(n, r): x = n ln 2 + r, |r| <= ln(2)/2, n as int64 lanes."""
-    shifted = b.fma(x, 1.0 / math.log(2.0), ROUND)
-    n = b.sub(shifted, ROUND)
+    shifted = b.fma(x, 1.0 / math.log(2.0), ROUNDING_SHIFT)
+    n = b.sub(shifted, ROUNDING_SHIFT)
     r = b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, x))
     bits = b.integer("shl", b.bits(shifted), 13)
     return b.integer("ashr", bits, 13), r
@@ -71,7 +72,7 @@ def expm1(b: Builder, x: Value) -> str:
     scale = _power_of_two(b, b.integer("sub", n, 1))
     half = b.fma(scale, _expm1_reduced(b, r), b.sub(scale, 0.5))
     result = b.add(half, half)
-    return b.select(b.compare("olt", b.abs(x), _TINY), x, result)
+    return b.select(b.compare("olt", b.abs(x), _MAX_LINEAR_ARGUMENT), x, result)
 
 
 def _log_of_positive(b: Builder, x: Value, correction: Value = 0.0) -> str:
@@ -81,7 +82,7 @@ def _log_of_positive(b: Builder, x: Value, correction: Value = 0.0) -> str:
     bits = b.bits(scaled)
     exponent = b.integer("ashr", b.integer("sub", bits, _SQRT_HALF_BITS), 52)
     m = b.float_of(b.integer("sub", bits, b.integer("shl", exponent, 52)))
-    k = b.sub(b.float_of(b.integer("add", exponent, _ROUND_BITS)), ROUND)
+    k = b.sub(b.float_of(b.integer("add", exponent, _ROUND_BITS)), ROUNDING_SHIFT)
     k = b.add(k, b.select(denormal, -54.0, 0.0))
     f = b.sub(m, 1.0)
     s = b.div(f, b.add(f, 2.0))
@@ -110,7 +111,7 @@ def log1p(b: Builder, x: Value) -> str:
     result = b.select(b.compare("oeq", x, math.inf), math.inf, result)
     result = b.select(b.compare("oeq", x, -1.0), -math.inf, result)
     result = b.select(b.compare("ult", x, -1.0), math.nan, result)
-    return b.select(b.compare("olt", b.abs(x), _TINY), x, result)
+    return b.select(b.compare("olt", b.abs(x), _MAX_LINEAR_ARGUMENT), x, result)
 
 
 def sinh(b: Builder, x: Value) -> str:

@@ -51,9 +51,9 @@ def call_packed(b: Builder, name: str, rows: list[list[str]]) -> list[list[str]]
     packed = b.module.once(_named(b, name, width), lambda: _write(b, name, width))
     columns = [_vector(b, vector, [row[k] for row in rows]) for k in range(len(rows[0]))]
     results = 2 if name == "sincos" else 1
-    kind = f"{{{vector}, {vector}}}" if results == 2 else vector
-    value = b.let(f"call {kind} @{packed}({', '.join(f'{vector} {c}' for c in columns)})")
-    parts = [b.let(f"extractvalue {kind} {value}, {k}") for k in range(2)] if results == 2 else [value]
+    llvm_type = f"{{{vector}, {vector}}}" if results == 2 else vector
+    value = b.let(f"call {llvm_type} @{packed}({', '.join(f'{vector} {c}' for c in columns)})")
+    parts = [b.let(f"extractvalue {llvm_type} {value}, {k}") for k in range(2)] if results == 2 else [value]
     return [[b.let(f"extractelement {vector} {part}, i64 {i}") for part in parts] for i in range(len(rows))]
 
 

@@ -8,13 +8,13 @@ FreeBSD's msun (Sun Microsystems 1993): k_sin.c, k_cos.c, e_asin.c, s_atan.c. Sp
 import math
 from collections.abc import Callable
 
-from myoquat.kernels.codegen.elementary.exponential import ROUND
+from myoquat.kernels.codegen.elementary.exponential import ROUNDING_SHIFT
 from myoquat.kernels.codegen.ir import Builder, Value
 
 __all__ = ["acos", "asin", "atan", "atan2", "cos", "per_lane", "sin", "sincos", "tan"]
 
-_FAR = 1e13  # beyond it the quadrant, from x (2 / pi) in one rounding, may leave |r| well above pi/4
-_TINY = 2.0**-27  # below it sin(x) = tan(x) = x to half an ulp
+_MAX_REDUCED_ARGUMENT = 1e13  # beyond it the quadrant, from x (2 / pi) in one rounding, may leave |r| well above pi/4
+_MAX_LINEAR_ARGUMENT = 2.0**-27  # below it sin(x) = tan(x) = x to half an ulp
 _PI_HALF = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
 _EXPONENT = 0x7FF0000000000000
 _PI_LOW = 1.2246467991473532e-16
@@ -76,7 +76,7 @@ def per_lane(b: Builder, name: str, *arguments: str) -> str:
 
 def _far_lanes(b: Builder, x: str, results: list[str], names: list[str]) -> list[str]:
     """`results`, with the C library's values in lanes where |x| > 1e13."""
-    far = b.compare("ogt", b.abs(x), _FAR)
+    far = b.compare("ogt", b.abs(x), _MAX_REDUCED_ARGUMENT)
     before, rare, end = b.block, b.label("far"), b.label("near")
     b.fork(b.any(far), rare, end)
     b.begin(rare)
@@ -91,8 +91,8 @@ def _far_lanes(b: Builder, x: str, results: list[str], names: list[str]) -> list
 def _reduced(b: Builder, x: str) -> tuple[str, str, str]:
     """(quadrant bits, r, low): x = quadrant pi/2 + r + low, |r| <= pi/4 and a little."""
     first, second, third = _PI_HALF
-    shifted = b.fma(x, 2.0 / math.pi, ROUND)
-    n = b.sub(shifted, ROUND)
+    shifted = b.fma(x, 2.0 / math.pi, ROUNDING_SHIFT)
+    n = b.sub(shifted, ROUNDING_SHIFT)
     exact = b.residual(x, n, first)  # a multiple of 2^-52 below 1 in magnitude: no rounding
     w = b.mul(n, second)
     r = b.sub(exact, w)
@@ -124,7 +124,7 @@ def _quadrants(b: Builder, x: str) -> tuple[str, str]:
     cosine_sign = b.integer("shl", b.integer("and", b.integer("add", quadrant, 1), 2), 62)
     sine = b.float_of(b.integer("xor", b.bits(sine), sine_sign))
     cosine = b.float_of(b.integer("xor", b.bits(cosine), cosine_sign))
-    return b.select(b.compare("olt", b.abs(x), _TINY), x, sine), cosine
+    return b.select(b.compare("olt", b.abs(x), _MAX_LINEAR_ARGUMENT), x, sine), cosine
 
 
 def sincos(b: Builder, x: str) -> tuple[str, str]:

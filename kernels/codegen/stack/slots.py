@@ -14,9 +14,9 @@ __all__ = ["At", "Place", "copy", "copy_port", "each", "fill", "over", "shared",
 
 At: TypeAlias = Callable[..., str]  # of a port, and the register of its frame: the address of a turn's components
 
-_FEW = 16  # moves that are written one by one
-_RUN = 8  # neighbours that are moved to neighbours without a table
-_TOGETHER = 4  # moves of one turn of a loop
+_MAX_UNROLLED_MOVES = 16  # moves that are written one by one
+_MIN_RUN_LENGTH = 8  # neighbours that are moved to neighbours without a table
+_MOVES_PER_ITERATION = 4  # moves of one turn of a loop
 _FRAME = {"%frame": "%frame"}
 
 
@@ -32,10 +32,10 @@ class Place(NamedTuple):
 
 
 def copy(b: Builder, name: str, pairs: Sequence[tuple[Place, Place]]) -> None:
-    """From places to others: neighbours to neighbours in loops, others by tables of that name if they are many."""
+    """From slots to others: neighbours to neighbours in loops, others by tables of that name if they are many."""
     rest: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for (source, target), length in _runs(pairs):
-        if length >= _RUN:
+        if length >= _MIN_RUN_LENGTH:
             copy_port(b, Port(source.slot, length), Port(target.slot, length), (source.base, target.base))
         else:
             own = rest.setdefault((source.base, target.base), [])
@@ -59,38 +59,38 @@ def _runs(pairs: Sequence[tuple[Place, Place]]) -> list[tuple[tuple[Place, Place
 
 def _scattered(b: Builder, name: str, bases: tuple[str, str], moves: Sequence[tuple[int, int]]) -> None:
     """The slots (from, to), counted from these bases."""
-    if len(moves) <= _FEW:
+    if len(moves) <= _MAX_UNROLLED_MOVES:
         for source, target in moves:
             b.store(b.load(b.slot(bases[0], source)), b.slot(bases[1], target))
         return
     offsets = _offsets(b, name, np.array(moves))
-    with b.loop(0, len(offsets), _TOGETHER) as counter:
-        for k in range(_TOGETHER):
+    with b.loop(0, len(offsets), _MOVES_PER_ITERATION) as counter:
+        for k in range(_MOVES_PER_ITERATION):
             row = _row(b, name, counter, 16, k)
             here, there = (b.load(b.offset(row, 8 * j), "i64") for j in (0, 1))
             b.store(b.load(b.offset(bases[0], here)), b.offset(bases[1], there))
 
 
 def fill(b: Builder, name: str, values: Sequence[tuple[float, Place]]) -> None:
-    """Constants into places (number, place), by tables of that name if they are many."""
+    """Constants into slots (number, slot), by tables of that name if they are many."""
     zeros: dict[str, list[int]] = {}
     for number, place in values:
         if double(number) == double(0.0):
             zeros.setdefault(place.base, []).append(place.slot)
-    zeros = {base: slots for base, slots in zeros.items() if len(slots) > _FEW}
+    zeros = {base: slots for base, slots in zeros.items() if len(slots) > _MAX_UNROLLED_MOVES}
     for number, place in values:
         if place.base not in zeros or double(number) != double(0.0):
             b.store(number, place.of(b))
     for turn, (base, slots) in enumerate(zeros.items()):
         offsets = _offsets(b, f"{name}_{turn}", np.array(slots)[:, None])
-        with b.loop(0, len(offsets), _TOGETHER) as counter:
-            for k in range(_TOGETHER):
+        with b.loop(0, len(offsets), _MOVES_PER_ITERATION) as counter:
+            for k in range(_MOVES_PER_ITERATION):
                 b.store(0.0, b.offset(base, b.load(_row(b, f"{name}_{turn}", counter, 8, k), "i64")))
 
 
 def _offsets(b: Builder, name: str, slots: np.ndarray) -> np.ndarray:
     """The table of the bytes from the base, its last row again until its length is whole turns of a loop."""
-    rest = -len(slots) % _TOGETHER
+    rest = -len(slots) % _MOVES_PER_ITERATION
     table = np.concatenate([slots, slots[-1:].repeat(rest, axis=0)]).astype(np.int64) * (8 * b.lanes)
     b.module.constants(name, table)
     return table
@@ -105,7 +105,7 @@ def over(module: Module, length: int) -> Builder:
     as many components at once as registers hold, if there are many: what was just written one by one is slow to read
     together."""
     width = 1
-    while module.lanes == 1 and length > _FEW and 2 * width <= module.width:
+    while module.lanes == 1 and length > _MAX_UNROLLED_MOVES and 2 * width <= module.width:
         width *= 2
     return module.builder(width if module.lanes == 1 else None)
 
@@ -117,7 +117,7 @@ def turns(b: Builder, length: int) -> Iterator[At]:
     The last components come once more where a turn holds several and their number is no multiple.
     """
     width = _width(b)
-    if length <= _FEW * width:
+    if length <= _MAX_UNROLLED_MOVES * width:
         for first in range(0, length, width):
             yield _Straight(b, min(first, length - width))
         return
@@ -128,7 +128,7 @@ def turns(b: Builder, length: int) -> Iterator[At]:
 def summed(b: Builder, length: int, term: Callable[[At], str]) -> str:
     """The sum of a term over the `turns`, in which components may be twice."""
     width = _width(b)
-    if length <= _FEW * width:
+    if length <= _MAX_UNROLLED_MOVES * width:
         total = b.constant(0.0)
         for at in turns(b, length):
             total = b.add(total, term(at))
@@ -170,7 +170,7 @@ def shared(b: Builder, slot: int) -> str:
 
 @contextmanager
 def while_any(b: Builder, most: int, running: str) -> Iterator[None]:
-    """A loop of at most so many rounds, which is left as soon as the numbers at the address `running` are zero in all
+    """A loop of at most so many iterations, which ends as soon as the numbers at the address `running` are zero in all
     lanes."""
     go, done = b.label("go"), b.label("done")
     with b.loop(0, most):

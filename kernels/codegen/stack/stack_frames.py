@@ -7,7 +7,7 @@ from myoquat.kernels.codegen.ir import Builder
 
 __all__ = ["Behind", "Frame", "Planned"]
 
-_ALIGNED = 64  # bytes
+_ALIGNMENT_BYTES = 64  # bytes
 
 Behind: TypeAlias = Callable[[Builder], str]  # in a function on a frame: where the frames of those that it calls begin
 
@@ -15,7 +15,7 @@ Behind: TypeAlias = Callable[[Builder], str]  # in a function on a frame: where 
 class Frame:
     """Hands out slots of a frame; `slots` is its size so far.
 
-    Functions that are written once and called from several places have frames of their own, as on a stack: in the
+    Functions that are written once and called several times have frames of their own, as on a stack: in the
     memory behind the caller's, whose size is known when all its slots are handed out (`finish`).
 
     blocks: of states that a function takes together. It then has so many frames one after the other, and each holds
@@ -54,7 +54,7 @@ class Frame:
 
     def block_size(self, lanes: int) -> int:
         """Bytes of a block's frame, with so many lanes."""
-        return _ALIGNED * -(-8 * lanes * self.slots // _ALIGNED)
+        return _ALIGNMENT_BYTES * -(-8 * lanes * self.slots // _ALIGNMENT_BYTES)
 
     def finish(self, lanes: int) -> int:
         """All slots, of so many lanes, are handed out: write what calls functions. Returns the bytes that the frame and

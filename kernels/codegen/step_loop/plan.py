@@ -9,7 +9,7 @@ from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.parts import Body, Ports, take_ports
 from myoquat.kernels.codegen.stack.stack_frames import Frame
 
-__all__ = ["HEADER", "Places", "StepPlan", "nodes_of"]
+__all__ = ["HEADER", "StepFrame", "StepPlan", "nodes_of"]
 
 # 8 bytes each at the head of the table of a call
 HEADER = ("first", "until", "every", "start", "step", "index", "weight")
@@ -54,7 +54,7 @@ def nodes_of(c: tuple[float, ...], node: float) -> tuple[float, ...]:
     return tuple(sorted(set(c))) or (node,)
 
 
-class Places:
+class StepFrame:
     """The frame of a step loop."""
 
     def __init__(self, plan: StepPlan) -> None:

@@ -1,6 +1,6 @@
 """Step loops in machine code: all steps of W states in one call.
 
-Everything of W states lives in one frame (`step_plan.Places`). The right-hand side is one function, called once per
+Everything of W states lives in one frame (`plan.StepFrame`). The right-hand side is one function, called once per
 stage; a lane whose next state is not finite keeps its last one and stops, and no other lane notices.
 """
 
@@ -19,7 +19,7 @@ from myoquat.kernels.codegen.parts import Body, Ports, Size, slots_in
 from myoquat.kernels.codegen.row_transfer import read_rows, write_rows
 from myoquat.kernels.codegen.stack import slots
 from myoquat.kernels.codegen.step_loop.input_sampling import read_sample
-from myoquat.kernels.codegen.step_loop.plan import HEADER, Places, StepPlan
+from myoquat.kernels.codegen.step_loop.plan import HEADER, StepFrame, StepPlan
 from myoquat.kernels.tracing.traced import Signature
 
 __all__ = ["PROTOTYPE", "DeferredSteps", "StepRecipe"]
@@ -75,7 +75,7 @@ class _Writer:
     def __init__(self, plan: StepPlan, module: Module) -> None:
         self.plan = plan
         self.module = module
-        self.at = Places(plan)
+        self.at = StepFrame(plan)
         self.spare = Port(self.at.frame.take(max([0, *plan.inputs.values()])), 0)
         self.operations = 0
         self.price = _PRICE_COMPONENT * plan.size
@@ -208,8 +208,8 @@ class _Writer:
         moved = b.let(f"fmul double {steps}, {h}")
         b.store(b.splat(b.let(f"fadd double {start}, {moved}")), b.slot("%frame", self.at.time.slot))
 
-    def _header(self, b: Builder, key: str, kind: str) -> str:
-        return b.load(b.offset("%table", 8 * HEADER.index(key)), kind)
+    def _header(self, b: Builder, key: str, llvm_type: str) -> str:
+        return b.load(b.offset("%table", 8 * HEADER.index(key)), llvm_type)
 
     def _load_inputs(self, b: Builder, node: int) -> None:
         """Every input at node number `node` of step %s: row index, and share of the next row, from the caller."""

@@ -35,8 +35,8 @@ from myoquat.core.user_code.names import names_of
 __all__ = ["CodeState", "code_state"]
 
 _OWN = "myoquat"
-_FORMULA_ROOMS = ("core", "kernels", "joints", "muscle", "dynamics")  # which read no files
-_OWN_FORMULAS = tuple(f"{_OWN}.{room}" for room in _FORMULA_ROOMS)
+_FORMULA_PACKAGES = ("core", "kernels", "joints", "muscle", "dynamics")  # which read no files
+_OWN_FORMULAS = tuple(f"{_OWN}.{package}" for package in _FORMULA_PACKAGES)
 _LIBRARIES = {"abc", "builtins", "cmath", "collections", "dataclasses", "enum", "functools", "itertools", "math",
               "numbers", "numpy", "typing", "_abc"}  # fmt: skip
 _OPAQUE_NAMES = {"load", "random", "geterr", "lib", "ctypeslib", "testing", "lru_cache", "cache", "vectorize",
@@ -92,8 +92,8 @@ def _shown(value: object) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
 
 
-def _sized(kind: bytes, data: bytes) -> bytes:
-    return b"%s%d:%s" % (kind, len(data), data)
+def _sized(cls: bytes, data: bytes) -> bytes:
+    return b"%s%d:%s" % (cls, len(data), data)
 
 
 def _top(module: object) -> str:
@@ -101,7 +101,7 @@ def _top(module: object) -> str:
 
 
 class _Incomplete(Exception):
-    """The walk met what it does not know, and nobody asks for the rest."""
+    """The walk met an unknown object, and the rest is not needed."""
 
 
 class _Walk:
@@ -120,8 +120,8 @@ class _Walk:
 
     def encoded(self, value: Any) -> bytes:
         """The bytes of a value."""
-        kind = type(value)
-        plain = _PLAIN.get(kind)
+        cls = type(value)
+        plain = _PLAIN.get(cls)
         if plain is not None:
             return plain(value)
         number = self._seen.get(id(value))
@@ -131,12 +131,12 @@ class _Walk:
             return self.unknown(value)
         self._seen[id(value)] = len(self._seen)
         self._alive.append(value)
-        encode = _WALKED.get(kind)
+        encode = _WALKED.get(cls)
         return encode(self, value) if encode is not None else self._other(value)
 
-    def items(self, kind: bytes, values: Sequence[object]) -> bytes:
+    def items(self, cls: bytes, values: Sequence[object]) -> bytes:
         """Values one after the other."""
-        return b"%s%d:%s" % (kind, len(values), b"".join(map(self.encoded, values)))
+        return b"%s%d:%s" % (cls, len(values), b"".join(map(self.encoded, values)))
 
     def mapping(self, values: Mapping[Any, Any]) -> bytes:
         """Keys and values in their order, on which a formula may depend."""
@@ -154,9 +154,9 @@ class _Walk:
 
     def unknown(self, value: object) -> bytes:
         """Something that holds what cannot be seen."""
-        kind = type(value)
-        self._check(False, getattr(value, "__name__", "") or f"an object of {kind.__module__}.{kind.__qualname__}")
-        return _sized(b"?", f"{kind.__module__}.{kind.__qualname__}".encode())
+        cls = type(value)
+        self._check(False, getattr(value, "__name__", "") or f"an object of {cls.__module__}.{cls.__qualname__}")
+        return _sized(b"?", f"{cls.__module__}.{cls.__qualname__}".encode())
 
     def _check(self, known: bool, what: str) -> None:
         if known:
@@ -233,15 +233,15 @@ class _Walk:
 
     # ---- classes and instances -------------------------------------------------------------------------------
 
-    def _class(self, kind: type) -> bytes:
+    def _class(self, cls: type) -> bytes:
         """A class with all members of its own and of its bases."""
-        name = f"{kind.__module__}.{kind.__qualname__}"
-        if _top(kind.__module__) == _OWN or _top(kind.__module__) in _LIBRARIES:
-            known = _is_formula(kind.__module__) and "random" not in kind.__module__
-            return _sized(b"C", name.encode()) if known else self.unknown(kind)
-        parts = [_sized(b"c", name.encode()), self.encoded(type(kind)), self.items(b"(", kind.__mro__[1:])]
-        for key, member in sorted(vars(kind).items()):
-            if key not in _SKIPPED and not _is_generated(kind, key, member):
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        if _top(cls.__module__) == _OWN or _top(cls.__module__) in _LIBRARIES:
+            known = _is_formula(cls.__module__) and "random" not in cls.__module__
+            return _sized(b"C", name.encode()) if known else self.unknown(cls)
+        parts = [_sized(b"c", name.encode()), self.encoded(type(cls)), self.items(b"(", cls.__mro__[1:])]
+        for key, member in sorted(vars(cls).items()):
+            if key not in _SKIPPED and not _is_generated(cls, key, member):
                 if not isinstance(member, FunctionType):
                     self.named.setdefault(f"{name}.{key}", member)
                 parts += [_sized(b"k", key.encode()), self.encoded(member)]
@@ -253,14 +253,14 @@ class _Walk:
 
     def _instance(self, value: Any) -> bytes:
         """An object of a class of Python: the class, its attributes, and its items if it is a container."""
-        kind = type(value)
-        bases = [base for base in kind.__mro__ if _top(base.__module__) in _LIBRARIES]
+        cls = type(value)
+        bases = [base for base in cls.__mro__ if _top(base.__module__) in _LIBRARIES]
         plain = [base for base in bases if base in _PLAIN_BASES]
         strange = [base for base in bases if base is not object and base not in _PLAIN_BASES and not _is_abstract(base)]
-        if kind in bases or strange or isinstance(value, (ModuleType, BaseException)):
+        if cls in bases or strange or isinstance(value, (ModuleType, BaseException)):
             return self.unknown(value)
-        parts = [self.encoded(kind), self.encoded(getattr(value, "__dict__", None))]
-        slots = [name for base in kind.__mro__ for name in _slots(base)]
+        parts = [self.encoded(cls), self.encoded(getattr(value, "__dict__", None))]
+        slots = [name for base in cls.__mro__ for name in _slots(base)]
         parts += [self.encoded(getattr(value, name, None)) for name in slots]
         parts += [self.encoded(base(value) if base is not dict else dict(value.items())) for base in plain]
         return b"i" + b"".join(parts)
@@ -290,9 +290,9 @@ def _is_formula(module: object) -> bool:
     return isinstance(module, str) and (_top(module) != _OWN or module.startswith(_OWN_FORMULAS))
 
 
-def _is_generated(kind: type, key: str, member: object) -> bool:
+def _is_generated(cls: type, key: str, member: object) -> bool:
     """Whether `dataclass` has written a method, from the fields alone."""
-    if key not in _GENERATED or "__dataclass_fields__" not in vars(kind) or not isinstance(member, FunctionType):
+    if key not in _GENERATED or "__dataclass_fields__" not in vars(cls) or not isinstance(member, FunctionType):
         return False
     return member.__code__.co_filename == "<string>" or member.__globals__.get("__name__") in ("dataclasses", "reprlib")
 

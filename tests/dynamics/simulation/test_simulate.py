@@ -79,7 +79,7 @@ def test_inputs_in_every_form_agree(model, activation):
 
 def test_chunks_do_not_show(model, monkeypatch):
     whole = simulate(model, duration=0.1, output_step=0.005)
-    monkeypatch.setattr("myoquat.dynamics.simulation.simulator.CHUNK", 7)
+    monkeypatch.setattr("myoquat.dynamics.simulation.simulator.STEPS_PER_CHUNK", 7)
     seen = []
     parts = Simulator(model)(model.start_q, model.start_u, 0.1, output_step=0.005, tick=seen.append)
     assert np.array_equal(parts.q, whole.q)

@@ -40,8 +40,8 @@ def swept(monkeypatch):
     """All Jacobians made from now on are swept."""
 
     def switch():
-        monkeypatch.setattr(jacobian_entries, "_WRITTEN_OUT", -1)
-        monkeypatch.setattr(jacobian_entries, "_TIMES", 0)
+        monkeypatch.setattr(jacobian_entries, "_MAX_UNROLLED_PRODUCTS", -1)
+        monkeypatch.setattr(jacobian_entries, "_MAX_UNROLLED_DIRECTIONS", 0)
 
     return switch
 

@@ -6,7 +6,7 @@ import pytest
 
 from myoquat import kernels
 from myoquat.joints.functions import NaturalSpline, PiecewiseConstant, PiecewiseLinear
-from myoquat.joints.functions.pieces import FEW, chosen
+from myoquat.joints.functions.pieces import MAX_COMPARED_KNOTS, chosen
 from myoquat.kernels import Tabulated
 from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.tracing.derivatives import jacobian_at
@@ -18,7 +18,7 @@ def table(rng, count):
 
 
 @pytest.mark.parametrize("lanes", [1, None])
-@pytest.mark.parametrize("count", [FEW + 1, 63, 64, 65, 1000])
+@pytest.mark.parametrize("count", [MAX_COMPARED_KNOTS + 1, 63, 64, 65, 1000])
 def test_the_entries_are_those_of_the_chain(rng, count, lanes):
     """At the knots, on both sides of them, far outside, and at infinity."""
     knots, columns = table(rng, count)

@@ -101,7 +101,7 @@ def test_code_does_not_grow_with_the_members():
 def test_numbers_of_all_members_are_constants_and_zeros_stay_at_home(rng):
     numbers = np.array([[0.5, 0.7, 0.8, 0.9]] * 9) + [[0.1 * i, 0, 0, 0] for i in range(9)]
     (inner,) = trace(formula_of([*range(-1, 8)], numbers, 1), {"x": 18}, None, "nodes").inner
-    assert [kind.numbers.shape for kind in inner.kinds] == [(1, 0), (7, 1), (1, 0)]  # root, middle, leaf
+    assert [member_type.numbers.shape for member_type in inner.types] == [(1, 0), (7, 1), (1, 0)]  # root, middle, leaf
     assert [way.width for way in inner.ways] == [2, 1, 1]
 
 

@@ -134,7 +134,7 @@ class Terminal(io.StringIO):
 def test_a_word_while_waiting(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(progress_message, "PATIENCE", 0.01)
+    monkeypatch.setattr(progress_message, "MESSAGE_DELAY_S", 0.01)
     with progress_message.waiting("compiling a model"), progress_message.waiting("compiling a part"):
         while not terminal.getvalue():
             time.sleep(0.001)
@@ -145,7 +145,7 @@ def test_a_word_while_waiting(monkeypatch):
 
 
 def test_nothing_is_said_where_nobody_reads(capsys, monkeypatch):
-    monkeypatch.setattr(progress_message, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress_message, "MESSAGE_DELAY_S", 0.0)
     with progress_message.waiting("compiling a model"):
         time.sleep(0.02)
     assert capsys.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""The door of public functions: a model or a system in, checked arrays on to the formulas."""
+"""Argument validation of public functions: they take a model or a system; formulas get checked arrays."""
 
 from collections.abc import Callable, Hashable
 from typing import Protocol, TypeAlias
@@ -17,7 +17,7 @@ __all__ = ["Call", "HasSystem", "SystemLike", "system_of"]
 
 
 class HasSystem(Protocol):
-    """Anything that carries an articulated system, above all a Model, which this room does not know."""
+    """Anything that has an articulated system, above all a Model, which this package cannot import."""
 
     @property
     def system(self) -> ArticulatedSystem: ...
@@ -100,14 +100,14 @@ class Call:
         backend: str = "kernel",
         program: Callable[[], Program] | None = None,
     ) -> Array:
-        """The formula function(**arguments), through `program` where one is given for its kernel. `variant` tells apart
-        formulas of one quantity."""
+        """The formula function(**arguments), through `program` where one is given for its kernel. `variant`
+        distinguishes formulas of one quantity."""
         content = (self.system.content_key, variant, tuple(self.inputs))
         return evaluate(quantity, content, function, self.inputs, axes, out=out, backend=backend, program=program)
 
     @property
     def symbolic(self) -> bool:
-        """Whether symbols are among the arguments, so that the result is of the caller's kind of them."""
+        """Whether symbols are among the arguments, so that the result consists of symbols too."""
         return any(is_symbolic(x.array) for x in self.inputs.values())
 
     def need_mass(self, total: float) -> None:
