@@ -24,6 +24,7 @@ COMMANDS = {
     "scale": "Scale a model to a person.",
     "simulate": "Move a model, store and draw its motion.",
     "sweep": "Run a study: thousands of simulations with varied parameters.",
+    "track": "Find controls that move a model as in a recorded motion.",
     "view": "Show a model and its motions in the browser.",
     "warm": "Compile what a model needs ahead of its first use.",
 }

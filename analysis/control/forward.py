@@ -1,5 +1,6 @@
 """Forward simulation of the controls of a solution, beside it."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,11 +13,12 @@ from myoquat.analysis.control.plants import ModelPlant, OwnPlant
 from myoquat.analysis.control.points import Point
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
-from myoquat.dynamics import simulate
+from myoquat.dynamics import SimulationWarning, simulate
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
 
 __all__ = ["Forward", "run_forward"]
 
+STIFF_TOLERANCE = 1e-7  # of simulations with elastic tendons
 STEPS = 20  # of the method of fourth order in each interval of a model
 JUMP = 1e-9  # of an interval: how far from its ends the controls are taken
 
@@ -84,7 +86,10 @@ def _model(
     """Interval by interval by a method on the group."""
     found = [tuple(x[:1].copy() for x in states)]
     for k in range(len(time) - 1):
-        found.append(_interval(plant, statement, (time[k], time[k + 1]), found[-1], controls))
+        if all(np.isfinite(x).all() for x in found[-1]):
+            found.append(_interval(plant, statement, (time[k], time[k + 1]), found[-1], controls))
+        else:
+            found.append(found[-1])
     q, u, w = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return q, u, w
 
@@ -95,12 +100,17 @@ def _interval(
     """The state after an interval, each of shape (1, n)."""
     q, u, w = (x[0] for x in state)
     start, end = span
-    at = start + np.linspace(JUMP, 1 - JUMP, STEPS + 1) * (end - start)
-    given = _inputs(plant, statement, at, controls(at), (q, u, w))
-    way = simulate(
-        plant.model, q, u, end - start, step=(end - start) / STEPS, output_step=end - start, method="lie_rk4",
-        start_time=start, **given,
-    )  # fmt: skip
+    at = np.linspace(start, end, STEPS + 1)
+    at[-1] += JUMP * (end - start)  # beyond the end, which adds no rounded span to an adaptive method
+    inside = start + np.linspace(JUMP, 1 - JUMP, STEPS + 1) * (end - start)
+    given = _inputs(plant, statement, at, controls(inside), (q, u, w))
+    if "muscle_states" in given:  # elastic tendons are stiff
+        given |= {"method": "radau", "rtol": STIFF_TOLERANCE}
+    else:
+        given |= {"method": "lie_rk4", "step": (end - start) / STEPS}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SimulationWarning)  # the error of the result is NaN then
+        way = simulate(plant.model, q, u, end - start, output_step=end - start, start_time=start, **given)
     return way.q[-1:], way.u[-1:], _own_states(plant, way)
 
 

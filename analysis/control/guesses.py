@@ -8,6 +8,7 @@ import numpy as np
 
 from myoquat.analysis.control.discretization import Sites, Statement
 from myoquat.analysis.control.goals.tracking import TrackPose
+from myoquat.analysis.control.plants import ModelPlant
 from myoquat.analysis.control.quantities import Quantities
 from myoquat.analysis.control.splines import interpolated_pose, interpolated_velocity
 from myoquat.analysis.control.transcriptions.base import Layout
@@ -15,6 +16,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.model import Model
+from myoquat.muscle.states import state_names
 
 __all__ = ["default_sites", "sites_of_mapping", "sites_of_motion"]
 
@@ -46,7 +48,7 @@ def default_sites(statement: Statement, layout: Layout, frame: Frame) -> Sites:
     v = plant.displacement(first, last)
     q = plant.moved(np.broadcast_to(first, sites.q.shape), layout.fractions[:, None] * v)
     u = np.broadcast_to(v / sites.duration, (len(q), plant.nu))
-    return Sites(sites.duration, q, sites.fields | {"u": u})
+    return _with_fibers(statement, Sites(sites.duration, q, sites.fields | {"u": u}))
 
 
 def _filled(pose: Array | None, otherwise: Array) -> Array:
@@ -63,7 +65,6 @@ def _still(statement: Statement, layout: Layout) -> Sites:
     muscles = len(getattr(plant, "muscle_names", ()))
     controls[:muscles] = ACTIVATION
     w[[i for i, name in enumerate(plant.state_names) if name.endswith(".activation")]] = ACTIVATION
-    w = _with_fibers(statement, w)
     rows = {
         "u": np.zeros(plant.nu),
         "w": w,
@@ -76,14 +77,21 @@ def _still(statement: Statement, layout: Layout) -> Sites:
     return Sites(duration, q, fields)
 
 
-def _with_fibers(statement: Statement, w: Array) -> Array:
-    """States of muscles in equilibrium at the model's start."""
-    model = getattr(statement.plant, "model", None)
-    equations = getattr(statement.plant, "equations", None)
-    if isinstance(model, Model) and equations is not None and equations.states({"own": w}) is not None:
-        first, last = len(equations.excited), len(equations.of_muscles)
-        w[first:last] = equilibrium_states(model, model.start, np.full(len(model.muscles), ACTIVATION))
-    return w
+def _with_fibers(statement: Statement, sites: Sites) -> Sites:
+    """The sites with fibers in equilibrium at rest; at their optimal lengths where a pose allows no balance."""
+    plant = statement.plant
+    if not isinstance(plant, ModelPlant) or not plant.muscle_names or not state_names(plant.equations.muscled):
+        return sites
+    model, first = plant.equations.muscled, len(plant.equations.excited)
+    last = len(plant.equations.of_muscles)
+    try:
+        fibers = equilibrium_states(model, sites.q, np.full(len(model.muscles), ACTIVATION))
+    except ValueError:
+        laws = [m.law for m in model.muscles if m.law is not None and m.law.states]
+        fibers = np.array([getattr(law, "optimal_fiber_length", 1.0) for law in laws for _ in law.states])
+    w = np.array(sites.fields["w"])
+    w[:, first:last] = fibers
+    return Sites(sites.duration, sites.q, sites.fields | {"w": w})
 
 
 def _middle(low: float, high: float) -> float:
@@ -102,7 +110,7 @@ def sites_of_motion(statement: Statement, layout: Layout, motion: Motion) -> Sit
     times = statement.start + layout.fractions * sites.duration
     q, u = interpolated_pose(motion, times), interpolated_velocity(motion, times)
     udot = np.gradient(u, times, axis=0) if len(times) > 1 else 0.0 * u
-    return Sites(sites.duration, q, sites.fields | {"u": u, "udot": udot})
+    return _with_fibers(statement, Sites(sites.duration, q, sites.fields | {"u": u, "udot": udot}))
 
 
 def sites_of_mapping(

@@ -33,6 +33,7 @@ from myoquat.muscle.states import activation_rates, residuals
 
 __all__ = ["Equations", "LoadFrames", "ModelPlant", "OwnPlant", "Plant", "plant_of"]
 
+FIBER_RANGE = (0.2, 1.8)  # of the optimal fiber length: where active fibers have a force
 Rate = Callable[[Point], Any]
 
 
@@ -219,7 +220,8 @@ class ModelPlant(Plant):
 
     @property
     def state_bounds(self) -> Array:
-        return np.array([_state_bound(name) for name in self.state_names]).reshape(-1, 2)
+        laws = {m.name: m.law for m in self.equations.muscled.muscles} if self.muscle_names else {}
+        return np.array([_state_bound(name, laws) for name in self.state_names]).reshape(-1, 2)
 
     def given(self, point: Point) -> dict[str, Array]:
         """What the forces depend on beside q and u, as `StateEquations` has it."""
@@ -263,8 +265,13 @@ class ModelPlant(Plant):
         return parts
 
 
-def _state_bound(name: str) -> tuple[float, float]:
-    return (0.0, 1.0) if name.endswith(".activation") else (1e-4, np.inf)
+def _state_bound(name: str, laws: Mapping[str, object]) -> tuple[float, float]:
+    """Activations in [0, 1], fiber lengths within FIBER_RANGE of the optimal one, where a law has one."""
+    muscle, _, state = name.rpartition(".")
+    if state == "activation":
+        return 0.0, 1.0
+    optimal = getattr(laws.get(muscle), "optimal_fiber_length", None)
+    return (-np.inf, np.inf) if optimal is None else (FIBER_RANGE[0] * optimal, FIBER_RANGE[1] * optimal)
 
 
 def plant_of(model: SystemLike | Equations, torques: Mapping[str, float], frames: LoadFrames) -> Plant:

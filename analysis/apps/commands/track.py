@@ -1,0 +1,73 @@
+"""`myoquat track`."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from myoquat.analysis.control import TRANSCRIPTIONS, Effort, Ipopt, Problem, TrackPose, TrackSpeeds
+from myoquat.analysis.motion import load_forces, load_motion, smooth
+from myoquat.data import load_model, save_table
+from myoquat.data.files import check_output
+
+__all__ = ["command"]
+
+
+@click.command("track")
+@click.argument("model")
+@click.argument("motion", type=click.Path(path_type=Path))
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option("--loads", type=click.Path(path_type=Path), help="External loads: OpenSim's ExternalLoads, .xml.")
+@click.option("--start", type=float, help="First time [s]; that of MOTION if nothing is said.")
+@click.option("--end", type=float, help="Last time [s].")
+@click.option("--cutoff", default=6.0, show_default=True, help="Low-pass filter [Hz]; negative for none.")
+@click.option("--intervals", default=50, show_default=True, help="Intervals of equal length.")
+@click.option(
+    "--transcription", type=click.Choice(list(TRANSCRIPTIONS)), default="hermite_simpson", show_default=True,
+    help="How the motion becomes finitely many unknowns.",
+)  # fmt: skip
+@click.option("--pose", default=10.0, show_default=True, help="Weight of the pose [1/rad^2, 1/m^2].")
+@click.option("--speeds", default=10.0, show_default=True, help="Weight of the velocities.")
+@click.option("--effort", default=1e-3, show_default=True, help="Weight of the squared controls.")
+@click.option("--reserves", default=100.0, show_default=True, help="Torque or force of a control of 1; 0 for none.")
+@click.option("--muscles", is_flag=True, help="Keep the muscles; without, torques alone move the model.")
+@click.option("--tolerance", default=1e-6, show_default=True, help="Of the solver.")
+@click.option("--iterations", default=1000, show_default=True, help="At most.")
+@click.option("--controls", type=click.Path(path_type=Path), help="Store states and controls: .sto, .csv.")
+@click.option("--degrees/--radians", default=None, help="Angles of MOTION, where the file does not say it.")
+@click.option("--ignore", multiple=True, metavar="NAME", help="Pass over a column of MOTION, or several: '*_tx'.")
+@click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
+@click.option("--force", is_flag=True, help="Replace output files that exist.")
+def command(
+    model: str, motion: Path, output: Path, loads: Path | None, start: float | None, end: float | None, cutoff: float,
+    intervals: int, transcription: str, pose: float, speeds: float, effort: float, reserves: float, muscles: bool,
+    tolerance: float, iterations: int, controls: Path | None, degrees: bool | None, ignore: tuple[str, ...],
+    rotations: str, force: bool,
+) -> None:  # fmt: skip
+    """Find controls that move MODEL as in MOTION (.mot, .sto), and write the motion that they cause as OUTPUT (.mot).
+
+    Exit code 1 if the solver did not converge; what was found is stored.
+    """
+    for path in (output, controls):
+        if path is not None:
+            check_output(path, force)
+    loaded = load_model(model, rotations)
+    acting = loaded if muscles else replace(loaded, muscles=(), groups=(), inputs=())
+    recorded = load_motion(motion, acting, in_degrees=degrees, start=acting.start, ignore=ignore)
+    moving = smooth(recorded, None if cutoff < 0 else cutoff, model=acting)
+    first, last = (x if given is None else given for x, given in ((moving.time[0], start), (moving.time[-1], end)))
+    torques = dict.fromkeys(acting.system.velocity_names, reserves) if reserves else {}
+    goals = TrackPose(moving, weight=pose), TrackSpeeds(moving, weight=speeds), Effort(weight=effort)
+    problem = Problem(
+        acting, float(last - first), goals, intervals, transcription, start=float(first), torques=torques,
+        loads=None if loads is None else load_forces(loads),
+    )  # fmt: skip
+    solution = problem.solve(solver=Ipopt(tolerance=tolerance, max_iterations=iterations))
+    click.echo(solution.explain())
+    solution.motion.save(output, overwrite=force)
+    click.echo(f"wrote {output}")
+    if controls is not None:
+        save_table(solution.to_dataframe(), controls, overwrite=force)
+        click.echo(f"wrote {controls}")
+    if not solution.success:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,57 @@
+"""Muscles in optimal control: activation dynamics, rigid and elastic tendons, all with implicit equations."""
+
+import numpy as np
+
+import myoquat as mq
+from myoquat.analysis.control import Duration, Effort, Problem, TrackPose
+from myoquat.data import Motion
+from myoquat.muscle import ActivationDynamics, PathPoint
+from myoquat.muscle.laws import DeGrooteFregly2016
+
+
+def hanging(tendon):
+    """A mass that hangs from a muscle."""
+    mass = mq.Body("mass", "ground", mq.joints.PrismaticJoint((0, 0, -1)), mass=0.5, coordinate_names=("height",))
+    law = DeGrooteFregly2016(30.0, optimal_fiber_length=0.10, tendon_slack_length=0.05, tendon=tendon)
+    path = PathPoint("ground", (0, 0, 0)), PathPoint("mass", (0, 0, 0))
+    muscle = mq.Muscle("muscle", path, law, activation_dynamics=ActivationDynamics())
+    return mq.Model(mq.ArticulatedSystem((mass,)), (muscle,))
+
+
+def test_hanging_muscle_lifts_its_mass_as_fast_as_it_can():
+    """OpenSim Moco's test problem of this name, from 0.15 to 0.14 m: the least time; its controls, run forward, end
+    there; and a slower lift takes less effort."""
+    ends = {"height": 0.15, "height_dot": 0.0, "muscle.activation": 0.01}, {"height": 0.14, "height_dot": 0.0}
+    bounds = {"height": (0.1, 0.2), "muscle": (0.01, 1.0), "muscle.activation": (0.01, 1.0)}
+    options = {"initial": ends[0], "final": ends[1], "bounds": bounds}
+    fastest = Problem(hanging("rigid"), (0.05, 1.0), (Duration(),), 20, **options).solve({"duration": 0.2})
+    assert fastest.success
+    excitation = fastest.controls_at(fastest.time)[:, 0]
+    assert excitation[:4].min() > 0.99  # first as strong as it can
+    assert excitation[6:].max() < 0.05  # then as weak
+    assert fastest.simulate().largest < 1e-3
+    slower = Problem(hanging("rigid"), 0.2, (Effort(),), 20, **options).solve()
+    assert slower.success
+    assert slower.duration > fastest.duration
+
+
+def test_elastic_tendon_obeys_newton_and_balances_its_fiber():
+    """m udot = m g - F with the tension F of tendon and fiber at every node, and the forward simulation agrees."""
+    model = hanging("elastic")
+    lifted = Motion(model, [0.0, 0.5], [[0.155], [0.153]])
+    rest = float(mq.muscle.equilibrium_states(model, [0.155], [0.15])[0])
+    initial = {"height": 0.155, "height_dot": 0.0, "muscle.activation": 0.15, "muscle.fiber_length": rest}
+    problem = Problem(
+        model, 0.5, (TrackPose(lifted, weight=100.0), Effort(weight=1e-3)), 10, "radau",
+        initial=initial, bounds={"muscle.activation": (0.01, 1.0)},
+    )  # fmt: skip
+    solution = problem.solve()
+    assert solution.success
+    nodes = solution.layout.nodes[1:]
+    udot = solution.sites.fields["udot"][nodes]
+    tension = mq.muscle.muscle_forces(
+        model, solution.q[1:], solution.u[1:], solution["muscle.activation"][1:, None], solution.states[1:, 1:]
+    )
+    assert np.allclose(tension, 0.5 * (9.81 - udot), rtol=1e-6)
+    assert solution.state_names == ("muscle.activation", "muscle.fiber_length")
+    assert np.abs(solution.simulate().error[:, 0]).max() < 1e-4
