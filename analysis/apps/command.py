@@ -20,6 +20,7 @@ COMMANDS = {
     "info": "Show what a model holds, or how kernels run on this machine.",
     "loads": "Find what the joints carry in a recorded motion.",
     "mapping": "Compare all mappings between a model's muscle Jacobians.",
+    "reproduce": "Compute a published experiment again and compare it with measurements.",
     "run": "Run a setup file of OpenSim: scaling, inverse kinematics and dynamics, analyses, sensors.",
     "scale": "Scale a model to a person.",
     "simulate": "Move a model, store and draw its motion.",

@@ -26,8 +26,8 @@ class BorderCone(OrientedRule, SearchedRule):
 
     r(a) = sum_k c_k x^k with x = a - `start` in [0, 2 pi), `polynomial` holding the c_k. n is the unit vector of
     `direction`, e1 that of the part of `axis` across it, e2 = n x e1. By default the border is that of the glenoid,
-    `axis` pointing from its centre to the rim marker of the thoracoscapular model [I. M. I. Hasan et al., IEEE TNSRE,
-    2025, 10.1109/TNSRE.2025.3635012].
+    `axis` pointing from its centre to its posterior edge [I. M. I. Hasan et al., IEEE TNSRE, 2025,
+    10.1109/TNSRE.2025.3635012].
 
     The cone need not be convex. `redundancy` therefore searches the angle a: for one angle the forces form a plane
     sector, which is convex, and the least effort over all angles is that of the rule.

@@ -16,7 +16,7 @@ class EllipticCone(OrientedRule):
     0, with n the unit vector of `direction`, e1 that of the part of `axis` across it, e2 = n x e1, and `ratios` r1, r2
     the tangents of the half angles along e1 and e2. All vectors are in the parent's axes.
 
-    For the glenoid, with `axis` to its anterior rim, ratios of 0.34 and 0.61 come from concavity-compression tests
+    For the glenoid, with `axis` to its posterior edge, ratios of 0.34 and 0.61 come from concavity-compression tests
     [I. M. I. Hasan et al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012].
 
     Raises ValueError for ratios that are not positive, a vector of length zero, and an axis along the direction.

@@ -14,7 +14,7 @@ from myoquat.muscle.model import Model
 __all__ = ["published_rules"]
 
 RATIO = 0.5  # stability ratio of the circle and of the conditional penalty
-RATIOS = (0.34, 0.61)  # anterior and superior, of the ellipse
+RATIOS = (0.34, 0.61)  # along and across the line to the posterior edge, of the ellipse
 WEIGHT = 3.0  # of the penalties
 CAVITY_RADIUS = 0.1  # [m] of the sphere of the glenoid
 CAVITY_DEPTH = 0.09  # [m] from the centre of the glenoid to that of its sphere, as the published program has it
@@ -24,7 +24,7 @@ def published_rules(model: Model, joint: str, head: str, centre: str, rim: str) 
     """The rules "point", "circle", "ellipse", "polynomial", "conditional", "planar" and "curve" of I. M. I. Hasan et
     al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012, with the constants of that study.
 
-    The markers `head`, the centre of the humeral head, `centre`, that of the glenoid, and `rim`, on its anterior edge,
+    The markers `head`, the centre of the humeral head, `centre`, that of the glenoid, and `rim`, on its posterior edge,
     show the socket, as they lie in the model's start pose; ValueError for a marker that does not exist.
 
     >>> import myoquat as mq

@@ -1,0 +1,1 @@
+"""Published experiments, computed again from their recordings and compared with what was measured."""

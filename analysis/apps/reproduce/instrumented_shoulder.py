@@ -1,0 +1,219 @@
+"""The force in an instrumented shoulder: from markers to the glenohumeral force under every stability rule.
+
+The study: I. M. I. Hasan, I. Belli, A. Seth, E. M. Gutierrez-Farewik, IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012.
+Its steps: inverse kinematics with the published weights; low-pass filter of 3 Hz; per frame the least sum of squared
+activations and reserves, reserves at the glenohumeral and scapulothoracic joints weighted by 10; one run per rule.
+Measured and computed force both start at time zero, as in the study.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from myoquat.analysis.apps.commands.reserves import reserves_named
+from myoquat.analysis.apps.opensim_tools.kinematics import fitted_to_tasks
+from myoquat.analysis.motion import FittedMotion, smooth
+from myoquat.analysis.recruitment import (
+    BorderCone,
+    Redundancy,
+    Reserve,
+    ReserveActuator,
+    StabilityRule,
+    consistent_derivatives,
+    published_rules,
+    redundancy,
+)
+from myoquat.core.typing import Array
+from myoquat.data import load_model
+from myoquat.data.motions import Motion, load_markers
+from myoquat.data.motions.angles import balls
+from myoquat.data.setups import InverseKinematicsSetup, read_setup
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints
+from myoquat.joints.errors import ModelError
+from myoquat.muscle.laws import HillLaw
+from myoquat.muscle.model import Model
+
+__all__ = [
+    "HASHES",
+    "JOINT",
+    "MARKERS",
+    "RULES",
+    "Comparison",
+    "Trial",
+    "compare",
+    "file_states",
+    "glenoid_axes",
+    "load_trial",
+    "measured_force",
+    "reserves_of_study",
+    "table_of",
+]
+
+JOINT = "GlenoHumeral"
+MARKERS = ("HumHead_Center", "Glenoid_Center", "Glenoid_Edge")
+RULES = ("none", "point", "circle", "ellipse", "polynomial", "conditional", "planar", "curve")
+CUTOFF = 3.0  # [Hz]
+STRENGTHS = (("ground_thorax*", 100.0), ("elbow_flexion*", 20.0), ("pro_sup*", 20.0))  # [N m, N]; 1 for the others
+WEIGHTS = (("scapula_*", 10.0), ("plane_elv*", 10.0), ("shoulder_elv*", 10.0), ("axial_rot*", 10.0))
+MEASURED = ("Fgx", "Fgy", "Fgz")  # forward, upward and lateral, of the glenoid
+# SHA-256 of the lateral raise as it was published (10.4121/86db1d7d, imihasan/customized-rmr-solver).
+HASHES = {
+    "lateral_raise.trc": "239c8b982e978f481529f39fc0e0786bfe98a0a59f114f9cba11bb699e28eb99",
+    "model_lateral_raise.osim": "6fecbbf9150d7de0249367edb8a7a782185ee487acc941a991aab5055a67ec50",
+    "published_ik_setup.xml": "1948eafd4711bf4e325153117ef74de8fa28e31ceea40aec7d24a1270f5a0629",
+    "measured_force_lateral_raise.txt": "c93e856541d1380bc8ce4e5bc5e961116ddbf961d8425fbcbec4dd0ef83134b4",
+    "published_ik_lateral_raise.mot": "f472e5d56adbb87d8bb0f23682d855a0ed3fad6b671a184176480994ad34269e",
+    "published_activations_circle.csv": "a55e787481c0c8c3a944445e4951a42e61209f9ece23450f1bdbe9b6d3938efb",
+    "published_activations_conditional.csv": "e8fa3f41c9e2179a3d198ce6269c04eba33801e80e9bac86e9f22c2dd08b2e08",
+    "published_activations_curve.csv": "58baec15887394b8064e2dfb055c733508521784ef215fb0d2e9aa0a98afa424",
+    "published_activations_ellipse.csv": "0ab26257517d84e39515298ffe0ff77d2b68c51dbbcf9b3b1b8047b37bb225fd",
+    "published_activations_none.csv": "e21912d92de6a293a81343a868f020c2f73a42e1c47255b7bb01720c551f7aa6",
+    "published_activations_planar.csv": "c3333f1fb2311a261bacd79573aab595202ab065a2ab3380ba40743d69dc03fc",
+    "published_activations_point.csv": "80cdc5426907ce975950a6387a9eb3be5b5e4e1c5c69141e25fb42796b42b8a7",
+    "published_activations_polynomial.csv": "21617f1bf09e705cf3d11f62c656f149a177215974f336afc8b8047aaab5c955",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What a trial's files hold: the model, the motion on the model's constraints, and the measured force (k, 3) [N] in
+    the glenoid's axes at times (k,) [s]; gap (h,) is how far [m, rad] the motion is off each constraint at most."""
+
+    name: str
+    model: Model
+    fit: FittedMotion
+    motion: Motion
+    time: Array
+    force: Array
+    gap: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Redundancy under a rule, None for no rule, beside the measured force at the same times: `force` and `measured`
+    (t, 3) [N] in the glenoid's axes."""
+
+    name: str
+    found: Redundancy
+    force: Array
+    measured: Array
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """RMS difference [N] and correlation of the magnitudes, greatest magnitudes [N], and the mean angle [deg]
+        between the forces."""
+        own, true = (np.linalg.norm(v, axis=-1) for v in (self.force, self.measured))
+        cosine = np.sum(self.force * self.measured, axis=-1) / (own * true)
+        return {
+            "RMS difference [N]": float(np.sqrt(np.mean((own - true) ** 2))),
+            "correlation": float(np.corrcoef(own, true)[0, 1]),
+            "peak [N]": float(own.max()),
+            "measured peak [N]": float(true.max()),
+            "mean angle [deg]": float(np.degrees(np.mean(np.arccos(np.clip(cosine, -1.0, 1.0))))),
+        }
+
+
+def file_states(folder: Path) -> dict[str, str]:
+    """Of every file of the published lateral raise: "as published", "other content" or "missing"."""
+    found = {}
+    for name, digest in HASHES.items():
+        path = folder / name
+        if not path.is_file():
+            found[name] = "missing"
+        else:
+            same = hashlib.sha256(path.read_bytes()).hexdigest() == digest
+            found[name] = "as published" if same else "other content"
+    return found
+
+
+def measured_force(path: Path) -> tuple[Array, Array]:
+    """Times (k,) [s], from 0 on, and forces (k, 3) [N] of a file of the instrumented prosthesis; ModelError for a file
+    without a table of 'Time Fgx Fgy Fgz ...'."""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    heads = [k for k, line in enumerate(lines) if line.split()[:4] == ["Time", *MEASURED]]
+    if not heads:
+        raise ModelError(f"no table with the columns Time {' '.join(MEASURED)}", file=path)
+    try:
+        rows = np.array([[float(x) for x in line.split()[:4]] for line in lines[heads[0] + 2 :] if line.strip()])
+    except ValueError as error:
+        raise ModelError(f"not a table of numbers: {error}", file=path) from None
+    if len(rows) < 2 or (np.diff(rows[:, 0]) <= 0).any():
+        raise ModelError("the times of the table must ascend", file=path)
+    return rows[:, 0] - rows[0, 0], rows[:, 1:]
+
+
+def load_trial(folder: Path, name: str, rotations: str = "quaternion") -> Trial:
+    """The trial from `model_NAME.osim`, `NAME.trc`, `published_ik_setup.xml` and `measured_force_NAME.txt`."""
+    model = load_model(folder / f"model_{name}.osim", rotations)
+    model = replace(model, muscles=tuple(replace(m, law=_rigid(m.law)) for m in model.muscles))
+    setup = read_setup(folder / "published_ik_setup.xml", model=folder / f"model_{name}.osim")
+    if not isinstance(setup, InverseKinematicsSetup):
+        raise ModelError("the setup must be an InverseKinematicsTool", file=setup.path)
+    markers = load_markers(folder / f"{name}.trc").between(*setup.times)
+    fit = fitted_to_tasks(model, markers, setup.tasks, None, setup.path)
+    motion = consistent_derivatives(model, smooth(fit, CUTOFF, model=model))
+    arrays = ConstraintArrays(Constraints(model.system, model.constraints))
+    gap = np.abs(arrays.position(motion.q, motion.time)).max(axis=0, initial=0.0)
+    return Trial(name, model, fit, motion, *measured_force(folder / f"measured_force_{name}.txt"), gap)
+
+
+def compare(trial: Trial, names: Sequence[str], tell: Callable[[str], None] = lambda words: None) -> list[Comparison]:
+    """Redundancy under rules by their names, "none" among them, beside the measured force."""
+    rules = published_rules(trial.model, JOINT, *MARKERS)
+    glenoid = rules["polynomial"]
+    assert isinstance(glenoid, BorderCone)
+    axes = glenoid_axes(glenoid)
+    reserves = reserves_of_study(trial.model, trial.motion)
+    start = trial.motion.time[0]
+    rows = trial.motion.time - start <= trial.time[-1]
+    measured = np.stack([np.interp(trial.motion.time[rows] - start, trial.time, f) for f in trial.force.T], axis=-1)
+    compared = []
+    for name in names:
+        cones: list[StabilityRule] = [] if name == "none" else [rules[name]]
+        found = redundancy(trial.model, trial.motion, reserves=reserves, cones=cones)
+        force = (_joint_force(found) if name == "none" else found.pressed[:, 0]) @ axes.T
+        compared.append(Comparison(name, found, force[rows], measured))
+        tell(f"{name}: {found!r}")
+    return compared
+
+
+def glenoid_axes(rule: BorderCone) -> Array:
+    """(3, 3) unit vectors in rows, in the scapula's axes: forward, upward and lateral. The rim's marker is on the
+    posterior edge."""
+    n, posterior, superior = rule.frame
+    return np.stack([-posterior, superior, -n])
+
+
+def table_of(compared: Sequence[Comparison]) -> pd.DataFrame:
+    """A row per rule: its numbers, how many frames have a solution that meets all conditions, and the mean effort."""
+    rows = {}
+    for each in compared:
+        met = float(np.isin(each.found.status, (0, 3)).mean())
+        rows[each.name] = {**each.numbers, "frames solved": met, "mean effort": float(each.found.effort.mean())}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def reserves_of_study(model: Model, motion: Motion) -> list[Reserve | ReserveActuator]:
+    """The reserves on what is free, with the strengths and weights of the study; of other models with 1."""
+    known = {reserve.name for reserve in reserves_named(model, motion.q, (), (), (1.0, 1.0))}
+    known |= {name for ball in balls(model.system) for name in ball.angles.names}
+    strengths, weights = (
+        [(pattern, number) for pattern, number in given if any(fnmatchcase(name, pattern) for name in known)]
+        for given in (STRENGTHS, WEIGHTS)
+    )
+    return reserves_named(model, motion.q, strengths, weights, (1.0, 1.0))
+
+
+def _joint_force(found: Redundancy) -> Array:
+    """(t, 3) [N] that the humerus presses on the scapula with, in the scapula's axes."""
+    return found.joint_loads().of(JOINT, on="parent", frame="parent").force
+
+
+def _rigid(law: object) -> object:
+    """A Hill law with a rigid tendon that reaches down to no activation, as in the study."""
+    return replace(law, tendon="rigid", minimum_activation=0.0) if isinstance(law, HillLaw) else law

@@ -1,0 +1,96 @@
+"""Activations beside published ones, at the angles that were published with them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from myoquat.analysis.apps.reproduce.instrumented_shoulder import (
+    CUTOFF,
+    JOINT,
+    MARKERS,
+    Trial,
+    reserves_of_study,
+)
+from myoquat.analysis.motion import smooth
+from myoquat.analysis.recruitment import ReserveActuator, published_rules, redundancy
+from myoquat.core.typing import Array
+from myoquat.data import load_motion
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints
+from myoquat.joints.constraints import PointLoop
+from myoquat.muscle.actuators import ScalarActuator
+from myoquat.muscle.loads import Load, Poses, world_point
+from myoquat.muscle.model import Model
+
+__all__ = ["at_published_angles"]
+
+LARGEST = 100.0  # [N] of a unit control of a constraint's force; its weight is zero
+
+
+@dataclass(frozen=True)
+class LoopForce(ScalarActuator):
+    """The force of a `PointLoop` along a world axis on the points of its two bodies, which need not coincide."""
+
+    loop: PointLoop
+    along: tuple[float, float, float]
+
+    def loads(self, poses: Poses, f: Array) -> list[Load]:
+        """The force at the first point, and the opposite one at the second."""
+        force = f * np.array(self.along)
+        first = world_point(poses, self.loop.first, self.loop.first_point)
+        second = world_point(poses, self.loop.second, self.loop.second_point)
+        return [Load(self.loop.first, first, force), Load(self.loop.second, second, -force)]
+
+
+def at_published_angles(folder: Path, trial: Trial, names: Sequence[str]) -> tuple[pd.DataFrame, float]:
+    """For each rule the RMS difference of all activations from the published ones, that of the muscle that differs the
+    most, and the efforts; and how far [m] the published angles leave the constraint open.
+
+    The study evaluated muscles and masses at its own angles, which the filter takes off the constraint. The constraint
+    acts there by its force alone, on the two points where they are.
+    """
+    loops = [c for c in trial.model.constraints if isinstance(c, PointLoop)]
+    recorded = load_motion(folder / f"published_ik_{trial.name}.mot", trial.model, start=trial.model.start)
+    motion = smooth(recorded, CUTOFF)
+    arrays = ConstraintArrays(Constraints(trial.model.system, trial.model.constraints))
+    gap = float(np.abs(arrays.position(motion.q, motion.time)).max(initial=0.0))
+    model = replace(trial.model, constraints=())
+    forces = [LoopForce(f"{loop.name}_{'xyz'[k]}", loop, tuple(np.eye(3)[k]), optimal_force=LARGEST)
+              for loop in loops for k in range(3)]  # fmt: skip
+    reserves = [*reserves_of_study(model, motion), *(ReserveActuator(force, weight=0.0) for force in forces)]
+    rules = published_rules(model, JOINT, *MARKERS)
+    rows = {}
+    for name in names:
+        found = redundancy(model, motion, reserves=reserves, cones=[] if name == "none" else [rules[name]])
+        table = pd.read_csv(folder / f"published_activations_{name}.csv")
+        rows[name] = _difference(found.activation, _at(table, model.muscle_names, motion.time), model)
+        rows[name]["published RMS difference of forces [N]"] = _force_difference(table, trial)
+    return pd.DataFrame.from_dict(rows, orient="index"), gap
+
+
+def _at(table: pd.DataFrame, names: Sequence[str], time: Array) -> Array:
+    """(t, n) columns of a published table at times (t,) [s]."""
+    own = table["time"].to_numpy(dtype=float)
+    return np.stack([np.interp(time, own, table[name].to_numpy(dtype=float)) for name in names], axis=-1)
+
+
+def _force_difference(table: pd.DataFrame, trial: Trial) -> float:
+    """The RMS difference [N] of the published magnitude of the force from the measured one."""
+    time = table["time"].to_numpy(dtype=float)
+    time = time[time <= trial.time[-1]]
+    measured = np.interp(time, trial.time, np.linalg.norm(trial.force, axis=-1))
+    published = np.linalg.norm(_at(table, ("Fx", "Fy", "Fz"), time), axis=-1)
+    return float(np.sqrt(np.mean((published - measured) ** 2)))
+
+
+def _difference(own: Array, published: Array, model: Model) -> dict[str, float | str]:
+    rms = np.sqrt(np.mean((own - published) ** 2, axis=0))
+    return {
+        "RMS of activations": float(np.sqrt(np.mean((own - published) ** 2))),
+        "muscle that differs most": model.muscle_names[int(rms.argmax())],
+        "its RMS": float(rms.max()),
+        "mean effort": float(np.mean(np.sum(own**2, axis=-1))),
+        "published mean effort": float(np.mean(np.sum(published**2, axis=-1))),
+    }

@@ -1,0 +1,118 @@
+"""`myoquat reproduce instrumented_shoulder` on a shoulder of its own, whose measured force is known."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from myoquat.analysis.apps.command import main
+from myoquat.analysis.apps.reproduce.instrumented_shoulder import compare, file_states, load_trial, measured_force
+from myoquat.data import Markers, Motion
+from myoquat.dynamics.constraints import assemble
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.constraints import PointLoop
+from myoquat.joints.errors import ModelError
+from myoquat.joints.types import EulerJoint, RevoluteJoint
+from myoquat.muscle import Model, Muscle, PathPoint
+from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.laws import Millard2012
+
+LAW = Millard2012(1500.0, optimal_fiber_length=0.2, tendon_slack_length=0.05, tendon="rigid")
+SETUP = """<OpenSimDocument Version="40000"><InverseKinematicsTool><marker_file>raise.trc</marker_file>
+<time_range>0 0.6</time_range><IKTaskSet><objects>{}</objects></IKTaskSet></InverseKinematicsTool></OpenSimDocument>"""
+HEAD = "Patient: test\n \nTime\tFgx\tFgy\tFgz\tFg\n[s]\t[N]\t[N]\t[N]\t[N]\n"
+
+
+def write_force(path, time, force):
+    rows = [f"{t + 0.934:.9f}\t" + "\t".join(f"{x:.9f}" for x in f) + "\t0" for t, f in zip(time, force, strict=True)]
+    path.write_text(HEAD + "\n".join(rows) + "\n")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A clavicle and a scapula whose ends are held together, and an arm on a ball joint with eight muscles."""
+    folder = tmp_path_factory.mktemp("shoulder")
+    part = {"mass": 0.8, "center_of_mass": (0.02, -0.05, 0.02), "inertia": (0.01, 0.01, 0.01, 0, 0, 0)}
+    names = ("elv_1", "elv_2", "elv_3")
+    bodies = (
+        Body("clavicle", "ground", EulerJoint("XYZ"), (0, 1.4, 0.02), coordinate_names=("c1", "c2", "c3"), **part),
+        Body("scapula", "ground", EulerJoint("XYZ"), (0, 1.3, 0.1), coordinate_names=("s1", "s2", "s3"), **part),
+        Body("humerus", "scapula", EulerJoint("XYZ"), (0, 0.03, 0.05), coordinate_names=names,
+             joint_name="GlenoHumeral", **part),
+        Body("ulna", "humerus", RevoluteJoint((0, 0, 1)), (0, -0.3, 0), coordinate_names=("elbow_flexion",), **part),
+    )  # fmt: skip
+    turns = 2 * np.pi * np.arange(8) / 8
+    muscles = tuple(
+        Muscle(f"m{k}", (PathPoint("scapula", (0.12 * np.cos(a), 0.03 + 0.12 * np.sin(a), -0.12)),
+                         PathPoint("humerus", (0.03 * np.cos(a), -0.05 + 0.03 * np.sin(a), 0.03))), LAW)
+        for k, a in enumerate(turns)
+    )  # fmt: skip
+    socket = (
+        Marker("HumHead_Center", "humerus", (0.0, 0.0, 0.0)),
+        Marker("Glenoid_Center", "scapula", (0.0, 0.03, 0.02)),
+        Marker("Glenoid_Edge", "scapula", (-0.015, 0.03, 0.02)),
+    )
+    corners = ((0.1, 0.0, 0.0), (0.0, 0.12, 0.0), (0.0, 0.0, 0.14))
+    seen = tuple(Marker(f"{body.name}{k}", body.name, p) for body in bodies for k, p in enumerate(corners))
+    loop = PointLoop("clavicle", "scapula", (0.0, 0.0, 0.12), (0.0, 0.1, 0.04), name="AC")
+    model = Model(ArticulatedSystem(bodies, gravity=(0, -9.81, 0), name="shoulder"), muscles, markers=(*seen, *socket),
+                  constraints=(loop,))  # fmt: skip
+    model.save(folder / "model_raise.osim")
+    time = np.linspace(0.0, 0.6, 31)
+    held = assemble(model, np.outer(1 - np.cos(3 * time), np.linspace(0.02, 0.4, 10)))
+    Motion(model, time, held).save(folder / "published_ik_raise.mot")
+    poses = model.system.poses(held)
+    positions = np.stack([poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in seen], axis=1)
+    Markers(time, tuple(m.name for m in seen), positions).save(folder / "raise.trc")
+    tasks = "".join(f'<IKMarkerTask name="{m.name}"><weight>1</weight></IKMarkerTask>' for m in seen)
+    (folder / "published_ik_setup.xml").write_text(SETUP.format(tasks))
+    write_force(folder / "measured_force_raise.txt", time, np.ones((31, 3)))
+    trial = load_trial(folder, "raise")
+    known = compare(trial, ["ellipse"])[0]
+    write_force(folder / "measured_force_raise.txt", time, known.force)
+    columns = {"time": time, **dict(zip(model.muscle_names, known.found.activation.T, strict=True))}
+    pd.DataFrame(columns | dict(zip(("Fx", "Fy", "Fz"), known.force.T, strict=True))).to_csv(
+        folder / "published_activations_ellipse.csv", index=False
+    )
+    return folder
+
+
+def test_the_force_that_was_measured_is_found_again(folder, capsys):
+    """Measured and published are what the chain gave: all differences vanish, and the page holds tables and figures."""
+    page = folder / "page.html"
+    arguments = ["instrumented_shoulder", str(folder), str(page), "--trial", "raise", "--rule", "ellipse"]
+    assert main(["reproduce", *arguments]) is None
+    told = capsys.readouterr().out
+    row = dict(re.findall(r"^(\w+) +(.*)$", told, re.MULTILINE))["ellipse"].split()
+    assert float(row[0]) < 1e-3  # the file's digits [N]
+    text = page.read_text()
+    assert text.count("<svg") == 2
+    assert "correlation" in text
+    assert "lateral_raise.trc: missing" in text
+    assert "leave the constraint open by up to 0.0 mm" in text
+    assert float(re.search(r"constraints: (\S+) m", told)[1]) < 1e-12
+
+
+def test_directions_are_those_of_the_glenoid(folder):
+    """The marker on the posterior edge shows forward; lateral points from the socket to the head."""
+    trial = load_trial(folder, "raise")
+    force = compare(trial, ["ellipse"])[0].force
+    assert (force[:, 2] < 0).all()
+    assert (np.abs(force[:, 0]) <= 0.34 * np.abs(force[:, 2]) * (1 + 1e-9)).all()
+    assert (np.abs(force[:, 1]) <= 0.61 * np.abs(force[:, 2]) * (1 + 1e-9)).all()
+
+
+def test_a_file_without_a_table_is_refused(tmp_path):
+    (tmp_path / "force.txt").write_text("Patient\n")
+    with pytest.raises(ModelError, match="no table with the columns Time Fgx"):
+        measured_force(tmp_path / "force.txt")
+    (tmp_path / "force.txt").write_text(HEAD + "0 1 2 x\n")
+    with pytest.raises(ModelError, match="not a table of numbers"):
+        measured_force(tmp_path / "force.txt")
+
+
+def test_files_are_compared_with_the_published_ones(tmp_path):
+    assert set(file_states(tmp_path).values()) == {"missing"}
+    (tmp_path / "lateral_raise.trc").write_text("other")
+    assert file_states(tmp_path)["lateral_raise.trc"] == "other content"
