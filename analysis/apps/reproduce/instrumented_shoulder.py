@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.apps.commands.reserves import reserves_named
 from myoquat.analysis.apps.opensim_tools.kinematics import fitted_to_tasks
+from myoquat.analysis.apps.reserves import reserves_named
 from myoquat.analysis.motion import FittedMotion, smooth
 from myoquat.analysis.recruitment import (
     BorderCone,
@@ -35,7 +35,7 @@ from myoquat.data.motions.angles import balls
 from myoquat.data.setups import InverseKinematicsSetup, read_setup
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.joints.errors import ModelError
-from myoquat.muscle.laws import HillLaw
+from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.model import Model
 
 __all__ = [
@@ -214,6 +214,6 @@ def _joint_force(found: Redundancy) -> Array:
     return found.joint_loads().of(JOINT, on="parent", frame="parent").force
 
 
-def _rigid(law: object) -> object:
+def _rigid(law: ForceLaw | None) -> ForceLaw | None:
     """A Hill law with a rigid tendon that reaches down to no activation, as in the study."""
     return replace(law, tendon="rigid", minimum_activation=0.0) if isinstance(law, HillLaw) else law

@@ -1,4 +1,4 @@
-"""Reserves and stability rules as command lines name them."""
+"""Reserves and stability rules by name, for command lines and reproduced experiments."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
