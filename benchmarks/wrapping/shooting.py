@@ -5,7 +5,8 @@ tangent touches the next surface, and so on; from the last one it leaves in the 
 What it misses that end by, aside, is a function of u alone for each order of surfaces and for each of the two tangents
 from one surface to the next. Sign changes of this function, also next to the folds at which two tangents become one,
 bracket the locally shortest paths; Newton's method on all conditions polishes them. Paths through another surface, and
-those that pass a cylinder on the wrong side, are left out.
+those that pass a cylinder on the wrong side, are left out. A path that does not touch a sided cylinder may come to it
+at any place.
 """
 
 import itertools
@@ -26,15 +27,19 @@ MET, APART = 1e-8, 1e-9  # conditions of a solution; how far segments stay outsi
 
 @dataclass(frozen=True)
 class Quadric:
-    """Surfaces of n configurations: centers c (n, 3), axes R (n, 3, 3) as columns, inverse half axes k (n, 3)."""
+    """Surfaces of n configurations: centers c (n, 3), axes R (n, 3, 3) as columns, inverse half axes k (n, 3).
+
+    sided: of a cylinder, whether paths never cross the half plane x < 0 at y = 0 of its frame.
+    """
 
     c: Array
     R: Array
     k: Array
     cylinder: bool = False
+    sided: bool = False
 
     def at(self, rows: Array) -> "Quadric":
-        return Quadric(self.c[rows], self.R[rows], self.k[rows], self.cylinder)
+        return Quadric(self.c[rows], self.R[rows], self.k[rows], self.cylinder, self.sided)
 
     @property
     def numbers(self) -> Array:
@@ -189,24 +194,56 @@ def _clear(task: _Task, stops: list[Array]) -> Array:
 
 
 def _on_side(task: _Task, stops: list[Array]) -> Array:
-    """(n,) whether the path turns about each cylinder as the straight line between its ends does."""
+    """(n,) whether the path turns about each cylinder as the straight line between its ends does, and keeps to the side
+    of one that is sided."""
     right = np.ones(len(task.A), dtype=bool)
     for i, body in enumerate(task.bodies):
         if body.cylinder:
-            points, turn = [body.seen(x)[:, :2] for x in stops], np.zeros(len(task.A))
-            for g, (a, b) in enumerate(itertools.pairwise(points)):
-                angle = _angle(a, b)
-                if g % 2 == 1 and task.order[g // 2] == i:
-                    sense = np.sign(_angle(points[g], 2 * points[g] - points[g - 1]))
-                    angle = np.where(angle * sense < -1e-9, angle + 2 * np.pi * sense, angle)
-                turn += angle
-            right &= np.abs(turn - _angle(points[0], points[-1])) < 1e-3
+            points = [body.seen(x)[:, :2] for x in stops]
+            turns = [_angle(a, b) for a, b in itertools.pairwise(points)]
+            if i in task.order:
+                g = 2 * task.order.index(i) + 1
+                sense = np.sign(_angle(points[g], 2 * points[g] - points[g - 1]))
+                turns[g] = np.where(turns[g] * sense < -1e-9, turns[g] + 2 * np.pi * sense, turns[g])
+            right &= _in_front(task, i, points, turns) if body.sided else _turned(sum(turns), points[0], points[-1])
     return right
+
+
+def _turned(turn: Array, a: Array, b: Array) -> Array:
+    """(n,) whether a path turns as the straight line from a to b (n, 2)."""
+    return np.asarray(np.abs(turn - _angle(a, b)) < 1e-3)
+
+
+def _in_front(task: _Task, i: int, points: list[Array], turns: list[Array]) -> Array:
+    """(n,) whether no segment crosses the half plane behind; and, between the segments before and after the cylinder,
+    whether the path leads around the front where both their far ends are behind on one side."""
+    first = 2 * task.order.index(i) if i in task.order else None
+    near = () if first is None else (first, first + 1, first + 2)
+    right = np.ones(len(task.A), dtype=bool)
+    for g in range(len(turns)):
+        if g not in near:
+            right &= ~_crosses(points[g], points[g + 1])
+    if first is not None:
+        g = first
+        a, b = points[g], points[g + 3]
+        rear = (a[:, 0] < 0) & (b[:, 0] < 0) & (a[:, 1] * b[:, 1] > 0)
+        short = _angle(a, b)
+        asked = np.where(rear | _crosses(a, b), short - 2 * np.pi * np.sign(short), short)
+        return right & (np.abs(turns[g] + turns[g + 1] + turns[g + 2] - asked) < 1e-3)
+    free = [(points[g][:, 0] >= 0) | (points[g + 1][:, 0] >= 0) for g in range(0, len(turns), 2)]
+    return right & np.any(free, axis=0)
+
+
+def _crosses(a: Array, b: Array) -> Array:
+    """(n,) whether the line from a to b (n, 2) crosses the half plane x < 0 at y = 0."""
+    differ = a[:, 1] * b[:, 1] < 0
+    share = a[:, 1] / np.where(differ, a[:, 1] - b[:, 1], 1.0)
+    return differ & (a[:, 0] + share * (b[:, 0] - a[:, 0]) < 0)
 
 
 def _angle(a: Array, b: Array) -> Array:
     """(n,) from a to b (n, 2)."""
-    return np.arctan2(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0], _dot(a, b))
+    return np.arctan2(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0], _dot(a, b))
 
 
 def _dot(a: Array, b: Array) -> Array:

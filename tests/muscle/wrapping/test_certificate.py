@@ -46,7 +46,10 @@ def test_a_path_past_two_surfaces_without_sides_is_the_shortest(types):
     assert np.abs(found - certificate.shot(types, rows)).max() < 1e-6
 
 
-@pytest.mark.parametrize("types", [("sphere", "sphere"), ("sphere", "ellipsoid"), ("ellipsoid", "ellipsoid")])
+@pytest.mark.parametrize(
+    "types",
+    [("sphere", "sphere"), ("sphere", "ellipsoid"), ("ellipsoid", "ellipsoid"), ("sphere", "sided cylinder")],
+)
 def test_no_taut_path_is_shorter_at_random_configurations(types):
     """Of 100 configurations each; where the path touches one surface at most, no path can be shorter."""
     gain, flagged, bound = certificate.certified(types, certificate.scenes(types, 100, np.random.default_rng(35)))
