@@ -22,7 +22,7 @@ from myoquat.joints.stacking import joined
 from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 from myoquat.muscle.wrapping.order_along_path import in_order
 from myoquat.muscle.wrapping.resolved_points import Site
-from myoquat.muscle.wrapping.segment_solver import taut
+from myoquat.muscle.wrapping.segment_solver import over_surfaces
 
 __all__ = ["certified", "lengths", "run", "scenes", "shot"]
 
@@ -144,7 +144,7 @@ def _kernel(types: tuple[str, ...]) -> Any:
             wraps.append(unchecked(TYPES[name].shaped(row[first + 7 : last]), {"body": "ground", **place}))
             first = last
         start, end = row[0:3], row[3:6]
-        piece = taut(wraps, Site(start), Site(end), {"ground": (np.eye(3), np.zeros(3))})
+        piece = over_surfaces(wraps, Site(start), Site(end), {"ground": (np.eye(3), np.zeros(3))})
         flagged = np.where(piece.unsolved, 1.0, 0.0)
         spans, order = [], []
         for c in piece.contacts:

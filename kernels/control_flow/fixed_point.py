@@ -50,6 +50,8 @@ def fixed_point(
     >>> fixed_point(heron, np.ones(2), np.array([4.0, 9.0]), tolerance=1e-9, max_steps=20, where=np.ones(2) > 0)
     array([2., 3.])
     """
+    if max_steps == 1:
+        return while_loop(_always, body, state, parameters, max_steps=1, where=where)
     never = np.zeros(np.shape(where)) > 0
     step = partial(_fixed_point_step, body, watched, tolerance, parameters is None)
     start = _FixedPoint(state, never)

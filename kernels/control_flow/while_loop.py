@@ -20,7 +20,7 @@ from myoquat.core.lazy_imports import casadi
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_casadi, is_term, is_traced
-from myoquat.kernels.symbolic.records import Structure, arrays_of, numbers_of, structure_of
+from myoquat.kernels.symbolic.records import Structure, flattened, numbers_of
 from myoquat.kernels.symbolic.terms import Scalar, Term
 from myoquat.kernels.tracing.constants import no_derivative
 from myoquat.kernels.tracing.context import pending_constructs
@@ -173,8 +173,9 @@ def while_loop(
     array([1.41421356, 3.        ])
     """
     check_types(cond=(cond, CALLABLE), body=(body, CALLABLE), max_steps=(max_steps, int))
-    shapes = structure_of(state), None if parameters is None else structure_of(parameters)
-    arrays, given = arrays_of(state), [] if parameters is None else arrays_of(parameters)
+    structure, arrays = flattened(state)
+    of_parameters, given = (None, []) if parameters is None else flattened(parameters)
+    shapes = structure, of_parameters
     every = [x for array in (*arrays, *given) if is_symbolic(array) for x in np.asarray(array).flat]
     if not all(map(_may_enter, every)):
         raise TypeError("a loop inside a formula runs on floats and in kernels, not on SymPy or MX symbols")
@@ -205,7 +206,7 @@ def _flat(arrays: Sequence[Array]) -> list[Any]:
 def _unpacked(structure: Structure, columns: Array) -> Any:
     """The record of columns (n,)."""
     arrays, first = [], 0
-    for leaf in structure.leaves():
+    for leaf in structure.leaves:
         size = math.prod(leaf.shape)
         array = columns[first : first + size].reshape(leaf.shape)
         arrays.append(array > 0 if leaf.condition else array)
@@ -241,12 +242,12 @@ def _stepped_record(
 
 def _arrays_like(state: Structure, new: Any, body: Callable[..., Any]) -> list[Array]:
     """The arrays of what a body gives; ValueError if they are not those of the state."""
-    found = structure_of(new)
+    found, arrays = flattened(new)
     if not found.matches(state):
         pairs = zip(state.names(), state.shapes(), found.names(), found.shapes(), strict=False)
         named = next((f"'{a}' {x} becomes '{b}' {y}" for a, x, b, y in pairs if (a, x) != (b, y)), "other types")
         raise ValueError(f"loop '{name_of(body)}': the body changes the structure of the state: {named}")
-    return arrays_of(new)
+    return arrays
 
 
 @dataclass(frozen=True)
@@ -310,7 +311,7 @@ class _Batch:
         state, parameters = self.shapes
         record = state.record(arrays)
         new = self.body(record) if parameters is None else self.body(record, parameters.record(given))
-        return _arrays_like(structure_of(record), new, self.body)
+        return _arrays_like(flattened(record)[0], new, self.body)
 
 
 def iterate(

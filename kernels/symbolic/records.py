@@ -5,6 +5,7 @@ An array holds numbers or conditions. A field made by `static` holds no array: i
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.symbolic.elements import is_term
 from myoquat.kernels.symbolic.operations import OPERATIONS
 
-__all__ = ["Structure", "arrays_of", "choose", "numbers_of", "static", "structure_of"]
+__all__ = ["Structure", "arrays_of", "choose", "flattened", "numbers_of", "static", "structure_of"]
 
 Record = TypeVar("Record")
 
@@ -88,34 +89,54 @@ class Structure:
             found += part.names(prefix + own)
         return found
 
-    def leaves(self) -> list["Structure"]:
+    @cached_property
+    def leaves(self) -> "tuple[Structure, ...]":
         """The structure of every array."""
-        return [self] if self.type is None else [leaf for _, part in self.parts for leaf in part.leaves()]
+        return (self,) if self.type is None else tuple(leaf for _, part in self.parts for leaf in part.leaves)
 
     def shapes(self) -> list[tuple[int, ...]]:
         """The shape of every array."""
-        return [leaf.shape for leaf in self.leaves()]
+        return [leaf.shape for leaf in self.leaves]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.type, self.parts, self.shape, self.condition, self.value))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def flattened(record: Any) -> tuple[Structure, list[Array]]:
+    """The structure of a record, and its arrays, depth first; ValueError for what is neither a record nor an array of
+    numbers or conditions."""
+    arrays: list[Array] = []
+    return _structure(record, arrays), arrays
 
 
 def structure_of(record: Any) -> Structure:
-    """The structure of a record; ValueError for what is neither a record nor an array of numbers or conditions."""
-    if isinstance(record, _Static):
-        return Structure(Hashable, value=record.value)
-    parts = _parts(record)
-    if parts is None:
-        array = _array(record)
-        return Structure(None, shape=array.shape, condition=_holds_conditions(array))
-    return Structure(type(record), tuple((name, structure_of(part)) for name, part in parts))
+    """The structure of a record; ValueError as `flattened`."""
+    return flattened(record)[0]
 
 
 def arrays_of(record: Any) -> list[Array]:
     """The arrays of a record, depth first."""
-    if isinstance(record, _Static):
-        return []
+    return flattened(record)[1]
+
+
+def _structure(record: Any, arrays: list[Array]) -> Structure:
+    """The structure of a record, whose arrays are appended."""
     parts = _parts(record)
     if parts is None:
-        return [_array(record)]
-    return [array for _, part in parts for array in arrays_of(part)]
+        array = _array(record)
+        arrays.append(array)
+        return Structure(None, shape=array.shape, condition=_holds_conditions(array))
+    return Structure(
+        type(record),
+        tuple(
+            (name, Structure(Hashable, value=part) if fixed else _structure(part, arrays))
+            for name, part, fixed in parts
+        ),
+    )
 
 
 def choose(condition: Array, yes: Record, no: Record) -> Record:
@@ -127,8 +148,8 @@ def choose(condition: Array, yes: Record, no: Record) -> Record:
     >>> choose(np.array([True, False]), *pairs)[0]
     array([1., 2.])
     """
-    structure = structure_of(yes)
-    arrays = zip(arrays_of(yes), arrays_of(no), strict=True)
+    structure, arrays_of_yes = flattened(yes)
+    arrays = zip(arrays_of_yes, arrays_of(no), strict=True)
     chosen: Record = structure.record([_chosen(condition, x, y) for x, y in arrays])
     return chosen
 
@@ -147,13 +168,6 @@ def numbers_of(array: Array) -> Array:
     return np.where(array, 1.0, 0.0) if _holds_conditions(array) else array
 
 
-@dataclass(frozen=True)
-class _Static:
-    """The value of a static field."""
-
-    value: Hashable
-
-
 def _array(x: Any) -> Array:
     if isinstance(x, (bool, np.bool_)) or (type(x) is np.ndarray and x.dtype == bool):
         return np.asarray(x)
@@ -164,17 +178,24 @@ def _holds_conditions(array: Array) -> bool:
     """Whether the elements are conditions; a condition that is known while a formula is traced is a number."""
     if not is_symbolic(array):
         return array.dtype == bool
-    names = {x.operation for x in np.asarray(array).flat if is_term(x)}
-    return any(name in OPERATIONS and OPERATIONS[name].condition for name in names)
+    name = next((x.operation for x in np.asarray(array).flat if is_term(x)), "")
+    return name in OPERATIONS and OPERATIONS[name].condition
 
 
-def _parts(record: Any) -> list[tuple[Any, Any]] | None:
-    """(name, part) of a record, None of an array."""
+def _parts(record: Any) -> list[tuple[Any, Any, bool]] | None:
+    """(name, part, whether it is static) of a record, None of an array."""
+    if isinstance(record, np.ndarray):
+        return None
     if is_dataclass(record) and not isinstance(record, type):
-        given = [(f, getattr(record, f.name)) for f in fields(record)]
-        return [(f.name, _Static(value) if f.metadata.get(_STATIC) else value) for f, value in given]
+        return [(name, getattr(record, name), fixed) for name, fixed in _fields(type(record))]
     if isinstance(record, tuple) and hasattr(record, "_fields"):
-        return list(zip(record._fields, record, strict=True))
+        return [(name, part, False) for name, part in zip(record._fields, record, strict=True)]
     if isinstance(record, (tuple, list)):
-        return list(enumerate(record))
-    return list(record.items()) if isinstance(record, Mapping) else None
+        return [(i, part, False) for i, part in enumerate(record)]
+    return [(name, part, False) for name, part in record.items()] if isinstance(record, Mapping) else None
+
+
+@lru_cache(maxsize=512)
+def _fields(cls: Any) -> list[tuple[str, bool]]:
+    """The names of a dataclass's fields, and whether each is static."""
+    return [(f.name, bool(f.metadata.get(_STATIC))) for f in fields(cls)]

@@ -9,7 +9,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
-from myoquat.muscle.wrapping.segment_solver import Piece, alone, taut
+from myoquat.muscle.wrapping.segment_solver import Piece, over_one_surface, over_surfaces
 from myoquat.muscle.wrapping.single_surface_contact import contacts_alone
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 
@@ -43,8 +43,8 @@ def path_contacts(
 
     def solved(stretch: _Stretch) -> Piece:
         if len(stretch.wraps) == 1:
-            return alone(stretch.wraps[0], next(contacts))
-        return taut(stretch.wraps, stretch.start, stretch.end, poses)
+            return over_one_surface(stretch.wraps[0], next(contacts))
+        return over_surfaces(stretch.wraps, stretch.start, stretch.end, poses)
 
     return tuple(
         tuple(_taken(solved(stretch), stretch.on) for stretch in found) if found else (Piece(),) * (len(path) - 1)

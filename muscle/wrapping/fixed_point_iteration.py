@@ -1,91 +1,100 @@
-"""Sweeps over the surfaces of a piece of a path, each solved between its neighbours.
+"""Fixed-point iteration over the surfaces of a path segment, each solved between its neighbours.
 
-Let X hold, for every surface, the points where the path comes onto it and leaves it, and whether it is touched. A
-*sweep* Phi(X) solves one surface after the other between its neighbours on the path, where it left the last one that is
-touched and comes onto the next: the path touches it there or passes it by. No sweep makes the path longer, so sweeps
-pull the string taut. A displacement of X along the path changes nothing to first order, so Phi removes it; across the
-path Phi converges only linearly, which Anderson's method makes faster with one sweep in memory (D. G. Anderson, J. ACM
-12, 547, 1965).
+Let X hold, for every surface, the points where the path comes onto it and leaves it, and whether it is touched. Phi(X)
+solves one surface after the other between its neighbours on the path, where it left the last one that is touched and
+comes onto the next: the path touches it there or passes it by. No application of Phi makes the path longer, so that the
+iteration X <- Phi(X) minimises its length. A displacement of X along the path changes nothing to first order, so Phi
+removes it. Across the path Phi converges only linearly; Anderson's method accelerates it with one iterate in memory
+(D. G. Anderson, J. ACM 12, 547, 1965).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from operator import or_
 
 import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
-from myoquat.kernels import iterate
-from myoquat.muscle.wrapping.contact_solve import JUMP, SIZE, START, Touch, nowhere, packed_near, touched, unpacked_near
-from myoquat.muscle.wrapping.geodesic_segments import Placed
+from myoquat.kernels import call_where, fixed_point, while_loop
+from myoquat.muscle.wrapping.contact_solve import SolvedContact, solve_contact, unknown_start
+from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
 from myoquat.muscle.wrapping.order_along_path import after, before
 from myoquat.muscle.wrapping.surfaces.base import Near, Wrap
-from myoquat.muscle.wrapping.surfaces.vectors import size
+from myoquat.muscle.wrapping.surfaces.vectors import always, size
 
 __all__ = [
-    "SETTLED",
     "SOLVED",
-    "WHERE",
-    "Chain",
-    "Path",
-    "Sweep",
-    "at_rest",
-    "at_start",
-    "drawn",
-    "fewer",
-    "length",
+    "TOLERANCE_M",
+    "Iterate",
+    "OrderedSegment",
+    "Points",
+    "Segment",
+    "TangentPoints",
+    "accelerated",
+    "applied",
+    "differ",
+    "fewer_surfaces",
+    "length_of",
     "path_length",
-    "path_of",
-    "points",
-    "round_ones",
-    "swept",
-    "touching",
-    "two_ways",
-    "unswept",
+    "points_of",
+    "round_surfaces",
+    "two_sided_surfaces",
 ]
 
-BEYOND, BETWEEN = 4.0, 0.5  # how far sweeps are drawn on, or back, of the way between two
-WHERE = 7  # numbers of X for each surface
-MEMORY = 3 * WHERE  # numbers of the sweep before, for each surface
-WATCHED = 4  # sweeps in which what is touched went on changing
-SETTLED = 1e-10  # [m] by which the last sweep may move X
-SOLVED = 1e-9  # [m] by which X may miss Phi(X)
-Path = tuple[list[Array], list[Array], list[Array]]  # of all surfaces, P and Q (..., 3), and whether they are touched
-FAINT = 2.0**-40  # so little of a number that its changes do not count as moves
+MAX_FORWARD_SHARE, MAX_BACKWARD_SHARE = 4.0, 0.5  # of the way between two iterates, by which the next is extrapolated
+WATCHED_ITERATIONS = 4  # in which surfaces are reported that are touched inside others, or touched and then not
+TOLERANCE_M = 1e-10  # [m] change of the last iteration
+SOLVED = 1e-9  # [m] by which X may miss Phi(X): ten times the tolerance
+
+Points = tuple[list[Array], list[Array], list[Array]]  # of all surfaces, P and Q (..., 3), and whether they are touched
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """The numbers of a sweep (..., n): X (..., WHERE k), where the path comes onto each surface and leaves it, in the
-    world, and 1 where it touches it; the contacts in the surfaces' frames; how far X was from where it came out; and,
-    times FAINT, what it moved, and the X and the moves of the sweep before, zero where there was none."""
+class TangentPoints:
+    """Where the path comes onto a surface and leaves it, P and Q (..., 3) in the world, and whether (...) it does: zero
+    where not."""
 
-    numbers: Array
-    kinds: tuple[Wrap, ...]
+    P: Array
+    on: Array
+    Q: Array
+
+    @classmethod
+    def none(cls, zero: Array) -> "TangentPoints":
+        """Of a surface that is not touched; zero (..., 3)."""
+        return cls(zero, ~always(zero[..., 0]), zero)
+
+    def numbers(self) -> Array:
+        """(..., 7) P, 1 where the path touches, and Q."""
+        return joined([self.P, np.where(self.on, 1.0, 0.0)[..., None], self.Q])
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """The tangent points X of all surfaces after an iteration; the contacts in the surfaces' frames; and by how much
+    (...) [m] the iteration changed X."""
+
+    points: tuple[TangentPoints, ...]
+    contacts: tuple[SolvedContact, ...]
+    moved: Array
+
+    @classmethod
+    def at(cls, points: Sequence[TangentPoints]) -> "Iterate":
+        """The iterate before the first iteration from tangent points, without contacts."""
+        zero = 0.0 * points[0].P
+        return cls(tuple(points), tuple(SolvedContact.none(zero) for _ in points), zero[..., 0] + np.inf)
 
     @property
-    def X(self) -> Array:
-        return self.numbers[..., : WHERE * len(self.kinds)]
-
-    @property
-    def contacts(self) -> list[Touch]:
-        rest = self.numbers[..., WHERE * len(self.kinds) :]
-        return [Touch.unpacked(rest[..., SIZE * i : SIZE * (i + 1)]) for i in range(len(self.kinds))]
-
-    @property
-    def moved(self) -> Array:
-        """(...) [m] how far X was from where it came out."""
-        result: Array = self.numbers[..., (WHERE + SIZE) * len(self.kinds)] / FAINT
+    def converging(self) -> Array:
+        """(...) whether the last iteration changed X by more than the tolerance, or there was none."""
+        result: Array = self.moved > TOLERANCE_M
         return result
 
-    def beside_a_jump(self, where: Array) -> "Sweep":
-        """The same whose length may jump here, `where` (...) that is so."""
-        kept = np.ones(self.numbers.shape[-1])
-        for i in range(len(self.kinds)):
-            kept[WHERE * len(self.kinds) + SIZE * i :][JUMP] = 0.0
-        return Sweep(np.where(where[..., None], self.numbers * kept, self.numbers), self.kinds)
+    @property
+    def on(self) -> list[Array]:
+        """(...) each, whether the path touches a surface."""
+        return [x.on for x in self.points]
 
     @property
     def unsolved(self) -> Array:
@@ -95,217 +104,293 @@ class Sweep:
             missed = missed | np.logical_not(contact.missed <= SOLVED)
         return missed
 
+    def beside_a_jump(self, where: Array) -> "Iterate":
+        """The same whose length may jump here, `where` (...) that is so."""
+        near = tuple(replace(c, jump=np.where(where[..., None], 0.0 * c.jump, c.jump)) for c in self.contacts)
+        return replace(self, contacts=near)
+
 
 @dataclass(frozen=True)
-class Chain:
-    """Surfaces by their prototypes, and all numbers of a piece as one array: its ends, then of every surface the axes
-    and the origin of its frame in the world, and its numbers; its place along the path; and 1 if it is not passed
-    over."""
+class Segment:
+    """A segment of a path: its start and end (..., 3), and the surfaces between."""
 
-    kinds: tuple[Wrap, ...]
-    given: Array
+    start: Array
+    end: Array
+    surfaces: tuple[PlacedSurface, ...]
+
+    @property
+    def types(self) -> tuple[Wrap, ...]:
+        """The surfaces' prototypes."""
+        return tuple(placed.prototype for placed in self.surfaces)
+
+
+@dataclass(frozen=True)
+class OrderedSegment:
+    """A segment, the order of its surfaces along the path (...), and which of them (...) are not passed over."""
+
+    segment: Segment
+    order: tuple[Array, ...]
+    active: tuple[Array, ...]
+
+    @classmethod
+    def over_all(cls, segment: Segment, order: tuple[Array, ...]) -> "OrderedSegment":
+        """A segment that passes over no surface."""
+        return cls(segment, order, (always(segment.start[..., 0]),) * len(segment.surfaces))
+
+    @property
+    def surfaces(self) -> tuple[PlacedSurface, ...]:
+        return self.segment.surfaces
 
     @property
     def ends(self) -> tuple[Array, Array]:
         """(..., 3) each."""
-        return self.given[..., 0:3], self.given[..., 3:6]
-
-    @property
-    def places(self) -> list[Array]:
-        """(...) each, where along the path the surfaces come."""
-        return [self.given[..., i - 2 * len(self.kinds)] for i in range(len(self.kinds))]
-
-    @property
-    def taken(self) -> list[Array]:
-        """(...) each, whether a surface is not passed over."""
-        return [self.given[..., i - len(self.kinds)] > 0 for i in range(len(self.kinds))]
-
-    def surfaces(self) -> list[Placed]:
-        """Each where it is."""
-        found, first = [], 6
-        for kind in self.kinds:
-            last = first + 12 + len(kind.numbers())
-            found.append(Placed(kind, self.given[..., first:last]))
-            first = last
-        return found
+        return self.segment.start, self.segment.end
 
     def hides(self, number: int, x: Array) -> Array:
         """(...) whether a point (..., 3) lies inside a surface other than the one of this number."""
         found = [
-            placed.wrap.holds(placed.seen(x)) & taken
-            for i, (placed, taken) in enumerate(zip(self.surfaces(), self.taken, strict=True))
+            placed.wrap.holds(placed.seen(x)) & active
+            for i, (placed, active) in enumerate(zip(self.surfaces, self.active, strict=True))
             if i != number
         ]
         return reduce(or_, found)
 
-    def met(self, number: int, path: Path, near: Near, where: Array | bool = True) -> Array:
-        """(..., SIZE) the numbers of the touch of a surface between its neighbours on a path, `where` it is asked."""
-        (P, Q, on), (start, end), placed = path, self.ends, self.surfaces()[number]
-        ends = before(self.places, on, number, Q, start), after(self.places, on, number, P, end)
+    def contact(self, number: int, points: Points, near: Near, where: Array | bool = True) -> SolvedContact:
+        """The contact of a surface between its neighbours on a path, `where` it is asked for."""
+        (P, Q, on), (start, end), placed = points, self.ends, self.surfaces[number]
+        ends = before(self.order, on, number, Q, start), after(self.order, on, number, P, end)
         A, B, *line = (placed.seen(x) for x in (*ends, start, end))
-        return touched(placed.kind, placed.numbers, (A, B), (line[0], line[1]), near, where)
-
-    def sweep(self, X: Array, near: Sequence[Near]) -> Array:
-        """The numbers of a sweep from X, each surface solved from near a contact."""
-        P, Q, on = path_of(X, len(self.kinds))
-        found: list[Array] = []
-        Y: list[Array] = []
-        for i, (placed, taken, begin) in enumerate(zip(self.surfaces(), self.taken, near, strict=True)):
-            contact = self.met(i, (P, Q, on), begin)
-            c = Touch.unpacked(contact).passed_over(~taken)
-            found.append(c.packed(contact))
-            here = c.on[..., None]
-            P[i], Q[i], on[i] = (*(np.where(here, placed.in_world(x), 0.0) for x in (c.P, c.Q)), c.on)
-            Y += [P[i], np.where(here, 1.0, 0.0), Q[i]]
-        r = joined(Y) - X
-        return joined([*Y, *found, FAINT * np.sqrt(np.sum(r * r, axis=-1))[..., None]])
+        return solve_contact(placed.prototype, placed.numbers, (A, B), (line[0], line[1]), near, where)
 
 
-def length(chain: Chain, sweep: Sweep) -> Array:
-    """(...) [m] of the path of a sweep."""
-    return path_length(chain, path_of(sweep.X, len(chain.kinds)), [c.arc for c in sweep.contacts])
+def points_of(points: Sequence[TangentPoints]) -> Points:
+    """The tangent points of all surfaces, by their kind."""
+    return [x.P for x in points], [x.Q for x in points], [x.on for x in points]
 
 
-def path_length(chain: Chain, path: Path, arcs: Sequence[Array]) -> Array:
+def length_of(segment: OrderedSegment, iterate: Iterate) -> Array:
+    """(...) [m] of the path of an iterate."""
+    return path_length(segment, points_of(iterate.points), [c.arc for c in iterate.contacts])
+
+
+def path_length(segment: OrderedSegment, points: Points, arcs: Sequence[Array]) -> Array:
     """(...) [m] of a path, from the lengths of its geodesics on the surfaces, `arcs` (...) [m]."""
-    (start, end), count = chain.ends, len(chain.kinds)
-    P, Q, on = path
-    places, P, Q, on = [*chain.places, chain.places[0] + count], [*P, end], [*Q, end], [*on, on[0]]
-    pieces = [np.where(on[i], arcs[i] + size(P[i] - before(places, on, i, Q, start)), 0.0) for i in range(count)]
-    return sum(pieces, size(end - before(places, on, count, Q, start)))
+    (start, end), count = segment.ends, len(segment.surfaces)
+    P, Q, on = points
+    order, P, Q, on = [*segment.order, segment.order[0] + count], [*P, end], [*Q, end], [*on, on[0]]
+    pieces = [np.where(on[i], arcs[i] + size(P[i] - before(order, on, i, Q, start)), 0.0) for i in range(count)]
+    return sum(pieces, size(end - before(order, on, count, Q, start)))
 
 
-def swept(
-    kinds: tuple[Wrap, ...],
-    X: Array,
-    given: Array,
-    near: Sequence[Near] = (),
-    rough: Array | bool = False,
-    held: Array | None = None,
-) -> Array:
-    """The numbers of a `Sweep` without those of the sweep before: `Chain.sweep`, which stands once in a kernel for all
-    sweeps over the same kinds.
+# ---- one iteration -------------------------------------------------------------------------------------------
 
-    given: the numbers of a `Chain`. near: where solvers begin. rough (...): where their first guess will do. held
-    (...): where the path keeps the way past a surface on which it is.
+
+@dataclass(frozen=True)
+class _Application:
+    """A segment, the tangent points X from which Phi is applied, and where the solvers of the surfaces begin."""
+
+    segment: OrderedSegment
+    points: tuple[TangentPoints, ...]
+    near: tuple[Near, ...]
+
+
+def applied(
+    segment: OrderedSegment, points: Sequence[TangentPoints], near: Sequence[Near] = (), rough: Array | bool = False,
+    way: Array | None = None,
+) -> Iterate:  # fmt: skip
+    """Phi(X), which stands once in a kernel for all iterations over the same surface types.
+
+    near: where solvers begin. rough (...): where their first guess is enough. way (...): of `Near`, past the surfaces
+    on which the path is.
     """
-    none = 0.0 * X[..., 0]
-    begin = [packed_near(x) for x in near or _unknown(kinds, X, given, (none <= 0) & rough, held)]
-    numbers = none[..., None] * np.ones((WHERE + SIZE) * len(kinds) + 1)
-    return iterate(partial(_swept, kinds), numbers, joined([X, *begin, given]), 1)
+    begin = near or _unknown_starts(segment, points, always(points[0].on) & rough, way)
+    problem = _Application(segment, tuple(points), tuple(begin))
+    return call_where(_applied, problem, True, Iterate.at([TangentPoints.none(0.0 * x.P) for x in points]))
 
 
-def _unknown(kinds: tuple[Wrap, ...], X: Array, given: Array, rough: Array, held: Array | None) -> list[Near]:
-    """Where solvers begin that know nothing, or the way past a surface on which the path is."""
-    count = len(kinds)
-    found = [nowhere(0.0 * X[..., 0], rough)] * count
-    if held is not None:
-        P, on, surfaces = points(X, count), touching(X, count), Chain(kinds, given).surfaces()
-        for i in two_ways(kinds):
-            found[i] = replace(found[i], P=surfaces[i].seen(P[i]), way=np.where(on[i], held, 0.0))
+def _unknown_starts(
+    segment: OrderedSegment, points: Sequence[TangentPoints], rough: Array, way: Array | None
+) -> list[Near]:
+    """Where solvers begin that know no contact, or the side of a surface on which the path is."""
+    types = segment.segment.types
+    found = [unknown_start(0.0 * points[0].P[..., 0], rough)] * len(types)
+    if way is not None:
+        for i in two_sided_surfaces(types):
+            P = segment.surfaces[i].seen(points[i].P)
+            found[i] = replace(found[i], P=P, way=np.where(points[i].on, way, 0.0))
     return found
 
 
-def _swept(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
-    """The numbers of a sweep from X and from what is near, which stand in front of the given ones."""
-    count = len(kinds)
-    first, last = WHERE * count, (WHERE + START) * count
-    near = [unpacked_near(given[..., i : i + START]) for i in range(first, last, START)]
-    return Chain(kinds, given[..., last:]).sweep(given[..., :first], near)
+def _applied(problem: _Application) -> Iterate:
+    """Phi(X)."""
+    segment, X = problem.segment, problem.points
+    P, Q, on = points_of(X)
+    contacts, new = [], []
+    for i, (placed, active, begin) in enumerate(zip(segment.surfaces, segment.active, problem.near, strict=True)):
+        c = segment.contact(i, (P, Q, on), begin).passed_over(~active)
+        here = c.on[..., None]
+        P[i], Q[i], on[i] = (*(np.where(here, placed.in_world(x), 0.0) for x in (c.P, c.Q)), c.on)
+        contacts.append(c)
+        new.append(TangentPoints(P[i], c.on, Q[i]))
+    r = joined([x.numbers() - y.numbers() for x, y in zip(new, X, strict=True)])
+    return Iterate(tuple(new), tuple(contacts), np.sqrt(np.sum(r * r, axis=-1)))
 
 
-def drawn(kinds: tuple[Wrap, ...], state: Array, given: Array, held: Array) -> Array:
-    """The numbers of Phi(X), X being drawn on from the last two sweeps where both touch the same surfaces."""
-    X, k = Sweep(state, kinds).X, len(kinds)
-    r, X_before, r_before = (x / FAINT for x in np.split(state[..., -MEMORY * k :], 3, axis=-1))
-    better = _accelerated(X, r, X_before, r_before)
-    numbers = swept(kinds, better, given, held=held)
-    return joined([numbers, *(FAINT * x for x in (Sweep(numbers, kinds).X - better, X, r))])
+# ---- iteration with Anderson's method ------------------------------------------------------------------------
 
 
-def unswept(given: Array, count: int) -> Array:
-    """The numbers of a `Sweep` over so many surfaces before the first, where none is touched; for each of a batch."""
-    return at_rest(0.0 * given[..., :1] * np.ones((WHERE + SIZE) * count + 1), count)
+@dataclass(frozen=True)
+class _Displacement:
+    """By how much (..., 3) an iteration moved the tangent points of a surface, and whether (...) the path began or
+    ceased to touch it."""
+
+    P: Array
+    Q: Array
+    changed: Array
+
+    @classmethod
+    def between(cls, old: TangentPoints, new: TangentPoints) -> "_Displacement":
+        return cls(new.P - old.P, new.Q - old.Q, differ(new.on, old.on))
 
 
-def at_start(X: Array, count: int) -> Array:
-    """The numbers of a `Sweep` over so many surfaces whose X is given, and nothing else."""
-    return at_rest(joined([X, 0.0 * X[..., :1] * np.ones(SIZE * count + 1)]), count)
+@dataclass(frozen=True)
+class _Memory:
+    """An iterate and the residuals Phi(X) - X of the last iteration; and the X and the residuals of the iteration
+    before, zero where there was none."""
+
+    iterate: Iterate
+    residuals: tuple[_Displacement, ...]
+    before: tuple[TangentPoints, ...]
+    residuals_before: tuple[_Displacement, ...]
 
 
-def at_rest(numbers: Array, count: int) -> Array:
-    """The numbers of a `Sweep` over so many surfaces from its own, as though there had been none before it."""
-    return joined([numbers, 0.0 * numbers[..., :1] * np.ones(MEMORY * count)])
+@dataclass(frozen=True)
+class _AndersonProblem:
+    """A segment, and the `way` (...) of `Near` past the surfaces on which the path is."""
+
+    segment: OrderedSegment
+    way: Array
 
 
-def fewer(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
-    """X after some sweeps, and 1 for each surface that is not passed over: where what is touched goes on changing, one
-    more is. It is the first whose contact lies inside another one, or else the first that was touched and then not.
-
-    given: the numbers of a `Chain` but the last, and 1 where rough sweeps tell.
-    """
-    count = len(kinds)
-    X, taken, rough = state[..., : WHERE * count], state[..., WHERE * count :], given[..., -1] > 0
-    begin = joined([X, 0.0 * X[..., :1] * np.ones(2 * count)])
-    whole = joined([given[..., :-1], taken, np.where(rough, 1.0, 0.0)[..., None]])
-    found = iterate(partial(_watched, kinds), begin, whole, WATCHED)
-    X, flags = found[..., : -2 * count], [found[..., i - 2 * count] > 0 for i in range(2 * count)]
-    hidden, lost = flags[:count], flags[count:]
-    some_hidden, settled = reduce(or_, hidden), ~reduce(or_, lost)
-    kept = []
-    for i in range(count):
-        passed = ~settled & np.where(some_hidden, hidden[i], lost[i])
-        settled = settled | passed
-        kept.append(np.where(passed, 0.0, taken[..., i])[..., None])
-    return joined([X, *kept])
+def accelerated(iterate: Iterate, segment: OrderedSegment, way: Array, max_steps: int, where: Array) -> Iterate:
+    """The iterate after at most so many iterations with Anderson's method, `where` (...) the path is sought."""
+    none = tuple(TangentPoints.none(0.0 * x.P) for x in iterate.points)
+    still = tuple(_Displacement.between(x, x) for x in none)
+    begin, problem = _Memory(iterate, still, none, still), _AndersonProblem(segment, way)
+    found = fixed_point(
+        _accelerated, begin, problem, tolerance=TOLERANCE_M, max_steps=max_steps, where=where, watched=_tangent_points
+    )
+    return found.iterate
 
 
-def _watched(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
-    """X after a sweep more, and 1 for each surface that was touched inside another one, and for each that was touched
-    and then not."""
-    count, rough = len(kinds), given[..., -1] > 0
-    chain, X, told = Chain(kinds, given[..., :-1]), state[..., : -2 * count], state[..., -2 * count :]
-    after = Sweep(swept(kinds, X, chain.given, rough=rough), kinds).X
-    before, on = touching(X, count), touching(after, count)
-    hidden = [here & chain.hides(i, P) for i, (here, P) in enumerate(zip(before, points(X, count), strict=True))]
-    lost = [a & ~b for a, b in zip(before, on, strict=True)]
-    now = joined([np.where(x, 1.0, 0.0)[..., None] for x in (*hidden, *lost)])
-    return joined([after, np.maximum(told, now)])
+def _tangent_points(memory: _Memory) -> tuple[TangentPoints, ...]:
+    return memory.iterate.points
 
 
-def two_ways(kinds: tuple[Wrap, ...]) -> list[int]:
-    """The numbers of the surfaces that a path may pass on two ways."""
-    return [i for i, kind in enumerate(kinds) if kind.both_ways]
+def _accelerated(memory: _Memory, problem: _AndersonProblem) -> _Memory:
+    """One iteration, from where the last two lead if both touch the same surfaces."""
+    points = memory.iterate.points
+    start = _extrapolated(memory)
+    iterate = applied(problem.segment, start, way=problem.way)
+    residuals = [_Displacement.between(old, new) for old, new in zip(start, iterate.points, strict=True)]
+    return _Memory(iterate, tuple(residuals), points, memory.residuals)
 
 
-def round_ones(kinds: tuple[Wrap, ...]) -> list[int]:
-    """The numbers of the surfaces without a side: spheres and ellipsoids that a path may pass anywhere around."""
-    return [i for i, kind in enumerate(kinds) if kind.half_axes is not None]
-
-
-def touching(X: Array, count: int) -> list[Array]:
-    """(...) each, whether the path touches a surface."""
-    return [X[..., WHERE * i + 3] > 0 for i in range(count)]
-
-
-def path_of(X: Array, count: int) -> Path:
-    """Where the path comes onto the surfaces, where it leaves them, and which it touches."""
-    return points(X, count), points(X, count, leaving=True), touching(X, count)
-
-
-def points(X: Array, count: int, leaving: bool = False) -> list[Array]:
-    """(..., 3) each, where the path comes onto the surfaces, or leaves them."""
-    first = 4 if leaving else 0
-    return [X[..., WHERE * i + first : WHERE * i + first + 3] for i in range(count)]
-
-
-def _accelerated(X: Array, r: Array, X_before: Array, r_before: Array) -> Array:
-    """Anderson's method with one sweep in memory: the X of the line through both sweeps whose move would be least."""
+def _extrapolated(memory: _Memory) -> list[TangentPoints]:
+    """Anderson's method with one iterate in memory: the X of the line through both whose residual would be least."""
+    points, before = memory.iterate.points, memory.before
+    changes = [differ(x.on, y.on) for x, y in zip(points, before, strict=True)]
+    steady = ~reduce(or_, [*(r.changed for r in (*memory.residuals, *memory.residuals_before)), *changes])
+    r, r_before = (
+        joined([x for d in every for x in (d.P, d.Q)]) for every in (memory.residuals, memory.residuals_before)
+    )
     d = r - r_before
-    flags = [x[..., 3::WHERE] for x in (r, r_before, X - X_before)]
-    steady = np.sum(sum(np.abs(x) for x in flags), axis=-1) <= 0.0
     square = np.where(steady, np.sum(d * d, axis=-1), 0.0)
-    part = np.sum(r * d, axis=-1) / np.where(square > 0, square, 1.0)
-    part = np.where(square > 0, np.minimum(np.maximum(part, -BEYOND), BETWEEN), 0.0)
-    result: Array = X - part[..., None] * (X - X_before)
+    share = np.sum(r * d, axis=-1) / np.where(square > 0, square, 1.0)
+    share = np.where(square > 0, np.minimum(np.maximum(share, -MAX_FORWARD_SHARE), MAX_BACKWARD_SHARE), 0.0)[..., None]
+    return [
+        TangentPoints(x.P - share * (x.P - y.P), x.on, x.Q - share * (x.Q - y.Q))
+        for x, y in zip(points, before, strict=True)
+    ]
+
+
+def differ(a: Array, b: Array) -> Array:
+    """(...) whether one of two conditions holds without the other."""
+    return (a & ~b) | (~a & b)
+
+
+# ---- which surfaces are passed over --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _WatchedPoints:
+    """Tangent points; which surfaces (...) were touched inside another one, or touched and then not; and by how much
+    (...) [m] the last iteration changed the points."""
+
+    points: tuple[TangentPoints, ...]
+    hidden: tuple[Array, ...]
+    lost: tuple[Array, ...]
+    moved: Array
+
+
+@dataclass(frozen=True)
+class _RoughSegment:
+    """A segment, and where (...) the first guess of solvers is enough."""
+
+    segment: OrderedSegment
+    rough: Array
+
+
+Selection = tuple[tuple[TangentPoints, ...], tuple[Array, ...]]  # X, and which surfaces (...) are not passed over
+
+
+def fewer_surfaces(selection: Selection, problem: tuple[Segment, tuple[Array, ...], Array]) -> Selection:
+    """X after some iterations, and which surfaces are not passed over: where the touched surfaces go on changing, one
+    more is passed over. It is the first whose contact lies inside another one, or else the first that was touched and
+    then not.
+
+    problem: a segment, the order of its surfaces, and where (...) the first guess of solvers is enough.
+    """
+    (points, active), (segment, order, rough) = selection, problem
+    never, count = ~always(rough), len(active)
+    begin = _WatchedPoints(points, (never,) * count, (never,) * count, 0.0 * points[0].P[..., 0] + np.inf)
+    whole = _RoughSegment(OrderedSegment(segment, order, active), rough)
+    found = while_loop(_any_moves, _watched, begin, whole, max_steps=WATCHED_ITERATIONS)
+    some_hidden, converged = reduce(or_, found.hidden), ~reduce(or_, found.lost)
+    kept = []
+    for own, hidden, lost in zip(active, found.hidden, found.lost, strict=True):
+        passed = ~converged & ((some_hidden & hidden) | (~some_hidden & lost))
+        converged = converged | passed
+        kept.append(own & ~passed)
+    return found.points, tuple(kept)
+
+
+def _any_moves(watched: _WatchedPoints) -> Array:
+    result: Array = watched.moved > 0
     return result
+
+
+def _watched(watched: _WatchedPoints, problem: _RoughSegment) -> _WatchedPoints:
+    """The tangent points after one more iteration, and what it tells."""
+    segment = problem.segment
+    iterate = applied(segment, watched.points, rough=problem.rough)
+    new = iterate.points
+    pairs = list(zip(watched.points, new, strict=True))
+    hidden = [was.on & segment.hides(i, was.P) for i, was in enumerate(watched.points)]
+    lost = [was.on & ~now.on for was, now in pairs]
+    return _WatchedPoints(
+        new,
+        tuple(a | b for a, b in zip(watched.hidden, hidden, strict=True)),
+        tuple(a | b for a, b in zip(watched.lost, lost, strict=True)),
+        iterate.moved,
+    )
+
+
+def two_sided_surfaces(types: Sequence[Wrap]) -> list[int]:
+    """The numbers of the surfaces that a path may pass on two sides."""
+    return [i for i, surface in enumerate(types) if surface.both_ways]
+
+
+def round_surfaces(types: Sequence[Wrap]) -> list[int]:
+    """The numbers of the surfaces without a side: spheres and ellipsoids that a path may pass anywhere around."""
+    return [i for i, surface in enumerate(types) if surface.half_axes is not None]

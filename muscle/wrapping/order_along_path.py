@@ -1,55 +1,55 @@
-"""In which order a path comes to several surfaces: places along it, as numbers.
+"""In which order a path comes to several surfaces, as numbers.
 
-Of two surfaces the path comes first to the one whose place is less, or to the first of the list where both are equal.
-Places are data, for each state of a batch its own, so that one kernel serves every order.
+Of two surfaces the path comes first to the one whose number is less, or to the first of the list where both are equal.
+The numbers are data, for each state of a batch its own, so that one kernel serves every order.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.kernels import choose
 
 __all__ = ["after", "before", "in_order"]
 
-Swaps = list[tuple[int, Array]]  # pairs of neighbours, (i, i + 1), that change places where the condition holds
+Swaps = list[tuple[int, Array]]  # pairs of neighbours, (i, i + 1), that are exchanged where the condition holds
+Record = TypeVar("Record")
 
 
-def before(places: Sequence[Array], on: Sequence[Array], number: int, x: Sequence[Array], start: Array) -> Array:
+def before(order: Sequence[Array], on: Sequence[Array], number: int, x: Sequence[Array], start: Array) -> Array:
     """(..., n) of all surfaces' x (..., n) that of the last one that is touched, `on` (...), before the surface of this
     number, or `start` where none is."""
-    latest = -np.inf + 0.0 * places[number]
-    for i, place in enumerate(places):
+    latest = -np.inf + 0.0 * order[number]
+    for i, own in enumerate(order):
         if i != number:
-            ahead = place <= places[number] if i < number else place < places[number]
-            later = on[i] & ahead & (place >= latest)
-            latest, start = np.where(later, place, latest), np.where(later[..., None], x[i], start)
+            ahead = own <= order[number] if i < number else own < order[number]
+            later = on[i] & ahead & (own >= latest)
+            latest, start = np.where(later, own, latest), np.where(later[..., None], x[i], start)
     return start
 
 
-def after(places: Sequence[Array], on: Sequence[Array], number: int, x: Sequence[Array], end: Array) -> Array:
+def after(order: Sequence[Array], on: Sequence[Array], number: int, x: Sequence[Array], end: Array) -> Array:
     """(..., n) of all surfaces' x (..., n) that of the first one that is touched after the surface of this number, or
     `end` where none is."""
-    turned = [-place for place in reversed(places)]
-    return before(turned, on[::-1], len(places) - 1 - number, x[::-1], end)
+    turned = [-own for own in reversed(order)]
+    return before(turned, on[::-1], len(order) - 1 - number, x[::-1], end)
 
 
-def in_order(
-    places: Sequence[Array], x: Sequence[Array]
-) -> tuple[list[Array], Callable[[Sequence[Array]], list[Array]]]:
-    """The numbers (..., n) of all surfaces in the order of the path, and a function that puts others back."""
-    places, swaps = list(places), []
-    for last in range(len(places) - 1, 0, -1):
+def in_order(order: Sequence[Array], x: Sequence[Record]) -> tuple[list[Record], Callable[[Sequence[Any]], list[Any]]]:
+    """The records of all surfaces in the order of the path, and a function that puts others back."""
+    order, swaps = list(order), []
+    for last in range(len(order) - 1, 0, -1):
         for i in range(last):
-            swap = (i, places[i] > places[i + 1])
+            swap = (i, order[i] > order[i + 1])
             swaps.append(swap)
-            places = [place[..., 0] for place in _swapped([place[..., None] for place in places], [swap])]
+            order = _swapped(order, [swap])
     return _swapped(x, swaps), lambda x: _swapped(x, swaps[::-1])
 
 
-def _swapped(x: Sequence[Array], swaps: Swaps) -> list[Array]:
+def _swapped(x: Sequence[Record], swaps: Swaps) -> list[Record]:
     x = list(x)
     for i, condition in swaps:
-        turned = condition[..., None]
-        x[i], x[i + 1] = np.where(turned, x[i + 1], x[i]), np.where(turned, x[i], x[i + 1])
+        x[i], x[i + 1] = choose(condition, x[i + 1], x[i]), choose(condition, x[i], x[i + 1])
     return x

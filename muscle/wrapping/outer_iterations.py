@@ -1,198 +1,230 @@
-"""Rounds in which a path over several surfaces is pulled taut, from a first guess.
+"""Outer iterations of a path over several surfaces, from an initial guess.
 
-Some rough sweeps (`sweeping`) mostly tell which surfaces are touched; then Newton's method (`variations`) pulls the
-path over these taut, and a sweep from there is the judge: where it finds the same path again, that is the solution.
-Elsewhere sweeps go on, and Newton's method from where they lead.
+Some rough fixed-point iterations mostly tell which surfaces are touched. Then Newton's method finds the shortest path
+over these, and a fixed-point iteration from there is the check: where it finds the same path again, that is the
+solution. Elsewhere fixed-point iterations go on, and Newton's method from where they lead.
 
 No path touches all that it should where surfaces overlap, so that one would be touched inside another, or where a path
-slips off the end of a cylinder only while another surface is touched: sweeps then go round in circles. There a surface
-is passed over, one whose contact lies inside another before one that comes and goes, until what is left settles.
+slips off the end of a cylinder only while another surface is touched: the iteration then cycles. There a surface is
+passed over, one whose contact lies inside another before one that comes and goes, until the iteration converges.
 """
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import joined
-from myoquat.kernels import iterate
+from myoquat.kernels import choose, fixed_point, while_loop
 from myoquat.muscle.wrapping.fixed_point_iteration import (
-    SETTLED,
-    WHERE,
-    Chain,
-    Sweep,
-    at_rest,
-    at_start,
-    drawn,
-    fewer,
-    round_ones,
-    swept,
-    touching,
+    Iterate,
+    OrderedSegment,
+    Segment,
+    TangentPoints,
+    accelerated,
+    applied,
+    differ,
+    fewer_surfaces,
+    round_surfaces,
 )
-from myoquat.muscle.wrapping.newton import begun, near, varied
+from myoquat.muscle.wrapping.newton import NewtonProblem, newton_start, newton_step, start_of_solver
 from myoquat.muscle.wrapping.surfaces.base import Wrap
-from myoquat.muscle.wrapping.surfaces.geodesics import finite
+from myoquat.muscle.wrapping.surfaces.vectors import always
 
-__all__ = ["HELD", "HELD_LONG", "LAST", "roughly", "tightened"]
+__all__ = ["KEEPS_LONGER_SIDE", "Mode", "kept_side", "minimised", "rough_iterate"]
 
-ROUGHLY = 3  # sweeps
-ROUNDS = 3  # over all surfaces, over those that rough sweeps leave, and over those that full ones do
-SWEEPS = 5  # of a round
-PATIENCE = 120  # sweeps of a round that nothing else has solved, until
-NEAR = 1e-5  # [m] is the most that one moves
-STEPS = 3  # of a round: times that Newton's method leads on, with a sweep behind it
-NEWTON = 7  # steps of it, until
-STILL = 1e-7  # [m, rad] is the most that one moves
-CHOICES = 6  # times that a surface is passed over, where no path touches all
-LAST = 1.0  # where surfaces may be passed over
-HELD, HELD_LONG = (
-    -1.0,
-    -2.0,
-)  # where the path keeps its ways past surfaces, also a way that is longer than the other one
+MAX_ROUGH_ITERATIONS = 3  # of an outer iteration
+MAX_OUTER_ITERATIONS = 3  # over all surfaces, over those that rough iterations leave, and over those that full ones do
+MAX_ITERATIONS = 5  # fixed-point iterations of an outer iteration
+MAX_SLOW_ITERATIONS = 120  # of an outer iteration that nothing else has solved: near a saddle point of the length
+SLOW_TOLERANCE_M = 1e-5  # [m] change of one of these, from which Newton's method converges
+MAX_NEWTON_RESTARTS = 3  # of an outer iteration: Newton's method with a fixed-point iteration behind it
+MAX_NEWTON_STEPS = 7  # of each
+NEWTON_TOLERANCE = 1e-7  # [m, rad] change of the last step; its error is the square of that
+MAX_SURFACES_PASSED_OVER = 6  # times that a surface is passed over, where no path touches all
+KEEPS_SIDE, KEEPS_LONGER_SIDE = 1.0, 2.0  # of Near.way: a side that may be as short as the other, or any side
 
 
-def tightened(
-    kinds: tuple[Wrap, ...], given: Array, X: Array, places: Array, taken: Array, how: Array, where: Array | bool = True
-) -> tuple[Array, Array]:
-    """The numbers of a `Sweep` of the path that is found from X, and (..., k) 1 for each surface that is not passed
-    over in the end, `where` (...) it is looked for.
+@dataclass(frozen=True)
+class Mode:
+    """Where (...) surfaces may be passed over; and the `way` (...) of `Near` past the surfaces on which the path is: 0
+    where it may change sides."""
 
-    given: the numbers of a `Chain` but for places and what is passed over; taken (..., k): 1 for each that is not at
-    first. how (...): LAST, HELD, or 0.
-    """
-    left = 0.0 * how[..., None] + float(ROUNDS)
-    begin = joined([at_start(X, len(kinds)), taken, left])
-    whole = joined([given, how[..., None], X, places])
-    state = iterate(partial(_round, kinds), begin, whole, ROUNDS, where=where, left=-1)
-    return state[..., : -len(kinds) - 1], state[..., -len(kinds) - 1 : -1]
+    may_pass_over: Array
+    way: Array
 
-
-def roughly(
-    kinds: tuple[Wrap, ...],
-    given: Array,
-    X: Array,
-    places: Array,
-    taken: Array,
-    count: int,
-    where: Array,
-    how: Array | float = HELD,
-) -> Array:
-    """The numbers of a `Sweep` after a `count` of rough ones from X, which keep the ways past surfaces."""
-    whole = joined([given, (0.0 * X[..., 0] + how)[..., None], X, places, taken])
-    return iterate(partial(_roughly, kinds), at_start(X, len(kinds)), whole, count, where=where)
+    @property
+    def keeps_side(self) -> Array:
+        """(...) whether the path keeps the sides on which it passes surfaces."""
+        result: Array = self.way > 0
+        return result
 
 
-def _round(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
-    """The numbers of a `Sweep`, 1 for each surface that is not passed over, and how many rounds are left: none where
-    the path is solved."""
-    count = len(kinds)
-    state, taken, left = before[..., : -count - 1], before[..., -count - 1 : -1], before[..., -1]
-    taken = _fewer(kinds, state, given, np.where(left[..., None] < ROUNDS, 1.0, taken), left)
-    whole, unsolved = joined([given, taken]), left > 0
-    first = at_start(given[..., -(WHERE + 1) * count : -count], count)
-    phases: list[tuple[Any, int]] = [(_roughly, ROUGHLY), (_drawn, SWEEPS)]
-    if not any(kind.solved for kind in kinds):
-        phases = phases[::-1]  # sweeps take no longer than a step of Newton's method
-    for step, times in phases:
-        state = np.where(unsolved[..., None], first, state)
-        asked = unsolved
-        if step is _roughly:
-            state, times = iterate(partial(step, kinds), state, whole, 1, where=asked), times - 1
-            asked = asked & (_how(kinds, whole) > HELD)
-        state = iterate(partial(step, kinds), state, whole, times, SETTLED, asked)
-        state = _pulled(kinds, state, whole)
-        unsolved = Sweep(state, kinds).unsolved
-    patient = unsolved & (_how(kinds, whole) > HELD)
-    state = _patient(kinds, np.where(patient[..., None], first, state), whole, patient)
-    unsolved = Sweep(state, kinds).unsolved
-    again = unsolved & (_how(kinds, whole) == LAST)
-    return joined([state, taken, np.where(again, left - 1.0, 0.0)[..., None]])
+@dataclass(frozen=True)
+class _Problem:
+    """A segment, the order of its surfaces, the tangent points from which the path is sought, and how."""
+
+    segment: Segment
+    order: tuple[Array, ...]
+    points: tuple[TangentPoints, ...]
+    mode: Mode
 
 
-def _fewer(kinds: tuple[Wrap, ...], state: Array, given: Array, taken: Array, left: Array) -> Array:
-    """(..., k) 1 for each surface that is not passed over; in the first round none is, in the second rough sweeps
-    tell."""
-    start = joined([Sweep(state, kinds).X, taken])
-    rough = np.where(left == ROUNDS - 1, 1.0, 0.0)[..., None]
-    found = iterate(partial(fewer, kinds), start, joined([given, rough]), CHOICES, where=left < ROUNDS)
-    return found[..., -len(kinds) :]
+@dataclass(frozen=True)
+class _OuterIterate:
+    """An iterate, the surfaces (...) that are not passed over, and how many outer iterations are left: none where the
+    path is solved."""
+
+    iterate: Iterate
+    active: tuple[Array, ...]
+    left: Array
 
 
-def _roughly(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
-    """The numbers of a sweep for which the first guess of solvers will do."""
-    held = _held(kinds, given)
-    return at_rest(swept(kinds, Sweep(state, kinds).X, given, rough=True, held=held), len(kinds))
+def minimised(
+    start: OrderedSegment, points: tuple[TangentPoints, ...], mode: Mode, where: Array | bool = True
+) -> tuple[Iterate, tuple[Array, ...]]:
+    """The iterate of the path that is found from tangent points, and which surfaces (...) are not passed over in the
+    end, `where` (...) it is sought. `start.active` are those that are not passed over in the first outer iteration."""
+    left = 0.0 * points[0].P[..., 0] + float(MAX_OUTER_ITERATIONS)
+    begin = _OuterIterate(Iterate.at(points), start.active, left)
+    problem = _Problem(start.segment, start.order, points, mode)
+    found = while_loop(_any_left, _outer_iteration, begin, problem, max_steps=MAX_OUTER_ITERATIONS, where=where)
+    return found.iterate, found.active
 
 
-def _drawn(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
-    return drawn(kinds, state, given, _held(kinds, given))
-
-
-def _how(kinds: tuple[Wrap, ...], given: Array) -> Array:
-    """(...) LAST, HELD or 0, from the numbers that are given for a round and 1 for each surface that is not passed
-    over."""
-    result: Array = given[..., -(WHERE + 2) * len(kinds) - 1]
+def _any_left(state: _OuterIterate) -> Array:
+    result: Array = state.left > 0
     return result
 
 
-def _held(kinds: tuple[Wrap, ...], given: Array) -> Array:
-    """(...) the `way` of `Near` for surfaces that are touched."""
-    how, several = _how(kinds, given), 2.0 if len(round_ones(kinds)) > 1 else 1.0
-    return np.where(how == HELD, several, np.where(how == HELD_LONG, 2.0, 0.0))
+@dataclass(frozen=True)
+class _ActiveSegment:
+    """A segment, and the `way` (...) of `Near` past the surfaces on which the path is."""
+
+    segment: OrderedSegment
+    way: Array
 
 
-def _patient(kinds: tuple[Wrap, ...], state: Array, given: Array, where: Array) -> Array:
-    """The numbers of a sweep after many, and Newton's method from there: near a path that is taut, but from which
-    others are shorter, sweeps first leave that at their leisure."""
-    begin = joined([state, 0.0 * state[..., :1] + float(PATIENCE)])
-    found = iterate(partial(_patiently, kinds), begin, given, PATIENCE, where=where, left=-1)[..., :-1]
-    return _pulled(kinds, found, given)
+def kept_side(types: Sequence[Wrap]) -> float:
+    """The `way` of `Near` for a path that keeps its sides: past several surfaces without a side also a longer one."""
+    return KEEPS_LONGER_SIDE if len(round_surfaces(types)) > 1 else KEEPS_SIDE
 
 
-def _patiently(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
-    """The numbers of one more sweep, and how many are left: none where it touches other surfaces than the one before,
-    as sweeps do that go round in circles, or where it has come near."""
-    X, count = Sweep(before[..., :-1], kinds).X, len(kinds)
-    found = at_rest(swept(kinds, X, given), count)
-    sweep, first = Sweep(found, kinds), before[..., -1] == float(PATIENCE)
-    changed = np.sum(np.abs(X[..., 3::WHERE] - sweep.X[..., 3::WHERE]), axis=-1) > 0
-    goes = (first | ~changed) & (sweep.moved > NEAR)
-    return joined([found, np.where(goes, before[..., -1] - 1.0, 0.0)[..., None]])
+def rough_iterate(
+    segment: OrderedSegment, points: tuple[TangentPoints, ...], count: int, where: Array, way: Array
+) -> Iterate:
+    """The iterate after at most a `count` of rough iterations, which pass surfaces on a `way` (...) of `Near`."""
+    return _iterated_roughly(Iterate.at(points), _ActiveSegment(segment, way), count, where)
 
 
-def _pulled(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
-    """The numbers of the last sweep behind Newton's method, where it had to lead on."""
-    unsolved = Sweep(state, kinds).unsolved
-    begin = joined([state, 0.0 * state[..., :1] + float(STEPS)])
-    return iterate(partial(_tightened, kinds), begin, given, STEPS, where=unsolved, left=-1)[..., :-1]
+def _outer_iteration(state: _OuterIterate, problem: _Problem) -> _OuterIterate:
+    """Rough and full iterations, each followed by Newton's method where it did not converge."""
+    left, mode, first = state.left, problem.mode, Iterate.at(problem.points)
+    segment = OrderedSegment(problem.segment, problem.order, _active(state, problem))
+    iterate, unsolved = state.iterate, left > 0
+    phases: list[Callable[[Iterate, OrderedSegment, Mode, Array], Iterate]] = [_after_rough, _after_full]
+    if not any(surface.solved for surface in problem.segment.types):
+        phases = phases[::-1]  # fixed-point iterations take no longer than a step of Newton's method
+    for phase in phases:
+        iterate = phase(choose(unsolved, first, iterate), segment, mode, unsolved)
+        iterate = _after_newton(iterate, segment)
+        unsolved = iterate.unsolved
+    slow = unsolved & ~mode.keeps_side
+    iterate = _after_slow(choose(slow, first, iterate), segment, slow)
+    again = iterate.unsolved & mode.may_pass_over
+    return _OuterIterate(iterate, segment.active, np.where(again, left - 1.0, 0.0))
 
 
-def _tightened(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
-    """The numbers of a sweep from where Newton's method leads while the touched surfaces stay the same; and how many
-    times are left, none where the path is solved."""
-    chain, sweep = Chain(kinds, given), Sweep(state[..., :-1], kinds)
-    surfaces = chain.surfaces()
-    on = touching(sweep.X, len(kinds))
-    contacts = [replace(c, on=o) for c, o in zip(sweep.contacts, on, strict=True)]
-    begin = begun(surfaces, contacts, chain.places, chain.ends[0])
-    flags = [np.where(x, 1.0, 0.0)[..., None] for x in on]
-    z = iterate(partial(_varied, kinds), begin, joined([given, *flags]), NEWTON, STILL)
-    z = np.where(finite(z), z, begin)
-    beside = [near(z, i, o) for i, o in enumerate(on)]
-    X = [
-        x
-        for placed, flag, c in zip(surfaces, flags, beside, strict=True)
-        for x in (flag * placed.in_world(c.P), flag, flag * placed.in_world(c.Q))
-    ]
-    found = at_rest(swept(kinds, joined(X), given, beside), len(kinds))
-    return joined([found, np.where(Sweep(found, kinds).unsolved, state[..., -1] - 1.0, 0.0)[..., None]])
+def _active(state: _OuterIterate, problem: _Problem) -> tuple[Array, ...]:
+    """(...) each, which surfaces are not passed over; in the first outer iteration those of the start, in the second
+    one rough iterations tell."""
+    left, repeated = state.left, state.left < MAX_OUTER_ITERATIONS
+    start = state.iterate.points, tuple(repeated | own for own in state.active)
+    parameters = problem.segment, problem.order, left == MAX_OUTER_ITERATIONS - 1
+    _, active = fixed_point(fewer_surfaces, start, parameters, max_steps=MAX_SURFACES_PASSED_OVER, where=repeated)
+    return active
 
 
-def _varied(kinds: tuple[Wrap, ...], z: Array, given: Array) -> Array:
-    """A step of Newton's method for the surfaces that are touched, as 1 each at the end of what is given tells."""
-    count = len(kinds)
-    chain = Chain(kinds, given[..., :-count])
-    on = [given[..., i - count] > 0 for i in range(count)]
-    return varied(chain.surfaces(), on, chain.places, chain.ends, z)
+# ---- phases --------------------------------------------------------------------------------------------------
+
+
+def _after_rough(iterate: Iterate, segment: OrderedSegment, mode: Mode, where: Array) -> Iterate:
+    """The iterate after rough iterations, one where the path keeps its sides."""
+    problem = _ActiveSegment(segment, mode.way)
+    iterate = _iterated_roughly(iterate, problem, 1, where)
+    return _iterated_roughly(iterate, problem, MAX_ROUGH_ITERATIONS - 1, where & ~mode.keeps_side)
+
+
+def _iterated_roughly(iterate: Iterate, problem: _ActiveSegment, max_steps: int, where: Array) -> Iterate:
+    return while_loop(_converging, _rough, iterate, problem, max_steps=max_steps, where=where)
+
+
+def _converging(iterate: Iterate) -> Array:
+    return iterate.converging
+
+
+def _rough(iterate: Iterate, problem: _ActiveSegment) -> Iterate:
+    """An iteration for which the first guess of solvers is enough."""
+    return applied(problem.segment, iterate.points, rough=True, way=problem.way)
+
+
+def _after_full(iterate: Iterate, segment: OrderedSegment, mode: Mode, where: Array) -> Iterate:
+    return accelerated(iterate, segment, mode.way, MAX_ITERATIONS, where)
+
+
+@dataclass(frozen=True)
+class _SlowIterate:
+    """An iterate, whether (...) it is the first one, and whether the iteration goes on."""
+
+    iterate: Iterate
+    first: Array
+    goes_on: Array
+
+
+def _after_slow(iterate: Iterate, segment: OrderedSegment, where: Array) -> Iterate:
+    """The iterate after many iterations, and Newton's method from there. Near a saddle point of the length the
+    fixed-point iteration diverges slowly, so more iterations are allowed."""
+    begin = _SlowIterate(iterate, always(where), always(where))
+    found = while_loop(_goes_on, _slow, begin, segment, max_steps=MAX_SLOW_ITERATIONS, where=where)
+    return _after_newton(found.iterate, segment)
+
+
+def _goes_on(state: _SlowIterate) -> Array:
+    return state.goes_on
+
+
+def _slow(state: _SlowIterate, segment: OrderedSegment) -> _SlowIterate:
+    """One more iteration. It is the last where it touches other surfaces than the one before, as an iteration does that
+    cycles, or where it changed little."""
+    old = state.iterate
+    new = applied(segment, old.points)
+    changed = reduce(or_, [differ(a, b) for a, b in zip(old.on, new.on, strict=True)])
+    return _SlowIterate(new, ~always(state.first), (state.first | ~changed) & (new.moved > SLOW_TOLERANCE_M))
+
+
+def _after_newton(iterate: Iterate, segment: OrderedSegment) -> Iterate:
+    """The iterate of the last fixed-point iteration after Newton's method, where it was needed."""
+    return while_loop(_unsolved, _restarted, iterate, segment, max_steps=MAX_NEWTON_RESTARTS)
+
+
+def _unsolved(iterate: Iterate) -> Array:
+    return iterate.unsolved
+
+
+def _restarted(iterate: Iterate, segment: OrderedSegment) -> Iterate:
+    """The iterate of a fixed-point iteration from where Newton's method leads while the touched surfaces stay."""
+    on = iterate.on
+    problem = NewtonProblem(segment.surfaces, tuple(on), segment.order, segment.ends)
+    begin = newton_start(problem, [replace(c, on=o) for c, o in zip(iterate.contacts, on, strict=True)])
+    found = fixed_point(
+        newton_step, begin, problem, tolerance=NEWTON_TOLERANCE, max_steps=MAX_NEWTON_STEPS, where=always(on[0])
+    )
+    found = choose(found.is_finite(), found, begin)
+    near = [start_of_solver(found, i, o) for i, o in enumerate(on)]
+    points = []
+    for placed, o, c in zip(segment.surfaces, on, near, strict=True):
+        flag = np.where(o, 1.0, 0.0)[..., None]
+        points.append(TangentPoints(flag * placed.in_world(c.P), o, flag * placed.in_world(c.Q)))
+    return applied(segment, points, near)

@@ -1,42 +1,45 @@
-"""One piece of a path, from one path point to the next, over the wrapping surfaces between them.
+"""One segment of a path, from one path point to the next, over the wrapping surfaces between them.
 
 With one surface, the surface's own formula is the answer. With several, the tangent points of each depend on those of
-its neighbours, and which surfaces are touched, and in which order (`ordering`), is part of the answer. From a first
-guess the path is pulled taut in `rounds`. Where it then runs through a surface it is looked for again, and where
-another path may be taut as well, that one too (`rivals`): the shorter one is the answer.
+its neighbours, and which surfaces are touched, and in which order (`surface_order`), is part of the answer. From an
+initial guess the length is minimised (`outer_iterations`). Where the path then runs through a surface it is sought
+again, and where another local minimum may exist (`alternative_minima`), that one too: the shorter one is the answer.
 
-In a compiled kernel every kind of surface is one function (`touch`), and a sweep is one for all pieces over the same
-kinds in the same order: the surfaces' places and numbers are data.
+In a compiled kernel every surface type is one function (`contact_solve`), and an iteration is one for all segments over
+the same types in the same order: the poses and the numbers of the surfaces are data.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import matvec
-from myoquat.kernels import iterate
+from myoquat.kernels import choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.alternative_minima import shortest
-from myoquat.muscle.wrapping.fixed_point_iteration import SOLVED, Chain, Sweep, unswept
-from myoquat.muscle.wrapping.outer_iterations import LAST, tightened
+from myoquat.muscle.wrapping.contact_solve import SolvedContact
+from myoquat.muscle.wrapping.fixed_point_iteration import SOLVED, Iterate, OrderedSegment, Segment, TangentPoints
+from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
+from myoquat.muscle.wrapping.outer_iterations import Mode, minimised
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
-from myoquat.muscle.wrapping.surface_order import guessed, moved, started
+from myoquat.muscle.wrapping.surface_order import guessed_order, moved_in_order, start_over_one_surface
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
+from myoquat.muscle.wrapping.surfaces.vectors import always
 
-__all__ = ["Piece", "alone", "taut"]
+__all__ = ["Piece", "over_one_surface", "over_surfaces"]
 
-TRIES = 2  # times that a path is looked for, where it runs through surfaces
+MAX_TRIES = 2  # times that a path is sought, where it runs through surfaces
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A solved piece: contacts in their bodies' frames, whose places tell the order of the path.
+    """A solved segment: contacts in their bodies' frames, with their order along the path (`Contact.place`).
 
-    unsolved (...): the path may not be the shortest, since a solver did not settle.
+    unsolved (...): the path may not be the shortest, since a solver did not converge.
     """
 
     wraps: tuple[Wrap, ...] = ()
@@ -44,62 +47,84 @@ class Piece:
     unsolved: Array | bool = False
 
 
-def alone(wrap: Wrap, contact: Contact) -> Piece:
-    """The piece over one surface, from its contact in its body's frame."""
+def over_one_surface(wrap: Wrap, contact: Contact) -> Piece:
+    """The segment over one surface, from its contact in its body's frame."""
     return Piece((wrap,), (contact,), np.logical_not(contact.missed <= SOLVED))
 
 
-def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
-    """The taut path from `start` over several surfaces to `end`, touching those that it must; in this order if one is a
-    ring, or has a hint, as the obstacles of a path that comes to them in their order."""
+@dataclass(frozen=True)
+class _Try:
+    """An iterate; the order of the surfaces; which one (...) the path runs through; the order of the next try; and how
+    many tries are left: none where the path is solved and runs through no surface."""
+
+    iterate: Iterate
+    order: tuple[Array, ...]
+    through: tuple[Array, ...]
+    next_order: tuple[Array, ...]
+    left: Array
+
+
+def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
+    """The shortest path from `start` over several surfaces to `end`, touching those that it must; in this order if one
+    is a ring, or has a hint, as the obstacles of a path that comes to them in their order."""
     wraps = tuple(wraps)
     if not wraps:
         return Piece()
-    kinds, count = tuple(wrap.prototype for wrap in wraps), len(wraps)
-    given = joined([start.world, end.world, *(x for wrap in wraps for x in _placed(wrap, poses))])
-    nothing, none = unswept(given, count), 0.0 * given[..., :1]
-    told = any(wrap.ring or wrap.hint is not None for wrap in wraps)
-    places = none + np.arange(float(count)) if told else guessed(kinds, given)
-    tries = 1 if told else TRIES
-    begin = joined([nothing, places, none + np.zeros(count), places, none + float(tries)])
-    state = iterate(partial(_tried, kinds), begin, given, tries, left=-1)
-    found, places, cut, _ = np.split(state[..., :-1], np.cumsum([nothing.shape[-1], count, count]), axis=-1)
-    clear = (np.sum(cut, axis=-1) <= 0) & ~Sweep(found, kinds).unsolved
-    sweep = Sweep(shortest(kinds, found, given, places, clear), kinds)
-    pairs = enumerate(zip(wraps, sweep.contacts, strict=True))
-    contacts = tuple(_in_body(wrap, c, places[..., i], cut[..., i] > 0) for i, (wrap, c) in pairs)
-    return Piece(wraps, contacts, sweep.unsolved)
+    segment = _segment(wraps, start, end, poses)
+    zero = 0.0 * segment.start[..., 0]
+    never, none = ~always(zero), [TangentPoints.none(0.0 * segment.start) for _ in wraps]
+    prescribed = any(wrap.ring or wrap.hint is not None for wrap in wraps)
+    order = tuple(zero + float(i) for i in range(len(wraps))) if prescribed else guessed_order(segment)
+    tries = 1 if prescribed else MAX_TRIES
+    begin = _Try(Iterate.at(none), order, (never,) * len(wraps), order, zero + float(tries))
+    found = while_loop(_any_left, _tried, begin, segment, max_steps=tries)
+    clear = ~reduce(or_, found.through) & ~found.iterate.unsolved
+    iterate = shortest(OrderedSegment.over_all(segment, found.order), found.iterate, clear)
+    contacts = zip(wraps, iterate.contacts, found.order, found.through, strict=True)
+    return Piece(wraps, tuple(_in_body(*each) for each in contacts), iterate.unsolved)
 
 
-def _tried(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
-    """The numbers of a `Sweep`, the places of the surfaces, 1 for one that the path runs through, their places for the
-    next try, and how many are left: none where the path is solved and runs through none.
+def _any_left(state: _Try) -> Array:
+    result: Array = state.left > 0
+    return result
 
-    The next try begins from the surface that the path of this one runs through, in its place there; where it ends
-    without a solution the one before stays. Which surfaces are passed over, where no path touches all, is left to the
-    last.
-    """
-    count = len(kinds)
-    through, places, left = before[..., -2 * count - 1 : -count - 1], before[..., -count - 1 : -1], before[..., -1]
-    X, all_of_them = started(kinds, given, through), 0.0 * places + 1.0
-    state, taken = tightened(kinds, given, X, places, all_of_them, np.where(left == 1.0, LAST, 0.0))
-    sweep = Sweep(state, kinds)
-    there, cut = moved(Chain(kinds, joined([given, places, taken])), sweep.X)
-    some, unsolved = np.sum(cut, axis=-1) > 0, sweep.unsolved
+
+def _tried(before: _Try, segment: Segment) -> _Try:
+    """The next try. It begins from the surface that the path of the last one runs through, in its place there; where it
+    ends without a solution the one before stays. Which surfaces are passed over, where no path touches all, is left to
+    the last try."""
+    through, order, left = before.through, before.next_order, before.left
+    X, all_surfaces = start_over_one_surface(segment, through), OrderedSegment.over_all(segment, order)
+    iterate, active = minimised(all_surfaces, X, Mode(left == 1.0, 0.0 * left))
+    next_order, cut = moved_in_order(replace(all_surfaces, active=active), iterate.points)
+    some, unsolved = reduce(or_, cut), iterate.unsolved
     rest = np.where(some, left - 1.0, np.where(unsolved & (left > 1.0), 1.0, 0.0))
-    found = joined([state, places, cut, np.where(some[..., None], there, places), rest[..., None]])
-    stays = unsolved & (np.sum(through, axis=-1) > 0) & ~Sweep(before, kinds).unsolved
-    return np.where(stays[..., None], joined([before[..., :-1], 0.0 * before[..., -1:]]), found)
+    found = _Try(iterate, order, cut, choose(some, next_order, order), rest)
+    stays = unsolved & reduce(or_, through) & ~before.iterate.unsolved
+    return choose(stays, replace(before, left=0.0 * left), found)
 
 
-def _in_body(wrap: Wrap, c: Contact, place: Array, through: Array) -> Contact:
+def _in_body(wrap: Wrap, c: SolvedContact, place: Array, through: Array) -> Contact:
     inside = c.inside | through
     return Contact(c.on, wrap.in_body(c.P), wrap.in_body(c.Q), c.arc, inside, c.jump, c.missed, place)
 
 
-def _placed(wrap: Wrap, poses: Poses) -> list[Array]:
-    """The surface's frame in the world, row by row, its origin, and its numbers."""
+def _segment(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Segment:
+    """The segment between two points, all its arrays with all batch axes."""
+    placed = [_placed(wrap, poses) for wrap in wraps]
+    shapes = [start.world.shape[:-1], end.world.shape[:-1]]
+    shapes += [s for p in placed for s in (p.axes.shape[:-2], p.origin.shape[:-1], p.numbers.shape[:-1])]
+    batch = np.broadcast_shapes(*shapes)
+
+    def spread(x: Array, axes: int = 1) -> Array:
+        return np.broadcast_to(x, (*batch, *x.shape[x.ndim - axes :]), subok=True)
+
+    surfaces = (PlacedSurface(spread(p.axes, 2), spread(p.origin), spread(p.numbers), p.prototype) for p in placed)
+    return Segment(spread(start.world), spread(end.world), tuple(surfaces))
+
+
+def _placed(wrap: Wrap, poses: Poses) -> PlacedSurface:
     R, p = poses[wrap.body]
-    axes = [wrap.direction_in_body(e) for e in np.eye(3)]
-    columns = [matvec(R, axis) for axis in axes]
-    return [*columns, p + matvec(R, as_array(wrap.position)), np.stack([as_array(x) for x in wrap.numbers()], axis=-1)]
+    axes = np.stack([matvec(R, wrap.direction_in_body(e)) for e in np.eye(3)], axis=-2)
+    numbers = np.stack([as_array(x) for x in wrap.numbers()], axis=-1)
+    return PlacedSurface(axes, p + matvec(R, as_array(wrap.position)), numbers, wrap.prototype)

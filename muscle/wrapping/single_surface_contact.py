@@ -16,7 +16,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
-from myoquat.muscle.wrapping.contact_solve import Touch, touched
+from myoquat.muscle.wrapping.contact_solve import solve_contact
 from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap
 
 __all__ = ["contacts_alone"]
@@ -65,7 +65,9 @@ def _numbers(wrap: Wrap) -> Array:
 def _called(wrap: Wrap, ends: Line) -> Contact:
     """The contact of a surface that is solved."""
     seen = _seen(wrap, ends)
-    return _placed(wrap, Touch.unpacked(touched(wrap, _numbers(wrap), seen, seen)))
+    numbers = np.broadcast_to(_numbers(wrap), (*seen[0].shape[:-1], len(wrap.numbers())), subok=True)
+    c = solve_contact(wrap, numbers, seen, seen)
+    return _placed(wrap, Contact(c.on, c.P, c.Q, c.arc, c.inside, c.jump, c.missed))
 
 
 def _together(kind: Wrap, wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:

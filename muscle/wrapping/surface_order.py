@@ -1,122 +1,121 @@
-"""In which order a path comes to the surfaces between two of its points, where nothing tells.
+"""In which order a path comes to the surfaces between two of its points, where nothing prescribes it.
 
-The first guess is the order in which they lie along the straight line between the points. A path that is taut in one
-order may run through a surface on its way between others: then the surface belongs there, and takes its place between
-these.
+The first guess is the order in which they lie along the straight line between the points. A path that is the shortest
+in one order may run through a surface on its way between others: then the surface belongs there, and takes its place
+between these.
 """
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
-from myoquat.kernels import iterate
-from myoquat.muscle.wrapping.contact_solve import Touch, cut, nowhere, touched
-from myoquat.muscle.wrapping.fixed_point_iteration import WHERE, Chain, points, touching
+from myoquat.kernels import call_where, choose
+from myoquat.muscle.wrapping.contact_solve import is_cut, solve_contact, unknown_start
+from myoquat.muscle.wrapping.fixed_point_iteration import OrderedSegment, Segment, TangentPoints, points_of
 from myoquat.muscle.wrapping.order_along_path import after, before
-from myoquat.muscle.wrapping.surfaces.base import Wrap
-from myoquat.muscle.wrapping.surfaces.vectors import dot, size
+from myoquat.muscle.wrapping.surfaces.vectors import always, dot, size
 
-__all__ = ["guessed", "moved", "started"]
+__all__ = ["guessed_order", "moved_in_order", "start_over_one_surface"]
+
+Flags = tuple[Array, ...]  # (...) each, of all surfaces
 
 
-def guessed(kinds: tuple[Wrap, ...], given: Array) -> Array:
-    """(..., k) the places of the surfaces along the line between the ends, as whole numbers from 0.
-
-    given: the numbers of a `Chain` but for places and what is passed over.
-    """
-    chain = _unordered(kinds, given)
-    start, end = chain.ends
+def guessed_order(segment: Segment) -> tuple[Array, ...]:
+    """(...) each, the order of the surfaces along the line between the ends, as whole numbers from 0."""
+    start, end = segment.start, segment.end
     along = []
-    for placed in chain.surfaces():
+    for placed in segment.surfaces:
         middle = placed.in_world(placed.wrap.middle(placed.seen(start), placed.seen(end)))
         along.append(dot(middle - start, end - start))
     return _ranks(along)
 
 
-def started(kinds: tuple[Wrap, ...], given: Array, told: Array) -> Array:
-    """(..., WHERE k) the X of a `Sweep` from which to look for the path: where it touches one surface alone, the one
-    that is told by 1, told (..., k), or else the one over which alone it is longest. No taut path over all is shorter,
-    unless surfaces have sides.
+@dataclass(frozen=True)
+class _Start:
+    """A segment, and the surface (...) over which the path is to begin, if any."""
 
-    given: as for `guessed`.
-    """
-    none = 0.0 * given[..., :1] * np.ones(WHERE * len(kinds))
-    return iterate(partial(_started, kinds), none, joined([given, told]), 1)
+    segment: Segment
+    wanted: Flags
 
 
-def _started(kinds: tuple[Wrap, ...], _: Array, given: Array) -> Array:
-    count = len(kinds)
-    chain, told = _unordered(kinds, given[..., :-count]), given[..., -count:]
-    start, end = chain.ends
-    never = told[..., 0] > np.inf
-    near = nowhere(0.0 * start[..., 0], ~never)
+def start_over_one_surface(segment: Segment, wanted: Flags) -> tuple[TangentPoints, ...]:
+    """The tangent points from which to look for the path: it touches one surface alone, the one that is `wanted` (...),
+    or else the one over which alone it is longest. No shortest path over all is shorter, unless surfaces have sides."""
+    none = tuple(TangentPoints.none(0.0 * segment.start) for _ in segment.surfaces)
+    return call_where(_started, _Start(segment, wanted), True, none)
+
+
+def _started(problem: _Start) -> tuple[TangentPoints, ...]:
+    start, end = problem.segment.start, problem.segment.end
+    never = ~always(start[..., 0])
+    near = unknown_start(0.0 * start[..., 0], ~never)
     found, lengths = [], []
-    for placed in chain.surfaces():
+    for placed in problem.segment.surfaces:
         A, B = placed.seen(start), placed.seen(end)
-        c = Touch.unpacked(touched(placed.kind, placed.numbers, (A, B), (A, B), near=near))
+        c = solve_contact(placed.prototype, placed.numbers, (A, B), (A, B), near)
         on = np.where(c.on, 1.0, 0.0)[..., None]
-        found.append(joined([on * placed.in_world(c.P), on, on * placed.in_world(c.Q)]))
-        lengths.append(on * (size(c.P - A) + c.arc + size(B - c.Q))[..., None])
-    worth = np.where(np.sum(told, axis=-1)[..., None] > 0, told, joined(lengths))
-    most, taken, X = np.max(worth, axis=-1), never, []
-    for i, x in enumerate(found):
-        here = (worth[..., i] >= most) & ~taken
+        found.append(TangentPoints(on * placed.in_world(c.P), c.on, on * placed.in_world(c.Q)))
+        lengths.append(on[..., 0] * (size(c.P - A) + c.arc + size(B - c.Q)))
+    wanted = joined([np.where(x, 1.0, 0.0)[..., None] for x in problem.wanted])
+    lengths_or_wanted = np.where(np.sum(wanted, axis=-1)[..., None] > 0, wanted, np.stack(lengths, axis=-1))
+    most, taken, X = np.max(lengths_or_wanted, axis=-1), never, []
+    for i, points in enumerate(found):
+        here = (lengths_or_wanted[..., i] >= most) & ~taken
         taken = taken | here
-        X.append(np.where(here[..., None], x, 0.0))
-    return joined(X)
+        X.append(choose(here, points, TangentPoints.none(0.0 * points.P)))
+    return tuple(X)
 
 
-def moved(chain: Chain, X: Array) -> tuple[Array, Array]:
-    """(..., k) the places of the surfaces when the first one that the path of a sweep's X runs through has taken its
-    place there; and 1 for that one."""
-    count = len(chain.kinds)
-    none = 0.0 * X[..., :1] * np.ones(2 * count)
-    found = iterate(partial(_moved, chain.kinds), none, joined([X, chain.given]), 1)
-    return found[..., :count], found[..., count:]
+@dataclass(frozen=True)
+class _Path:
+    """A segment and the tangent points of a path over it."""
+
+    segment: OrderedSegment
+    points: tuple[TangentPoints, ...]
 
 
-def _moved(kinds: tuple[Wrap, ...], _: Array, given: Array) -> Array:
-    """Both, one after the other."""
-    count = len(kinds)
-    X, chain = given[..., : WHERE * count], Chain(kinds, given[..., WHERE * count :])
-    start, end = chain.ends
-    never = chain.taken[0] & ~chain.taken[0]
-    places = [0.0 * chain.places[0] - 1.0, *chain.places]  # the start comes before all
-    on = [~never, *touching(X, count)]
-    P, Q = ([start, *points(X, count, leaving)] for leaving in (False, True))
-    numbers = [place[..., None] for place in places]
+def moved_in_order(segment: OrderedSegment, points: tuple[TangentPoints, ...]) -> tuple[tuple[Array, ...], Flags]:
+    """(...) each, the order of the surfaces when the first one that a path runs through has taken its place there; and
+    which one that is."""
+    count, zero = len(points), 0.0 * segment.ends[0][..., 0]
+    none = (zero,) * count, (~always(zero),) * count
+    return call_where(_moved, _Path(segment, points), True, none)
+
+
+def _moved(path: _Path) -> tuple[tuple[Array, ...], Flags]:
+    segment, count = path.segment, len(path.points)
+    start, end = segment.ends
+    never = ~always(start[..., 0])
+    order = [0.0 * segment.order[0] - 1.0, *segment.order]  # the start comes before all
+    P, Q, touched = points_of(path.points)
+    on, P, Q = [~never, *touched], [start, *P], [start, *Q]
+    numbers = [own[..., None] for own in order]
     last = 0.0 * numbers[0] + float(count)
     stops = [joined(stop) for stop in zip(P, numbers, strict=True)]
-    behind = [after(places, on, j, stops, joined([end, last])) for j in range(count + 1)]
-    found, through, settled = [], [], never
-    for i, (placed, taken) in enumerate(zip(chain.surfaces(), chain.taken, strict=True), start=1):
-        own, place, met = before(places, on, i, numbers, numbers[0])[..., 0], places[i], never
+    behind = [after(order, on, j, stops, joined([end, last])) for j in range(count + 1)]
+    found, through, done = [], [], never
+    for i, (placed, active) in enumerate(zip(segment.surfaces, segment.active, strict=True), start=1):
+        own, rank, met = before(order, on, i, numbers, numbers[0])[..., 0], order[i], never
         ends_outside = ~placed.wrap.holds(placed.seen(start)) & ~placed.wrap.holds(placed.seen(end))
-        asked = taken & ends_outside & ~settled
+        asked = active & ends_outside & ~done
         for j in range(count + 1):
             if j != i:
                 line = placed.seen(Q[j]), placed.seen(behind[j][..., :3])
-                here = cut(placed.kind, placed.numbers, line, asked & on[j] & (own != places[j]) & ~met)
-                place, met = np.where(here, (places[j] + behind[j][..., 3]) / 2.0, place), met | here
-        found.append(place)
-        through.append(np.where(met, 1.0, 0.0)[..., None])
-        settled = settled | met
-    return joined([_ranks(found), *through])
+                here = is_cut(placed.prototype, placed.numbers, line, asked & on[j] & (own != order[j]) & ~met)
+                rank, met = np.where(here, (order[j] + behind[j][..., 3]) / 2.0, rank), met | here
+        found.append(rank)
+        through.append(met)
+        done = done | met
+    return _ranks(found), tuple(through)
 
 
-def _ranks(x: Sequence[Array]) -> Array:
-    """(..., k) how many of the others come before each: those that are less, or equal and earlier in the list."""
+def _ranks(x: Sequence[Array]) -> tuple[Array, ...]:
+    """(...) each, how many of the others come before: those that are less, or equal and earlier in the list."""
     found = []
     for i, own in enumerate(x):
         earlier = [np.where(y <= own, 1.0, 0.0) for y in x[:i]] + [np.where(y < own, 1.0, 0.0) for y in x[i + 1 :]]
-        found.append(sum(earlier, 0.0 * own)[..., None])
-    return joined(found)
-
-
-def _unordered(kinds: tuple[Wrap, ...], given: Array) -> Chain:
-    """All surfaces at one place, none passed over."""
-    count = len(kinds)
-    return Chain(kinds, joined([given, 0.0 * given[..., :1] + np.array([0.0] * count + [1.0] * count)]))
+        found.append(sum(earlier, 0.0 * own))
+    return tuple(found)
