@@ -278,13 +278,13 @@ def accelerated(iterate: Iterate, segment: OrderedSegment, way: Array, max_steps
     still = tuple(_Displacement.between(x, x) for x in none)
     begin, problem = _Memory(iterate, still, none, still), _AndersonProblem(segment, way)
     found = fixed_point(
-        _accelerated, begin, problem, tolerance=TOLERANCE_M, max_steps=max_steps, where=where, watched=_tangent_points
+        _accelerated, begin, problem, tolerance=TOLERANCE_M, max_steps=max_steps, where=where, watched=_unknowns
     )
     return found.iterate
 
 
-def _tangent_points(memory: _Memory) -> tuple[TangentPoints, ...]:
-    return memory.iterate.points
+def _unknowns(memory: _Memory) -> tuple[tuple[TangentPoints, ...], tuple[SolvedContact, ...]]:
+    return memory.iterate.points, memory.iterate.contacts
 
 
 def _accelerated(memory: _Memory, problem: _AndersonProblem) -> _Memory:
