@@ -112,7 +112,8 @@ def _end(placed: PlacedSurface, x: Array, t: Array) -> GeodesicEnd:
     n = unit(placed.wrap.normal(x))
     b = cross(n, t)
     bent = placed.wrap.bent(x, t)
-    return GeodesicEnd(placed.in_world(x), *(placed.turned(v) for v in (t, n, b)), dot(t, bent), dot(b, bent))
+    turned = placed.turned
+    return GeodesicEnd(placed.in_world(x), turned(t), turned(n), turned(b), dot(t, bent), dot(b, bent))
 
 
 @dataclass(frozen=True)
