@@ -343,14 +343,18 @@ class PoseProblem(PoseStructure):
         z[..., -4:] = damping, UNKNOWN, SHORT, AGAIN
         return z
 
-    def finished(self, z: Array, small: float) -> Array:
-        """The search after its last step, if that is no longer than `small`."""
-        at = self.search(z)
-        moved = np.where((_longest(at.v) <= small)[..., None], self.moved(at.q, at.v), at.q)
-        return np.concatenate([moved, z[..., self.system.nq :]], axis=-1)
+    @staticmethod
+    def packed(search: "Search") -> Array:
+        """(..., search_size) the numbers of a search, which a kernel takes and gives."""
+        return np.concatenate([search.q, search.v, np.stack(search[2:], axis=-1)], axis=-1)
 
-    def step(self, z: Array, data: Array, far: bool = True) -> Array:
-        """One step of a search z (..., search_size), a `Search` in one array.
+    def finished(self, at: "Search", small: float) -> "Search":
+        """The search after its last step, if that is no longer than `small`."""
+        moved = np.where((_longest(at.v) <= small)[..., None], self.moved(at.q, at.v), at.q)
+        return at._replace(q=moved)
+
+    def step(self, at: "Search", data: Array, far: bool = True) -> "Search":
+        """One step of a search.
 
         Where the cost falls, the pose is taken, a new step found there, and the damping reduced; where it does not, a
         quarter of the step is tried next, and the damping of the next step is larger. Gauss-Newton steps leave out the
@@ -360,7 +364,7 @@ class PoseProblem(PoseStructure):
 
         far: every pose that is tried is brought towards the constraints first; a search from nearby does without.
         """
-        at, given = self.search(z), self.unpacked(data)
+        given = self.unpacked(data)
         trial = self.moved(at.q, at.share[..., None] * at.v)
         if far and self.equations is not None:
             trial = self.corrected(trial, given.time, held=True)
@@ -379,7 +383,7 @@ class PoseProblem(PoseStructure):
         v = np.where(again[..., None], AGAIN, np.where(fits[..., None], found, at.v))
         share = np.where(again, 0.0, np.where(fits, best, at.share * SHORTER))
         left = share * _longest(v)
-        parts = Search(
+        return Search(
             np.where(fits[..., None], trial, at.q),
             v,
             np.where(fits, np.where(again, 0.0, dot(f, found)), at.slope),
@@ -389,7 +393,6 @@ class PoseProblem(PoseStructure):
             np.where(again, SHORTER_STILL * last, at.reach),
             np.where(again, AGAIN, np.where(left > SMALLEST, left, 0.0)),
         )
-        return np.concatenate([parts.q, parts.v, np.stack(parts[2:], axis=-1)], axis=-1)
 
     # ---- places ---------------------------------------------------------------------------------------------
 

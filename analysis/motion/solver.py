@@ -11,14 +11,14 @@ import numpy as np
 
 from myoquat.analysis.motion.continuity import Hinges, free_hinges, is_named, named, turned_to, unwrapped
 from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.problem import PoseProblem
+from myoquat.analysis.motion.problem import PoseProblem, Search
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.overwritten import overwritten
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
 from myoquat.joints.types import FloatingJoint, SphericalJoint
-from myoquat.kernels import compile, iterate
+from myoquat.kernels import compile, while_loop
 
 __all__ = ["Frames", "Naming", "fit_frames"]
 
@@ -77,8 +77,9 @@ class _Solver:
     def _made(cls, problem: PoseProblem) -> "_Solver":
 
         def solved(z: Array, data: Array, far: bool) -> Array:
-            found: Array = iterate(partial(problem.step, far=far), z, data, STEPS, left=problem.search_size - 1)
-            return problem.finished(found, SETTLED)
+            step = partial(problem.step, far=far)
+            found = while_loop(_goes_on, step, problem.search(z), data, max_steps=STEPS)
+            return problem.packed(problem.finished(found, SETTLED))
 
         def solver(name: str, far: bool) -> Callable[..., Array]:
             formula = lambda z, data: solved(z, data, far)  # noqa: E731
@@ -136,6 +137,11 @@ class _Solver:
         if self.near is not self.far:  # a step that is short because it is damped says nothing
             size[at.damping > FAR] = np.inf
         return at.q.copy(), size
+
+
+def _goes_on(search: Search) -> Array:
+    result: Array = search.left > 0
+    return result
 
 
 Ranges = Mapping[int, tuple[float, float]]

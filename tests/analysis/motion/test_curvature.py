@@ -142,9 +142,9 @@ def test_a_search_ends_in_few_steps_where_residuals_are_large(rng):
     fit = inverse_kinematics(Model(problem.system, markers=problem.markers), trial, start=q)
     assert fit.settled.all()
     assert fit.marker_rms.min() > 0.01
-    z, count = problem.start(problem.moved(fit.q, 0.01 * rng.normal(size=(20, 5))), 1e-7), 0
-    while problem.search(z).left.any():
-        z, count = problem.step(z, fit.data), count + 1
+    search, count = problem.search(problem.start(problem.moved(fit.q, 0.01 * rng.normal(size=(20, 5))), 1e-7)), 0
+    while search.left.any():
+        search, count = problem.step(search, fit.data), count + 1
     assert count <= 6
-    off = state.difference(problem.system.layout, fit.q, problem.search(z).q)
+    off = state.difference(problem.system.layout, fit.q, search.q)
     assert np.abs(off).max() < 1e-8

@@ -1,4 +1,4 @@
-"""Of several taut paths between the same ends, the shortest."""
+"""Of several local minima of the length between the same ends, the shortest is found."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from myoquat.muscle import (
     path_flags,
     path_lengths,
 )
-from myoquat.muscle.wrapping import segment_solver as chain
+from myoquat.muscle.wrapping import segment_solver
 
 
 def rod(position, turned, **numbers):
@@ -47,26 +47,25 @@ def found(model, q):
 def test_wherever_the_search_begins_no_path_is_shorter(group, monkeypatch):
     """The search begins from the surface over which alone the path is longest; here from each other one too."""
     wraps, q = GROUPS[group], ends(200, seed=3)
-    model, begun = past(wraps), chain.started
+    model, begun = past(wraps), segment_solver.start_over_one_surface
     lengths, sure = found(model, q)
     assert sure.mean() > 0.8
     for i in range(len(wraps)):
 
-        def started(kinds, given, told, i=i):
-            own = np.zeros_like(told)
-            own[..., i] = 1.0
-            return begun(kinds, given, np.where(np.any(told > 0, axis=-1, keepdims=True), told, own))
+        def started(segment, wanted, i=i):
+            unknown = ~np.logical_or.reduce(wanted)
+            return begun(segment, tuple(own | (unknown & (k == i)) for k, own in enumerate(wanted)))
 
-        monkeypatch.setattr(chain, "started", started)
+        monkeypatch.setattr(segment_solver, "start_over_one_surface", started)
         others, clear = found(model, q)
         assert np.sum(sure & clear & (others < lengths - 1e-9)) <= 1
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_path_that_is_taut_may_have_a_shorter_rival(group, monkeypatch):
+def test_alternative_local_minimum_may_be_shorter(group, monkeypatch):
     model, q = past(GROUPS[group]), ends(200, seed=3)
     lengths, sure = found(model, q)
-    monkeypatch.setattr(chain, "shortest", lambda kinds, found, *others: found)
+    monkeypatch.setattr(segment_solver, "shortest", lambda segment, found, *others: found)
     first, clear = found(model, q)
     shorter = (lengths < first - 1e-6)[sure & clear]
     assert shorter.mean() > 0.02
@@ -86,7 +85,7 @@ def test_no_length_jumps_without_a_word(group):
     assert unflagged == 0
 
 
-def test_a_path_that_has_a_rival_is_told():
+def test_alternative_local_minimum_is_flagged():
     model, q = past(GROUPS["ball"]), ends(200, seed=3)
     assert np.any(path_flags(model, q, near=1e-9)[:, 0] & PathFlag.JUMP)
 
