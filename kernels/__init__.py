@@ -1,9 +1,10 @@
 """From a NumPy formula to SIMD machine code: tracing, LLVM lanes, object cache, threads. Knows no mechanics."""
 
+from myoquat.core.deprecation import former_names
 from myoquat.core.outcomes import Outcome
 from myoquat.kernels.control_flow.fixed_point import call_where, fixed_point
 from myoquat.kernels.control_flow.implicit import root
-from myoquat.kernels.control_flow.while_loop import iterate, while_loop
+from myoquat.kernels.control_flow.while_loop import while_loop
 from myoquat.kernels.runtime.batch import ConversionWarning
 from myoquat.kernels.runtime.compiled import Compiled, calls
 from myoquat.kernels.runtime.info import info
@@ -51,10 +52,11 @@ __all__ = [
     "formula",
     "info",
     "is_symbolic",
-    "iterate",
     "root",
     "static",
     "step_loop",
     "symbols_casadi",
     "while_loop",
 ]
+
+__getattr__ = former_names(__name__, {"iterate": "myoquat.kernels.control_flow.packed_loop.iterate"})

@@ -20,6 +20,7 @@ from myoquat.core.arguments import real_array_with_gaps
 from myoquat.data.motions import Emg, Forces, Markers, Motion, Orientations
 from myoquat.dynamics import Gamma, Simulator
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance
+from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.muscle import ActivationDynamics, Parameters, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Marker
@@ -314,9 +315,9 @@ def test_step_loops_reject_hidden_entries_of_their_inputs():
 
 def test_iterate_and_programs_reject_hidden_entries():
     with pytest.raises(ValueError, match=r"start.*masked"):
-        kernels.iterate(lambda z, c: z, X, np.ones(1), 2)
+        iterate(lambda z, c: z, X, np.ones(1), 2)
     with pytest.raises(ValueError, match=r"constants.*masked"):
-        kernels.iterate(lambda z, c: z, np.ones(1), X, 2)
+        iterate(lambda z, c: z, np.ones(1), X, 2)
     program = kernels.Program("double", {"x": 3})
     program.formula(lambda x: x + x, ["x"], {"twice": 3})
     with pytest.raises(ValueError, match=r"x.*masked"):

@@ -8,13 +8,14 @@ plane of the other end.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from myoquat import kernels
-from myoquat.kernels import iterate
+from myoquat.kernels import choose, while_loop
 
 __all__ = ["NUMBERS_PER_SURFACE", "conditions", "shots"]
 
@@ -67,9 +68,9 @@ def _conditions(count: int, row: Array) -> Array:
     P, v = _outline(bodies[0], A, row[..., 0])
     last, length, missed, stops, forward = A, 0.0 * row[..., 0], [], [], 1.0 + 0.0 * row[..., 0]
     for j, body in enumerate(bodies):
-        given = joined([body[..., 12:15] ** 2, arcs[..., j, None] / FINE])
-        end = iterate(_marched, joined([P, v]), given, FINE)
-        x, w = end[..., :3], end[..., 3:]
+        march = _March(body[..., 12:15] ** 2, arcs[..., j] / FINE)
+        end = while_loop(_always, _marched, _Ray(P, v), march, max_steps=FINE)
+        x, w = end.x, end.v
         stops += [_placed(body, P), _placed(body, x)]
         length, last = length + _size(stops[-2] - last) + arcs[..., j], stops[-1]
         if j == count - 1:
@@ -124,56 +125,120 @@ def _crossing(along: Along, body: Array, start: tuple[Array, Array], data: Array
     least = np.where(cylinder, k[..., 0], np.minimum(np.minimum(k[..., 0], k[..., 1]), k[..., 2]))
     h = MAX_HALF_TURNS[0] * np.pi / least / flat / FORWARD
     D, none = k * k, 0.0 * h
-    begin = iterate(_marched, joined([x, v]), joined([D, -h[..., None]]), BACK)
-    f = rising * along(begin[..., :3], begin[..., 3:], data)
+    begin = while_loop(_always, _marched, _Ray(x, v), _March(D, -h), max_steps=BACK)
+    f = rising * along(begin.x, begin.v, data)
     steps = np.where(
         cylinder, float(BACK + round(FORWARD * MAX_HALF_TURNS[1] / MAX_HALF_TURNS[0])), float(BACK + FORWARD)
     )
     most = BACK + round(FORWARD * MAX_HALF_TURNS[1] / MAX_HALF_TURNS[0])
-    numbers = [begin, f[..., None], (none - BACK)[..., None], begin, (none[..., None] + np.array([1.0, 1.0, np.nan]))]
-    given = joined([D, h[..., None], rising[..., None], data])
-    found = iterate(partial(_searched, along), joined([*numbers, steps[..., None]]), given, most, left=-1)
-    low = found[..., 8:17]
-    bracket = joined([low[..., :6], low[..., 6:8], none[..., None], h[..., None], none[..., None] * np.ones(2)])
-    root = iterate(partial(_illinois, along), bracket, given, ILLINOIS_STEPS)
-    t = root[..., 10]
-    x, v = _stepped(low[..., :3], low[..., 3:6], D, t)
-    there = low[..., 8] <= np.inf  # not NaN
+    scan = _Scan(begin, f, none - BACK, _Crossing(begin, none + 1.0, none + 1.0, none + np.nan), steps)
+    problem = _Crossed(D, h, rising, data)
+    low = while_loop(_any_left, partial(_scanned, along), scan, problem, max_steps=most).crossing
+    bracket = _Bracket(low.start, low.f_start, low.f_end, none, h, none, none)
+    t = while_loop(_always, partial(_illinois, along), bracket, problem, max_steps=ILLINOIS_STEPS).trial
+    x, v = _stepped(low.start.x, low.start.v, D, t)
+    there = low.arc <= np.inf  # not NaN
     x, v = (np.where(there[..., None], y, np.nan) for y in (x, v))
-    return x, v, low[..., 8] + t
+    return x, v, low.arc + t
 
 
-def _marched(z: Array, given: Array) -> Array:
-    """Point and direction after a step; given: D and the step."""
-    return joined(_stepped(z[..., :3], z[..., 3:6], given[..., :3], given[..., 3]))
+def _always(_: Any) -> bool:
+    return True
 
 
-def _searched(along: Along, z: Array, given: Array) -> Array:
-    """A step further along a geodesic: point and direction, the value there, the number of the step; the point,
-    direction, both values and arc of the last step in which it rose through zero; and how many steps are left."""
-    x, v, f, j = z[..., :3], z[..., 3:6], z[..., 6], z[..., 7]
-    h, rising = given[..., 3], given[..., 4]
-    y, w = _stepped(x, v, given[..., :3], h)
-    g = rising * along(y, w, given[..., 5:])
+@dataclass(frozen=True)
+class _Ray:
+    """A point and a direction (..., 3)."""
+
+    x: Array
+    v: Array
+
+
+@dataclass(frozen=True)
+class _March:
+    """D (..., 3) of the surface, and the length (...) of a step."""
+
+    D: Array
+    step: Array
+
+
+def _marched(ray: _Ray, march: _March) -> _Ray:
+    """The ray after a step."""
+    return _Ray(*_stepped(ray.x, ray.v, march.D, march.step))
+
+
+@dataclass(frozen=True)
+class _Crossed:
+    """What a geodesic crosses: D (..., 3) of the surface, the length (...) of a step, 1 or -1 where the crossed
+    function rises or falls, and its data (..., n)."""
+
+    D: Array
+    step: Array
+    rising: Array
+    data: Array
+
+
+@dataclass(frozen=True)
+class _Crossing:
+    """The start of a step in which the function rises through zero, its values (...) at both ends, and its arc."""
+
+    start: _Ray
+    f_start: Array
+    f_end: Array
+    arc: Array
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """A ray, the function there, the number (...) of the step; the last crossing; and how many steps are left."""
+
+    ray: _Ray
+    f: Array
+    number: Array
+    crossing: _Crossing
+    left: Array
+
+
+def _any_left(scan: _Scan) -> Array:
+    return np.abs(scan.left) > 0
+
+
+def _scanned(along: Along, scan: _Scan, problem: _Crossed) -> _Scan:
+    """A step further along a geodesic."""
+    x, v, f, j = scan.ray.x, scan.ray.v, scan.f, scan.number
+    y, w = _stepped(x, v, problem.D, problem.step)
+    g = problem.rising * along(y, w, problem.data)
     new = (f < 0) & (g >= 0)
-    here = joined([x, v, f[..., None], g[..., None], (h * j)[..., None]])
-    kept = np.where(new[..., None], here, z[..., 8:17])
-    left = np.where(new & (j >= -1.0), 0.0, z[..., 17] - 1.0)
-    return joined([y, w, g[..., None], (j + 1.0)[..., None], kept, left[..., None]])
+    kept = choose(new, _Crossing(scan.ray, f, g, problem.step * j), scan.crossing)
+    return _Scan(_Ray(y, w), g, j + 1.0, kept, np.where(new & (j >= -1.0), 0.0, scan.left - 1.0))
 
 
-def _illinois(along: Along, z: Array, given: Array) -> Array:
-    """A step of the Illinois method: start of the step, values at both sides, both sides, the last trial and side."""
-    x, v, f_low, f_high, low, high, side = z[..., :3], z[..., 3:6], *(z[..., i] for i in (6, 7, 8, 9, 11))
+@dataclass(frozen=True)
+class _Bracket:
+    """The start of a step, values (...) at both sides of a root, both sides, the last trial, and its side, 1 or -1."""
+
+    start: _Ray
+    f_low: Array
+    f_high: Array
+    low: Array
+    high: Array
+    trial: Array
+    side: Array
+
+
+def _illinois(along: Along, bracket: _Bracket, problem: _Crossed) -> _Bracket:
+    """A step of the Illinois method."""
+    x, v, f_low, f_high = bracket.start.x, bracket.start.v, bracket.f_low, bracket.f_high
+    low, high, side = bracket.low, bracket.high, bracket.side
     steep = f_high != f_low
     t = np.where(steep, (low * f_high - high * f_low) / np.where(steep, f_high - f_low, 1.0), 0.5 * (low + high))
-    y, w = _stepped(x, v, given[..., :3], t)
-    f = given[..., 4] * along(y, w, given[..., 5:])
+    y, w = _stepped(x, v, problem.D, t)
+    f = problem.rising * along(y, w, problem.data)
     up = f >= 0
     kept_low = np.where(up & (side > 0), 0.5 * f_low, np.where(up, f_low, f))
     kept_high = np.where(~up & (side < 0), 0.5 * f_high, np.where(up, f, f_high))
     low, high, side = np.where(up, low, t), np.where(up, t, high), np.where(up, 1.0, -1.0)
-    return joined([z[..., :6], *(q[..., None] for q in (kept_low, kept_high, low, high, t, side))])
+    return _Bracket(bracket.start, kept_low, kept_high, low, high, t, side)
 
 
 def _above(x: Array, v: Array, data: Array) -> Array:

@@ -9,16 +9,16 @@ module's own matter. `iterate` is the loop over packed columns.
 import math
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from myoquat.core.arguments import CALLABLE, check_types, check_unmasked
+from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.digests import digest
 from myoquat.core.lazy_imports import casadi
 from myoquat.core.typing import Array
-from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
+from myoquat.kernels.symbolic.arrays import is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_casadi, is_term, is_traced
 from myoquat.kernels.symbolic.records import Structure, flattened, numbers_of
 from myoquat.kernels.symbolic.terms import Scalar, Term
@@ -29,7 +29,7 @@ from myoquat.kernels.tracing.tape import Ends, Inner
 from myoquat.kernels.tracing.trace import name_of, trace
 from myoquat.kernels.tracing.traced import OfLoop, Traced
 
-__all__ = ["PendingLoop", "WhileLoop", "iterate", "while_loop"]
+__all__ = ["PendingLoop", "WhileLoop", "while_loop"]
 
 MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
 OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
@@ -76,13 +76,7 @@ class PendingLoop:
     @property
     def name(self) -> str:
         """That of the formula which is repeated."""
-        step: Any = self.step
-        while isinstance(step, partial):
-            first = step.args[1] if step.func is _packed_step else next(iter(step.args), None)
-            if not callable(first):
-                break
-            step = first  # a function whose first argument is a function repeats that
-        return name_of(step)
+        return _name_of(self.step)
 
     def traced(self) -> "WhileLoop":
         """The loop with its step traced, once for all loops that share it."""
@@ -92,6 +86,16 @@ class PendingLoop:
             lambda: trace(step, inputs, {"state": inputs["state"]}, f"{self.name}_step"),
         )  # fmt: skip
         return WhileLoop(traced, self.count, self.settle, self.left)
+
+
+def _name_of(step: Any) -> str:
+    """The name of the formula that is repeated: a function whose first argument is a function repeats that."""
+    while isinstance(step, partial):
+        first = step.args[1] if step.func is _packed_step else next(iter(step.args), None)
+        if not callable(first):
+            break
+        step = first
+    return name_of(step)
 
 
 def _parts(function: Any) -> tuple[Any, ...]:
@@ -180,7 +184,7 @@ def while_loop(
     if not all(map(_may_enter, every)):
         raise TypeError("a loop inside a formula runs on floats and in kernels, not on SymPy or MX symbols")
     if any(map(np.iscomplexobj, (*arrays, *given))):
-        raise no_derivative(name_of(body))
+        raise no_derivative(_name_of(body))
     pending = pending_constructs.get()
     tracer = next((x.tracer for x in every if is_term(x)), None)
     if pending is None or tracer is None:
@@ -246,7 +250,7 @@ def _arrays_like(state: Structure, new: Any, body: Callable[..., Any]) -> list[A
     if not found.matches(state):
         pairs = zip(state.names(), state.shapes(), found.names(), found.shapes(), strict=False)
         named = next((f"'{a}' {x} becomes '{b}' {y}" for a, x, b, y in pairs if (a, x) != (b, y)), "other types")
-        raise ValueError(f"loop '{name_of(body)}': the body changes the structure of the state: {named}")
+        raise ValueError(f"loop '{_name_of(body)}': the body changes the structure of the state: {named}")
     return arrays
 
 
@@ -276,7 +280,7 @@ class _Batch:
                 spread.append(np.broadcast_to(array, (*batch, *array.shape[len(batch) :]), subok=True))
             except ValueError:
                 raise ValueError(
-                    f"loop '{name_of(body)}': {name} has shape {array.shape}; the batch axes {batch} of the "
+                    f"loop '{_name_of(body)}': {name} has shape {array.shape}; the batch axes {batch} of the "
                     "condition are needed in front"
                 ) from None
         count = len(arrays[0])
@@ -314,89 +318,5 @@ class _Batch:
         return _arrays_like(flattened(record)[0], new, self.body)
 
 
-def iterate(
-    step: Step, start: Array, constants: Array, count: int, settle: float = 0.0, where: Array | bool = True,
-    left: int | None = None,
-) -> Array:  # fmt: skip
-    """(..., n) z after `count` times z <- step(z, constants), from z = `start` (..., n), with constants (..., c).
-
-    The state of a new loop is a record: see `while_loop`.
-
-    settle: a state of which no number has moved by more than this takes no further step; it is done by itself, whatever
-    its neighbours in a batch do, and the loop ends when all are. Zero: only one that stands still. A number that is NaN
-    does not move.
-    where (...): a state for which it is false takes no step at all and stays at its start.
-    left: which number of a state says what is left to do, such as a way to go, where there is one. A state is done when
-    this is 0, NaN or not moved, which takes no step more to be seen; the other numbers
-    are then not looked at.
-
-    As of `while_loop`, the derivative of a result raises an error. The step may depend on nothing that changes but its
-    two arguments. On SymPy symbols TypeError: the loop would fill pages.
-
-    >>> import numpy as np
-    >>> from myoquat.kernels import iterate
-    >>> def heron(z, constants):  # Newton's method for a square root
-    ...     return 0.5 * (z + constants / z)
-    >>> iterate(heron, np.array([1.0]), np.array([2.0]), 6)
-    array([1.41421356])
-    """
-    check_types(step=(step, CALLABLE), start=(start, np.ndarray), constants=(constants, np.ndarray), count=(count, int))
-    check_unmasked("start", start)
-    check_unmasked("constants", constants)
-    if not (is_symbolic(start) or is_symbolic(constants)):
-        if np.iscomplexobj(start) or np.iscomplexobj(constants):
-            raise no_derivative(name_of(step))
-        batch = np.broadcast_shapes(start.shape[:-1], constants.shape[:-1], np.shape(where))
-        start = np.broadcast_to(start, (*batch, start.shape[-1]))
-        return _run(step, start, constants, count, (settle, left), where)
-    taken, given = list(np.asarray(start).flat), list(np.asarray(constants).flat)
-    if not all(map(_may_enter, (*taken, *given))):
-        raise TypeError("a solver inside a formula runs on floats and in kernels, not on SymPy or MX symbols")
-    pending = pending_constructs.get()
-    tracer = next((x.tracer for x in (*taken, *given) if is_term(x)), None)
-    if pending is None or tracer is None:
-        return _run(step, start, constants, count, (settle, left), where)
-    result = symbols_of(tracer, start.shape)
-    chosen = np.asarray(np.where(_goes(start, left) & where, 1.0, 0.0)).item()
-    pending.append(PendingLoop(step, count, settle, left, taken, given, chosen, list(np.asarray(result).flat)))
-    return result.view(SymbolArray)
-
-
 def _may_enter(x: Any) -> bool:
     return is_traced(x) or (is_casadi(x) and isinstance(x, casadi.SX))
-
-
-def _run(
-    step: Step, z: Array, constants: Array, count: int, done: tuple[float, int | None], where: Array | bool
-) -> Array:
-    """The loop itself, on floats and unrolled on symbols."""
-    settle, left = done
-    running: Any = (np.ones(z.shape[:-1]) > 0) & _goes(z, left) & where
-    for _ in range(count):
-        if not is_symbolic(running) and not running.any():
-            break
-        new = _stepped(step, z, constants, running)
-        looked = new - z if left is None else (new - z)[..., left, None]
-        moved = np.any(np.abs(looked) > settle, axis=-1) if not is_symbolic(new) else _moved(looked, settle)
-        z = np.where(running[..., None], new, z)
-        running = running & moved & _goes(z, left)
-    return z
-
-
-def _stepped(step: Step, z: Array, constants: Array, running: Any) -> Array:
-    """The states after a step; of floats only those that take it, since nothing is asked of the others' numbers."""
-    if is_symbolic(z) or is_symbolic(constants) or running.all():
-        whole: Array = step(z, constants)
-        return whole
-    new = z.copy()
-    new[running] = step(z[running], np.broadcast_to(constants, (*z.shape[:-1], constants.shape[-1]))[running])
-    return new
-
-
-def _goes(z: Array, left: int | None) -> Any:
-    """(...) whether there is something left to do, as far as a state says so."""
-    return True if left is None else np.abs(z[..., left]) > 0
-
-
-def _moved(d: Any, settle: float) -> Any:
-    return reduce(np.logical_or, [np.abs(d[..., i]) > settle for i in range(d.shape[-1])])

@@ -17,7 +17,8 @@ from myoquat.core.overwritten import overwritten
 from myoquat.core.user_code import code_state
 from myoquat.dynamics import Simulator
 from myoquat.joints.compiled import kernel_for, traced_once
-from myoquat.kernels import compile, iterate
+from myoquat.kernels import compile
+from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.muscle.laws import ForceLaw
 
 GAIN = 1.0

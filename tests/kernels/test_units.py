@@ -5,6 +5,7 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels.codegen import compilation_units
+from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.kernels.runtime import build, llvm, settings
 from myoquat.kernels.runtime.cache import Cache
 from myoquat.kernels.runtime.llvm import Assembler
@@ -64,13 +65,13 @@ def nested(x):
         return 0.5 * (z + c / z)
 
     def outer(z, c):
-        return 0.5 * z + kernels.iterate(inner, z, c, 3) * np.sin(c)
+        return 0.5 * z + iterate(inner, z, c, 3) * np.sin(c)
 
     def other(z, c):
-        return z * np.cos(kernels.iterate(inner, c, z * z + 1.0, 2))
+        return z * np.cos(iterate(inner, c, z * z + 1.0, 2))
 
-    y = kernels.iterate(outer, x, x + 2.0, 3)
-    return kernels.iterate(inner, kernels.iterate(other, y, x, 2) ** 2 + 1.0, x, 2)
+    y = iterate(outer, x, x + 2.0, 3)
+    return iterate(inner, iterate(other, y, x, 2) ** 2 + 1.0, x, 2)
 
 
 def test_functions_that_call_each_other_keep_to_their_own_frames(rng):
@@ -93,9 +94,9 @@ def test_what_two_kernels_have_in_common_is_compiled_once(monkeypatch):
     monkeypatch.setattr(llvm, "compile_object", counted)
     monkeypatch.setattr(llvm, "_known", llvm._Known(2**20))
     monkeypatch.setattr(compilation_units, "UNIT_CHARACTERS", 1)  # every function that can stand alone does
-    first = kernels.compile(lambda x: kernels.iterate(halved, x, x, 4), {"x": 2}, ["y"], cache="off")
+    first = kernels.compile(lambda x: iterate(halved, x, x, 4), {"x": 2}, ["y"], cache="off")
     before = len(compiled)
-    second = kernels.compile(lambda x, y: x * kernels.iterate(halved, y, x, 4), {"x": 2, "y": 2}, ["z"], cache="off")
+    second = kernels.compile(lambda x, y: x * iterate(halved, y, x, 4), {"x": 2, "y": 2}, ["z"], cache="off")
     assert before > 2
     assert 0 < len(compiled) - before < before
     x = np.array([0.3, 0.4])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels import iterate
+from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.kernels.runtime.program import Program
 from myoquat.kernels.tracing.derivatives import jacobian_at
 

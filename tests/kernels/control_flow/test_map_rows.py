@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels import iterate
 from myoquat.kernels.control_flow.map_rows import map_rows
+from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.trace import trace
 
