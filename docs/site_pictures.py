@@ -37,8 +37,8 @@ def draw(folder: Path) -> None:
             plt.close("all")
 
 
-def _law(kind: str) -> Callable[[], Any]:
-    return lambda: plot_curves(LAWS[kind](**NUMBERS.get(kind, HILL)))
+def _law(name: str) -> Callable[[], Any]:
+    return lambda: plot_curves(LAWS[name](**NUMBERS.get(name, HILL)))
 
 
 def _muscle(k: int) -> dict[str, Any]:
@@ -168,6 +168,6 @@ def _shoulder() -> Any:
     return figure
 
 
-PICTURES: dict[str, Callable[[], Any]] = {f"law_{kind}": _law(kind) for kind in laws.LAWS}
+PICTURES: dict[str, Callable[[], Any]] = {f"law_{name}": _law(name) for name in laws.LAWS}
 PICTURES |= {"gimbal": _gimbal, "motion": _motion, "moment_arms": _moment_arms, "radial": _radial, "sides": _sides}
 PICTURES |= {"shoulder": _shoulder}

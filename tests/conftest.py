@@ -1,4 +1,4 @@
-"""What all tests share: reproducible properties, and every formula on every kind of number."""
+"""What all tests share: reproducible properties, and every formula on every type of number."""
 
 import importlib.util
 import json
@@ -50,15 +50,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long files first; the rest as they were."""
-    places = {name: place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))
+    order = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(LONG)))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """What tests have recorded as "told", such as a number to be shown, whatever worker ran them."""
+    """What tests have recorded as "reported", such as a number to be shown, whatever worker ran them."""
     for report in terminalreporter.stats.get("passed", []):
         for name, words in report.user_properties:
-            if name == "told":
+            if name == "reported":
                 terminalreporter.write_line(words)
 
 
@@ -109,7 +109,7 @@ def _sympy(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
 
 def _program(symbols: list[Any], expressions: list[Any]) -> Callable[..., list[float]]:
     """The expressions as a Python function, each common part computed once: `lambdify` would walk them as trees, which
-    for the rounds of an iteration have more leaves than there is time."""
+    for the steps of an iteration have more leaves than there is time."""
     parts, results = sympy.cse(expressions, sympy.numbered_symbols("part"), optimizations=[], order="none")
     printer = PythonCodePrinter({"fully_qualified_modules": True})
     lines = [f"{name} = {printer.doprint(part)}" for name, part in parts]
@@ -149,7 +149,7 @@ KINDS: dict[str, Evaluate] = {
 
 @pytest.fixture(params=list(KINDS))
 def scalar(request: pytest.FixtureRequest) -> Evaluate:
-    """evaluate(function, *arrays (n, ...)) -> (n, ...): the formula run on one kind of number."""
+    """evaluate(function, *arrays (n, ...)) -> (n, ...): the formula run on one type of number."""
     return KINDS[request.param]
 
 

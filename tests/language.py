@@ -66,6 +66,10 @@ ALLOWED: dict[tuple[str, str], str] = {
     (r"\bKINDS\b|\bkinds\b", "joints/multibody/sampling.py"): "`kinds` are such names",
     (r"`kind`|\bkind,|'kind'", "joints/"): "the attribute",
     (r"'kind'|kind: ", "benchmarks/"): "the attribute of a joint",
+    (r"\bkind\b", "tests/data/test_registered_types.py"): "the registered name is what these tests are about",
+    (r"`kind`|\*\*kind\*\*", "docs/"): "the same in model files",
+    (r"\.leftovers\.", "tests/"): "a module",
+    (r"\bKINDS\b|\"kinds\"", "tests/"): "names of joint types, from joints/multibody/sampling.py",
     (r"^\s*(\w+ = |@)?former_(names|attribute|argument)\(.*", ""): "former names, which warn",
 }
 QUICK = re.compile("|".join([*WORDS, *PHRASES]), re.IGNORECASE)  # most files hold none, which this tells fast

@@ -1,7 +1,7 @@
 """NumPy, CasADi and kernels compute the same: every formula of joints and muscle within 4 units in the last place of
 the largest number that the computation passes through, the recursions over bodies within 4 units of their rounding.
 
-The first scale is honest where numbers cancel: what is lost then is no fault of the way they were computed. Through
+The first scale is right where numbers cancel: what is lost then is no fault of the way they were computed. Through
 hundreds of operations one after the other rounding adds up; there the unit is the standard deviation that independent
 roundings of half a unit would give the results, to first order. Both are found by running CasADi's own instructions.
 """
@@ -73,7 +73,7 @@ def _largest(function, rows):
 
 
 def _rounding(function, rows):
-    """Per state, the largest standard deviation of an output if every operation rounds by half a unit."""
+    """Per state, the largest standard deviation of an output if every operation has an error of half a unit."""
     deviation = []
     with np.errstate(all="ignore"):
         for node, operands, value in _walk(function, rows):
@@ -194,12 +194,12 @@ def test_formulas_of_muscles(name, rng):
 
 
 def _evaluators():
-    """Every public function that has a backend, with its room."""
-    for room in (joints, muscle, dynamics):
-        for name in room.__all__:
-            function = getattr(room, name)
+    """Every public function that has a backend, with its package."""
+    for package in (joints, muscle, dynamics):
+        for name in package.__all__:
+            function = getattr(package, name)
             if inspect.isfunction(function) and "backend" in inspect.signature(function).parameters:
-                yield pytest.param(function, id=f"{room.__name__.rpartition('.')[2]}.{name}")
+                yield pytest.param(function, id=f"{package.__name__.rpartition('.')[2]}.{name}")
 
 
 def _arguments(function, system, count, rng):
@@ -297,9 +297,9 @@ MODEL_ARGUMENTS = ("model", "system", "source", "body", "skeleton")
 def test_functions_of_models_have_a_backend_or_a_reason():
     """A new public function of a model goes through kernels and offers NumPy, or is listed here."""
     found = set()
-    for room in (joints, muscle, dynamics):
-        for name in room.__all__:
-            function = getattr(room, name)
+    for package in (joints, muscle, dynamics):
+        for name in package.__all__:
+            function = getattr(package, name)
             if (
                 inspect.isfunction(function)
                 and next(iter(inspect.signature(function).parameters), "") in MODEL_ARGUMENTS
@@ -335,10 +335,10 @@ HINGE = muscle.Model(
 )
 
 
-@pytest.mark.parametrize("kind", ["sympy", "casadi"])
+@pytest.mark.parametrize("library", ["sympy", "casadi"])
 @pytest.mark.parametrize("function", [p for p in _evaluators() if "skeleton_" not in p.id])
-def test_public_functions_take_symbols_or_refuse_them_by_name(function, kind, rng):
-    """On a hinge with a muscle: the first argument in symbols, numbers in the others; the result is of that kind."""
+def test_public_functions_take_symbols_or_reject_them(function, library, rng):
+    """On a hinge with a muscle: the first argument in symbols, numbers in the others; the result is of that type."""
     arrays, others = _arguments(function, HINGE.system, 1, rng)
     arrays = {
         name: a[0, :1] if name in ("activation", "excitation", "tensions", "lengths", "speeds") else a[0]
@@ -346,7 +346,7 @@ def test_public_functions_take_symbols_or_refuse_them_by_name(function, kind, rn
     }
     first = next(iter(arrays))
     size = arrays[first].size
-    symbols = list(sympy.symbols(f"x:{size}", real=True)) if kind == "sympy" else casadi.SX.sym("x", size)
+    symbols = list(sympy.symbols(f"x:{size}", real=True)) if library == "sympy" else casadi.SX.sym("x", size)
     given = {**arrays, first: symbols}
     if function.__name__ in REFUSE_SYMBOLS:
         with pytest.raises(TypeError, match=f"{function.__name__}: {REFUSE_SYMBOLS[function.__name__]}"):
@@ -355,7 +355,7 @@ def test_public_functions_take_symbols_or_refuse_them_by_name(function, kind, rn
     found, wanted = (_listed(function(HINGE, **each, **others)) for each in (given, arrays))
     for one, number in zip(found, wanted, strict=True):
         assert np.shape(one) == number.shape or one.shape == number.shape
-        assert kind == "sympy" or isinstance(one, casadi.array)
+        assert library == "sympy" or isinstance(one, casadi.array)
 
 
 def test_wrenches_are_made_by_a_kernel(rng):

@@ -49,7 +49,7 @@ def test_jumps_are_found_where_they_are():
     assert np.all(found.after - found.before < 2e-12)
 
 
-def test_figure_of_all_kinds_of_rows(tmp_path):
+def test_figure_of_all_types_of_rows(tmp_path):
     found = rows("work", {"slow": [1e-3, 2e-3], "fast": [1e-6, 1e-6]}, "slow", "ns")
     file = tmp_path / "ratios.png"
     figure.draw({"first": found, "second": [{"work": "no ratio", "median": 1.0}]}, file, "a machine")

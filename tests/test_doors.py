@@ -1,5 +1,5 @@
-"""Every public function, called with what no caller means in place of each argument that it needs: the error comes from
-the door, says which argument it is about, and never is one of the depths (AttributeError, IndexError, ...)."""
+"""Every public function, called with a value of another type for each argument that it needs: the error comes from
+argument validation, names the argument, and never is an AttributeError, IndexError, ... from inside."""
 
 import importlib
 import inspect
@@ -18,7 +18,7 @@ from myoquat.dynamics.skeleton import PlanarSkeleton
 ROOT = Path(__file__).parents[1]
 PACKAGES = (*public_api.PACKAGES, "myoquat.analysis.motion")
 ODD = {"None": None, "text": "/no such/thing.mot", "array": np.zeros((2, 3, 5)), "object": object(), "number": 7.5}
-# Functions that take anything, and formulas that have no door since they run in kernels.
+# Functions that take anything, and formulas without argument validation, since they run in kernels.
 OPEN = {"as_array", "as_casadi_vector", "is_symbolic", "constant", "coefficients_of", "forces", "delayed_rates"}
 # (function, argument): odd values that it may take, and why.
 MEANT = {
@@ -60,8 +60,8 @@ def functions():
 
 def needed(function):
     parameters = inspect.signature(function).parameters.values()
-    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p.name for p in parameters if p.default is p.empty and p.kind not in kinds]
+    skipped = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in skipped]
 
 
 def outcome(function, arguments):
@@ -73,7 +73,7 @@ def outcome(function, arguments):
     return None
 
 
-def is_from_the_door(error):
+def is_raised_on_purpose(error):
     """Whether the innermost line is a `raise` of this package, or there is no such file."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     file = Path(last.filename).resolve()
@@ -84,13 +84,13 @@ def is_from_the_door(error):
 
 
 @pytest.mark.parametrize(("name", "function"), functions(), ids=lambda value: value if isinstance(value, str) else "")
-def test_what_nobody_means_is_refused_by_name(name, function, tmp_path, monkeypatch):
+def test_argument_of_another_type_raises_a_named_error(name, function, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = needed(function)
     for odd in names:
-        for kind, value in ODD.items():
+        for oddity, value in ODD.items():
             error = outcome(function, {key: values().get(key) for key in names} | {odd: value})
             if error is None:
-                assert kind in MEANT.get((name, odd), set()), (odd, kind)
+                assert oddity in MEANT.get((name, odd), set()), (odd, oddity)
             else:
-                assert is_from_the_door(error), (odd, kind, error)
+                assert is_raised_on_purpose(error), (odd, oddity, error)

@@ -46,7 +46,7 @@ def test_public_names_have_examples(record_property):
     names = public_names()
     without = [name for name, value in names.items() if ">>>" not in (value.__doc__ or "")]  # its own, not a parent's
     having = f"{len(names) - len(without)} of {len(names)}"
-    record_property("told", f"{having} public functions and classes have an example that runs")
+    record_property("reported", f"{having} public functions and classes have an example that runs")
     assert not without, f"examples are missing: {', '.join(without)}"
 
 

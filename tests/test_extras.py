@@ -151,8 +151,8 @@ assert len(site_commands.pages()) > 10
 
 def test_the_site_needs_nothing_but_what_the_readme_installs_for_it():
     """Every page of the reference and every extension of Sphinx, with all other distributions hidden."""
-    told = (ROOT / "README.md").read_text(encoding="utf-8").partition("<!-- site -->")[2].partition("<!-- /site -->")[0]
-    (extra,) = re.findall(r'pip install -e "\.\[(\w+)\]"', told)
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("<!-- site -->")[2].partition("<!-- /site -->")[0]
+    (extra,) = re.findall(r'pip install -e "\.\[(\w+)\]"', text)
     names = ",".join(sorted(installed_by(requirements(extra))))
     call = [sys.executable, "-c", SITE, names]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -22,10 +22,10 @@ from myoquat.muscle.laws import Millard2012, Thelen2003
 COUNTS = dict.fromkeys(KINDS, 300) | {"store": 40}  # a mutant of a store takes 0.15 s
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("file_format", KINDS)
 @pytest.mark.filterwarnings("ignore")
-def test_mutants_are_read_or_refused_as_promised(kind, tmp_path):
-    report = fuzz(KINDS[kind], COUNTS[kind], tmp_path)
+def test_mutants_are_read_or_refused_as_promised(file_format, tmp_path):
+    report = fuzz(KINDS[file_format], COUNTS[file_format], tmp_path)
     assert not report.foreign, str(report.foreign)[:5000]
 
 

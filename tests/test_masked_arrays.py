@@ -240,8 +240,8 @@ def saved(label):
         return "a.mot"
     if label not in files:
         return None
-    kind, path = files[label]
-    owners()[kind].save(path)
+    file_type, path = files[label]
+    owners()[file_type].save(path)
     return path
 
 

@@ -18,7 +18,7 @@ import pytest
 import myoquat
 
 ROOT = Path(__file__).parents[1]
-NO_ROOMS = {"benchmarks", "build", "docs", "myoquat", "notebooks", "tests"}
+NO_PACKAGES = {"benchmarks", "build", "docs", "myoquat", "notebooks", "tests"}
 DATA_FILES = ("py.typed", "*.pyi", "models/*.toml", "models/geometry/*.obj")
 BUILD = "import sys, setuptools.build_meta as build; getattr(build, sys.argv[1])(sys.argv[2])"
 
@@ -42,12 +42,12 @@ def copied(target: Path) -> Path:
     return target
 
 
-def built(tree: Path, kind: str, into: Path) -> Path:
+def built(tree: Path, form: str, into: Path) -> Path:
     """The wheel or the sdist of a tree, which stays as it is."""
     into.mkdir(parents=True)
     source = shutil.copytree(tree, into.with_name(f"{into.name}-source"), symlinks=True)
     done = subprocess.run(
-        [sys.executable, "-c", BUILD, f"build_{kind}", str(into)],
+        [sys.executable, "-c", BUILD, f"build_{form}", str(into)],
         cwd=source,
         capture_output=True,
         text=True,
@@ -58,15 +58,15 @@ def built(tree: Path, kind: str, into: Path) -> Path:
     return file
 
 
-def rooms(tree: Path) -> set[str]:
+def packages(tree: Path) -> set[str]:
     """The folders at the top of a tree that hold Python files and belong into the package."""
     folders = (path for path in tree.iterdir() if path.is_dir() and not path.name.startswith("."))
-    return {path.name for path in folders if path.name not in NO_ROOMS and any(path.rglob("*.py"))}
+    return {path.name for path in folders if path.name not in NO_PACKAGES and any(path.rglob("*.py"))}
 
 
 def unlinked(tree: Path) -> set[str]:
-    """Rooms without their link `myoquat/ROOM -> ../ROOM`."""
-    return {name for name in rooms(tree) if not _links_to(tree / "myoquat" / name, tree / name)}
+    """Packages without their link `myoquat/PACKAGE -> ../PACKAGE`."""
+    return {name for name in packages(tree) if not _links_to(tree / "myoquat" / name, tree / name)}
 
 
 def _links_to(link: Path, folder: Path) -> bool:
@@ -74,12 +74,13 @@ def _links_to(link: Path, folder: Path) -> bool:
 
 
 def expected_files(tree: Path) -> set[str]:
-    """What a wheel must hold of a tree: all Python files of the face, of `core` and of the rooms, stubs, data files."""
+    """What a wheel must hold of a tree: all Python files of the top-level namespace, of `core` and of the packages,
+    stubs, data files."""
     face = ("*.py", "*.pyi", "py.typed", "core/**/*.py")
     found = {path.relative_to(tree).as_posix() for pattern in face for path in (tree / "myoquat").glob(pattern)}
-    for room in rooms(tree):
+    for package in packages(tree):
         for pattern in ("*.py", *DATA_FILES):
-            found |= {f"myoquat/{path.relative_to(tree).as_posix()}" for path in (tree / room).rglob(pattern)}
+            found |= {f"myoquat/{path.relative_to(tree).as_posix()}" for path in (tree / package).rglob(pattern)}
     return found
 
 
@@ -137,12 +138,12 @@ def editable(tmp_path_factory):
     return installed(tmp_path_factory.mktemp("editable"), "--editable", str(tree))
 
 
-def test_every_room_is_linked_into_the_package():
-    assert not unlinked(ROOT), "a room needs a link: ln -s ../ROOM myoquat/ROOM"
-    assert {path.name for path in (ROOT / "myoquat").iterdir() if path.is_symlink()} == rooms(ROOT)
+def test_every_package_is_linked_into_the_package():
+    assert not unlinked(ROOT), "a package needs a link: ln -s ../PACKAGE myoquat/PACKAGE"
+    assert {path.name for path in (ROOT / "myoquat").iterdir() if path.is_symlink()} == packages(ROOT)
 
 
-def test_a_new_room_without_its_link_is_noticed(tmp_path):
+def test_new_package_without_its_link_is_noticed(tmp_path):
     tree = copied(tmp_path / "tree")
     (tree / "sound").mkdir()
     (tree / "sound" / "__init__.py").write_text("")
@@ -188,9 +189,9 @@ def test_the_sdist_builds_the_same_wheel(wheel, sdist, tmp_path):
     assert set(zipfile.ZipFile(again).namelist()) == set(zipfile.ZipFile(wheel).namelist())
 
 
-@pytest.mark.parametrize("kind", ["plain", "editable"])
-def test_a_type_checker_finds_the_types(kind, request, tmp_path_factory, tmp_path):
-    python = request.getfixturevalue(kind)
+@pytest.mark.parametrize("form", ["plain", "editable"])
+def test_a_type_checker_finds_the_types(form, request, tmp_path_factory, tmp_path):
+    python = request.getfixturevalue(form)
     (tmp_path / "use.py").write_text(
         "import myoquat as mq\n"
         "R = mq.joints.rotation_matrix([1.0, 0.0, 0.0, 0.0])\n"
@@ -206,12 +207,12 @@ def test_a_type_checker_finds_the_types(kind, request, tmp_path_factory, tmp_pat
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (told,) = [line for line in done.stdout.splitlines() if "Revealed type" in line]
-    assert "-> myoquat.muscle.model.Model" in told.replace('"', ""), told
-    assert "-> myoquat.dynamics.simulation.results.trajectory.Trajectory" in told, told
-    rotation_matrix = told[: told.index("Model")]
-    assert "def (Q:" in rotation_matrix, told  # decorators keep the signature
-    assert "-> Any" not in rotation_matrix, told
+    (revealed,) = [line for line in done.stdout.splitlines() if "Revealed type" in line]
+    assert "-> myoquat.muscle.model.Model" in revealed.replace('"', ""), revealed
+    assert "-> myoquat.dynamics.simulation.results.trajectory.Trajectory" in revealed, revealed
+    rotation_matrix = revealed[: revealed.index("Model")]
+    assert "def (Q:" in rotation_matrix, revealed  # decorators keep the signature
+    assert "-> Any" not in rotation_matrix, revealed
 
 
 LOADS = """
@@ -227,11 +228,11 @@ print(mq.__file__)
 
 @pytest.fixture
 def hostile(tmp_path):
-    """A project whose files have the names of the rooms, and a stranger's package `kernels` on the path before all."""
+    """A project whose files have the names of the packages, and another package `kernels` first on the path."""
     project, strangers = tmp_path / "project", tmp_path / "strangers"
-    for room in sorted(rooms(ROOT) - {"joints"}):
+    for package in sorted(packages(ROOT) - {"joints"}):
         project.mkdir(exist_ok=True)
-        (project / f"{room}.py").write_text(f"raise RuntimeError('this is the {room}.py of a user')\n")
+        (project / f"{package}.py").write_text(f"raise RuntimeError('this is the {package}.py of a user')\n")
     (project / "kernels.py").unlink()
     (project / "joints").mkdir()
     (project / "joints" / "__init__.py").write_text("raise RuntimeError('these are the joints of a user')\n")
@@ -241,9 +242,9 @@ def hostile(tmp_path):
     return project, environment
 
 
-@pytest.mark.parametrize("kind", ["plain", "editable"])
-def test_it_works_among_files_of_the_same_names(kind, hostile, request):
-    python = request.getfixturevalue(kind)
+@pytest.mark.parametrize("form", ["plain", "editable"])
+def test_it_works_among_files_of_the_same_names(form, hostile, request):
+    python = request.getfixturevalue(form)
     project, environment = hostile
     (project / "use.py").write_text(LOADS)
     command = python.with_name("myoquat" + python.suffix)
@@ -293,7 +294,7 @@ def test_a_clone_without_links_works(how, without_links, tmp_path):
 
 
 def test_importing_the_package_imports_little():
-    """Counted, not timed: the face itself, what finds names on their first use, and nothing of the rooms."""
+    """Counted, not timed: the top-level namespace, what finds names on their first use, and nothing of the packages."""
     script = "import sys; before = set(sys.modules); import myoquat; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     found = done.stdout.split()

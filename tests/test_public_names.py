@@ -1,4 +1,4 @@
-"""What a room promises is what it has: `__all__` against reality, the names that the design fixes, and signatures."""
+"""A package has what it promises: `__all__` against reality, the names that the design fixes, and signatures."""
 
 import difflib
 import importlib
@@ -29,13 +29,13 @@ FIXED = {
 }
 
 
-@pytest.mark.parametrize("room", FIXED)
-def test_rooms_have_what_they_promise(room):
-    module = importlib.import_module(f"myoquat.{room}")
+@pytest.mark.parametrize("package", FIXED)
+def test_packages_have_what_they_promise(package):
+    module = importlib.import_module(f"myoquat.{package}")
     for name in module.__all__:
         assert getattr(module, name) is not None
     assert sorted(set(module.__all__)) == sorted(module.__all__)
-    assert set(FIXED[room].split()) <= set(module.__all__)
+    assert set(FIXED[package].split()) <= set(module.__all__)
 
 
 FACE = "load_model path_lengths path_jacobian simulate mapping_analysis Study"

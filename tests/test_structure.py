@@ -1,4 +1,4 @@
-"""The shape of the source: short functions and files, no circles kept out of sight, no private names of other rooms."""
+"""The shape of the source: short functions and files, no hidden cycles, no private names of other packages, words."""
 
 import ast
 import statistics
@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.language import uses
+from tests.language import WORDS, uses
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("kernels", "joints", "muscle", "data", "dynamics", "analysis")
+PACKAGES = ("kernels", "joints", "muscle", "data", "dynamics", "analysis")
 FILES = sorted(
     [
         *ROOT.glob("myoquat/*.py"),
         *ROOT.glob("myoquat/core/**/*.py"),
-        *(file for room in ROOMS for file in (ROOT / room).rglob("*.py")),
+        *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py")),
     ]
 )
 OURS = [*FILES, *ROOT.glob("benchmarks/**/*.py")]
@@ -117,7 +117,7 @@ def test_nothing_of_ours_is_imported_for_type_checkers_alone():
 
 
 def imports(file: Path):
-    """(node, module, names) of every import of a file; relative ones count as of the own room."""
+    """(node, module, names) of every import of a file; relative ones count as of the own package."""
     for node in ast.walk(parsed(file)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -126,13 +126,13 @@ def imports(file: Path):
             yield node, node.module or "", tuple(alias.name for alias in node.names)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_no_room_imports_private_names_of_another(room):
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_package_imports_private_names_of_another(package):
     found = []
-    for file in (file for file in FILES if file.relative_to(ROOT).parts[0] == room):
+    for file in (file for file in FILES if file.relative_to(ROOT).parts[0] == package):
         for node, module, names in imports(file):
             parts = [*module.split("."), *names]
-            foreign = parts[0] == "myoquat" and len(parts) > 1 and parts[1] != room
+            foreign = parts[0] == "myoquat" and len(parts) > 1 and parts[1] != package
             if foreign and any(part.startswith("_") and part != "__version__" for part in parts):
                 found.append(f"{where(file, node)}: {'.'.join(parts)}")
     assert not found
@@ -164,28 +164,30 @@ def test_private_attributes_of_modules_stay_private():
     assert not found
 
 
-def test_rooms_are_imported_by_their_full_names():
+def test_packages_are_imported_by_their_full_names():
     """An editable installation puts the folders on the path; `import kernels` would find them, or a stranger."""
     found = [
         f"{where(file, node)}: {module}"
         for file in EVERYTHING
         for node, module, _ in imports(file)
-        if module.split(".")[0] in ROOMS
+        if module.split(".")[0] in PACKAGES
     ]
     assert not found
 
 
-CLEAN = ("myoquat/core", "kernels", "joints", "dynamics", "benchmarks")  # grows until it holds everything
+PAGES = ("docs", "README.md", "CONTRIBUTING.md", "SECURITY.md")
+CLEAN = ("myoquat/core", "kernels", "joints", "dynamics", "benchmarks", *PAGES)  # grows until it holds everything
+CLEAN_TESTS = tuple(f"tests/{name}" for name in ("core", "kernels", "joints", "dynamics", "data", "conftest.py"))
 
 
 def test_words_of_the_list_do_not_come_back():
     """In folders and pages that are free of the words in `tests.language`."""
-    assert not [str(use) for use in uses(tuple(ROOT / name for name in CLEAN))]
+    assert not [str(use) for use in uses(tuple(ROOT / name for name in (*CLEAN, *CLEAN_TESTS)))]
 
 
 def test_words_are_found_in_names_comments_and_messages(monkeypatch, tmp_path):
     """Whole words and parts of names; neither longer words nor what is allowed."""
     monkeypatch.setattr("tests.language.ROOT", tmp_path.resolve())
-    file = tmp_path / "one.py"
-    file.write_text("taut_path = 1\nx = 'as told'  # settled\ny = x.kind\nz = 'kindly surrounds'\n")
-    assert [(use.line, use.word) for use in uses((file,))] == [(1, "taut"), (2, "told"), (2, "settled")]
+    file, (first, second, third) = tmp_path / "one.py", [*WORDS][:3]
+    file.write_text(f"{first}_path = 1\nx = 'as {second}'  # {third}\ny = x.kind\nz = 'kindly surrounds'\n")
+    assert [(use.line, use.word) for use in uses((file,))] == [(1, first), (2, second), (2, third)]

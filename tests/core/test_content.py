@@ -103,7 +103,7 @@ def test_what_is_not_compared_does_not_count() -> None:
     [np.sin, lambda x: x, object(), {1, 2}, 1j, np.array([1j]), np.longdouble(1), np.ma.array([1.0]), Point],
     ids=lambda unknown: type(unknown).__name__,  # no addresses: every worker must collect the same names
 )
-def test_what_has_no_content_is_refused_by_name(unknown: object) -> None:
+def test_value_without_content_raises_an_error_that_names_it(unknown: object) -> None:
     with pytest.raises(TypeError, match="has no content that could be compared"):
         content_digest(("a", unknown))
 
@@ -132,7 +132,7 @@ def test_a_class_defined_anew_is_another_class() -> None:
     other = _cell("    def force(self, x):\n        return self.a + x")
     constant = _cell("    def force(self, x, k=2.0):\n        return self.a * x")
     assert content_digest(one()) == content_digest(again())
-    assert len({content_digest(kind()) for kind in (one, other, constant)}) == 3
+    assert len({content_digest(make()) for make in (one, other, constant)}) == 3
 
 
 def test_what_a_class_closes_over_counts() -> None:

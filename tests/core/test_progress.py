@@ -1,4 +1,4 @@
-"""Progress bars: seen where asked for, and nothing imported where nobody looks."""
+"""Progress bars: shown on request; nothing is imported without output."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ def test_a_bar_shows_where_asked_for(capsys):
     assert not capsys.readouterr().err
 
 
-def test_where_nobody_looks_nothing_is_imported_for_it():
+def test_nothing_is_imported_without_output():
     script = (
         "import sys; import myoquat as mq; mq.mapping_analysis('two_link', n=2, progress=None);"
         "mq.simulate(mq.load_model('two_link'), duration=0.01); print('tqdm' in sys.modules)"

@@ -107,8 +107,8 @@ def test_forces_and_activations_of_muscles_are_mujocos(tmp_path, rng):
 def test_actuators_and_springs_on_paths_are_mujocos(tmp_path, rng):
     model, engine = read(tmp_path, ON_PATHS, wrapping="mujoco"), Engine(tmp_path / "x.xml")
     assert model.muscle_names == ("t1", "t1_2", "t2", "t3", "t4")
-    kinds = (PathActuator, AffinePath, AffinePath, SlackSpring, AffinePath)
-    assert tuple(type(m.law) for m in model.muscles) == kinds
+    types = (PathActuator, AffinePath, AffinePath, SlackSpring, AffinePath)
+    assert tuple(type(m.law) for m in model.muscles) == types
     low, high = np.array([0.0, -1.0, 0.1, 0.0, 0.0]), np.array([1.0, 1.0, 0.6, 1.0, 2.0])
     for q, u in states(rng, model):
         a = rng.uniform(size=5)
@@ -164,7 +164,7 @@ def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("actuator", "told"),
+    ("actuator", "reported"),
     [
         ('<damper joint="j1" ctrlrange="0 1"/>', "a gain that depends on length or speed"),
         ('<position tendon="t1" ctrlrange="0 1" dampratio="1"/>', "dampratio; it does not damp"),
@@ -178,6 +178,6 @@ def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_p
         ("<adhesion body='a' ctrlrange='0 1'/>", "an actuator without a force here"),
     ],
 )
-def test_what_has_no_place_is_told_with_its_effect(actuator, told, tmp_path):
-    with pytest.warns(UnsupportedWarning, match=told):
+def test_what_has_no_place_is_reported_with_its_effect(actuator, reported, tmp_path):
+    with pytest.warns(UnsupportedWarning, match=reported):
         read(tmp_path, actuator, strict=False)

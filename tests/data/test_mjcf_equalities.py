@@ -67,7 +67,7 @@ def _scale(engine):
     return engine.eq_data[0, 10]
 
 
-def test_as_the_file_places_the_bodies_they_are_satisfied(tmp_path):
+def test_poses_of_the_file_satisfy_them(tmp_path):
     model = read(
         tmp_path,
         '<connect body1="b" body2="c" anchor="0.05 0.1 -0.1"/><weld body1="b" body2="c"/><joint joint1="j3"/>',

@@ -55,7 +55,7 @@ def test_included_elements_stand_in_place_of_the_element(tmp_path):
     assert load_model(one).system.bodies[0].damping == 0.5
 
 
-def test_a_mistake_in_an_included_file_is_told_with_that_file(tmp_path):
+def test_a_mistake_in_an_included_file_is_reported_with_that_file(tmp_path):
     broken = FORE.replace('axis="0 1 0"', 'axis="0 0 0"')
     with pytest.raises(ModelError, match=r"fore\.xml:2: joint 'elbow'"):
         load_model(written(tmp_path, fore=broken))
@@ -69,7 +69,7 @@ def test_a_mistake_in_an_included_file_is_told_with_that_file(tmp_path):
     [
         ({"hand": '<m><include file="hand.xml"/></m>'}, r"hand\.xml:1: .*'hand.xml' is included already"),
         ({"hand": '<m><include file="../../arm.xml"/></m>'}, "is included already"),
-        ({"fore": '<m><include file="nowhere.xml"/></m>'}, r"fore\.xml:1: .*'nowhere.xml', which does not exist"),
+        ({"fore": '<m><include file="absent.xml"/></m>'}, r"fore\.xml:1: .*'absent.xml', which does not exist"),
         ({"fore": "<m><include/></m>"}, "<include> needs the attribute 'file'"),
         ({"fore": '<m><include file="a&#10;b"/></m>'}, "which does not exist"),
         ({"fore": '<m><include file="deeper/hand.xml"><body/></include></m>'}, "has no elements of its own"),
@@ -77,7 +77,7 @@ def test_a_mistake_in_an_included_file_is_told_with_that_file(tmp_path):
         ({"hand": "<!DOCTYPE m><m/>"}, r"hand\.xml:1: document types and entities are refused"),
     ],
 )
-def test_includes_that_cannot_be_are_refused_by_name(changes, words, tmp_path):
+def test_includes_that_cannot_be_raise_a_named_error(changes, words, tmp_path):
     with pytest.raises(ModelError, match=words):
         load_model(written(tmp_path, **changes))
 

@@ -257,7 +257,7 @@ def test_a_motor_that_pulls_by_negative_controls(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "reported"),
     [
         ('gear="-30"', 'gear="-30" ctrllimited="false"', "a control without limits"),
         ('<motor name="m" tendon="t1" gear="-30"/>', '<muscle name="m" tendon="t1"/>', "muscle without lengthrange"),
@@ -276,12 +276,12 @@ def test_a_motor_that_pulls_by_negative_controls(tmp_path):
         ("<worldbody>", '<worldbody><geom type="plane" size="1 1 1"/>', "1 geom .shape of the world."),
     ],
 )  # fmt: skip
-def test_what_is_not_read_is_told_with_its_line_or_refused(old, new, told, tmp_path):
+def test_what_is_not_read_is_reported_with_its_line_or_refused(old, new, reported, tmp_path):
     assert old in HAND
     text = HAND.replace(old, new)
-    with pytest.warns(UnsupportedWarning, match=told):
+    with pytest.warns(UnsupportedWarning, match=reported):
         read(tmp_path, text)
-    with pytest.raises(ModelError, match=told):
+    with pytest.raises(ModelError, match=reported):
         read(tmp_path, text, strict=True)
 
 
@@ -313,7 +313,7 @@ def test_what_is_not_read_is_told_with_its_line_or_refused(old, new, told, tmp_p
         ("<mujoco model", "<mujoco><key/></mujoco><mujoco model", "not valid XML"),
     ],
 )
-def test_what_would_move_otherwise_is_refused_by_name(old, new, words, tmp_path):
+def test_what_would_move_otherwise_raises_a_named_error(old, new, words, tmp_path):
     assert old in HAND
     with pytest.raises(ModelError, match=words):
         read(tmp_path, HAND.replace(old, new))

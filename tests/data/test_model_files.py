@@ -108,8 +108,8 @@ def test_every_joint_type_and_field_goes_through_a_file(tmp_path):
     bodies[2] = replace(bodies[2], stiffness=3.0, spring_mount=(0.5,), rotor_inertia=0.2, coordinate_names=("knee",))
     ball = Shape("sphere", (0.2,), (0.0, 0.1, 0.0), purpose="collision", color=(1.0, 0.0, 0.0, 1.0))
     bodies[4] = replace(bodies[4], joint_name="shoulder", damping=0.4, shapes=(ball, Shape("box", (1.0, 2.0, 3.0))))
-    kinds = {joint.kind for joint in joints}
-    assert kinds == set(JOINT_FACTS)
+    types = {joint.kind for joint in joints}
+    assert types == set(JOINT_FACTS)
     system = ArticulatedSystem(tuple(bodies), "world", (0.0, -9.8, 0.0), "parent", "all")
     model = Model(system, name="all")
     model.save(tmp_path / "all.toml")

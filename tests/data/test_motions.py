@@ -146,10 +146,10 @@ def test_a_motion_that_does_not_fit(system, columns, arguments, message):
 
 
 def test_a_sentence_says_the_unit_where_no_key_does(tmp_path, system):
-    """The files of older programs; degrees that are called radians are told."""
-    for word, told in (("degrees.", True), ("radians.", False), ("degrees, mostly", None)):
+    """The files of older programs; degrees that are called radians are reported."""
+    for word, degrees in (("degrees.", True), ("radians.", False), ("degrees, mostly", None)):
         path = write(tmp_path, GOOD.replace("inDegrees=yes", f"Angles are in {word}"))
-        assert read_motion(path).attrs["in_degrees"] is told
+        assert read_motion(path).attrs["in_degrees"] is degrees
     bodies = (replace(system.bodies[0], coordinate_names=("bending",)), system.bodies[1])
     path = write(tmp_path, GOOD.replace("yes", "no").replace("flexion", "bending"))
     with pytest.warns(CoordinateWarning, match="'bending' is 90 rad, 14.3 turns: are these degrees"):
@@ -218,7 +218,7 @@ def test_a_row_that_is_there_twice_counts_once(tmp_path):
         (HEADER.replace("nRows=2", "nRows=6") + "time\tflexion\tslide\n" + TWICE, 11, "3 rows are written twice"),
     ],
 )
-def test_what_is_odd_is_told_or_refused(tmp_path, text, line, message):
+def test_what_is_odd_is_reported_or_refused(tmp_path, text, line, message):
     path = write(tmp_path, text)
     with pytest.warns(ImplausibleWarning, match=rf"x\.mot:{line}: {message}"):
         read_motion(path)

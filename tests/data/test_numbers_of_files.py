@@ -106,7 +106,7 @@ LOADS = """<OpenSimDocument Version="40000"><ExternalLoads name="loads"><objects
 <datafile>walk.mot</datafile></ExternalLoads></OpenSimDocument>"""
 LOAD = """<ExternalForce name="{0}"><applied_to_body>a</applied_to_body>
 <force_identifier>f_v</force_identifier><point_identifier>f_p</point_identifier></ExternalForce>"""
-COLUMNS = "\t".join(["time", *(f"f_{kind}{axis}" for kind in "vp" for axis in "xyz")])
+COLUMNS = "\t".join(["time", *(f"f_{letter}{axis}" for letter in "vp" for axis in "xyz")])
 
 
 def loads(folder, rows="0\t1\t2\t3\t0\t0\t0\n1\t1\t2\t3\t0\t0\t0\n", columns=COLUMNS, names=("left",)):

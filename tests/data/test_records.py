@@ -449,8 +449,8 @@ def test_motions_go_round(balls, rng):
     motion = Motion(balls, TIME, q, rng.normal(size=(4, balls.nu)), rng.normal(size=(4, balls.nu)))
     shuffled = motion.to_dataframe().sample(frac=1, axis=1, random_state=1)
     for other in (Motion.from_dataframe(balls, shuffled), Motion.from_xarray(balls, motion.to_xarray())):
-        for kind in ("q", "u", "udot"):
-            np.testing.assert_array_equal(getattr(other, kind), getattr(motion, kind))
+        for name in ("q", "u", "udot"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(motion, name))
     units = motion.to_dataframe().attrs["units"]
     assert units["udot", "pelvis.v_x_rate"] == "m/s^2"
     assert units["q", "thigh.Q0"] == "1"

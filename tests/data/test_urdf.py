@@ -130,8 +130,8 @@ def test_urdf_has_no_euler_joint(tmp_path):
 LINKS = '<link name="a"/><link name="b"/><link name="c"/>'
 
 
-def _joint(name, parent, child, inner="", kind="revolute"):
-    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{inner}</joint>'
+def _joint(name, parent, child, inner="", joint_type="revolute"):
+    return f'<joint name="{name}" type="{joint_type}"><parent link="{parent}"/><child link="{child}"/>{inner}</joint>'
 
 
 def _inertial(mass="1", moments=("1", "1", "1"), mixed=("0", "0", "0")):
@@ -169,7 +169,7 @@ BAD = {  # file, message, line
     "its own parent": (_robot(LINKS, _joint("j", "a", "b"), _joint("k", "c", "c")), "cycle .* the links c", 4),
     "two parents": (_robot(LINKS, _joint("j", "a", "c"), _joint("k", "b", "c")), "two parents.*'j'", 4),
     "two roots": (_robot(LINKS, TREE), "second root", 2),
-    "missing link": (_robot(LINKS, _joint("j", "a", "nowhere")), "no link 'nowhere'", 3),
+    "missing link": (_robot(LINKS, _joint("j", "a", "absent")), "no link 'absent'", 3),
     "no parent": (_robot(LINKS, '<joint name="j" type="fixed"><child link="a"/></joint>'), "needs <parent", 3),
     "name twice": (_robot('<link name="a"/>', '<link name="a"/>'), "taken by the link in line 2", 3),
     "no name": (_robot("<link/>"), "needs the attribute 'name'", 2),
@@ -229,7 +229,7 @@ def test_directories_and_missing_files(tmp_path):
     with pytest.raises(ModelError, match="a directory"):
         load_urdf(tmp_path)
     with pytest.raises(FileNotFoundError):
-        load_urdf(tmp_path / "nowhere.urdf")
+        load_urdf(tmp_path / "absent.urdf")
 
 
 def test_mimicking_joints_warn(tmp_path):

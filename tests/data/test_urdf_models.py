@@ -1,4 +1,4 @@
-"""What a URDF says of joints beyond the mechanics: read into a model, written again, and the rest told."""
+"""What a URDF says of joints beyond the mechanics: read into a model, written again, and the rest reported."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_it_is_written_as_it_was_read(hand, tmp_path):
     assert again.system.coordinate_names == hand.system.coordinate_names
 
 
-def test_what_has_no_place_in_the_file_is_told(hand, tmp_path):
+def test_what_has_no_place_in_the_file_is_reported(hand, tmp_path):
     strong = CoordinateActuator("strong", "slide", optimal_force=7.0)
     model = replace(hand, actuators=(strong,), coordinates=(Coordinate("slide", locked=True),))
     with pytest.warns(UnwrittenWarning, match=r"coordinates \(slide\); 1 actuators \(strong\); 1 starts"):
@@ -65,16 +65,16 @@ def test_what_has_no_place_in_the_file_is_told(hand, tmp_path):
     assert not (tmp_path / "other.urdf").exists()
 
 
-def test_what_is_not_read_is_told_with_lines_and_what_it_changes(capsys):
+def test_what_is_not_read_is_reported_with_lines_and_what_it_changes(capsys):
     left = r"1 dynamics \(friction\), line 36; 1 limit \(velocity\), line 35; 1 transmission .*; 1 gazebo"
     with pytest.warns(UnsupportedWarning, match=left):
         assert load_model(ARM).control_names == ("elbow",)
     with pytest.raises(ModelError, match=left):
         load_model(ARM, strict=True)
     assert not main(["info", str(ARM)])
-    told = capsys.readouterr().out
-    assert "coordinate elbow [rad]: from 0 to 2.5 rad" in told
-    assert "1 dynamics (friction), line 36: the joint moves without dry friction" in told
+    reported = capsys.readouterr().out
+    assert "coordinate elbow [rad]: from 0 to 2.5 rad" in reported
+    assert "1 dynamics (friction), line 36: the joint moves without dry friction" in reported
 
 
 @pytest.mark.parametrize(

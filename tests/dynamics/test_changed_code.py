@@ -59,7 +59,7 @@ law_formula = functools.partial(scaled, gain=1.0)
 
 @dataclass(frozen=True)
 class Base(ForceLaw):
-    kind: ClassVar[str] = "changed"
+    cls: ClassVar[str] = "changed"
     gain: ClassVar[float] = 1.0
 
     def force(self, length, speed, activation, state=None):
@@ -134,7 +134,7 @@ CHANGES = {
     "a bound method": (lambda self, x: shape.__call__(x), _set(shape, "gain", 3.0)),
     "a closure": _closing(),
     "a list in a closure": _enclosing_a_list(),
-    "a generator, whose state nobody sees": (lambda self, x: next(stream) * x, lambda _: None),
+    "a generator, whose state is hidden": (lambda self, x: next(stream) * x, lambda _: None),
     "names found by text": (lambda self, x: globals()["GAIN"] * x, _set(THIS, "GAIN", 3.0)),
 }  # fmt: skip
 
@@ -241,14 +241,14 @@ def test_models_of_the_package_are_neither_walked_nor_traced_again(monkeypatch):
 def test_kernels_follow_overwritten_attributes_of_package_classes(monkeypatch):
     """A method of a law, a member that it reads, and what both were before."""
     spring = mq.muscle.laws.PathSpring(stiffness=100.0, resting_length=0.1)
-    kind, force = type(spring), type(spring).force
+    cls, force = type(spring), type(spring).force
     model = model_of(spring)
     before = forces(model)
     with monkeypatch.context() as patch:
-        patch.setattr(kind, "force", lambda self, *given: self.gain * force(self, *given))
-        patch.setattr(kind, "gain", 2.0, raising=False)
+        patch.setattr(cls, "force", lambda self, *given: self.gain * force(self, *given))
+        patch.setattr(cls, "gain", 2.0, raising=False)
         assert forces(model) == pytest.approx(2.0 * before, rel=1e-15)
-        patch.setattr(kind, "gain", 3.0)
+        patch.setattr(cls, "gain", 3.0)
         assert forces(model) == pytest.approx(3.0 * before, rel=1e-15)
         assert overwritten() is not None
     assert overwritten() is None

@@ -225,11 +225,13 @@ def test_joint_order_permutes_and_changes_nothing_else():
     other = type(system)(system.bodies, joint_order=order)
     q, u = system.random(1, rng)[0], rng.normal(size=system.nu)
     q_other = np.concatenate([q[system.q_slices[system.indices.body(name)]] for name in order])
-    places = np.concatenate([np.arange(system.nu)[system.u_slices[system.indices.body(name)]] for name in order])
+    indices = np.concatenate([np.arange(system.nu)[system.u_slices[system.indices.body(name)]] for name in order])
     np.testing.assert_allclose(
-        composite.mass(other, q_other), composite.mass(system, q)[np.ix_(places, places)], atol=1e-14
+        composite.mass(other, q_other), composite.mass(system, q)[np.ix_(indices, indices)], atol=1e-14
     )
-    np.testing.assert_allclose(inverse.bias(other, q_other, u[places]), inverse.bias(system, q, u)[places], atol=1e-13)
+    np.testing.assert_allclose(
+        inverse.bias(other, q_other, u[indices]), inverse.bias(system, q, u)[indices], atol=1e-13
+    )
 
 
 def test_rotor_inertia_sits_on_the_diagonal():

@@ -1,4 +1,4 @@
-"""Forward dynamics kind by kind: the same as link by link."""
+"""Forward dynamics by a scan over types of links: the same as link by link."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def _kernel(system, **options):
 
 @pytest.fixture
 def every_link(monkeypatch):
-    """All trees are recursions, however few links of a kind there are."""
+    """All trees are scans, for any number of links of a type."""
     monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 1)
     monkeypatch.setattr(articulated, "MIN_LINKS_PER_TYPE", 0)
 
@@ -70,9 +70,9 @@ def test_random_trees_of_all_joint_types(every_link, seed, rng):
         _assert_same(_kernel(system, lanes=lanes)(*state), articulated.forward(system, *state), 1e-10)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "fixed"])
-def test_every_joint_type(every_link, kind, rng):
-    system = random_system(6, rng, (kind,))
+@pytest.mark.parametrize("joint_type", [joint_type for joint_type in KINDS if joint_type != "fixed"])
+def test_every_joint_type(every_link, joint_type, rng):
+    system = random_system(6, rng, (joint_type,))
     state = _state(system, rng)
     _assert_same(_kernel(system)(*state), articulated.forward(system, *state), 1e-10)
 
@@ -89,7 +89,7 @@ def test_many_links_are_a_recursion_by_themselves(joint, rng):
 
 
 def test_code_does_not_grow_with_the_links(tmp_path):
-    """What a link adds are its numbers and places, some hundred bytes, and no code, of which it had 14 kB."""
+    """A link adds its numbers and slots, some hundred bytes, and no code, of which it had 14 kB."""
 
     def size(links):
         folder = tmp_path / str(links)
@@ -99,7 +99,7 @@ def test_code_does_not_grow_with_the_links(tmp_path):
     assert size(3 * LINKS) - size(LINKS) < 2 * LINKS * 1200
 
 
-def test_few_links_and_many_kinds_are_written_out(rng, monkeypatch):
+def test_few_links_and_many_types_are_unrolled(rng, monkeypatch):
     monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 10)
     few, enough = (_chain(links, lambda rng: RevoluteJoint((0, 1, 0)), rng) for links in (9, 10))
     assert ["_pass" in _kernel(system).ir for system in (few, enough)] == [False, True]
@@ -111,10 +111,10 @@ def test_derivatives_see_the_links(rng, monkeypatch):
     system = _chain(12, lambda rng: RevoluteJoint((0, 1, 0)), rng)
     state = _state(system, rng, 2)
     monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 12)
-    by_kind = _kernel(system).jacobian("output0", "u")(*state)
+    by_type = _kernel(system).jacobian("output0", "u")(*state)
     monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 13)
     expected = _kernel(system).jacobian("output0", "u")(*state)
-    np.testing.assert_allclose(by_kind, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(by_type, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 def test_numbers_that_vary_are_seen_link_by_link(rng):

@@ -82,8 +82,8 @@ def _system():
         "slide": lambda name: PrismaticJoint(AXES[name]),
     }
     bodies = [
-        Body(name, parent, joints[kind](name), p, Q, m, c, I, damping=DAMPING, rotor_inertia=ARMATURE)
-        for name, (parent, kind, p, Q, m, c, I) in BODIES.items()
+        Body(name, parent, joints[joint_type](name), p, Q, m, c, I, damping=DAMPING, rotor_inertia=ARMATURE)
+        for name, (parent, joint_type, p, Q, m, c, I) in BODIES.items()
     ]
     return ArticulatedSystem(tuple(bodies))
 
@@ -94,13 +94,13 @@ def _numbers(values):
 
 def _xml(parent):
     text = ""
-    for name, (above, kind, p, Q, m, c, I) in BODIES.items():
+    for name, (above, joint_type, p, Q, m, c, I) in BODIES.items():
         if above != parent:
             continue
         axis = f'axis="{_numbers(AXES[name])}"' if name in AXES else ""
         text += f"""<body name="{name}" pos="{_numbers(p)}" quat="{_numbers(Q)}">
             <inertial mass="{m}" pos="{_numbers(c)}" fullinertia="{_numbers(I)}"/>
-            <joint type="{kind}" {axis} damping="{DAMPING}" armature="{ARMATURE}"/>{_xml(name)}</body>"""
+            <joint type="{joint_type}" {axis} damping="{DAMPING}" armature="{ARMATURE}"/>{_xml(name)}</body>"""
     return text
 
 

@@ -58,8 +58,8 @@ class Peer:
         self.system = system
         moving = [body for body in system.bodies if body.joint.nu]
         self.joints = [self.model.joints[self.model.getJointId(body.joint_name)] for body in moving]
-        # our velocities of each body, in Pinocchio's places
-        self.places = np.concatenate([j.idx_v + np.arange(j.nv) for j in self.joints])
+        # our velocities of each body, in Pinocchio's order
+        self.indices = np.concatenate([j.idx_v + np.arange(j.nv) for j in self.joints])
 
     def q(self, q):
         """A hinge without limits has (cos, sin) there, a quaternion is scalar last."""
@@ -76,22 +76,22 @@ class Peer:
 
     def u(self, u):
         found = np.zeros(self.model.nv)
-        found[self.places] = u
+        found[self.indices] = u
         return found
 
 
 def _compare(path):
     system = load_urdf(path)
     peer = Peer(path, system)
-    assert (peer.model.nv, sorted(peer.places)) == (system.nu, list(range(system.nu)))
+    assert (peer.model.nv, sorted(peer.indices)) == (system.nu, list(range(system.nu)))
     rng = np.random.default_rng(0)
     q, (u, tau) = system.random(1, rng)[0], rng.normal(size=(2, system.nu))
     x, v = peer.q(q), peer.u(u)
     M = pin.crba(peer.model, peer.data, x)
-    M = (np.triu(M) + np.triu(M, 1).T)[np.ix_(peer.places, peer.places)]
+    M = (np.triu(M) + np.triu(M, 1).T)[np.ix_(peer.indices, peer.indices)]
     _close(mass_matrix(system, q), M)
-    _close(bias_force(system, q, u), pin.nonLinearEffects(peer.model, peer.data, x, v)[peer.places])
-    udot = pin.aba(peer.model, peer.data, x, v, peer.u(tau))[peer.places]
+    _close(bias_force(system, q, u), pin.nonLinearEffects(peer.model, peer.data, x, v)[peer.indices])
+    udot = pin.aba(peer.model, peer.data, x, v, peer.u(tau))[peer.indices]
     _close(forward_dynamics(system, q, u, tau), udot, max(1.0, np.linalg.cond(M) / 1e5))
     pin.framesForwardKinematics(peer.model, peer.data, x)
     for name in system.body_names:

@@ -11,7 +11,7 @@ from myoquat.joints.vectors import full
 
 @pytest.fixture(params=[0, 1, 2, 3])
 def case(request):
-    """A tree, a state, udot and outer wrenches: the tree's joints of every kind, welds too."""
+    """A tree, a state, udot and outer wrenches: the tree's joints of every type, welds too."""
     rng = np.random.default_rng(request.param)
     system = random_system(7, rng, velocity_frame=("child", "parent")[request.param % 2])
     q, (u, udot) = system.random(1, rng)[0], rng.normal(size=(2, system.nu))

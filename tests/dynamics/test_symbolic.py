@@ -158,8 +158,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("kind", ["sympy", "casadi"])
-def test_what_needs_numbers_refuses_symbols_by_name(name, kind):
-    symbols = np.array(sympy.symbols("x1:3", real=True)) if kind == "sympy" else symbols_casadi("x", (2,))
+@pytest.mark.parametrize("library", ["sympy", "casadi"])
+def test_symbols_where_numbers_are_needed_raise_an_error_that_names_them(name, library):
+    symbols = np.array(sympy.symbols("x1:3", real=True)) if library == "sympy" else symbols_casadi("x", (2,))
     with pytest.raises(TypeError, match=f"{name}.* takes numbers, not symbols"):
         REFUSED[name](_pendulum(), symbols)

@@ -137,7 +137,7 @@ def test_rates_of_the_angles_give_the_angular_velocity(rng):
         assert condition_davenport(phi, axes) == pytest.approx(np.linalg.cond(B))
 
 
-def test_formulas_run_on_every_kind_of_number(scalar, rng):
+def test_formulas_run_on_every_type_of_number(scalar, rng):
     phi = np.column_stack([rng.uniform(-3, 3, 5), rng.uniform(0.2, 2.5, 5), rng.uniform(-3, 3, 5)])
     Q = scalar(lambda phi: quaternion_from_davenport(phi, SHOULDER), phi)
     np.testing.assert_allclose(Q, quaternion_from_davenport(phi, SHOULDER), atol=1e-14)

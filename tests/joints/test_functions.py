@@ -1,4 +1,4 @@
-"""Functions of a coordinate: their derivatives, every kind of number, and OpenSim's values."""
+"""Functions of a coordinate: their derivatives, every type of number, and OpenSim's values."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ X = np.array([[-3.0], [-1.0 + 1e-9], [-0.5], [0.0], [0.1 + 1e-9], [0.5], [1.5], 
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_kind_of_number_gives_the_same(scalar, name):
+def test_every_type_of_number_gives_the_same(scalar, name):
     f = FUNCTIONS[name]
     verbs = (f.value, f.slope, f.curvature)
     got = scalar(formula(x=(1,))(lambda x: np.stack([verb(x[..., 0]) for verb in verbs], axis=-1)), X)

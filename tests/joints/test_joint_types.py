@@ -33,7 +33,7 @@ STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # sixth-order central differe
 
 def _joints():
     rng = np.random.default_rng(3)
-    joints = [random_joint(rng, [kind]) for kind in KINDS if kind != "fixed"]
+    joints = [random_joint(rng, [joint_type]) for joint_type in KINDS if joint_type != "fixed"]
     joints += [SphericalJoint(velocity_frame="parent"), FloatingJoint(velocity_frame="parent")]
     joints += [RevoluteJoint(), PrismaticJoint(), PlanarJoint(), UniversalJoint(), EulerJoint("XYZ")]
     joints += [ReversedJoint(joint) for joint in (PlanarJoint(), EulerJoint("ZXY"), EllipsoidJoint((0.1, 0.2, 0.3)))]
@@ -206,11 +206,11 @@ def test_fixed_joint_moves_nothing():
     assert joint.random(4, np.random.default_rng(0)).shape == (4, 0)
 
 
-@pytest.mark.parametrize("kind", [RevoluteJoint, PrismaticJoint, PlanarJoint])
+@pytest.mark.parametrize("joint_type", [RevoluteJoint, PrismaticJoint, PlanarJoint])
 @pytest.mark.parametrize("axis", [(0.0, 0.0, 0.0), (1.0, float("nan"), 0.0), (1.0, 0.0)])
-def test_impossible_axes_are_refused(kind, axis):
+def test_impossible_axes_are_refused(joint_type, axis):
     with pytest.raises(ValueError, match="axis"):
-        kind(axis)
+        joint_type(axis)
 
 
 def test_impossible_joints_are_refused():

@@ -45,7 +45,7 @@ def test_a_description_of_rotations_that_does_not_exist(given, meant):
             with_rotations(system, rotations)
 
 
-def test_degrees_in_the_place_of_radians_are_told_once():
+def test_degrees_instead_of_radians_warn_once():
     bodies = (Body("thigh", "ground", RevoluteJoint((0, 0, 1)), mass=1.0, coordinate_names=("hip_far",)),)
     system = ArticulatedSystem((*bodies, Body("sled", "thigh", PrismaticJoint((1, 0, 0)), mass=1.0)))
     with pytest.warns(CoordinateWarning, match=r"'hip_far' is 60 rad, 9\.5 turns: are these degrees"):

@@ -1,4 +1,4 @@
-"""Small multiples: one unit per axis, at most eight curves, zeros told instead of drawn."""
+"""Small multiples: one unit per axis, at most eight curves, zeros reported instead of drawn."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def test_every_curve_is_drawn_once_in_a_legible_axis_of_its_side():
     assert len({axis.get_ylim() for axis in shown(figure)}) == 1  # one scale for one quantity
 
 
-def test_zero_curves_are_left_out_and_told():
+def test_zero_curves_are_left_out_and_reported():
     values = np.stack([TIME, 0 * TIME], axis=-1)
     panels = [Panel("forces", "N", ("a", "b"), values), Panel("moments", "N m", ("c",), 0 * values[:, :1])]
     figure = draw_panels(TIME, panels)

@@ -51,7 +51,7 @@ FIXED = {
 
 
 def _call(name: str, values: dict[str, Any]) -> np.ndarray:
-    """The function's results, flat and in one array of whatever kind."""
+    """The function's results, flat and in one array of any type."""
     function = getattr(joints, name)
     wanted = inspect.signature(function).parameters
     result = function(**{key: given for key, given in (FIXED | values).items() if key in wanted})
@@ -92,21 +92,21 @@ def _arguments(name: str) -> dict[str, np.ndarray]:
     return {key: VALUES[key] for key in inspect.signature(getattr(joints, name)).parameters if key in VALUES}
 
 
-@pytest.mark.parametrize("kind", [_by_sympy, _by_casadi], ids=["sympy", "casadi"])
+@pytest.mark.parametrize("evaluate", [_by_sympy, _by_casadi], ids=["sympy", "casadi"])
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in FLOATS_ONLY])
-def test_symbols_give_what_floats_give(name: str, kind: Callable[[str, Any], np.ndarray]) -> None:
+def test_symbols_give_what_floats_give(name: str, evaluate: Callable[[str, Any], np.ndarray]) -> None:
     arguments = _arguments(name)
     expected = _call(name, arguments).astype(float)
-    np.testing.assert_allclose(kind(name, arguments), expected, atol=1e-12, rtol=1e-12)
+    np.testing.assert_allclose(evaluate(name, arguments), expected, atol=1e-12, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [_by_sympy, _by_casadi], ids=["sympy", "casadi"])
+@pytest.mark.parametrize("evaluate", [_by_sympy, _by_casadi], ids=["sympy", "casadi"])
 @pytest.mark.parametrize("name", ["convert_coordinates", "convert_velocities"])
-def test_symbols_convert_the_other_way_too(name: str, kind: Callable[[str, Any], np.ndarray], monkeypatch) -> None:
+def test_symbols_convert_the_other_way_too(name: str, evaluate: Callable[[str, Any], np.ndarray], monkeypatch) -> None:
     monkeypatch.setitem(FIXED, "source", EULER)
     monkeypatch.setitem(FIXED, "target", SYSTEM)
     monkeypatch.setitem(VALUES, "q", np.array([*PHI, 0.4]))
-    test_symbols_give_what_floats_give(name, kind)
+    test_symbols_give_what_floats_give(name, evaluate)
 
 
 def test_every_exception_is_a_function() -> None:

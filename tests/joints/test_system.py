@@ -184,7 +184,7 @@ def test_indices_index_arrays():
         ("body", True, "body or joint index or a name is wanted, not True"),
     ],
 )
-def test_a_wrong_kind_of_index_is_refused(method, wrong, wanted):
+def test_index_of_another_type_is_rejected(method, wrong, wanted):
     with pytest.raises(TypeError, match=wanted):
         getattr(_arm().indices, method)(wrong)
 
@@ -216,7 +216,7 @@ BAD = {
     "mount": ({"spring_mount": (1.0,)}, "spring_mount must be 4 finite numbers"),
     "mount length": ({"spring_mount": (1.0, 1.0, 0.0, 0.0)}, "spring_mount must hold a unit quaternion"),
     "names": ({"coordinate_names": ("a",)}, "coordinate_names must be 4 names"),
-    "parent": ({"parent": "nowhere"}, "parent 'nowhere' is not a body"),
+    "parent": ({"parent": "absent"}, "parent 'absent' is not a body"),
     "cycle": ({"parent": "b"}, "cycle of parents"),
     "ground's name": ({"name": "ground"}, "taken twice"),
 }

@@ -1,4 +1,4 @@
-"""Several blocks of states together: lanes that are done make room for others, and no state notices."""
+"""Several blocks of states together: active lanes move side by side, and no result changes."""
 
 import itertools
 
@@ -18,7 +18,7 @@ SIZES = [1, 2, 7, 8, 9, 8 * BLOCKS_PER_CALL - 1, 8 * BLOCKS_PER_CALL, 8 * BLOCKS
 
 
 def longer(z, given):
-    """A step that is worth making room for: nine of the logistic map, and one less to go in the last number."""
+    """A step that is worth a compaction: nine of the logistic map, and one less to go in the last number."""
     y, left = z[..., :-1], z[..., -1:]
     for _ in range(9):
         y = given * y * (1.0 - y)
@@ -39,7 +39,7 @@ def once(x):
     return iterate(longer, _start(x), x[..., 1:2], 1, where=x[..., 2] > 4.0)
 
 
-def settling(x):
+def converging(x):
     """Newton's method for a cube root of 1 + x, until it stands still."""
 
     def root(z, given):
@@ -71,7 +71,7 @@ def _counted(x):
     return counted(x)
 
 
-FORMULAS = {f.__name__: f for f in (counted, once, settling, nested, function)}
+FORMULAS = {f.__name__: f for f in (counted, once, converging, nested, function)}
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ LANES = (1, 2, 4, 8)
 
 
 def mixed(q, a):
-    """A formula with every kind of step: arithmetic, selection, sums, elementary functions, several outputs."""
+    """A formula with every type of operation: arithmetic, selection, sums, elementary functions, several outputs."""
     radius = np.sqrt(q @ q + 1.0)
     chosen = np.where((q > 0.0) & (q < a), np.exp(q) / radius, np.arctan2(q[1], a) / radius)
     return np.sin(q) * np.cos(q) * a, chosen, np.outer(q, q) @ q, np.maximum(q[0], a)

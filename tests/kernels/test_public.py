@@ -1,4 +1,4 @@
-"""The names that other rooms may use."""
+"""The names that other packages may use."""
 
 import importlib
 import pkgutil

@@ -38,7 +38,7 @@ def test_threads_compile_the_same_code_in_units(tmp_path, monkeypatch, rng):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_unit_that_is_no_assembly_is_told(threads):
+def test_invalid_assembly_is_reported(threads):
     with Assembler(settings.target(), threads) as assembler:
         for _ in range(4):
             assembler.give("define nothing")

@@ -53,7 +53,7 @@ def written(tmp_path, text, name="odd.osim"):
     return path
 
 
-def test_an_inertia_that_no_body_can_have_is_told_and_refused_if_strict(tmp_path):
+def test_an_inertia_that_no_body_can_have_is_reported_and_refused_if_strict(tmp_path):
     path = written(tmp_path, TEXT)
     with pytest.warns(ImplausibleWarning, match=r"the inertia of bodies \(b\)") as caught:
         model = load_model(path)
@@ -94,7 +94,7 @@ def test_what_is_accepted_is_written_and_read_back_equal(tmp_path, suffix):
     assert load_model(tmp_path / f"again.{suffix}") == model
 
 
-def test_elastic_tendons_of_length_zero_are_rigid_and_told(tmp_path):
+def test_elastic_tendons_of_length_zero_are_rigid_and_reported(tmp_path):
     with pytest.warns(ImplausibleWarning, match=r"elastic tendons of length 0, taken as rigid \(millard, degroote\)"):
         model = load_model(written(tmp_path, ELASTIC))
     assert [muscle.law.tendon for muscle in model.muscles] == ["rigid", "rigid"]
@@ -102,7 +102,7 @@ def test_elastic_tendons_of_length_zero_are_rigid_and_told(tmp_path):
         Millard2012(100.0, 0.1, 0.0).check("muscle 'm'")
 
 
-def test_text_in_another_encoding_is_told(tmp_path):
+def test_text_in_another_encoding_is_reported(tmp_path):
     path = tmp_path / "odd.osim"
     path.write_bytes(
         TEXT.replace("0.0003", "0.0001")

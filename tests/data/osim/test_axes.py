@@ -56,10 +56,10 @@ def test_constants_are_those_of_opensim(tmp_path, turn, shift, coordinates, in_o
 
 
 @pytest.mark.parametrize("function", [LINE, SCALED.replace(CONSTANT, LINE), CURVED])
-@pytest.mark.parametrize("kind", ["turn", "shift"])
-def test_functions_without_an_argument_are_rejected(tmp_path, function, kind):
+@pytest.mark.parametrize("case", ["turn", "shift"])
+def test_functions_without_an_argument_are_rejected(tmp_path, function, case):
     """OpenSim takes 2, the slope, for the value of 2 x + 0.1, and ends at a SimmSpline."""
-    path = write(tmp_path, **{"turn": CONSTANT, "shift": CONSTANT, kind: function})
+    path = write(tmp_path, **{"turn": CONSTANT, "shift": CONSTANT, case: function})
     with pytest.raises(ModelError, match="an axis without <coordinates> needs a <Constant>") as caught:
         load_model(path)
-    assert caught.value.line == (7 if kind == "turn" else 8)
+    assert caught.value.line == (7 if case == "turn" else 8)

@@ -75,7 +75,7 @@ def test_opensim_puts_the_bodies_alike(tmp_path, rng, in_opensim):
         ("SliderJoint", "UniversalJoint", "needs 2 coordinates, not 1"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(tmp_path, old, new, message):
+def test_impossible_values_raise_a_named_error(tmp_path, old, new, message):
     path = written(tmp_path, TEXT.replace(old, new))
     with pytest.raises(ModelError, match=message) as caught:
         load_model(path)

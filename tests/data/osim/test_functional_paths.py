@@ -100,7 +100,7 @@ def test_lengths_and_jacobians_are_those_of_the_polynomial(backend):
 
 
 def test_torques_of_many_paths_are_those_of_their_jacobians():
-    """More than a few muscles go by stretches."""
+    """More than a few muscles are evaluated by path segments."""
     model = arm(tuple(Muscle(f"m{k}", function_path(NAMES, polynomial(3, 2)), LAW) for k in range(16)))
     torques = muscle_torques(model, Q, U, np.full(16, 0.5))
     l = path_lengths(model, Q)
@@ -115,7 +115,7 @@ def test_files_keep_them(tmp_path, suffix):
     assert [muscle.path for muscle in load_model(tmp_path / f"arm.{suffix}").muscles] == list(PATHS.values())
 
 
-def test_derivatives_of_the_file_are_its_length_s_or_told(tmp_path):
+def test_derivatives_of_the_file_are_its_length_s_or_reported(tmp_path):
     model = arm((Muscle("m", function_path(("a", "b"), MultivariatePolynomial(2, 1, (1.0, 0.2, 0.3)))),))
     model.save(tmp_path / "arm.osim")
     text = (tmp_path / "arm.osim").read_text()

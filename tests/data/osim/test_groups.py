@@ -158,6 +158,6 @@ def test_info_lists_groups(load, tmp_path, capsys):
     load().save(tmp_path / "hinge.toml")
     with contextlib.suppress(SystemExit):
         main(["info", str(tmp_path / "hinge.toml")])
-    told = capsys.readouterr().out
-    assert "  group front of arm: up, both\n" in told
-    assert "  group none: no muscles\n" in told
+    reported = capsys.readouterr().out
+    assert "  group front of arm: up, both\n" in reported
+    assert "  group none: no muscles\n" in reported

@@ -83,12 +83,12 @@ def states(model, n, rng):
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize("kind", HELD)
-def test_opensim_moves_alike(tmp_path, rng, in_opensim, kind):
-    Model(SYSTEM, constraints=HELD[kind], name="held").save(tmp_path / "held.osim")
+@pytest.mark.parametrize("case", HELD)
+def test_opensim_moves_alike(tmp_path, rng, in_opensim, case):
+    Model(SYSTEM, constraints=HELD[case], name="held").save(tmp_path / "held.osim")
     model = load_model(tmp_path / "held.osim", strict=True)
     held, q, u = states(model, COUNT, rng)
-    if kind == "polynomial":  # OpenSim answers its first derivative where the second is asked for, which u multiplies
+    if case == "polynomial":  # OpenSim answers its first derivative where the second is asked for, which u multiplies
         u = 0 * u
     answer = in_opensim(OPENSIM, str(tmp_path / "held.osim"), json.dumps([q.tolist(), u.tolist()]))
     assert answer["names"] == list(SYSTEM.coordinate_names)
@@ -99,15 +99,15 @@ def test_opensim_moves_alike(tmp_path, rng, in_opensim, kind):
 
 
 @pytest.mark.parametrize("suffix", ["toml", "osim"])
-@pytest.mark.parametrize("kind", HELD)
-def test_constraints_come_back_equal(tmp_path, kind, suffix):
-    model = Model(SYSTEM, constraints=HELD[kind], name="held")
+@pytest.mark.parametrize("case", HELD)
+def test_constraints_come_back_equal(tmp_path, case, suffix):
+    model = Model(SYSTEM, constraints=HELD[case], name="held")
     model.save(tmp_path / f"held.{suffix}", strict=True)
     back = load_model(tmp_path / f"held.{suffix}", strict=True)
-    if kind == "two" and suffix == "osim":  # a coupler of one coordinate is one of the model's couplers there
+    if case == "two" and suffix == "osim":  # a coupler of one coordinate is one of the model's couplers there
         assert back.constraints == model.constraints[:1]
         assert back.couplers == (Coupler("follow", "c2", "d", Linear(0.5, 0.1)),)
-    elif kind == "weld" and suffix == "osim":
+    elif case == "weld" and suffix == "osim":
         np.testing.assert_allclose(back.constraints[0].first_angles, model.constraints[0].first_angles, atol=1e-15)
     else:
         assert back.constraints == model.constraints
@@ -155,7 +155,7 @@ def test_assembling_keeps_locked_coordinates_and_says_where_it_cannot(rng):
         (Prescribed("d", np.sin), "holds a Python function as its 'motion'"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(constraint, message):
+def test_impossible_values_raise_a_named_error(constraint, message):
     with pytest.raises(ModelError, match=message):
         Model(SYSTEM, constraints=(constraint,))
 
@@ -167,7 +167,7 @@ def test_a_polynomial_of_one_coordinate_is_a_constraint(tmp_path):
     assert load_model(tmp_path / "held.osim", strict=True).constraints == (gear,)
 
 
-def test_what_is_not_enforced_or_not_known_is_told(tmp_path):
+def test_what_is_not_enforced_or_not_known_is_reported(tmp_path):
     path = tmp_path / "held.osim"
     Model(SYSTEM, constraints=HELD["point"], name="held").save(path)
     text = path.read_text()

@@ -23,11 +23,11 @@ names, U, Q, udot, end = json.loads(arguments[1])
 coordinates = [model.getCoordinateSet().get(name) for name in names]
 bodies = [body for body in model.getComponentsList() if opensim.Body.safeDownCast(body)]
 bodies = [opensim.Body.safeDownCast(body) for body in bodies]
-places = []
+indices = []
 for c in coordinates:
     for other in coordinates:
         other.setSpeedValue(state, 1.0 if other.getName() == c.getName() else 0.0)
-    places.append(max(range(state.getNU()), key=lambda k: abs(state.getU().get(k))))
+    indices.append(max(range(state.getNU()), key=lambda k: abs(state.getU().get(k))))
 solver, matter = opensim.InverseDynamicsSolver(model), model.getMatterSubsystem()
 answer = {"udot": [], "tau": [], "error": [], "mass": [], "poses": []}
 
@@ -43,11 +43,11 @@ for q, u, a in zip(Q, U, udot):
     answer["error"].append(max([abs(state.getQErr().get(i)) for i in range(state.getQErr().size())], default=0.0))
     M, wanted = opensim.Matrix(), opensim.Vector(state.getNU(), 0.0)
     matter.calcM(state, M)
-    answer["mass"].append([[M.get(i, k) for k in places] for i in places])
-    for place, x in zip(places, a):
+    answer["mass"].append([[M.get(i, k) for k in indices] for i in indices])
+    for place, x in zip(indices, a):
         wanted.set(place, x)
     tau = solver.solve(state, wanted)
-    answer["tau"].append([tau.get(i) for i in places])
+    answer["tau"].append([tau.get(i) for i in indices])
     found = {}
     for body in bodies:
         T = body.getTransformInGround(state)
@@ -363,7 +363,7 @@ def test_parts_are_scaled_with_their_body(tmp_path):
     assert other == next(b for b in model.system.bodies if b.name == "b")
 
 
-def test_a_body_without_a_joint_floats_and_is_told(tmp_path):
+def test_a_body_without_a_joint_floats_and_is_reported(tmp_path):
     path = file_of(tmp_path, *CASES["floating"])
     with pytest.warns(ImplausibleWarning, match=r"bodies without a joint to the ground, taken as floating \(c, a\)"):
         model = load_model(path)
@@ -411,9 +411,9 @@ def test_loops_that_cannot_be_cut_are_refused_by_their_line(tmp_path, tag, paren
         ({"a": 0, "b": 1, "c": 0}, ["ground a", "b a", "a c", "ground b"], "FBFL", ()),
         # not through a weld
         ({"a": 0, "b": 1}, ["ground-a", "ground b", "a b"], "FFL", ()),
-        # first what has no joint, then what nobody carries, the parent of most first
+        # first what has no joint, then what no joint carries, the parent of most first
         ({"a": 1, "b": 1, "c": 1, "d": 1, "e": 1}, ["a b", "c b", "c d"], "BFF", ("e", "c")),
-        # a ring that hangs nowhere
+        # a ring without a base
         ({"a": 1, "b": 1}, ["a b", "b a"], "FL", ("a",)),
     ],
 )

@@ -82,10 +82,10 @@ def test_blanks_leave_names_and_references_of_older_files(tmp_path):
 def test_text_that_is_no_xml_is_read_where_opensim_reads_it(tmp_path):
     plain = TWICE.replace('"back"', '"neck"', 1)
     odd = plain.replace("<BodySet>", "<!-- a -- b --->\n<credits>A & B &amp; \x01&nbsp;</credits><BodySet>", 1)
-    with pytest.warns(ImplausibleWarning) as told:
+    with pytest.warns(ImplausibleWarning) as caught:
         model = load_model(written(tmp_path, f"\n\n{odd}"))
     assert "a & that XML writes &amp; (line 5, line 5); control characters, taken as blanks (line 5)" in str(
-        told[0].message
+        caught[0].message
     )
     assert model.description == "A & B &  &nbsp;"
     assert model.system == load_model(written(tmp_path, plain), strict=True).system
@@ -97,11 +97,11 @@ def test_text_that_is_no_xml_is_read_where_opensim_reads_it(tmp_path):
 
 def test_a_body_with_the_name_of_the_ground_is_another(tmp_path):
     """/ground and /bodyset/ground are two frames, the second one welded to the first."""
-    joint = """<{kind} name="{name}"><socket_parent_frame>{parent}</socket_parent_frame><socket_child_frame>
-/bodyset/{child}</socket_child_frame>{rest}</{kind}>"""
-    weld = joint.format(kind="WeldJoint", name="base", parent="/ground", child="ground", rest="")
+    joint = """<{tag} name="{name}"><socket_parent_frame>{parent}</socket_parent_frame><socket_child_frame>
+/bodyset/{child}</socket_child_frame>{rest}</{tag}>"""
+    weld = joint.format(tag="WeldJoint", name="base", parent="/ground", child="ground", rest="")
     turn = '<coordinates><Coordinate name="turn"/></coordinates>'
-    pin = joint.format(kind="PinJoint", name="pin", parent="/bodyset/ground", child="a", rest=turn)
+    pin = joint.format(tag="PinJoint", name="pin", parent="/bodyset/ground", child="a", rest=turn)
     path = tmp_path / "two.osim"
     bodies = "".join(BODY.format(name) for name in ("ground", "a"))
     path.write_text(

@@ -170,7 +170,7 @@ def test_offset_frames_place_points_and_obstacles(tmp_path):
         ("<contact_hint>0.0 0.03 0.0", "<contact_hint>0.0 0.08 0.0", "outside of a torus"),
     ],
 )
-def test_what_is_not_supported_is_told(tmp_path, old, new, words):
+def test_what_is_not_supported_is_reported(tmp_path, old, new, words):
     arm("torus").save(tmp_path / "arm.osim")
     text = (tmp_path / "arm.osim").read_text().replace(old, new)
     (tmp_path / "odd.osim").write_text(text)
@@ -197,7 +197,7 @@ def test_a_hint_without_a_side_is_the_shorter_way(tmp_path):
         ("<radius>0.05", "<radius>-1", "radius must be positive"),
     ],
 )
-def test_broken_files_are_refused_by_name(tmp_path, old, new, words):
+def test_broken_files_raise_a_named_error(tmp_path, old, new, words):
     arm("cylinder").save(tmp_path / "arm.osim")
     text = (tmp_path / "arm.osim").read_text()
     assert old in text

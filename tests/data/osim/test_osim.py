@@ -99,9 +99,9 @@ def test_opensim_agrees(model, rng, in_opensim):
 
 def test_ball_joints_become_quaternions_with_the_same_lengths_and_powers(model, rng):
     ball = model.with_rotations("quaternion")
-    kinds = {body.name: type(body.joint) for body in ball.system.bodies}
-    assert kinds["root_frame"] is FloatingJoint
-    assert {kinds[name] for name in ("thigh", "torso", "neck_frame")} == {SphericalJoint}
+    joint_types = {body.name: type(body.joint) for body in ball.system.bodies}
+    assert joint_types["root_frame"] is FloatingJoint
+    assert {joint_types[name] for name in ("thigh", "torso", "neck_frame")} == {SphericalJoint}
     q, u = poses(model, 20, rng), rng.normal(size=(20, model.system.nu))
     there = convert_coordinates(model.system, ball.system, q)
     np.testing.assert_allclose(path_lengths(ball, there), path_lengths(model, q), atol=1e-13)
@@ -377,7 +377,7 @@ def test_what_would_change_the_motion_is_refused_with_its_line(tmp_path, old, ne
     assert caught.value.line == 1 + text[: text.index(f"<{old}")].count("\n")
 
 
-def test_what_is_left_out_is_told_once_with_lines_and_refused_if_strict(tmp_path):
+def test_what_is_left_out_is_reported_once_with_lines_and_refused_if_strict(tmp_path):
     force = '<ElasticFoundationForce name="push"/>\n<Contact::Set name="a"/>'
     path = tmp_path / "x.osim"
     path.write_text(FILE.read_text().replace("</objects></ForceSet>", force + "</objects></ForceSet>"))
@@ -389,16 +389,16 @@ def test_what_is_left_out_is_told_once_with_lines_and_refused_if_strict(tmp_path
 
 
 @pytest.mark.parametrize("inertia", ["0.1 0.1 1 0 0 0", "1 1 1 2 0 0"], ids=["triangle", "indefinite"])
-def test_an_inertia_that_opensim_accepts_is_told_and_kept(tmp_path, inertia):
+def test_an_inertia_that_opensim_accepts_is_reported_and_kept(tmp_path, inertia):
     """Once for the file, whatever is done with the model then; an error where that is asked for."""
     text, path = FILE.read_text(), tmp_path / "x.osim"
     known = re.search("<inertia>[^<]*</inertia>", text).group()
     path.write_text(text.replace(known, f"<inertia>{inertia}</inertia>", 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsupportedWarning)
-        with pytest.warns(ImplausibleWarning, match="cannot be: the inertia of bodies") as told:
+        with pytest.warns(ImplausibleWarning, match="cannot be: the inertia of bodies") as caught:
             model = load_model(path)
-        assert len([w for w in told if w.category is ImplausibleWarning]) == 1
+        assert len([w for w in caught if w.category is ImplausibleWarning]) == 1
         found = [body for body in model.system.bodies if body.lenient_inertia]
         assert [body.inertia for body in found] == [tuple(map(float, inertia.split()))]
         with pytest.raises(ModelError, match="the inertia of bodies"):

@@ -226,6 +226,6 @@ def test_impossible_sizes_name_the_muscle(read):
         read(surfaces=SURFACES.replace("<radius>0.025</radius>", "<radius>0</radius>"))
 
 
-def test_a_quadrant_that_means_nothing_is_told(read):
+def test_a_quadrant_that_means_nothing_is_reported(read):
     with pytest.warns(UnsupportedWarning, match="quadrant 'z'; read as all"):
         read(quadrant="z")

@@ -1,4 +1,4 @@
-"""Bodies and points of which both kinds of written models are made."""
+"""Bodies and points of which both types of written models are made."""
 
 import numpy as np
 

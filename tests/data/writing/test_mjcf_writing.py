@@ -102,19 +102,19 @@ def from_mujoco(system, q):
 
 def order(engine, system, of, size):
     """Where each of our coordinates or velocities lies in MuJoCo's."""
-    places = []
+    indices = []
     for link in system.bodies:
         joint, name = link.joint, link.joint_name or link.name
         if isinstance(joint, SphericalJoint):
-            places += [of(engine, name) + k for k in range(size)]
+            indices += [of(engine, name) + k for k in range(size)]
         elif isinstance(joint, FloatingJoint) and link.parent == system.ground:
-            places += [of(engine, name) + k for k in range(size + 3)]
+            indices += [of(engine, name) + k for k in range(size + 3)]
         elif isinstance(joint, FloatingJoint):
-            places += [of(engine, c) for c in link.names_of_coordinates[:3]]
-            places += [of(engine, name) + k for k in range(size)]
+            indices += [of(engine, c) for c in link.names_of_coordinates[:3]]
+            indices += [of(engine, name) + k for k in range(size)]
         else:
-            places += [of(engine, c) for c in link.names_of_coordinates]
-    return places
+            indices += [of(engine, c) for c in link.names_of_coordinates]
+    return indices
 
 
 def qpos(engine, name):
@@ -229,9 +229,9 @@ def test_functions_of_coordinates_are_equalities(tmp_path):
 
 def test_a_leg_from_opensim_opens(tmp_path):
     model = load_model(LEG, "quaternion")
-    with pytest.warns(UnwrittenWarning) as told:
+    with pytest.warns(UnwrittenWarning) as caught:
         engine, data = opened(model, tmp_path / "x.xml")
-    message = str(told[0].message)
+    message = str(caught[0].message)
     assert "2 muscles on moving or conditional points, left out (moving, conditional)" in message
     assert "1 couplers of angles that a quaternion has replaced, left free (neck_follows_back)" in message
     mujoco.mj_resetDataKeyframe(engine, data, 0)
@@ -240,7 +240,7 @@ def test_a_leg_from_opensim_opens(tmp_path):
     np.testing.assert_allclose(data.ten_length, path_lengths(model, model.start_q)[rows], atol=1e-14)
 
 
-def test_what_mujoco_lacks_is_told_or_refused(tmp_path):
+def test_what_mujoco_lacks_is_reported_or_refused(tmp_path):
     fore, arm = point("fore", 0.1, 0, 0), point("arm", 0.1, 0.2, 0)
     conditional = ConditionalPoint("fore", (0.1, 0.0, 0.0), "flex", (0.0, 1.0))
     law = PathActuator(1.0)
@@ -262,11 +262,11 @@ def test_what_mujoco_lacks_is_told_or_refused(tmp_path):
         ),
         limits=(CoordinateLimit("stop", "flex", -1.0, 1.0, 1.0, 1.0, 0.1),),
     )
-    with pytest.warns(UnwrittenWarning) as told:
+    with pytest.warns(UnwrittenWarning) as caught:
         engine, _ = opened(model, tmp_path / "x.xml")
     assert engine.ntendon == 5
     assert engine.geom("pill").type[0] == mujoco.mjtGeom.mjGEOM_CAPSULE
-    message = str(told[0].message)
+    message = str(caught[0].message)
     for words in (
         "with law 'B', whose tendons pull nothing (law)", "without a law, whose tendons pull nothing (none)",
         "with law 'path_spring', whose tendons pull nothing (damped)", "moving or conditional points", "left out (egg)",
@@ -299,7 +299,7 @@ def test_what_mujoco_lacks_is_told_or_refused(tmp_path):
         ),
     ],
 )
-def test_what_mujoco_refuses_is_refused_by_name(changes, words, tmp_path):
+def test_what_mujoco_refuses_raises_a_named_error(changes, words, tmp_path):
     path = tmp_path / "x.xml"
     path.write_text("before")
     name = changes.pop("name")

@@ -63,8 +63,8 @@ model = opensim.Model(arguments[0])
 state = model.initSystem()
 coordinates = [model.getCoordinateSet().get(name) for name in json.loads(arguments[3])]
 forces = [model.getForceSet().get(i) for i in range(model.getForceSet().getSize())]
-kinds = (opensim.Muscle, opensim.PathActuator, opensim.PathSpring, opensim.Ligament)
-paths = [kind.safeDownCast(f) for f in forces for kind in kinds if kind.safeDownCast(f) is not None]
+classes = (opensim.Muscle, opensim.PathActuator, opensim.PathSpring, opensim.Ligament)
+paths = [cls.safeDownCast(f) for f in forces for cls in classes if cls.safeDownCast(f) is not None]
 paths = [p for i, p in enumerate(paths) if p.getName() not in [q.getName() for q in paths[:i]]]
 answer = {"names": [c.getName() for c in coordinates], "paths": [p.getName() for p in paths]}
 answer["count"] = model.getNumCoordinates()
@@ -187,9 +187,9 @@ def test_quaternions_are_written_as_the_angles_that_they_were(tmp_path):
 
 
 def test_every_joint_point_and_law_comes_back(tmp_path, rng):
-    with pytest.warns(UnwrittenWarning) as told:
+    with pytest.warns(UnwrittenWarning) as caught:
         back = again(replace(MEDLEY, system=MEDLEY.system.with_body("arm", damping=0.1)), tmp_path / "x.osim")
-    assert "1 springs and dampers of ball joints (arm)" in str(told[0].message)
+    assert "1 springs and dampers of ball joints (arm)" in str(caught[0].message)
     back = back.with_rotations({"trunk": "quaternion", "head": "quaternion"})
     assert [m.name for m in back.muscles] == [m.name for m in MEDLEY.muscles]
     for mine, theirs in zip(MEDLEY.muscles, back.muscles, strict=True):
@@ -366,7 +366,7 @@ def with_muscle(**changes):
         ),
     ],
 )  # fmt: skip
-def test_what_opensim_cannot_have_is_refused_by_name(model, words, tmp_path):
+def test_what_opensim_cannot_have_raises_a_named_error(model, words, tmp_path):
     path = tmp_path / "x.osim"
     path.write_text("before")
     warnings.simplefilter("ignore", UnwrittenWarning)
@@ -375,14 +375,14 @@ def test_what_opensim_cannot_have_is_refused_by_name(model, words, tmp_path):
     assert path.read_text() == "before"
 
 
-def test_what_is_left_out_is_told_or_refused(tmp_path):
+def test_what_is_left_out_is_reported_or_refused(tmp_path):
     system = MEDLEY.system.with_body("fore", rotor_inertia=0.1, shapes=(Shape("sphere", (0.1,)),))
     muscles = (replace(THELEN, law=LawA(0.1, 5.0), activation_dynamics=None, activation=0.5),)
     model = replace(MEDLEY, system=system, muscles=(*muscles, replace(THELEN, name="bare", law=None,
                     activation_dynamics=None)))  # fmt: skip
-    with pytest.warns(UnwrittenWarning) as told:
+    with pytest.warns(UnwrittenWarning) as caught:
         back = again(model, tmp_path / "x.osim")
-    message = str(told[0].message)
+    message = str(caught[0].message)
     assert "1 muscles with law 'A', written as PathActuator (thelen)" in message
     for words in ("without a law", "1 activations", "1 rotor inertias (fore)", "1 shapes of bodies (fore: sphere)"):
         assert words in message

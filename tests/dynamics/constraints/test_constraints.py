@@ -1,4 +1,4 @@
-"""Each kind of constraint in a moving simulation, against an independent solution."""
+"""Each type of constraint in a moving simulation, against an independent solution."""
 
 import numpy as np
 import pytest

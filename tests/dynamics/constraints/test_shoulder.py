@@ -49,7 +49,7 @@ def test_the_distance_is_exact_on_the_surface_and_to_first_order_off_it(rng):
         np.testing.assert_allclose(wanted.position(system, q, 0.0)[:, 0], h, atol=1e-15 + 10 * h * h)
 
 
-def test_the_formula_runs_on_every_kind_of_number(scalar, rng):
+def test_formula_runs_on_every_type_of_number(scalar, rng):
     q = FREE.random(3, rng)
     found = scalar(formula(q=(FREE.nq,))(lambda q: GLIDE.position(FREE, q, np.zeros(()))), q)
     np.testing.assert_allclose(found, GLIDE.position(FREE, q, 0.0), rtol=1e-13)

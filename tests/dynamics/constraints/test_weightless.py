@@ -88,7 +88,7 @@ def test_energy_is_kept(rng):
     assert np.abs(held.position(motion.q, 0.0)).max() < 1e-12
 
 
-def test_what_constraints_leave_open_is_refused_by_name():
+def test_undetermined_velocities_raise_an_error_that_names_them():
     lost = ArticulatedSystem((ARM, replace(PIN, damping=0.0), Body("tip", "pin", RevoluteJoint((1.0, 0.0, 0.0)))))
     with pytest.raises(
         ModelError, match=r"singular at this pose: 'tip.speed' can move.*without mass and inertia: pin, tip"
@@ -105,7 +105,7 @@ def test_what_constraints_leave_open_is_refused_by_name():
         simulate(ArticulatedSystem((ARM, PIN)), [0.5, -0.9], constraints=twice, duration=0.1, rtol=1e-6)
 
 
-def test_angles_at_their_lock_are_told_the_way_out():
+def test_error_at_gimbal_lock_names_the_remedy():
     """A chest without mass, the second of its angles at a right angle, held at a point of the ground."""
     bodies = (Body("chest", "ground", EulerJoint("XYZ")), *CHEST.bodies[1:])
     system = replace(CHEST, bodies=bodies)

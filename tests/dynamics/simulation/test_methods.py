@@ -64,8 +64,8 @@ def test_the_norm_is_kept_to_round_off(pendulum):
     """Divided out it is exact; Lie-group steps only add up rounding; plain Runge-Kutta drifts."""
     Q, u = normalize(np.array([1.0, 0.2, -0.3, 0.1])), np.array([2.0, 1, 3, -2, 1, 0.5])
 
-    def drift(name, kind):
-        way = simulate(pendulum, np.tile(Q, 2), u, 20.0, 4e-3, output_step=1.0, method=name, stabilization=kind)
+    def drift(name, form):
+        way = simulate(pendulum, np.tile(Q, 2), u, 20.0, 4e-3, output_step=1.0, method=name, stabilization=form)
         return np.abs(way.norm_drift).max()
 
     assert drift("rk4", "projection") <= 5e-16
@@ -81,10 +81,10 @@ def test_norm_alone_leaves_constraints_to_drift(pendulum):
     held = Distance("ground", "B", (0.0, 0.0, 0.0), (0.0, 0.0, -1.0), 1.9)
     start = {"constraints": (held,), "project_start": True, "duration": 2.0, "step": 4e-3}
     q0 = np.tile(normalize(np.array([1.0, 0.2, -0.3, 0.1])), 2)
-    whole, norm = (simulate(pendulum, q0, stabilization=kind, **start) for kind in ("projection", "norm"))
+    whole, norm = (simulate(pendulum, q0, stabilization=form, **start) for form in ("projection", "norm"))
     assert np.abs(norm.norm_drift).max() <= 5e-16
     assert np.abs(whole.constraint_drift).max() < 1e-12 < np.abs(norm.constraint_drift).max()
-    free = [simulate(pendulum, q0, duration=0.5, stabilization=kind) for kind in ("projection", "norm")]
+    free = [simulate(pendulum, q0, duration=0.5, stabilization=form) for form in ("projection", "norm")]
     np.testing.assert_array_equal(free[0].q, free[1].q)
     with pytest.raises(ValueError, match="for methods of fixed step"):
         simulate(pendulum, q0, rtol=1e-6, stabilization="norm")

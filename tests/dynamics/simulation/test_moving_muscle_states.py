@@ -180,7 +180,7 @@ def test_batches_start_from_their_own_equilibria(thelen):
     np.testing.assert_array_equal(table["m.activation"], many.activation.ravel())
 
 
-def test_what_blows_up_is_told_with_its_acceleration(thelen):
+def test_diverging_state_is_reported_with_its_acceleration(thelen):
     too_long = pytest.warns(StiffnessWarning, match="too fast for steps of 0.05 s")
     with too_long, pytest.warns(SimulationWarning, match=r"stopped at t = .*\|udot\| = \d"):
         way = simulate(thelen, duration=5.0, step=0.05, excitation=excitation)
@@ -256,8 +256,8 @@ slider = opensim.SliderJoint("slider", model.getGround(), block)
 slider.updCoordinate().setName("depth")
 slider.updCoordinate().setDefaultValue(0.301)
 model.addJoint(slider)
-for k, kind in enumerate(("Thelen2003Muscle", "Millard2012EquilibriumMuscle", "DeGrooteFregly2016Muscle")):
-    muscle = getattr(opensim, kind)()
+for k, type_name in enumerate(("Thelen2003Muscle", "Millard2012EquilibriumMuscle", "DeGrooteFregly2016Muscle")):
+    muscle = getattr(opensim, type_name)()
     muscle.setName(f"m{k}")
     muscle.set_max_isometric_force(300.0)
     muscle.set_optimal_fiber_length(0.1)

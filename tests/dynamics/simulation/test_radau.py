@@ -71,7 +71,7 @@ def test_the_order_of_the_error_and_of_what_lies_between():
 
 
 @pytest.mark.parametrize("rate", [1e3, 1e6, 1e12])
-def test_what_has_settled_does_not_bound_the_step(rate):
+def test_decayed_state_does_not_bound_the_step(rate):
     """Prothero and Robinson's problem: steps follow cos(t), whatever the rate is that it is followed at."""
     solver, steps, _ = solved(lambda t, x: -rate * (x - np.cos(t)[:, None]) - np.sin(t)[:, None], [1.0], 10.0, 1e-6)
     assert abs(solver.y[0] - np.cos(10.0)) < 1e-6
@@ -103,7 +103,7 @@ def test_differences_are_the_derivative(rng):
 
 @pytest.fixture(scope="module")
 def wound():
-    """A mass pulled up and down past an ellipsoid by a muscle whose tendon stretches."""
+    """A mass pulled up and down past an ellipsoid by a muscle with an elastic tendon."""
     body = Body("mass", "ground", PrismaticJoint((0.0, 1.0, 0.0)), mass=20.0, coordinate_names=("y",))
     path = (PathPoint("ground", (-0.15, 0.0, 0.0)), PathPoint("mass", (0.15, 0.0, 0.0)))
     wrap = WrapEllipsoid(body="ground", radii=(0.04, 0.03, 0.02))

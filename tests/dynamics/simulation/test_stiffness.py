@@ -1,4 +1,4 @@
-"""Tendons too stiff for steps of a fixed size: told, with a step that holds, and exactly where the method fails."""
+"""Tendons too stiff for steps of a fixed size: a warning that names a step that holds, and where the method fails."""
 
 import warnings
 
@@ -30,20 +30,20 @@ def moved(held, method, part, steps=100):
     model, fiber = held
     rate = decay_rates(model, np.array([[LENGTH]]), np.zeros((1, 1)), np.full((1, 1), ACTIVATION), fiber[None])[0, 0]
     step = part * STABILITY_BOUNDS[method] / rate
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StiffnessWarning)
         run = simulate(model, duration=steps * step, step=step, muscle_states=fiber * (1 + 1e-5), method=method)
-    return np.abs(run.muscle_states[:, 0] - fiber[0]), [str(warning.message) for warning in told], step
+    return np.abs(run.muscle_states[:, 0] - fiber[0]), [str(warning.message) for warning in caught], step
 
 
 @pytest.mark.parametrize("method", ["rk4", "euler"])
-def test_a_step_is_told_exactly_where_it_does_not_hold(held, method):
-    calm, told, _ = moved(held, method, 0.95)
-    assert not told
+def test_warning_exactly_where_the_step_does_not_hold(held, method):
+    calm, caught, _ = moved(held, method, 0.95)
+    assert not caught
     assert calm[-1] < 0.5 * calm[0]
-    wild, told, step = moved(held, method, 1.05)
+    wild, caught, step = moved(held, method, 1.05)
     assert wild[-1] > 5 * wild[0]
-    (message,) = told
+    (message,) = caught
     assert f"method {method!r}" in message
     assert message.startswith("'m.fiber_length' settles at")
     assert "method='radau'" in message
@@ -51,7 +51,7 @@ def test_a_step_is_told_exactly_where_it_does_not_hold(held, method):
     assert 0.3 * step < suggested < step
 
 
-def test_methods_that_choose_their_steps_are_not_told(held):
+def test_adaptive_methods_do_not_warn(held):
     model, fiber = held
     with warnings.catch_warnings():
         warnings.simplefilter("error", StiffnessWarning)

@@ -14,10 +14,10 @@ def test_a_stop_where_the_mass_matrix_is_singular_names_what_moves_together():
     y, z = RevoluteJoint((0.0, 1.0, 0.0)), RevoluteJoint((0.0, 0.0, 1.0))
     shoulder = (Body("a", "ground", y), Body("b", "a", z), Body("arm", "b", y, **SOLID))
     system = ArticulatedSystem(shoulder)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         simulate(system, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0.1, step=1e-3)
-    (message,) = [str(warning.message) for warning in told]
+    (message,) = [str(warning.message) for warning in caught]
     assert "mass matrix is singular at this pose: 'a.speed', 'arm.speed' can move together" in message
-    assert told[0].category is SimulationWarning
+    assert caught[0].category is SimulationWarning
     assert simulate(system, [0.1, 0.2, 0.3], [0.0] * 3, 0.1, step=1e-3).complete

@@ -55,7 +55,7 @@ def test_solution_is_that_of_the_loop_bit_for_bit(points):
     plain = kernels.compile(lambda x: newton(x[..., :1], (x[..., :1], x[..., 1:])), {"x": 2}, ["E"], name="E")
     solved = kernels.compile(anomaly, {"x": 2}, ["E"], name="E")
     np.testing.assert_array_equal(solved(points), plain(points))
-    assert solved.ir == plain.ir  # the derivative costs nothing where nobody asks for it
+    assert solved.ir == plain.ir  # an unused derivative costs nothing
     np.testing.assert_allclose(residual(solved(points), (points[:, :1], points[:, 1:])), 0.0, atol=1e-14)
 
 

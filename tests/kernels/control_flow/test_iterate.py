@@ -153,7 +153,7 @@ def test_a_state_that_says_what_is_left_takes_no_step_too_many():
     assert counts == {None: 5, 1: 4, -1: 4}
     taken = []
     iterate(lambda z, c: taken.append(0) or walk(z, c), np.array([1.0, 1.0]), np.zeros(1), 99, left=1)
-    assert len(taken) == 1  # it gets nowhere
+    assert len(taken) == 1  # it makes no progress
 
 
 @pytest.mark.parametrize("lanes", [1, None])

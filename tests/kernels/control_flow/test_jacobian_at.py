@@ -33,7 +33,7 @@ def points(rng):
     return rng.uniform(0.5, 2, (N, 2))
 
 
-def test_every_kind_gives_the_derivative(scalar, points):
+def test_every_type_of_number_gives_the_derivative(scalar, points):
     result = scalar(jacobian, points)
     np.testing.assert_allclose(result, curve_derivative(points), rtol=2e-15, atol=1e-15)
 

@@ -82,7 +82,7 @@ def test_element_with_a_loop_inside_is_one_function(rng):
     assert len(set(re.findall("@function_[0-9a-f]{16}", kernel.ir))) == 2  # the rows, and the element
 
 
-def test_columns_that_nobody_asks_for_are_not_computed(rng):
+def test_unused_columns_are_not_computed(rng):
     numbers, x = rng.uniform(0.5, 1, (5, 3)), rng.normal(size=(7, 10))
 
     def part(x, column):

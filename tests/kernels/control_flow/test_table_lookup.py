@@ -45,10 +45,10 @@ def test_the_code_does_not_grow_with_the_knots(rng):
     assert lines(64 * 100) <= lines(100) + 6 * 6  # six halves more, of six lines
 
 
-@pytest.mark.parametrize("kind", [PiecewiseLinear, PiecewiseConstant, NaturalSpline])
-def test_functions_of_many_points(rng, kind):
+@pytest.mark.parametrize("function_type", [PiecewiseLinear, PiecewiseConstant, NaturalSpline])
+def test_functions_of_many_points(rng, function_type):
     x = np.linspace(-1.0, 5.0, 200)
-    function = kind(tuple(x), tuple(np.sin(x)))
+    function = function_type(tuple(x), tuple(np.sin(x)))
     formula = lambda t: np.stack([function.value(t), function.slope(t), function.curvature(t)])  # noqa: E731
     at = rng.uniform(-2.0, 6.0, 500)
     kernel = kernels.compile(formula, {"t": ()}, ["values"])

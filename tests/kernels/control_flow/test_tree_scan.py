@@ -15,7 +15,7 @@ from myoquat.kernels.tracing.trace import trace
 
 
 class Node:
-    """A member with three passes, each of which needs what the others have found; its two kinds differ in `plain`."""
+    """A member with three passes, each of which needs what the others have found; its two types differ in `plain`."""
 
     def __init__(self, row, numbers, plain):
         self.row, self.numbers, self.plain = row, numbers, plain
@@ -40,11 +40,11 @@ class Node:
 PASSES = (Pass(Node.down, 3, np.array([1.0, 2.0, 0.0])), Pass(Node.up, 1), Pass(Node.again, 1, np.array([0.3])))
 
 
-def formula_of(parents, numbers, kinds):
+def formula_of(parents, numbers, types):
     """(..., 2 n) of x (..., 2 n), two numbers of a row and two of a result for each of n members."""
 
     def member(i, x):
-        plain = i % kinds == 0
+        plain = i % types == 0
         row = x[..., 2 * i : 2 * i + 2]
         return Member(plain, lambda row, own: Node(row, own, plain), row, numbers[i])
 
@@ -58,11 +58,11 @@ def formula_of(parents, numbers, kinds):
 @pytest.fixture(params=itertools.product((1, 2, 7, 30), (1, 2)), ids=str)
 def tree(request, rng):
     """A formula and the number of its members, which hang on random ones before them."""
-    n, kinds = request.param
+    n, types = request.param
     parents = [ROOT, *(int(rng.integers(ROOT, i)) for i in range(1, n))]
     numbers = rng.uniform(0.5, 1, (n, 4))
     numbers[:, 1] = 0.7  # the same for all
-    return formula_of(parents, numbers, kinds), n
+    return formula_of(parents, numbers, types), n
 
 
 def test_every_number_of_lanes_gives_what_numpy_gives(tree, rng):

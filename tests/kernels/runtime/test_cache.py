@@ -62,12 +62,12 @@ def test_a_thousand_corruptions_are_ignored(folder, entry):
     assert cache.load(key) is not None
     for trial in range(1000):
         damaged = bytearray(data)
-        kind = trial % 4
-        if kind == 0:
+        damage = trial % 4
+        if damage == 0:
             damaged[rng.integers(len(data))] ^= 1 << rng.integers(8)
-        elif kind == 1:
+        elif damage == 1:
             del damaged[rng.integers(len(data)) :]
-        elif kind == 2:
+        elif damage == 2:
             begin = rng.integers(len(data))
             damaged[begin : begin + 64] = rng.bytes(min(64, len(data) - begin) + 1)
         else:
@@ -123,7 +123,7 @@ def sealed(entry, seal):
     ],
     ids=["sha256", "without a secret", "another secret"],
 )
-def test_an_entry_of_somebody_who_lacks_the_secret_is_not_there(folder, entry, seal):
+def test_entry_without_the_secret_is_ignored(folder, entry, seal):
     """A checksum that anybody can compute does not let an entry in, whoever it belongs to."""
     secret = (folder / "secret").read_bytes()
     sealed(entry, lambda body: hashlib.blake2b(body, key=secret, digest_size=32).digest())
@@ -221,7 +221,7 @@ def test_a_full_disk_is_done_without(folder, monkeypatch):
     assert list((folder / "other").iterdir()) == []
 
 
-def test_what_keeps_a_folder_from_being_used_is_told(folder, monkeypatch):
+def test_obstacle_of_a_folder_is_reported(folder, monkeypatch):
     assert Cache(folder).obstacle() is None
     assert [file.name for file in folder.iterdir()] == ["secret"]
     assert Cache(None).obstacle() == "it is off"
@@ -272,7 +272,7 @@ def test_two_processes_compile_the_same_kernel_at_once(folder):
         results = list(pool.map(_compile_and_evaluate, [folder] * 4))
     assert all(np.array_equal(r, made("off")(Q)) for r in results)
     assert len(list(folder.glob("*.kernel"))) == 1
-    assert len(list(folder.iterdir())) == 2  # and the secret, of which there is one: nobody's entry is lost
+    assert len(list(folder.iterdir())) == 2  # and the secret, of which there is one: no entry is lost
     assert made(folder).source == "cache"
 
 

@@ -131,7 +131,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_word_while_waiting(monkeypatch):
+def test_progress_message(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(progress_message, "MESSAGE_DELAY_S", 0.01)
@@ -144,7 +144,7 @@ def test_a_word_while_waiting(monkeypatch):
     assert "part" not in said
 
 
-def test_nothing_is_said_where_nobody_reads(capsys, monkeypatch):
+def test_no_message_without_a_reader(capsys, monkeypatch):
     monkeypatch.setattr(progress_message, "MESSAGE_DELAY_S", 0.0)
     with progress_message.waiting("compiling a model"):
         time.sleep(0.02)

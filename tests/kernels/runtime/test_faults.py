@@ -18,7 +18,7 @@ def kernel():
     return kernels.compile(lambda q, a: np.sqrt(q) * a, {"q": (2, 3), "a": ()}, ["root"], name="roots")
 
 
-def test_a_formula_that_branches_is_told_to_use_where():
+def test_error_of_a_formula_that_branches_names_where():
     def branching(q):
         return q if q[0] > 0.0 else -q
 
@@ -214,7 +214,7 @@ libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_i
 libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 private, no_reserve = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 0x4000
 take = lambda size: libc.mmap(None, size, 0, private | no_reserve, -1, 0)
-filled = [take(size) for size in (1 << 20, 1 << 16, 1 << 13) for _ in range(2000)]  # what room there was
+filled = [take(size) for size in (1 << 20, 1 << 16, 1 << 13) for _ in range(2000)]  # fills the free memory
 wall = take(40 * 3 << 30)
 for k in range(1, 40):  # small holes in it, gigabytes apart
     libc.munmap(wall + (k * 3 << 30), 8192)
@@ -234,7 +234,7 @@ for count in range(100, 1500, 200):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="maps memory as Linux does")
 def test_code_and_constants_stay_together_where_memory_is_scattered():
-    """An engine that places them gigabytes apart ends the process: addresses between them have 32 bits."""
+    """An engine that loads them gigabytes apart ends the process: addresses between them have 32 bits."""
     done = subprocess.run([sys.executable, "-c", SCATTERED], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -72,18 +72,18 @@ def test_lanes_give_the_same_bits_and_no_state_remembers_the_last(program, state
 
 
 def test_stages_repeat_until_every_state_is_done():
-    """Roots by Newton's method, each as by itself; the smallest and the number of the rounds of a nested repeat; many
+    """Roots by Newton's method, each as by itself; the smallest and the number of iterations of a nested repeat; many
     states side by side in NumPy give the same."""
     made = Program("roots", {"a": 3})
-    made.formula(lambda a: (a, 0.0 * a[..., 0] + 1.0, 0.0 * a[..., 0]), ["a"], {"x": 3, "on": (), "rounds": ()})
-    with made.repeat(60, "on", {"x": "next", "on": "still", "rounds": "more"}):
+    made.formula(lambda a: (a, 0.0 * a[..., 0] + 1.0, 0.0 * a[..., 0]), ["a"], {"x": 3, "on": (), "iterations": ()})
+    with made.repeat(60, "on", {"x": "next", "on": "still", "iterations": "more"}):
         made.formula(
-            lambda a, x, rounds, on: (
+            lambda a, x, iterations, on: (
                 np.where(on[..., None] > 0, 0.5 * (x + a / x), x),
                 np.where(np.max(np.abs(x * x - a), axis=-1) > 1e-12, 1.0, 0.0),
-                rounds + on,
+                iterations + on,
             ),
-            ["a", "x", "rounds", "on"],
+            ["a", "x", "iterations", "on"],
             {"next": 3, "still": (), "more": ()},
         )
         with made.repeat(1, "still"):
@@ -95,17 +95,17 @@ def test_stages_repeat_until_every_state_is_done():
         least={"output0": ("least", np.zeros(3, dtype=int))},
         buffers={"least": 1},
     )
-    outputs = ["x", "rounds", "least"]
+    outputs = ["x", "iterations", "least"]
     a = np.random.default_rng(1).uniform(0.2, 100.0, (13, 3))
     kernel = made.compile(outputs)
-    x, rounds, least = kernel(a)
+    x, iterations, least = kernel(a)
     np.testing.assert_allclose(x, np.sqrt(a), rtol=1e-12)
     np.testing.assert_allclose(least[:, 0], np.minimum(x - 1.0, 0.0).min(-1))
-    assert rounds.min() < rounds.max() < 20
+    assert iterations.min() < iterations.max() < 20
     np.testing.assert_array_equal(kernel(a[4])[0], x[4])
-    for one, many in zip(made.side_by_side({"a": a}, outputs), (x, rounds, least), strict=True):
+    for one, many in zip(made.side_by_side({"a": a}, outputs), (x, iterations, least), strict=True):
         np.testing.assert_allclose(one, many, rtol=1e-12)
-    plain = made(a[0], outputs=["x", "rounds"])
+    plain = made(a[0], outputs=["x", "iterations"])
     np.testing.assert_allclose(plain["x"], x[0], rtol=1e-12)
     with pytest.raises(TypeError, match="on floats and in kernels"):
         kernels.compile(made, made.inputs)

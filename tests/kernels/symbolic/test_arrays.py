@@ -201,7 +201,7 @@ def test_numbers_come_back_as_floats(given_x):
 
 def test_casadi_comes_back_as_casadi_arrays():
     x = casadi.SX.sym("x", 3)
-    kinds = {
+    types = {
         "column": x,
         "row": x.T,
         "array": casadi.array(x).reshape(3),
@@ -211,12 +211,12 @@ def test_casadi_comes_back_as_casadi_arrays():
         "rows": [x, x],
         "nested": [[x[0], x[1], 1.0], [x[2], 0.0, 2]],
     }
-    for kind, value in kinds.items():
+    for type_name, value in types.items():
         result = doubled(value)
-        assert isinstance(result, casadi.array), kind
-        shape = {"row": (1, 3), "rows": (2, 3), "nested": (2, 3)}.get(kind, (3,))
-        assert result.shape == shape, kind
-    nested = casadi.Function("f", [x], [doubled(kinds["nested"]).reshape(-1).to_casadi()])
+        assert isinstance(result, casadi.array), type_name
+        shape = {"row": (1, 3), "rows": (2, 3), "nested": (2, 3)}.get(type_name, (3,))
+        assert result.shape == shape, type_name
+    nested = casadi.Function("f", [x], [doubled(types["nested"]).reshape(-1).to_casadi()])
     np.testing.assert_array_equal(np.array(nested([1, 2, 3])).ravel(), [2, 4, 2, 6, 0, 4])
 
 
@@ -277,7 +277,7 @@ def test_constants_survive_the_way_through_casadi(values):
         (sympy.symbols("a b"), r"doubled: x has shape \(2,\)"),
     ],
 )
-def test_the_door_names_the_function_the_argument_and_what_came(value, message):
+def test_error_names_the_function_the_argument_and_the_value(value, message):
     with pytest.raises(ValueError, match=message):
         doubled(value)
 

@@ -1,4 +1,4 @@
-"""Elementary functions: special values as a table, accuracy over all exponents, every kind of processor."""
+"""Elementary functions: special values as a table, accuracy over all exponents, every type of processor."""
 
 import math
 import platform

@@ -55,7 +55,7 @@ MODEL = Model(SYSTEM, actuators=tuple(ACTUATORS.values()), name="driven")
 
 @pytest.mark.peers
 def test_opensim_moves_alike(tmp_path, rng, in_opensim):
-    """All kinds in one model: 1e-9 of the greatest acceleration at 200 states."""
+    """All types in one model: 1e-9 of the greatest acceleration at 200 states."""
     MODEL.save(tmp_path / "driven.osim", strict=True)
     model = load_model(tmp_path / "driven.osim", strict=True)
     q, u = rng.uniform(-0.6, 0.6, (200, 5)), rng.uniform(-2, 2, (200, 5))
@@ -66,10 +66,10 @@ def test_opensim_moves_alike(tmp_path, rng, in_opensim):
     np.testing.assert_allclose(udot, answer, atol=1e-9 * np.abs(answer).max())
 
 
-@pytest.mark.parametrize("kind", [*ACTUATORS, "delayed"])
-def test_forces_are_those_of_the_kernel(scalar, rng, kind):
-    """On every kind of number, and proportional to the controls."""
-    model = Model(SYSTEM, actuators=(ACTUATORS.get(kind, LAG),))
+@pytest.mark.parametrize("case", [*ACTUATORS, "delayed"])
+def test_forces_are_those_of_the_kernel(scalar, rng, case):
+    """On every type of number, and proportional to the controls."""
+    model = Model(SYSTEM, actuators=(ACTUATORS.get(case, LAG),))
     q, u = rng.uniform(-0.5, 0.5, (2, 5)), np.zeros((2, 5))
     controls = rng.uniform(-0.5, 0.5, (2, len(model.control_names)))
     tau = scalar(lambda q, u, controls: actuator_forces(model, q, u, controls), q, u, controls)
@@ -98,21 +98,21 @@ def test_controls_are_inputs_of_a_simulation(tmp_path):
     model = Model(SYSTEM, actuators=(ACTUATORS["coordinate"], CoordinateActuator("other", "b1", optimal_force=0.5)))
     control = lambda t: [np.sin(5 * t), 1 - t]  # noqa: E731
     torque = lambda t: [0, 3 * np.sin(5 * t), 0, 0.5 - 0.5 * t, 0]  # noqa: E731
-    told = simulate(model, duration=0.2, step=2e-3, controls=control)
+    driven = simulate(model, duration=0.2, step=2e-3, controls=control)
     pushed = simulate(SYSTEM, duration=0.2, step=2e-3, torque=torque)
-    np.testing.assert_allclose(told.q, pushed.q, atol=1e-13)
-    np.testing.assert_allclose(told.torques, pushed.torques, atol=1e-12)
-    np.testing.assert_allclose(told.acceleration, pushed.acceleration, atol=1e-9)
+    np.testing.assert_allclose(driven.q, pushed.q, atol=1e-13)
+    np.testing.assert_allclose(driven.torques, pushed.torques, atol=1e-12)
+    np.testing.assert_allclose(driven.acceleration, pushed.acceleration, atol=1e-9)
     adaptive = simulate(model, duration=0.2, rtol=1e-10, controls=control)
-    np.testing.assert_allclose(adaptive.q[-1], told.q[-1], atol=1e-8)
+    np.testing.assert_allclose(adaptive.q[-1], driven.q[-1], atol=1e-8)
     still = simulate(model, duration=0.2, step=2e-3)
     np.testing.assert_allclose(still.q, simulate(SYSTEM, duration=0.2, step=2e-3).q, atol=1e-14)
-    told.save(tmp_path / "told.npz")
-    np.testing.assert_array_equal(Trajectory.load(tmp_path / "told.npz").controls, told.controls)
-    assert list(told.to_dataframe()[["motor.control", "other.control"]].iloc[0]) == [0.0, 1.0]
+    driven.save(tmp_path / "driven.npz")
+    np.testing.assert_array_equal(Trajectory.load(tmp_path / "driven.npz").controls, driven.controls)
+    assert list(driven.to_dataframe()[["motor.control", "other.control"]].iloc[0]) == [0.0, 1.0]
 
 
-def test_controls_outside_their_bounds_are_refused_by_name():
+def test_controls_outside_their_bounds_raise_a_named_error():
     model = Model(SYSTEM, actuators=(ACTUATORS["coordinate"],))
     with pytest.raises(ValueError, match=r"controls\[0\] \(motor\) is 2.5; it must lie in \[-1, 2\]"):
         actuator_forces(model, np.zeros(5), np.zeros(5), [2.5])
@@ -134,7 +134,7 @@ def test_controls_outside_their_bounds_are_refused_by_name():
         (BodyActuator("f", "A", (0.0, float("inf"), 0.0)), "point must be finite"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(actuator, message):
+def test_impossible_values_raise_a_named_error(actuator, message):
     with pytest.raises(ModelError, match=message) as caught:
         Model(SYSTEM, actuators=(actuator,))
     assert "actuator 'f'" in str(caught.value)

@@ -71,7 +71,7 @@ def states(rng, count):
 
 @pytest.mark.peers
 def test_opensim_moves_alike(tmp_path, rng, in_opensim):
-    """All kinds in one model, most pairs in contact at some states: 1e-9 of the greatest acceleration at 200 states."""
+    """All types in one model, most pairs in contact at some states: 1e-9 of the greatest acceleration at 200 states."""
     MODEL.save(tmp_path / "standing.osim", strict=True)
     model = load_model(tmp_path / "standing.osim", strict=True)
     q, u = states(rng, 200)
@@ -96,8 +96,8 @@ answer = [c.getValue(state) for c in coordinates]
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize("kind", ["pressed", "smooth"])
-def test_opensim_arrives_alike(tmp_path, in_opensim, kind):
+@pytest.mark.parametrize("case", ["pressed", "smooth"])
+def test_opensim_arrives_alike(tmp_path, in_opensim, case):
     """A foot that falls onto the floor and slides there for 1 s."""
     foot = replace(SYSTEM, bodies=SYSTEM.bodies[:3])
     floor = replace(FLOOR, normal=(0.2, 1.0, 0.0))
@@ -106,7 +106,7 @@ def test_opensim_arrives_alike(tmp_path, in_opensim, kind):
         SmoothSphereHalfSpace("heel_contact", heel, floor, *SOFT, 0.1),
         SmoothSphereHalfSpace("toe_contact", toe, floor, *SOFT, 0.1),
     )
-    if kind == "pressed":
+    if case == "pressed":
         forces = (
             HuntCrossley("contact", (ContactMaterial((floor,), *SOFT), ContactMaterial((heel, toe), *SOFT)), 0.1),
         )
@@ -119,23 +119,23 @@ def test_opensim_arrives_alike(tmp_path, in_opensim, kind):
     np.testing.assert_allclose(motion.q[-1], answer, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", FORCES)
-def test_on_every_kind_of_number(scalar, rng, kind):
+@pytest.mark.parametrize("case", FORCES)
+def test_on_every_type_of_number(scalar, rng, case):
     slides = (
         slide("x", "ground", (1.0, 0.0, 0.0)),
         slide("foot", "x", (0.0, 1.0, 0.0)),
         slide("toes", "foot", (0, 0, 1.0)),
     )
-    model = Model(ArticulatedSystem(slides), forces=(FORCES[kind],))
+    model = Model(ArticulatedSystem(slides), forces=(FORCES[case],))
     q, u = rng.uniform(0.0, 0.02, (2, 3)), rng.uniform(-1, 1, (2, 3))
     tau = scalar(lambda q, u: limit_torques(model, q, u), q, u)
     np.testing.assert_allclose(tau, limit_torques(model, q, u, backend="numpy"), rtol=1e-10, atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", FORCES)
-def test_derivatives_are_finite_at_rest_and_apart(kind):
+@pytest.mark.parametrize("case", FORCES)
+def test_derivatives_are_finite_at_rest_and_apart(case):
     """d tau / d(q, u) where nothing touches, and where a body rests on another: no NaN of a root of zero."""
-    model = Model(SYSTEM, forces=(FORCES[kind],))
+    model = Model(SYSTEM, forces=(FORCES[case],))
     q, u = casadi.SX.sym("q", 8), casadi.SX.sym("u", 8)
     tau = limit_torques(model, casadi.array(q).reshape(8), casadi.array(u).reshape(8)).reshape(-1).to_casadi()
     slope = casadi.Function("slope", [q, u], [casadi.jacobian(tau, casadi.vertcat(q, u))])
@@ -304,7 +304,7 @@ OWN = ContactHalfSpace("own", "foot")
         (HuntCrossley("f", (ContactMaterial((FLOOR, replace(EGG, radii=(0.1, -0.1, 0.1))), 1e6),)), "radii must be"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_by_name(force, message):
+def test_impossible_values_raise_a_named_error(force, message):
     with pytest.raises(ModelError, match=message) as caught:
         Model(SYSTEM, forces=(force,))
     assert "force 'f'" in str(caught.value)
@@ -334,9 +334,9 @@ def test_surfaces_that_are_not_supported_are_left_out_with_their_lines(tmp_path)
     path = tmp_path / "standing.osim"
     MODEL.save(path)
     path.write_text(path.read_text().replace("ContactEllipsoid", "ContactMesh"))
-    with pytest.warns(UnsupportedWarning, match=r"1 HuntCrossleyForce \(force\), line \d+; 1 ContactMesh") as told:
+    with pytest.warns(UnsupportedWarning, match=r"1 HuntCrossleyForce \(force\), line \d+; 1 ContactMesh") as caught:
         model = load_model(path)
-    assert len(told) == 1
+    assert len(caught) == 1
     assert [force.name for force in model.forces] == ["pressed", "balls", "smooth", "plain"]
     two = SmoothSphereHalfSpace("other", replace(HEEL, radius=0.2), FLOOR)
     with pytest.raises(ModelError, match="two surfaces have the name 'heel'"):

@@ -130,7 +130,7 @@ def test_what_cannot_be_is_refused_with_its_line(tmp_path, was, now, message):
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "told"),
+    ("was", "now", "reported"),
     [
         ("<actuator_list>left motor<", "<enabled>false</enabled><actuator_list>left motor<", "enabled is false"),
         ("<LinearFunction>", "<Wave/><LinearFunction>", "a function that is not known"),
@@ -138,8 +138,8 @@ def test_what_cannot_be_is_refused_with_its_line(tmp_path, was, now, message):
         ("<actuator_list>left", "<controls_file>c.sto</controls_file><actuator_list>left", "no file c.sto"),
     ],
 )
-def test_what_is_not_obeyed_is_told(tmp_path, was, now, told):
-    with pytest.warns(mq.data.UnsupportedWarning, match=told):
+def test_what_is_not_obeyed_is_reported(tmp_path, was, now, reported):
+    with pytest.warns(mq.data.UnsupportedWarning, match=reported):
         assert mq.load_model(write(tmp_path, (was, now))).inputs == INPUTS[2:]
 
 
@@ -155,7 +155,7 @@ def test_what_no_function_names_is_zero(model):
     np.testing.assert_array_equal(motion.controls, 0.0)
 
 
-# ---- functions of every kind, and tables -------------------------------------------------------------------
+# ---- functions of every type, and tables -------------------------------------------------------------------
 
 X, Y = (0.0, 0.11, 0.2, 0.35, 0.5, 0.7), (0.2, -0.3, 0.8, 0.1, -0.5, 0.4)
 POINTS_XY = f"<x>{' '.join(map(str, X))}</x><y>{' '.join(map(str, Y))}</y>"
@@ -189,7 +189,7 @@ for time in json.loads(arguments[1]):
 
 @pytest.fixture(scope="module")
 def sled(tmp_path_factory):
-    """A motor for each kind of function, of strengths that nothing hides behind another, and two tables."""
+    """A motor for each type of function, of strengths that nothing hides behind another, and two tables."""
     folder = tmp_path_factory.mktemp("sled")
     rows = "\n".join(f"{x}\t{y}\t{-y}" for x, y in zip(X, Y, strict=True))
     table = folder / "controls.sto"
@@ -212,7 +212,7 @@ def contents(given):
     return given.name, type(given.function).__name__, str(dataclasses.astuple(given.function))
 
 
-def test_functions_of_every_kind_and_tables_are_read(sled, tmp_path):
+def test_functions_of_every_type_and_tables_are_read(sled, tmp_path):
     names = [f"motor{k}" for k in range(len(KINDS))]
     want = [PrescribedInput(name, function) for name, function in zip(names, KINDS.values(), strict=True)]
     less = tuple(-y for y in Y)
@@ -228,7 +228,7 @@ def test_functions_of_every_kind_and_tables_are_read(sled, tmp_path):
 
 @pytest.mark.peers
 @pytest.mark.parametrize(("options", "close"), [({"method": "dop853", "rtol": 1e-10}, 1e-7), ({"step": 1e-4}, 1e-4)])
-def test_a_simulation_follows_functions_of_every_kind_as_opensim_does(sled, in_opensim, options, close):
+def test_a_simulation_follows_functions_of_every_type_as_opensim_does(sled, in_opensim, options, close):
     """Stairs make fixed steps less exact."""
     motion = mq.simulate(sled, [0.0], [0.0], duration=0.6, output_step=0.1, **options)
     theirs = in_opensim(RAN, str(sled.file), str(motion.time[1:].tolist()))

@@ -51,7 +51,7 @@ MODEL = Model(SYSTEM, (LIGAMENT,), forces=tuple(FORCES.values()), name="soft")
 
 @pytest.mark.peers
 def test_opensim_moves_alike(tmp_path, rng, in_opensim):
-    """All kinds in one model, the ligament slack, in its toe and beyond: 1e-9 of the greatest acceleration."""
+    """All types in one model, the ligament slack, in its toe and beyond: 1e-9 of the greatest acceleration."""
     MODEL.save(tmp_path / "soft.osim", strict=True)
     model = load_model(tmp_path / "soft.osim", strict=True)
     q, u = rng.uniform(-0.6, 0.6, (200, 5)), rng.uniform(-2, 2, (200, 5))
@@ -61,17 +61,17 @@ def test_opensim_moves_alike(tmp_path, rng, in_opensim):
     np.testing.assert_allclose(udot, answer, atol=1e-9 * np.abs(answer).max())
 
 
-@pytest.mark.parametrize("kind", FORCES)
-def test_on_every_kind_of_number(scalar, rng, kind):
+@pytest.mark.parametrize("case", FORCES)
+def test_on_every_type_of_number(scalar, rng, case):
     x, rate = rng.uniform(0.1, 0.6, (2, 6)), rng.uniform(-1, 1, (2, 6))
-    force = FORCES[kind]
-    if kind in ("coordinate", "points"):
+    force = FORCES[case]
+    if case in ("coordinate", "points"):
         x, rate = x[:, :1], rate[:, :1]
     found = scalar(formula(x=x.shape[1:], rate=x.shape[1:])(lambda x, rate: force.force(x, rate)), x, rate)
     np.testing.assert_allclose(found, force.force(x, rate), rtol=1e-13)
 
 
-def test_the_ligament_on_every_kind_of_number(scalar):
+def test_the_ligament_on_every_type_of_number(scalar):
     """Its toe k e^2 / (2 e_t), its line k (e - e_t / 2), no push, no damping while it shortens."""
     law = LIGAMENT.law
     strain = np.array([[-0.1], [0.02], [0.2], [0.02], [0.2]])
@@ -154,7 +154,7 @@ def test_forces_come_back_equal(tmp_path, suffix):
         ("2" + "^2" * 500, "nested more than 60 deep"),
     ],
 )
-def test_what_is_no_expression_is_refused_by_name(text, message):
+def test_what_is_no_expression_raises_a_named_error(text, message):
     with pytest.raises(ModelError, match=message) as caught:
         Model(SYSTEM, forces=(CoordinateExpression("f", "a1", text),))
     assert "force 'f'" in str(caught.value)

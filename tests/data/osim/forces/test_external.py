@@ -120,7 +120,7 @@ def test_what_is_read_is_written_again(folder, tmp_path):
     assert load_model(tmp_path / "again.osim", strict=True).forces == few.forces
 
 
-def test_data_that_are_missing_are_told_and_columns_that_are_missing_refused(folder):
+def test_data_that_are_missing_are_reported_and_columns_that_are_missing_refused(folder):
     path = folder / "odd.osim"
     write(folder / "bare.osim", path, elements(["push"]).replace(">plate<", ">other<"))
     with pytest.warns(UnsupportedWarning, match=r"1 ExternalForce \(force\), line \d+"):

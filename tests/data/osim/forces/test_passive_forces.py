@@ -38,7 +38,7 @@ FORCES = {
 
 @pytest.mark.peers
 def test_opensim_moves_alike(tmp_path, rng, in_opensim):
-    """All kinds in one model: 1e-9 of the greatest acceleration at 200 states."""
+    """All types in one model: 1e-9 of the greatest acceleration at 200 states."""
     Model(SYSTEM, forces=tuple(FORCES.values()), name="sprung").save(tmp_path / "sprung.osim", strict=True)
     model = load_model(tmp_path / "sprung.osim", strict=True)
     q, u = rng.uniform(-0.6, 0.6, (200, 5)), rng.uniform(-2, 2, (200, 5))
@@ -47,10 +47,10 @@ def test_opensim_moves_alike(tmp_path, rng, in_opensim):
     np.testing.assert_allclose(udot, answer, atol=1e-9 * np.abs(answer).max())
 
 
-@pytest.mark.parametrize("kind", FORCES)
-def test_power_is_that_of_the_measures(scalar, rng, kind):
-    """tau . u = f . dx/dt, on every kind of number, dx/dt by central differences."""
-    force = FORCES[kind]
+@pytest.mark.parametrize("case", FORCES)
+def test_power_is_that_of_the_measures(scalar, rng, case):
+    """tau . u = f . dx/dt, on every type of number, dx/dt by central differences."""
+    force = FORCES[case]
     q, u = rng.uniform(-0.5, 0.5, (3, 5)), rng.uniform(-1, 1, (3, 5))
     tau = scalar(lambda q, u: limit_torques(Model(SYSTEM, forces=(force,)), q, u), q, u)
     x = force.measures(SYSTEM, q)
@@ -96,7 +96,7 @@ def test_static_optimization_leaves_them_their_part(rng):
     np.testing.assert_allclose(found, static_optimization(plain, q, u, torque).activation, atol=1e-12)
 
 
-def test_what_cannot_be_scaled_or_loaded_yet_is_refused_by_name():
+def test_what_cannot_be_scaled_or_loaded_yet_raises_a_named_error():
     pull = PointExpression("pull", "A", "ground", (0.0, 0.1, 0.0), expression="-20*d")
     with pytest.raises(ModelError, match=r"force 'pull': what scaling makes of its lengths"):
         scale_model(Model(SYSTEM, forces=(pull,)), factors={"A": 1.1})
@@ -121,7 +121,7 @@ def test_what_cannot_be_scaled_or_loaded_yet_is_refused_by_name():
         (Bushing("f", "A", "B", rotational_damping=(1.0, float("nan"), 0.0)), "rotational_damping must be finite"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(force, message):
+def test_impossible_values_raise_a_named_error(force, message):
     with pytest.raises(ModelError, match=message) as caught:
         Model(SYSTEM, forces=(force,))
     assert "force 'f'" in str(caught.value)
