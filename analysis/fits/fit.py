@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from myoquat.analysis.fits.basis import Basis, greatest_degree
 from myoquat.analysis.fits.crossing import Crossing, crossings
 from myoquat.analysis.fits.poses import range_poses
-from myoquat.analysis.fits.selection import Moments, Selection, select_terms
+from myoquat.analysis.fits.selection import Moments, Selection, all_terms, select_terms
 from myoquat.analysis.fits.settings import FitSettings
 from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, solved_paths
 from myoquat.core.arguments import check_types
@@ -158,19 +157,12 @@ class _Group:
         fewer takes the place of what was observed there, as in expectation maximisation with missing data."""
         smooth, seen = self.solved.usable[self.order, muscle], self._observed(muscle)
         jumps = bool((self.solved.flags[:, muscle] & int(PathFlag.JUMP)).any())
-        steps = [
-            *(sorted(self._few * TRIMMED) if jumps else self._few[-1:]),
-            *[len(self.basis.powers)] * (2 if jumps else 1),
-        ]
-        used, limit, y, every = smooth, np.inf, seen, np.ones(len(smooth), dtype=bool)
-        for t in steps:
-            best = self._selected(y, t, every if t > TRIMMING_TERMS else used)  # of many terms that is far cheaper
+        used, limit, values = self._trimmed(seen, smooth, jumps)
+        for _ in range(2 if jumps else 1):
+            best = self._selected(np.where(used, seen, values), used)
             values = self._values(best)
             if jumps:
-                off = np.abs(values[0] - seen[0])
-                limit = max(self.settings.branch, OUTLYING * float(np.median(off[used])))
-                used = smooth & (off <= limit)
-            y = np.where(used, seen, values)
+                used, limit = self._near(values, seen, smooth, used)
         fitted = fitted_set(self.model, self.basis.variables, self.solved.q[self.order[used]])
         held = used & (np.arange(len(used)) >= self.fitted)
         length, arm = (_root_mean_square(part) for part in np.split((seen - values)[:, held], [1]))
@@ -194,26 +186,48 @@ class _Group:
         rates: Array = np.matvec(np.swapaxes(self.motions, -1, -2), J)
         return np.concatenate([self.solved.length[self.order, muscle][None], rates.T])
 
-    @cached_property
-    def _few(self) -> list[int]:
-        """How many of the terms, those of the lowest degrees, fits have that find poses beyond a jump."""
+    def _trimmed(self, seen: Array, smooth: Array, jumps: bool) -> tuple[Array, float, Array]:
+        """Which poses (n,) are used, the error that counts as beyond a jump, and a fit (1 + r, n) of few terms."""
+        used, limit, values = smooth, np.inf, seen
+        if smooth.all() and not jumps:
+            return used, limit, values
         variables = self.basis.variables
         highest = min(self.basis.degree, greatest_degree(variables, TRIMMING_TERMS))
-        return [len(powers_up_to(variables, d)) for d in range(min(2, highest), highest + 1)]
+        for degree in range(min(2, highest), highest + 1) if jumps else [highest]:
+            t = len(powers_up_to(variables, degree))
+            for _ in range(TRIMMED):
+                values = self._values(all_terms(self._together(self._moments(0, seen, t, used)), self.settings.weight))
+                before = used
+                if jumps:
+                    used, limit = self._near(values, seen, smooth, used)
+                if np.array_equal(before, used):
+                    break
+        return used, limit, values
 
-    def _selected(self, y: Array, t: int, used: Array) -> Selection:
-        """Of the first t terms those to which observations y (1 + r, n) of the poses that are `used` (n,) lead."""
-        settings = self.settings
-        wanted = settings.length_error, settings.arm_error
-        fitted, held = (self._moments(k, y, t, used) for k in range(2))
-        weights = [e**-2 for e in wanted]
-        parts = zip(*((m.G, m.b, m.s) for m in fitted), strict=True)
-        both = Moments(*(sum(w * part for w, part in zip(weights, pair, strict=True)) for pair in parts))
+    def _near(self, values: Array, seen: Array, smooth: Array, used: Array) -> tuple[Array, float]:
+        """Which smooth poses (n,) are not beyond a jump, by how far they are off a fit to the poses that were used; and
+        the error from which they count as beyond."""
+        off = np.abs(values[0] - seen[0])
+        limit = max(self.settings.branch, OUTLYING * float(np.median(off[used])))
+        return smooth & (off <= limit), limit
+
+    def _selected(self, y: Array, used: Array) -> Selection:
+        """The terms to which observations y (1 + r, n) lead. Of many terms those of all poses count: leaving out those
+        that are not `used` (n,) would cost more than all the rest."""
+        t, wanted = len(self.basis.powers), (self.settings.length_error, self.settings.arm_error)
+        counted = used if t <= TRIMMING_TERMS else np.ones(len(used), dtype=bool)
+        fitted, held = (self._moments(k, y, t, counted) for k in range(2))
 
         def error(chosen: Array, c: Array) -> float:
             return max(m.error(chosen, c) / e for m, e in zip(held, wanted, strict=True))
 
-        return select_terms(both, settings.weight, settings.terms, error)
+        return select_terms(self._together(fitted), self.settings.weight, self.settings.terms, error)
+
+    def _together(self, parts: list[Moments]) -> Moments:
+        """Lengths and rates in units of their wanted errors, as one problem."""
+        weights = [e**-2 for e in (self.settings.length_error, self.settings.arm_error)]
+        pairs = zip(*((m.G, m.b, m.s) for m in parts), strict=True)
+        return Moments(*(sum(w * part for w, part in zip(weights, pair, strict=True)) for pair in pairs))
 
     def _moments(self, k: int, y: Array, t: int, used: Array) -> list[Moments]:
         """Of observations y (1 + r, n) at the poses that are fitted, k = 0, or held out, k = 1, those of the lengths
