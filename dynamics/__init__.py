@@ -1,6 +1,12 @@
 """Equations of motion, constraints, integrators and simulation."""
 
 from myoquat.dynamics import constraints, udwadia_kalaba
+from myoquat.dynamics.derivatives import (
+    ForwardDynamicsDerivatives,
+    InverseDynamicsDerivatives,
+    forward_dynamics_derivatives,
+    inverse_dynamics_derivatives,
+)
 from myoquat.dynamics.equations import (
     bias_force,
     external_force,
@@ -42,8 +48,10 @@ from myoquat.dynamics.skeleton import (
 
 __all__ = [
     "Event",
+    "ForwardDynamicsDerivatives",
     "Gamma",
     "Inputs",
+    "InverseDynamicsDerivatives",
     "Occurrence",
     "Output",
     "PlanarSkeleton",
@@ -58,10 +66,12 @@ __all__ = [
     "external_force",
     "first_order_form",
     "forward_dynamics",
+    "forward_dynamics_derivatives",
     "forward_dynamics_gamma",
     "gravity_force",
     "ground_reactions",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
     "inverse_mass_matrix",
     "joint_reactions",
     "kinetic_energy",
