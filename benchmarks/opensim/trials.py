@@ -130,16 +130,16 @@ def _spread(fit: FittedMotion) -> dict[str, float]:
 
 
 def _times(trial: _Trial, model: Model) -> dict[str, Any]:
-    """Microseconds of the processor per frame with the model's constraints, and how many times those without."""
+    """Microseconds of the thread per frame with the model's constraints, and how many times those without."""
     models = {"with": model} | ({"without": replace(model, constraints=())} if model.constraints else {})
     times: dict[str, list[float]] = {name: [] for name in models}
     with mock.patch.dict(os.environ, {"MYOQUAT_THREADS": "1"}):
         for repeat in range(REPEATS + 1):
             for name, one in models.items():
-                began = time.process_time()
+                began = time.thread_time()
                 inverse_kinematics(one, trial.markers, trial.weights)
                 if repeat:
-                    times[name].append(time.process_time() - began)
+                    times[name].append(time.thread_time() - began)
     medians = {name: statistics.median(values) / len(trial.markers.time) * 1e6 for name, values in times.items()}
     row = {"median": medians["with"], "unit": "us"}
     return row | ({"times without": medians["with"] / medians["without"]} if "without" in medians else {})
