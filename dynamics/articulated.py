@@ -20,6 +20,7 @@ from myoquat.joints.motion import Motion, Pair, assembled, kinematics, placement
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link
 from myoquat.joints.stacking import joined
+from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.control_flow.out_of_line_call import holds_symbols
 from myoquat.kernels.control_flow.tree_scan import becomes_loops, tree_scan
 from myoquat.kernels.control_flow.tree_scan_members import Member, Pass
@@ -27,9 +28,7 @@ from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzer
 
 __all__ = ["forward"]
 
-# Measured on chains and trees: below, a state takes up to a seventh longer by loops than without them.
-MIN_SCANNED_LINKS = 48  # links from which they may be members of a scan over the tree
-MIN_LINKS_PER_TYPE = 8  # links of a type, on the average, from which they are
+MIN_SCANNED_LINKS, MIN_LINKS_PER_TYPE = MinRows.TREE_SCAN, MinRows.TREE_SCAN_TYPE
 
 
 def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:

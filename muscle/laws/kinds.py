@@ -13,13 +13,13 @@ import numpy as np
 from myoquat.core.records import Record, unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
+from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["of_laws", "stacked_laws"]
 
-FEWEST = 4  # laws of a kind from which a table pays
 
 OfLaw = Callable[[Any, Array], Array]  # of a law and its row (..., n), the results (..., m)
 
@@ -41,7 +41,7 @@ def of_laws(laws: Sequence[Record], function: OfLaw, rows: Sequence[Array], size
     """
     results: dict[int, Array] = {}
     for members in _grouped(laws, rows):
-        if len(members) < FEWEST:
+        if not MinRows.FORMULA.reached_by(len(members)):
             results |= {i: function(laws[i], rows[i]) for i in members}
             continue
         kind = _kind([laws[i] for i in members])

@@ -18,6 +18,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
@@ -29,10 +30,6 @@ from myoquat.muscle.segments.jacobians import velocity_of
 from myoquat.muscle.wrapping import Piece
 
 __all__ = ["Paths", "Stretches", "paths", "stretches"]
-
-FEW = 12  # muscles up to which J itself is faster: a step of two_link's six takes a tenth longer by stretches
-
-FEWEST = 5  # stretches of a kind from which a table pays
 
 FIXED, GIVEN, MOVING, SURFACE = range(4)  # points that are numbers, varied ones, moving ones, and spans on surfaces
 _SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: 8}  # entries of a row that place each
@@ -138,7 +135,7 @@ class Paths(Protocol):
 def paths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: Array) -> Paths:
     """The paths of muscles at q (..., nq) and u (..., nu), by whichever way is faster: the formula, on floats and
     symbols."""
-    if len(muscles) > FEW:
+    if MinRows.SEGMENTS.reached_by(len(muscles)):
         return stretches(system, muscles, q, u)
     J = velocity_of(system, muscles, q)
     return _Few(lengths(system, muscles, q), matvec(J, u), J)
@@ -258,7 +255,7 @@ def _of_kinds(found: Sequence[_Stretch], rows: Sequence[Array]) -> list[Array]:
         groups.setdefault((stretch.kind, rows[i].shape[-1]), []).append(i)
     results: dict[int, Array] = {}
     for (kind, _), members in groups.items():
-        if len(members) < FEWEST or not kind.velocities:
+        if not (MinRows.DIFFERENTIATED.reached_by(len(members)) and kind.velocities):
             results |= {i: _element(kind, rows[i], found[i].numbers) for i in members}
             continue
         stacked = np.stack(np.broadcast_arrays(*(rows[i] for i in members), subok=True), axis=-2)

@@ -30,6 +30,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels import Program
+from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.model import Model
@@ -38,17 +39,12 @@ from myoquat.muscle.segments.columns import Columns
 from myoquat.muscle.segments.cuts import MOVING, SURFACE, Kind, Paths, Stretch
 from myoquat.muscle.segments.reach import Reach, itself
 
-__all__ = ["FEWEST", "jacobian_program", "length_program", "tables_pay", "wrench_program"]
-
-# Muscles from which tables pay. J of gait2392's 92 and of Rajagopal2016's 80 takes as long per pose as muscle by muscle
-# and 2/3 as long to build, dl/dq and wrenches 1/7 to 1/2 as long; of a shoulder's 33 J takes 1/20 longer per pose and
-# 9/10 as long to build.
-FEWEST = 50
+__all__ = ["jacobian_program", "length_program", "tables_pay", "wrench_program"]
 
 
 def tables_pay(model: Model) -> bool:
     """Whether the model has muscles enough for tables to pay."""
-    return len(model.muscles) >= FEWEST
+    return MinRows.PROGRAM.reached_by(len(model.muscles))
 
 
 def length_program(model: Model) -> Program:

@@ -14,6 +14,7 @@ import numpy as np
 from myoquat.core.records import unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
+from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.wrapping.contact_solve import solve_contact
@@ -21,7 +22,6 @@ from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap
 
 __all__ = ["contacts_alone"]
 
-FEWEST = 4  # surfaces of a kind from which a table pays
 SIZE = 11  # numbers of a contact with a closed form
 
 
@@ -31,7 +31,7 @@ def contacts_alone(wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]
     for kind, members in _grouped(wraps, ends).items():
         if kind is not None and kind.solved:
             found |= {i: _called(wraps[i], ends[i]) for i in members}
-        elif kind is not None and len(members) >= FEWEST:
+        elif kind is not None and MinRows.FORMULA.reached_by(len(members)):
             contacts = _together(kind, [wraps[i] for i in members], [ends[i] for i in members])
             found |= dict(zip(members, contacts, strict=True))
         else:

@@ -7,6 +7,7 @@ from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.functions import Constant, SimmSpline
 from myoquat.joints.types import FloatingJoint, RevoluteJoint, SphericalJoint
 from myoquat.kernels import compile
+from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.muscle import (
     ConditionalPoint,
     Model,
@@ -17,10 +18,10 @@ from myoquat.muscle import (
     path_jacobian,
     path_lengths,
 )
-from myoquat.muscle.segments.stretches import FEWEST, stretches
+from myoquat.muscle.segments.stretches import stretches
 
 SPLINE = SimmSpline((-2.0, -0.5, 0.3, 2.0), (0.02, 0.05, 0.01, 0.04))
-COPIES = FEWEST + 1  # of each sort of path: enough for tables of several rows
+COPIES = MinRows.DIFFERENTIATED + 1  # of each sort of path: enough for tables of several rows
 STATES = 9
 PLACES = (("trunk", 0.1), ("femur", -0.2), ("tibia", -0.1), ("trunk", 0.2))  # bodies of points, and how high there
 

@@ -9,6 +9,7 @@ import pytest
 from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint, random_system
 from myoquat.kernels import compile_program
+from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.muscle import Model, Muscle, PathPoint, muscle_wrenches, path_jacobian, path_lengths
 from myoquat.muscle.eliminated import eliminated_components
 from myoquat.muscle.segments import tables
@@ -115,9 +116,9 @@ def _strands(count):
 
 
 def test_many_muscles_are_evaluated_by_tables():
-    model = _strands(tables.FEWEST)
+    model = _strands(MinRows.PROGRAM)
     assert tables.tables_pay(model)
-    assert not tables.tables_pay(_strands(tables.FEWEST - 1))
+    assert not tables.tables_pay(_strands(MinRows.PROGRAM - 1))
     q = model.system.random(5, np.random.default_rng(3))
     np.testing.assert_allclose(path_lengths(model, q), path_lengths(model, q, backend="numpy"), rtol=0, atol=1e-14)
     for wrt in ("velocity", "coordinates", "quaternion", "constrained"):

@@ -1,0 +1,42 @@
+"""From how many rows one code in a loop pays: the only place where this is decided.
+
+Code of its own for each row is longer, and takes longer to trace and compile. One code in a loop reads its rows from a
+table and writes results to one. It takes longer to run for few rows, since nothing is shared between rows and the
+numbers of a row are loaded instead of being constants of the code.
+"""
+
+from enum import IntEnum
+
+__all__ = ["MinRows"]
+
+
+class MinRows(IntEnum):
+    """The least number of rows from which one code in a loop pays, by use.
+
+    FORMULA          rows of `map_rows` inside a formula, such as force laws of a type or contacts of a surface type:
+                     from here on the loop runs as fast and compiles faster
+    DIFFERENTIATED   the same where the element contains a derivative, whose code is longer than its numbers
+    SEGMENTS         muscles of a simulation step whose path segments become rows. Below, the Jacobian takes less time:
+                     a step of two_link's six muscles takes a tenth longer by segments
+    PROGRAM          muscles from which a program has stages of its own for types of path segments. J of gait2392's 92
+                     and of Rajagopal2016's 80 takes as long per pose as muscle by muscle and 2/3 as long to build;
+                     dl/dq and wrenches 1/7 to 1/2 as long. Of a shoulder's 33, J takes 1/20 longer per pose and
+                     9/10 as long to build
+    TREE_SCAN        links of a system that may be members of a scan over the tree; below, a state of measured chains
+                     and trees takes up to a seventh longer by loops
+    TREE_SCAN_TYPE   links of a type, on the average, from which they are
+
+    >>> MinRows.FORMULA.reached_by(3), MinRows.FORMULA.reached_by(4)
+    (False, True)
+    """
+
+    FORMULA = 4
+    DIFFERENTIATED = 5
+    SEGMENTS = 13
+    PROGRAM = 50
+    TREE_SCAN = 48
+    TREE_SCAN_TYPE = 8
+
+    def reached_by(self, rows: float) -> bool:
+        """Whether so many rows are enough."""
+        return rows >= self
