@@ -2,20 +2,34 @@
 columns of B, as elements of tables.
 
 All formulas run on arrays (..., g, ...) of g variables: `columns` (..., g, r), rows of B^T; `fixed` (..., g, 6 or 7),
-`state` (..., g, 5) and `way` (..., g, 4) are the columns of the records Fixed, State and Way. What belongs to a whole
+`state` (..., g, 5) and `way` (..., g, 4) are the columns of the records of `convex.records`. What belongs to a whole
 program has no axis of the variables: multipliers (..., r), frames (..., c, d, d), aim and mu (...).
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
-from myoquat.analysis.recruitment.convex.records import About, Balance, Fixed, State, Way
+from myoquat.analysis.recruitment.convex.records import (
+    LinearizedConditions,
+    PrimalDualState,
+    ProgramConstants,
+    ProgramSums,
+    VariableConstants,
+    from_columns,
+    to_columns,
+)
 from myoquat.core.typing import Array
 
 __all__ = ["Columns", "Shape", "triangle"]
+
+constants_of = partial(from_columns, VariableConstants)
+state_of = partial(from_columns, PrimalDualState)
+conditions_of = partial(from_columns, LinearizedConditions)
+program_of = partial(from_columns, ProgramConstants)
 
 PROXIMAL = 1e-9  # curvature, of the greatest weight, against which variables without one of their own move
 TILE = 4  # rows of a matrix that are summed together
@@ -59,12 +73,12 @@ class Columns:
         else:
             root = terms.power_of(np.where(weight > 0, weight, greatest), -1.0 / p)
         column = np.concatenate([a, g], axis=-1) * scale * kept[..., None]
-        has = np.stack([low, high], axis=-1)
-        fixed = Fixed(weight, bottom, top, has, root, power if self.shape.power is None else None)
+        has, multipliers = np.stack([low, high], axis=-1), (low * greatest, high * greatest)
+        fixed = VariableConstants(weight, bottom, top, has, root, power if self.shape.power is None else None)
         return {
             "columns": column,
-            "fixed": fixed.columns(),
-            "state": State(x, np.stack(rooms, axis=-1), np.stack([low * greatest, high * greatest], axis=-1)).columns(),
+            "fixed": to_columns(fixed),
+            "state": to_columns(PrimalDualState(x, np.stack(rooms, axis=-1), np.stack(multipliers, axis=-1))),
             "bounds": np.stack([low + high], axis=-1),
             "begun": column * x[..., None],
         }
@@ -73,15 +87,15 @@ class Columns:
                  frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
         """The conditions linearized at a point: `way`, and sums over the variables: the lower triangle of B D^-1 B^T,
         the rows B x, the right side B D^-1 pull, and the numbers that tell how far the point is from a solution."""
-        p, (x, room, bound) = self._power(fixed), State.of(state)
+        p, (x, room, bound) = self._power(fixed), state_of(state)
         price = _dot(columns, multipliers)
-        stationary = terms.slope(Fixed.of(fixed).weight, p, x) - price - bound[..., 0] + bound[..., 1]
+        stationary = terms.slope(constants_of(fixed).weight, p, x) - price - bound[..., 0] + bound[..., 1]
         stiff = bound / room
         softness = 1.0 / (self._curvature(fixed, p, x, about, mu) + stiff[..., 0] + stiff[..., 1])
         pull = -stationary - bound[..., 0] + bound[..., 1]
         turned = self._turned(columns, frames)
         return {
-            "way": np.stack(Way(stationary, softness, pull, price), axis=-1),
+            "way": to_columns(LinearizedConditions(stationary, softness, pull, price)),
             "matrix": _lower_triangle(turned, softness),
             "values": np.sum(columns * x[..., None], axis=-2),
             "right": np.sum(turned * (softness * pull)[..., None], axis=-2),
@@ -90,12 +104,12 @@ class Columns:
 
     def _balance(self, fixed: Array, p: Any, state: Array, stationary: Array, price: Array) -> Array:
         """(..., 6) the columns of a `Balance`."""
-        weight, low, high, has, *_ = Fixed.of(fixed)
-        x, room, bound = State.of(state)
+        weight, low, high, has, *_ = constants_of(fixed)
+        x, room, bound = state_of(state)
         span = np.minimum(room[..., 0] + 1 - has[..., 0], room[..., 1] + 1 - has[..., 1])
         low, high = terms.reach(x, np.where(has[..., 0] > 0, low, -np.inf), np.where(has[..., 1] > 0, high, np.inf))
         most = terms.most(price, low, high, has[..., 0] * has[..., 1] > 0)
-        parts = Balance(
+        parts = ProgramSums(
             room[..., 0] * bound[..., 0] + room[..., 1] * bound[..., 1],
             np.abs(stationary) * span,
             terms.cost(weight, p, x),
@@ -110,7 +124,7 @@ class Columns:
         """The way to products of zero, x and the bounds' multipliers changing by dx and dbound: `products` (..., g, 2)
         of the changes; sums of what the products change by, in the first and in the second order; right sides for the
         corrected way without its aim, and for an aim of one; how much the cones' rows move; the least ratio."""
-        has, (_, room, bound), to = Fixed.of(fixed).has, State.of(state), Way.of(way)
+        has, (_, room, bound), to = constants_of(fixed).has, state_of(state), conditions_of(way)
         rotated = self._turned(columns, frames)
         dx = to.softness * (to.pull + _dot(rotated, turned))
         droom = _both(dx) * has
@@ -135,7 +149,7 @@ class Columns:
               aim: Array, frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
         """The corrected way to products of `aim`: `change` (..., g, 3) of x and of the bounds' multipliers, how much
         the cones' rows move, and the least ratio."""
-        has, (_, room, bound), to = Fixed.of(fixed).has, State.of(state), Way.of(way)
+        has, (_, room, bound), to = constants_of(fixed).has, state_of(state), conditions_of(way)
         wanted = aim[..., None, None] * has - room * bound - products
         per_room = wanted / room
         rotated = self._turned(columns, frames)
@@ -150,12 +164,12 @@ class Columns:
 
     def noted(self, state: Array, way: Array, best: Array, better: Array) -> Array:
         """(..., g, 2) x and the price where the point is the best so far."""
-        here = np.stack([State.of(state).x, Way.of(way).price], axis=-1)
+        here = np.stack([state_of(state).x, conditions_of(way).price], axis=-1)
         return np.where(better[..., None, None] > 0, here, best)
 
     def moved(self, fixed: Array, state: Array, change: Array, share: Array) -> Array:
         """(..., g, 5) the state after a share of the way."""
-        dx, has = change[..., 0], Fixed.of(fixed).has
+        dx, has = change[..., 0], constants_of(fixed).has
         after = np.concatenate([dx[..., None], has * _both(dx), change[..., 1:3]], axis=-1)
         result: Array = state + share[..., None, None] * after
         return result
@@ -163,7 +177,7 @@ class Columns:
     def bent(self, fixed: Array, state: Array, change: Array, about: Array, mu_here: Array, share: Array) -> Array:
         """(..., 2) summed over the variables: by how much the objective rises above its tangent over a share of the
         way, and by how much its curvature would have it at all of the way."""
-        weight, p, x, dx = Fixed.of(fixed).weight, self._power(fixed), State.of(state).x, change[..., 0]
+        weight, p, x, dx = constants_of(fixed).weight, self._power(fixed), state_of(state).x, change[..., 0]
         part = share[..., None] * dx
         rise = terms.cost(weight, p, x + part) - terms.cost(weight, p, x) - part * terms.slope(weight, p, x)
         bend = self._curvature(fixed, p, x, about, mu_here) * dx * dx
@@ -172,18 +186,18 @@ class Columns:
     # ---- parts -----------------------------------------------------------------------------------------------
 
     def _power(self, fixed: Array) -> Any:
-        return Fixed.of(fixed).power if self.shape.power is None else float(self.shape.power)
+        return constants_of(fixed).power if self.shape.power is None else float(self.shape.power)
 
     def _curvature(self, fixed: Array, p: Any, x: Array, about: Array, mu: Array) -> Array:
         """(..., g) of the objective, of powers other than 2 as if no variable were so small that it adds less than mu:
         near zero the curvature of a high power vanishes and that of a low one is infinite."""
-        weight, floor = Fixed.of(fixed).weight, PROXIMAL * About.of(about).greatest[..., None]
+        weight, floor = constants_of(fixed).weight, PROXIMAL * program_of(about).greatest[..., None]
         if isinstance(p, float) and p == 2:
             own: Array = 2 * weight
         else:
             one = isinstance(p, float)
             small = terms.power_of(mu, 1.0 / p)[..., None] if one else terms.power_of(mu[..., None], 1 / p)
-            own = terms.curvature(weight, p, np.maximum(np.abs(x), small * Fixed.of(fixed).root))
+            own = terms.curvature(weight, p, np.maximum(np.abs(x), small * constants_of(fixed).root))
         result: Array = np.maximum(own, floor)
         return result
 

@@ -9,7 +9,7 @@ The formulas run on leading axes. Sums over variables come from the tables of `c
 """
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,13 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import cones
 from myoquat.analysis.recruitment.convex.columns import Shape, triangle
 from myoquat.analysis.recruitment.convex.outcome import Status
-from myoquat.analysis.recruitment.convex.records import About, Balance
+from myoquat.analysis.recruitment.convex.records import ProgramConstants, ProgramSums, from_columns, to_columns
 from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import Factors
 
 __all__ = ["ABOUT", "FAR", "LOOSE", "SAFE", "SMALL", "Conditions"]
+
+program_of, sums_of = partial(from_columns, ProgramConstants), partial(from_columns, ProgramSums)
 
 GAP = 1e-11  # between objective and bound, relative to the objective, at which a program is solved
 MET = 1e-11  # what an equation or a cone may be off, relative to its row of B (of length 1) and to b
@@ -70,7 +72,7 @@ class Conditions:
             "best_multipliers": 0.0 * target,
             "multipliers": np.concatenate([0.0 * target[..., : self.shape.e], *z], axis=-1),
             "s": np.concatenate(s, axis=-1) if s else zero[..., None],
-            "about": np.stack(About(number + self.shape.c, number, greatest, SMALL * greatest, balance), axis=-1),
+            "about": to_columns(ProgramConstants(number + self.shape.c, number, greatest, SMALL * greatest, balance)),
         }
 
     def framed(self, multipliers: Array, s: Array) -> dict[str, Array]:
@@ -85,11 +87,11 @@ class Conditions:
                  ) -> dict[str, Array]:  # fmt: skip
         """`off` (...), how far a point is from a solution over what is allowed; `refuted`, 1 where it proves that there
         is none; the mean product mu; and rows (..., r), B x - target."""
-        products, _, objective, least, most, size = Balance.of(balance[..., 0, :])
+        products, _, objective, least, most, size = sums_of(balance[..., 0, :])
         rows, e = values[..., 0, :] - target, self.shape.e
         terms = multipliers * target
         fixed = np.sum(terms, axis=-1)
-        gap = np.abs(objective - fixed - least) / np.maximum(objective, About.of(about).small) / GAP
+        gap = np.abs(objective - fixed - least) / np.maximum(objective, program_of(about).small) / GAP
         size = size + np.sum(np.abs(terms), axis=-1)
         proof = (fixed - most) / np.where(size > 0, size, 1.0)
         lacks = [np.abs(rows[..., i]) / np.maximum(np.abs(target[..., i]), 1.0) for i in range(e)]
@@ -105,7 +107,7 @@ class Conditions:
             "off": np.where(off < FAR, off, FAR),
             "refuted": np.where(proof > SAFE, 1.0, 0.0),
             "bound": fixed + least,
-            "mu_here": products / np.maximum(About.of(about).products, 1.0),
+            "mu_here": products / np.maximum(program_of(about).products, 1.0),
             "residual": rows,
         }
 
@@ -148,7 +150,7 @@ class Conditions:
         cone = _Cones(self, multipliers, s, scales)
         ds, dz = self._changes(cone, found, found["turned"])
         share = self._longest(found["shrink"], cone, ds, dz, 1.0)
-        about, balance = About.of(found["about"]), Balance.of(found["balance"][..., 0, :])
+        about, balance = program_of(found["about"]), sums_of(found["balance"][..., 0, :])
         products = balance.products + share * (found["ahead"][..., 0, 0] + share * found["ahead"][..., 0, 1])
         for a, b, da, db in zip(cone.s, cone.z, ds, dz, strict=True):
             products = products + np.sum((a + share[..., None] * da) * (b + share[..., None] * db), axis=-1)
@@ -171,7 +173,7 @@ class Conditions:
 
     def halved(self, bend: Array, about: Array, mu: Array, share: Array, running: Array) -> dict[str, Array]:
         """Half the share where the objective bends much more than its curvature has it; `bent`: where it does."""
-        most = BENT * share * share * bend[..., 0, 1] + mu * np.maximum(About.of(about).bounds, 1.0)
+        most = BENT * share * share * bend[..., 0, 1] + mu * np.maximum(program_of(about).bounds, 1.0)
         bent = running * np.where(bend[..., 0, 0] > most, 1.0, 0.0)
         return {"share_next": np.where(bent > 0, share / 2, share), "bent_next": bent}
 

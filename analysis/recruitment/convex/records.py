@@ -1,87 +1,63 @@
-"""The numbers of variables and of whole programs by name: records of the columns of a program's buffers."""
+"""Records of the columns of a program's buffers: the numbers of variables, and of whole programs, by name.
 
-from typing import NamedTuple
+A field is one column, or two where its type is `Pair`. The last field may be left out (None).
+"""
+
+from functools import cache
+from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_type_hints
 
 import numpy as np
 
 from myoquat.core.typing import Array
 
-__all__ = ["About", "Balance", "Fixed", "Squares", "State", "Way"]
+__all__ = [
+    "LinearizedConditions",
+    "PrimalDualState",
+    "ProgramConstants",
+    "ProgramSums",
+    "VariableConstants",
+    "WeightedSquares",
+    "from_columns",
+    "to_columns",
+    "width",
+]
+
+Pair = Annotated[Array, 2]  # (..., 2) of the lower and of the upper bound
+Record = TypeVar("Record")
 
 
-class Fixed(NamedTuple):
-    """What does not change of variables (...): weight, bounds, or zero where there is none, `has` (..., 2), 1 where
-    there is a lower and an upper one, a length by which small numbers are told, and the power, where powers differ."""
+class VariableConstants(NamedTuple):
+    """What is constant of variables (...): weight; bounds, or zero where there is none; `has`, 1 where there is a lower
+    and an upper one; a length below which numbers are small; and the power, None where all powers are the same."""
 
     weight: Array
     low: Array
     high: Array
-    has: Array
+    has: Pair
     root: Array
     power: Array | None
 
-    @classmethod
-    def of(cls, columns: Array) -> "Fixed":
-        """The record of columns (..., 6 or 7)."""
-        power = columns[..., 6] if columns.shape[-1] > 6 else None
-        return cls(columns[..., 0], columns[..., 1], columns[..., 2], columns[..., 3:5], columns[..., 5], power)
 
-    def columns(self) -> Array:
-        """Its columns (..., 6 or 7)."""
-        parts = (self.weight, self.low, self.high, self.has[..., 0], self.has[..., 1], self.root)
-        return np.stack(parts if self.power is None else (*parts, self.power), axis=-1)
-
-    @staticmethod
-    def width(with_power: bool) -> int:
-        """How many columns there are."""
-        return 7 if with_power else 6
-
-
-class State(NamedTuple):
-    """Where variables (...) are: x, `room` (..., 2), the distances from the lower and the upper bound, and `bound`
-    (..., 2), the multipliers of these."""
+class PrimalDualState(NamedTuple):
+    """Where variables (...) are: x, `room`, the distances from the bounds, and `bound`, the multipliers of these."""
 
     x: Array
-    room: Array
-    bound: Array
-
-    @staticmethod
-    def width() -> int:
-        """How many columns there are."""
-        return 5
-
-    @classmethod
-    def of(cls, columns: Array) -> "State":
-        """The record of columns (..., 5)."""
-        return cls(columns[..., 0], columns[..., 1:3], columns[..., 3:5])
-
-    def columns(self) -> Array:
-        """Its columns (..., 5)."""
-        return np.concatenate([self.x[..., None], self.room, self.bound], axis=-1)
+    room: Pair
+    bound: Pair
 
 
-class Way(NamedTuple):
-    """The conditions of variables (...), linearized: what the gradient leaves, one over the curvature, what pulls on x,
-    and the price."""
+class LinearizedConditions(NamedTuple):
+    """The conditions of variables (...), linearized: the residual of the gradient, one over the curvature, the force on
+    x, and the price."""
 
     stationary: Array
     softness: Array
     pull: Array
     price: Array
 
-    @staticmethod
-    def width() -> int:
-        """How many columns there are."""
-        return 4
 
-    @classmethod
-    def of(cls, columns: Array) -> "Way":
-        """The record of columns (..., 4)."""
-        return cls(*(columns[..., k] for k in range(cls.width())))
-
-
-class Balance(NamedTuple):
-    """Sums over all variables (...): products of bounds' multipliers and distances; what gradients leave; the
+class ProgramSums(NamedTuple):
+    """Sums over all variables (...): products of bounds' multipliers and distances; residuals of gradients; the
     objective; its least at this price; the greatest price times x; and the size of that."""
 
     products: Array
@@ -91,20 +67,10 @@ class Balance(NamedTuple):
     most: Array
     size: Array
 
-    @staticmethod
-    def width() -> int:
-        """How many columns there are."""
-        return 6
 
-    @classmethod
-    def of(cls, columns: Array) -> "Balance":
-        """The record of columns (..., 6)."""
-        return cls(*(columns[..., k] for k in range(cls.width())))
-
-
-class About(NamedTuple):
-    """What does not change of a program (...): the number of products, that of bounds, the greatest weight, an
-    objective that counts as small, and the mean product that gradients which do not balance stand for."""
+class ProgramConstants(NamedTuple):
+    """What is constant of a program (...): the number of products, that of bounds, the greatest weight, an objective
+    that counts as small, and the mean product that corresponds to residuals of gradients."""
 
     products: Array
     bounds: Array
@@ -112,14 +78,9 @@ class About(NamedTuple):
     small: Array
     balance: Array
 
-    @classmethod
-    def of(cls, columns: Array) -> "About":
-        """The record of columns (..., 5)."""
-        return cls(*(columns[..., k] for k in range(5)))
 
-
-class Squares(NamedTuple):
-    """What does not change of variables (...) of a weighted sum of squares: 1 / (2 w), bounds, w and gain."""
+class WeightedSquares(NamedTuple):
+    """What is constant of variables (...) of a weighted sum of squares: 1 / (2 w), bounds, w and gain."""
 
     softness: Array
     low: Array
@@ -127,12 +88,38 @@ class Squares(NamedTuple):
     weight: Array
     gain: Array
 
-    @staticmethod
-    def width() -> int:
-        """How many columns there are."""
-        return 5
 
-    @classmethod
-    def of(cls, columns: Array) -> "Squares":
-        """The record of columns (..., 5)."""
-        return cls(*(columns[..., k] for k in range(cls.width())))
+@cache
+def _widths(record: type) -> tuple[int, ...]:
+    """The columns of each field."""
+    hints = get_type_hints(record, include_extras=True)
+    return tuple(getattr(hints[name], "__metadata__", (1,))[0] for name in cast(Any, record)._fields)
+
+
+def width(record: type, all_fields: bool = True) -> int:
+    """How many columns a record has, with or without its last field."""
+    widths = _widths(record)
+    return sum(widths if all_fields else widths[:-1])
+
+
+def from_columns(record: type[Record], columns: Array) -> Record:
+    """The record of columns (..., width); the last field is None where there are no columns for it."""
+    found: list[Array | None] = []
+    first = 0
+    for size in _widths(record):
+        part = columns[..., first] if size == 1 else columns[..., first : first + size]
+        found.append(part)
+        first += size
+        if first == columns.shape[-1]:
+            break
+    missing = len(_widths(record)) - len(found)
+    return record(*found, *[None] * missing)
+
+
+def to_columns(record: NamedTuple) -> Array:
+    """The columns (..., width) of a record."""
+    parts: list[Array] = []
+    for x, size in zip(cast(Any, record), _widths(type(record)), strict=True):
+        if x is not None:
+            parts += [x] if size == 1 else [x[..., k] for k in range(size)]
+    return np.stack(parts, axis=-1)

@@ -17,7 +17,7 @@ import numpy as np
 from myoquat.analysis.recruitment.convex.columns import Shape, triangle
 from myoquat.analysis.recruitment.convex.interior import FAR, LOOSE, MET, REGULAR
 from myoquat.analysis.recruitment.convex.outcome import Status
-from myoquat.analysis.recruitment.convex.records import Squares
+from myoquat.analysis.recruitment.convex.records import WeightedSquares, from_columns, to_columns, width
 from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import Factors
 from myoquat.joints.compiled import kernel_for
@@ -56,7 +56,7 @@ def squares(shape: Shape) -> Program:
         n,
         gather={name.removesuffix("s"): (name, each) for name in ROWS},
         store={"output0": ("fixed", each)},
-        buffers={"fixed": (grouped(n).size, Squares.width())},
+        buffers={"fixed": (grouped(n).size, width(WeightedSquares))},
     )
     program.formula(lambda start: {"going": 1.0 + 0.0 * start[..., 0]}, ["start"])
     squares_rounds(program, shape)
@@ -86,7 +86,7 @@ def fixed_row(gain: Array, lower: Array, upper: Array, weight: Array) -> Array:
     """(..., 5) the columns of `Squares` of variables. With equal bounds one stays at zero."""
     kept = np.where(lower < upper, 1.0, 0.0)
     low, high = np.where(kept > 0, lower, 0.0), np.where(kept > 0, upper, 0.0)
-    return np.stack(Squares(0.5 / weight, low, high, weight, gain * kept), axis=-1)
+    return to_columns(WeightedSquares(0.5 / weight, low, high, weight, gain * kept))
 
 
 def squares_rounds(program: Program, shape: Shape) -> None:
@@ -165,7 +165,7 @@ def _opened(start: Array, going: Array) -> dict[str, Array]:
 def _looked(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:
     """At multipliers, sums over the variables: A x, and the least of the objective at their price."""
     price, x, _ = cheapest(columns, fixed, multipliers)
-    least = x * (x * Squares.of(fixed).weight - price)
+    least = x * (x * from_columns(WeightedSquares, fixed).weight - price)
     return {"values": _values(columns, fixed, x), "least": np.sum(least, axis=-1)[..., None]}
 
 
@@ -188,7 +188,7 @@ def _judged(values: Array, least: Array, target: Array, multipliers: Array, *rec
 def _bent(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:
     """The lower triangle of A D^-1 A^T, D^-1 zero at bounds, summed over a group of variables."""
     inside = cheapest(columns, fixed, multipliers)[2]
-    own = Squares.of(fixed)
+    own = from_columns(WeightedSquares, fixed)
     soft = columns * (own.softness * inside * own.gain * own.gain)[..., None]
     entries = [np.sum(soft[..., i] * columns[..., j], axis=-1) for i, j in triangle(columns.shape[-1])]
     return {"matrix": np.stack(entries, axis=-1)}
@@ -201,7 +201,7 @@ def _gone(name: str) -> Callable[[Array, Array, Array], dict[str, Array]]:
 
 def cheapest(columns: Array, fixed: Array, multipliers: Array) -> tuple[Array, Array, Array]:
     """Price, x and 1 where x is not at a bound, of a group of variables (..., g)."""
-    softness, low, high, _, gain = Squares.of(fixed)
+    softness, low, high, _, gain = from_columns(WeightedSquares, fixed)
     price = gain * np.sum(columns * multipliers[..., None, :], axis=-1)
     free = softness * price
     return price, np.minimum(np.maximum(free, low), high), np.where((free >= low) & (free <= high), 1.0, 0.0)
@@ -214,7 +214,7 @@ def _tried(columns: Array, fixed: Array, tried: Array) -> dict[str, Array]:
 
 def _values(columns: Array, fixed: Array, x: Array) -> Array:
     """A x, summed over a group of variables."""
-    result: Array = np.sum(columns * (Squares.of(fixed).gain * x)[..., None], axis=-2)
+    result: Array = np.sum(columns * (from_columns(WeightedSquares, fixed).gain * x)[..., None], axis=-2)
     return result
 
 

@@ -8,7 +8,13 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex.columns import Columns, Shape
 from myoquat.analysis.recruitment.convex.interior import Conditions
-from myoquat.analysis.recruitment.convex.records import Balance, Fixed, State, Way
+from myoquat.analysis.recruitment.convex.records import (
+    LinearizedConditions,
+    PrimalDualState,
+    ProgramSums,
+    VariableConstants,
+    width,
+)
 from myoquat.core.typing import Array
 from myoquat.kernels import Program
 
@@ -37,7 +43,7 @@ class _Sweeps:
         cd, r, n = shape.c * shape.d, shape.rows, shape.n
         self.shape, self.columns, self.conditions = shape, Columns(shape), Conditions(shape)
         self.groups = np.arange(-(-n // GROUP) * GROUP).reshape(-1, GROUP)
-        self.fixed = Fixed.width(shape.power is None)
+        self.fixed = width(VariableConstants, shape.power is None)
         inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "greatest": (), "by": (),
                   **dict.fromkeys(("lowers", "uppers", "weights", "powers"), n)}  # fmt: skip
         self.program = Program("interior_point", inputs)
@@ -57,7 +63,7 @@ class _Sweeps:
             program.view(f"{name}_entries", name, (rows * shape.n,))
             gather[name.lower()] = (f"{name}_entries", each[:, None] + shape.n * np.arange(rows))
         gather |= {key: (f"{key}s", each) for key in ("lower", "upper", "weight", "power")}
-        widths = {"columns": shape.rows, "fixed": self.fixed, "state": State.width()}
+        widths = {"columns": shape.rows, "fixed": self.fixed, "state": width(PrimalDualState)}
         sums = {"bounds": 1, "begun": shape.rows}
         program.table(
             self.columns.started,
@@ -88,10 +94,10 @@ class _Sweeps:
         program, conditions, r = self.program, self.conditions, self.shape.rows
         if self.shape.c:
             program.formula(conditions.framed, ["multipliers", "s"])
-        sums = {"matrix": r * (r + 1) // 2, "values": r, "right": r, "balance": Balance.width()}
+        sums = {"matrix": r * (r + 1) // 2, "values": r, "right": r, "balance": width(ProgramSums)}
         self._table(
             self.columns.prepared, ["columns", "fixed", "state"], ["multipliers", "about", "mu", *self.frames],
-            new={"way": Way.width()}, sums=sums,
+            new={"way": width(LinearizedConditions)}, sums=sums,
         )  # fmt: skip
         program.formula(conditions.measured, ["values", "balance", "target", "multipliers", "s", "about"])
         program.formula(

@@ -12,7 +12,7 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import Status, terms
 from myoquat.analysis.recruitment.convex.columns import Shape
-from myoquat.analysis.recruitment.convex.records import Squares
+from myoquat.analysis.recruitment.convex.records import WeightedSquares, width
 from myoquat.analysis.recruitment.convex.squares import (
     cheapest,
     fixed_row,
@@ -109,7 +109,7 @@ class _Settle:
     def _round(self) -> None:
         program, e = self.program, self.shape.e
         program.formula(self._bent, ["lengths", "speeds", "x", *self.parameters])
-        self._table(self._around, ["y"], {"given": e, "pulled": e}, {"fixed": Squares.width(), "pull": 1})
+        self._table(self._around, ["y"], {"given": e, "pulled": e}, {"fixed": width(WeightedSquares), "pull": 1})
         here = ["given", "pulled", "torque", "scale", "enough", "y", "wanted", "ahead", "done", "rounds"]
         program.formula(_judged, here)
         squares_rounds(program, self.shape)
