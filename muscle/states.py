@@ -18,7 +18,7 @@ from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.laws.equilibrium import LawKind, kind_of
 from myoquat.muscle.laws.kinds import of_laws
 from myoquat.muscle.model import Model
-from myoquat.muscle.segments.stretches import paths
+from myoquat.muscle.segments.path_segments import paths
 
 __all__ = [
     "activation_rates",

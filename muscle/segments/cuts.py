@@ -1,4 +1,4 @@
-"""Paths cut into stretches, and the kinds of these."""
+"""Paths cut into segments, and the kinds of these."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import ConditionalPoint, DrivenPoint, PathPoint
 
-__all__ = ["FIXED", "MOVING", "SURFACE", "Kind", "Paths", "Stretch"]
+__all__ = ["FIXED", "MOVING", "SURFACE", "Kind", "Paths", "Segment"]
 
 FIXED, MOVING, SURFACE = range(3)
 
@@ -30,9 +30,9 @@ class Stop(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What the code of a stretch depends on: of each stop its sort, the number of its body and whether it has a switch;
+    """What the code of a segment depends on: of each stop its sort, the number of its body and whether it has a switch;
     the numbers of the bodies below their common ancestor; whether strains are asked for; and by how much its length
-    counts. Without strains a stretch in one body is seen from there."""
+    counts. Without strains a segment in one body is seen from there."""
 
     stops: tuple[tuple[int, int, bool], ...]
     bodies: int
@@ -52,7 +52,7 @@ class Kind(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Segment:
     """Stops of a muscle, by its number, and the frames of its bodies, the common ancestor first if it is among them."""
 
     muscle: int
@@ -76,7 +76,7 @@ class Stretch:
 
 
 class Paths:
-    """The stretches of a model's paths, and the points and spans on surfaces that their stops number."""
+    """The segments of a model's paths, and the points and spans on surfaces that their stops number."""
 
     def __init__(self, model: Model, strained: bool) -> None:
         self.model, self.strained, system = model, strained, model.system
@@ -86,7 +86,7 @@ class Paths:
         self.frames = {name: k for k, name in enumerate((system.ground, *system.body_names))}
         self.parents = [0, *(self.frames[body.parent] for body in system.bodies)]
         self.ancestor, self.kind = cache(self._ancestor), cache(self._kind)
-        self.stretches = [s for k, muscle in enumerate(self.model.muscles) for s in self._cut(k, muscle)]
+        self.segments = [s for k, muscle in enumerate(self.model.muscles) for s in self._cut(k, muscle)]
 
     def chain(self, frame: int, base: int) -> list[int]:
         """The frames from one on down to what hangs on `base`, which carries it."""
@@ -101,13 +101,13 @@ class Paths:
         chains = [[*self.chain(frame, 0), 0] for frame in frames]
         return next(frame for frame in chains[0] if all(frame in chain for chain in chains))
 
-    def _cut(self, number: int, muscle: Muscle) -> Iterator[Stretch]:
-        """The stretches of a path."""
+    def _cut(self, number: int, muscle: Muscle) -> Iterator[Segment]:
+        """The segments of a path."""
         since: list[Stop] = []
         for stop in self._stops(muscle):
             since = [stop] if stop.share == 0 else [*since, stop]
             if len(since) > 1 and stop.sort != SURFACE and stop.switch < 0:
-                yield self._stretch(number, tuple(since))
+                yield self._segment(number, tuple(since))
                 since = [stop]
 
     def _stops(self, muscle: Muscle) -> Iterator[Stop]:
@@ -127,12 +127,12 @@ class Paths:
             sort = FIXED if number < 0 else MOVING
             yield Stop(self.frames[point.body], sort, switch, number, point.position, share)
 
-    def _stretch(self, muscle: int, stops: tuple[Stop, ...]) -> Stretch:
+    def _segment(self, muscle: int, stops: tuple[Stop, ...]) -> Segment:
         frames, kind = self.kind(tuple((stop.sort, stop.frame, stop.switch >= 0) for stop in stops))
-        return Stretch(muscle, stops, frames, kind._replace(share=stops[-1].share))
+        return Segment(muscle, stops, frames, kind._replace(share=stops[-1].share))
 
     def _kind(self, stops: tuple[tuple[int, int, bool], ...]) -> tuple[tuple[int, ...], Kind]:
-        """The frames of a stretch and its kind, from sort, frame and whether there is a switch of each stop."""
+        """The frames of a segment and its kind, from sort, frame and whether there is a switch of each stop."""
         met = tuple(dict.fromkeys(frame for _, frame, _ in stops))
         base = self.ancestor(met)
         frames = (base, *(frame for frame in met if frame != base)) if base in met else met

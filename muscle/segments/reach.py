@@ -1,4 +1,4 @@
-"""Which columns of a Jacobian change which stretches of paths, as rows that tables gather and add to."""
+"""Which columns of a Jacobian change which segments of paths, as rows that tables gather and add to."""
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -9,7 +9,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.muscle.points import DrivenPoint, PathPoint
 from myoquat.muscle.segments.columns import Columns
-from myoquat.muscle.segments.cuts import MOVING, Kind, Paths, Stretch
+from myoquat.muscle.segments.cuts import MOVING, Kind, Paths, Segment
 
 __all__ = ["Reach", "itself"]
 
@@ -17,17 +17,17 @@ Link = tuple[str, Array]  # a buffer and rows of it
 
 
 class Reach:
-    """Which columns change which stretches.
+    """Which columns change which segments.
 
     pulls, pushes   the wrenches on bodies and the forces on moving points, how many
     strained        the row of strains of a muscle on all that a joint which strains carries, by muscle and body; row 0
                     is of no joint
-    rows            of a kind, by the name of their buffer, the numbers (stretches, n) of these
-    moving          the columns that move bodies of a stretch
+    rows            of a kind, by the name of their buffer, the numbers (segments, n) of these
+    moving          the columns that move bodies of a segment
     slides          the columns j of moving points: (point, j)
     """
 
-    def __init__(self, paths: Paths, columns: Columns, kinds: dict[Kind, list[Stretch]]) -> None:
+    def __init__(self, paths: Paths, columns: Columns, kinds: dict[Kind, list[Segment]]) -> None:
         self.paths, self.columns, self.pulls, self.pushes = paths, columns, 0, 0
         self.strained: dict[tuple[int, int], int] = {}
         self.rows: dict[Kind, dict[str, Array]] = {}
@@ -37,31 +37,31 @@ class Reach:
         self._beyond: dict[int, int] = {}  # from the row of a joint to that of the next one towards the ground
         self._carried: dict[int, list[tuple[int, int, int]]] = {}  # by n: pull, first column, first entry of the row
         for kind, members in kinds.items():
-            rows = {"pulls": [self._pull(stretch) for stretch in members],
-                    "pushes": [self._push(stretch) for stretch in members],
-                    "strains": [self._strain(stretch) for stretch in members]}  # fmt: skip
+            rows = {"pulls": [self._pull(segment) for segment in members],
+                    "pushes": [self._push(segment) for segment in members],
+                    "strains": [self._strain(segment) for segment in members]}  # fmt: skip
             kept = {name: np.array(numbers) for name, numbers in rows.items() if numbers[0]}
             if kept:
                 self.rows[kind] = kept
 
-    def _pull(self, stretch: Stretch) -> list[int]:
-        """The numbers of the wrenches on the bodies of a stretch."""
-        first, base = self.pulls, self.paths.ancestor(stretch.frames)
-        for k in stretch.kind.pulled:
-            for frame in self.paths.chain(stretch.frames[k], base):
+    def _pull(self, segment: Segment) -> list[int]:
+        """The numbers of the wrenches on the bodies of a segment."""
+        first, base = self.pulls, self.paths.ancestor(segment.frames)
+        for k in segment.kind.pulled:
+            for frame in self.paths.chain(segment.frames[k], base):
                 s, leader = self.columns.moving[frame - 1], self.paths.model.system.layout.leaders[frame - 1]
                 if s.stop > s.start:
-                    first_entry = stretch.muscle * self.columns.size + self.columns.slices[leader].start
+                    first_entry = segment.muscle * self.columns.size + self.columns.slices[leader].start
                     row = self.pulls, s.start, first_entry - s.start
                     self._carried.setdefault(s.stop - s.start, []).append(row)
             self.pulls += 1
         return list(range(first, self.pulls))
 
-    def _strain(self, stretch: Stretch) -> list[int]:
-        """The rows to which the strains on the bodies of a stretch add."""
-        if not stretch.kind.strained:
+    def _strain(self, segment: Segment) -> list[int]:
+        """The rows to which the strains on the bodies of a segment add."""
+        if not segment.kind.strained:
             return []
-        return [self._strained_row(stretch.muscle, frame) for frame in stretch.frames]
+        return [self._strained_row(segment.muscle, frame) for frame in segment.frames]
 
     def _strained_row(self, muscle: int, frame: int) -> int:
         """The row of a muscle and the first joint from a body towards the ground that strains, 0 without; those beyond
@@ -71,15 +71,15 @@ class Reach:
         self._beyond.update(pairwise(rows))
         return rows[0] if rows else 0
 
-    def _push(self, stretch: Stretch) -> list[int]:
-        """The numbers of the forces on the moving points of a stretch."""
+    def _push(self, segment: Segment) -> list[int]:
+        """The numbers of the forces on the moving points of a segment."""
         first = self.pushes
-        for number in stretch.numbers(MOVING):
+        for number in segment.numbers(MOVING):
             for j in self._driving(self.paths.moving[number]):
                 slide = self._slide.setdefault((number, j), len(self.slides))
                 if slide == len(self.slides):
                     self.slides.append((self.paths.moving[number], j))
-                self._slid.append((self.pushes, slide, stretch.muscle * self.columns.size + j))
+                self._slid.append((self.pushes, slide, segment.muscle * self.columns.size + j))
             self.pushes += 1
         return list(range(first, self.pushes))
 

@@ -1,11 +1,11 @@
-"""Path lengths and the spatial Jacobian by kinds of stretches: code that does not grow with the number of muscles.
+"""Path lengths and the spatial Jacobian by kinds of segments: code that does not grow with the number of muscles.
 
-A stretch of a path runs from a point that is always on it to the next such point, over conditional points and surfaces
+A segment of a path runs from a point that is always on it to the next such point, over conditional points and surfaces
 in between. Its kind is what it runs over: which of its points are conditional or moving, where there are surfaces, and
-which of them share a body. A kind is traced and differentiated once, and its code runs over a table of all stretches
+which of them share a body. A kind is traced and differentiated once, and its code runs over a table of all segments
 of that kind: poses of bodies in, the length out, or from the forces f = dl/dx at its points x the wrenches
 (f, m) = sum (f, x x f) on each of its bodies. A velocity u_j between a body and the lowest common ancestor of the
-stretch's bodies then changes the length by
+segment's bodies then changes the length by
 
     dl/du_j = f . v_j + m . omega_j,
 
@@ -14,7 +14,7 @@ the world. The origin is that of the first body, near to which the model is, whe
 common ancestor do not change the length. Coordinates have columns of the same kind, from the derivative of the pose of
 their joint. Off the unit sphere R(Q) is no rotation: a component Q_k of a quaternion also strains what its joint
 carries, by Q_k W, and has the part Q_k W : sum (f x^T + x f^T) / 2 besides, over all points that the joint carries,
-whether or not the stretch is on one side of it.
+whether or not the segment is on one side of it.
 
 What paths touch is sought by solvers (`myoquat.muscle.wrapping`), before the tables; a span on a surface stays where it
 is on its body, since the path is the shortest.
@@ -36,7 +36,7 @@ from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import contacts, stops_length
 from myoquat.muscle.segments.columns import Columns
-from myoquat.muscle.segments.cuts import MOVING, SURFACE, Kind, Paths, Stretch
+from myoquat.muscle.segments.cuts import MOVING, SURFACE, Kind, Paths, Segment
 from myoquat.muscle.segments.reach import Reach, itself
 
 __all__ = ["jacobian_program", "length_program", "tables_pay", "wrench_program"]
@@ -69,10 +69,10 @@ class _Writer:
 
     def __init__(self, model: Model, strained: bool = False) -> None:
         self.model, self.system, self.paths = model, model.system, Paths(model, strained)
-        self.kinds: dict[Kind, list[Stretch]] = {}
-        for stretch in self.paths.stretches:
-            self.kinds.setdefault(stretch.kind, []).append(stretch)
-        self.placed = sorted({frame for s in self.paths.stretches if not s.kind.alone for frame in s.frames})
+        self.kinds: dict[Kind, list[Segment]] = {}
+        for segment in self.paths.segments:
+            self.kinds.setdefault(segment.kind, []).append(segment)
+        self.placed = sorted({frame for s in self.paths.segments if not s.kind.alone for frame in s.frames})
 
     # ---- the programs ----------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class _Writer:
         self._lay(program, {"poses": (len(self.placed), 12)}, lambda q: {"poses": self._poses(q)})
         program.zeros({"lengths": len(self.model.muscles)})
         for kind, members in self.kinds.items():
-            to = "lengths", [stretch.muscle for stretch in members]
+            to = "lengths", [segment.muscle for segment in members]
             if kind.constant:
                 lengths = kind.share * stops_length(
                     [(x,) for x in _positions(members).swapaxes(0, 1)], [True] * len(kind.stops)
@@ -119,8 +119,8 @@ class _Writer:
         program.reserve({"muscle_wrenches": (bodies, 6)})
         for kind, members in self.kinds.items():
             if not kind.alone:  # in one body forces balance
-                gather = {"tension": ("tensions", [stretch.muscle for stretch in members])}
-                add = {"output0": ("on_frames", [stretch.frames for stretch in members])}
+                gather = {"tension": ("tensions", [segment.muscle for segment in members])}
+                add = {"output0": ("on_frames", [segment.frames for segment in members])}
                 self._add_kind(program, partial(_pulled, kind), members, gather, add=add)
         rows = np.arange(bodies)
         about = {"wrench": ("on_frames", rows + 1), "origin": ("origins", rows)}
@@ -162,19 +162,19 @@ class _Writer:
         self,
         program: Program,
         formula: Callable[..., Any],
-        members: list[Stretch],
+        members: list[Segment],
         gathered: dict[str, Any] | None = None,
         **links: Any,
     ) -> None:
-        """The table of stretches of a kind: the poses of their bodies in, what else places their stops, and what else
+        """The table of segments of a kind: the poses of their bodies in, what else places their stops, and what else
         is `gathered`."""
         kind, gather = members[0].kind, dict(gathered or {})
         if not kind.alone:
-            gather["poses"] = "poses", np.searchsorted(self.placed, [stretch.frames for stretch in members])
+            gather["poses"] = "poses", np.searchsorted(self.placed, [segment.frames for segment in members])
         numbers = {
-            "moved": [stretch.numbers(MOVING) for stretch in members],
-            "touching": [stretch.numbers(SURFACE) for stretch in members],
-            "active": [stretch.switches for stretch in members],
+            "moved": [segment.numbers(MOVING) for segment in members],
+            "touching": [segment.numbers(SURFACE) for segment in members],
+            "active": [segment.switches for segment in members],
         }
         gather |= {name: (name, np.array(rows)) for name, rows in numbers.items() if rows[0]}
         program.table(formula, len(members), gather=gather, parameters={"fixed": _positions(members)}, **links)
@@ -204,9 +204,9 @@ class _Writer:
 # ---- formulas of elements ------------------------------------------------------------------------------------
 
 
-def _positions(members: Sequence[Stretch]) -> Array:
-    """(stretches, n, 3) the fixed points of stretches of a kind."""
-    return np.array([stretch.positions for stretch in members]).reshape(len(members), -1, 3)
+def _positions(members: Sequence[Segment]) -> Array:
+    """(segments, n, 3) the fixed points of segments of a kind."""
+    return np.array([segment.positions for segment in members]).reshape(len(members), -1, 3)
 
 
 def _stacked(rows: Sequence[Array]) -> Array:
@@ -214,7 +214,7 @@ def _stacked(rows: Sequence[Array]) -> Array:
 
 
 def _laid(kind: Kind, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]], list[Array | bool]]:
-    """The stops of a stretch, as `stops_length` takes them, and which are on the path.
+    """The stops of a segment, as `stops_length` takes them, and which are on the path.
 
     given  poses (bodies, 12), fixed and moved points (n, 3), and spans `touching` surfaces (n, 9), all in their bodies,
            and which conditional points are `active` (n,), 1 or 0
@@ -246,7 +246,7 @@ def _laid(kind: Kind, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]],
 
 
 def _length(kind: Kind, **given: Array) -> Array:
-    """() the length of a stretch."""
+    """() the length of a segment."""
     return _share_of(kind, stops_length(*_laid(kind, given)))
 
 
@@ -291,7 +291,7 @@ def _strain(x: Array, f: Array) -> Array:
 
 
 def _pulled(kind: Kind, *, tension: Array, **given: Array) -> Array:
-    """(bodies, 6) what a tension () of a stretch does to each of its bodies."""
+    """(bodies, 6) what a tension () of a segment does to each of its bodies."""
     result: Array = -tension * _wrenches(kind._replace(pulled=tuple(range(kind.bodies))), **given)["pulls"]
     return result
 

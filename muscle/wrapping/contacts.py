@@ -19,7 +19,7 @@ Path = tuple[Sequence[PathPoint], Sequence[Wrap]]
 
 
 @dataclass(frozen=True)
-class _Stretch:
+class _Segment:
     """A piece of a path before it is solved: its ends, the surfaces that act between them, and whether the path takes
     it."""
 
@@ -36,31 +36,31 @@ def path_contacts(
 
     A conditional point that is off the path has no piece: nothing is touched there.
     """
-    stretches = [list(_stretches(system, *path, q, poses)) for path in paths]
-    lone = [stretch for path in stretches for stretch in path if len(stretch.wraps) == 1]
+    segments = [list(_segments(system, *path, q, poses)) for path in paths]
+    lone = [segment for path in segments for segment in path if len(segment.wraps) == 1]
     ends = [(s.start.seen_from(poses, s.wraps[0].body), s.end.seen_from(poses, s.wraps[0].body)) for s in lone]
-    contacts = iter(contacts_alone([stretch.wraps[0] for stretch in lone], ends))
+    contacts = iter(contacts_alone([segment.wraps[0] for segment in lone], ends))
 
-    def solved(stretch: _Stretch) -> Piece:
-        if len(stretch.wraps) == 1:
-            return over_one_surface(stretch.wraps[0], next(contacts))
-        return over_surfaces(stretch.wraps, stretch.start, stretch.end, poses)
+    def solved(segment: _Segment) -> Piece:
+        if len(segment.wraps) == 1:
+            return over_one_surface(segment.wraps[0], next(contacts))
+        return over_surfaces(segment.wraps, segment.start, segment.end, poses)
 
     return tuple(
-        tuple(_taken(solved(stretch), stretch.on) for stretch in found) if found else (Piece(),) * (len(path) - 1)
-        for (path, _), found in zip(paths, stretches, strict=True)
+        tuple(_taken(solved(segment), segment.on) for segment in found) if found else (Piece(),) * (len(path) - 1)
+        for (path, _), found in zip(paths, segments, strict=True)
     )
 
 
-def _stretches(
+def _segments(
     system: ArticulatedSystem, path: Sequence[PathPoint], wraps: Sequence[Wrap], q: Array, poses: Poses
-) -> Iterator[_Stretch]:
+) -> Iterator[_Segment]:
     if not wraps:
         return
     last = Site.of(poses, path[0].body, path[0].local(system, q))
     for number, point in enumerate(path[1:], start=1):
         site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
-        yield _Stretch(tuple(wrap for wrap in wraps if wrap.acts(number)), last, site, on)
+        yield _Segment(tuple(wrap for wrap in wraps if wrap.acts(number)), last, site, on)
         last = site.or_else(on, last)
 
 

@@ -1,9 +1,9 @@
-"""Lengths and speeds of all paths, and the torques of their tensions, by stretches: code that grows with their kinds.
+"""Lengths and speeds of all paths, and the torques of their tensions, by segments: code that grows with their kinds.
 
-A stretch runs from a point that is always on its path to the next such point, over conditional points and surfaces in
+A segment runs from a point that is always on its path to the next such point, over conditional points and surfaces in
 between. Seen from the lowest common ancestor of the bodies on which it hangs, its length l depends on the poses of the
 others and on points that move in them: with their velocities x its rate is g . x, g = dl/dx, and a tension F does -F g
-to them, which the joints below that ancestor take. Stretches over like stops are of one kind and stand once in a
+to them, which the joints below that ancestor take. PathSegments over like stops are of one kind and stand once in a
 kernel, as a table (`myoquat.kernels.control_flow.map_rows`), whose element differentiates the length of one.
 """
 
@@ -29,7 +29,7 @@ from myoquat.muscle.points import DrivenPoint, PathPoint
 from myoquat.muscle.segments.jacobians import velocity_of
 from myoquat.muscle.wrapping import Piece
 
-__all__ = ["Paths", "Stretches", "paths", "stretches"]
+__all__ = ["PathSegments", "Paths", "paths", "segments"]
 
 FIXED, GIVEN, MOVING, SURFACE = range(4)  # points that are numbers, varied ones, moving ones, and spans on surfaces
 _SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: 8}  # entries of a row that place each
@@ -48,7 +48,7 @@ class _Stop(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What the code of a stretch depends on: of each stop its sort, its body's number, 0 for the ancestor, and whether
+    """What the code of a segment depends on: of each stop its sort, its body's number, 0 for the ancestor, and whether
     it may be off the path; the number of other bodies; and by how much its length counts."""
 
     stops: tuple[tuple[int, int, bool], ...]
@@ -72,7 +72,7 @@ class _Kind(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Stretch:
+class _Segment:
     """Stops of a muscle, by its number, the body from which they are seen, the other bodies, and its share."""
 
     muscle: int
@@ -136,7 +136,7 @@ def paths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: A
     """The paths of muscles at q (..., nq) and u (..., nu), by whichever way is faster: the formula, on floats and
     symbols."""
     if MinRows.SEGMENTS.reached_by(len(muscles)):
-        return stretches(system, muscles, q, u)
+        return segments(system, muscles, q, u)
     J = velocity_of(system, muscles, q)
     return _Few(lengths(system, muscles, q), matvec(J, u), J)
 
@@ -154,26 +154,26 @@ class _Few:
 
 
 @dataclass(frozen=True)
-class Stretches:
-    """Paths by their stretches, as `Paths`."""
+class PathSegments:
+    """Paths by their segments, as `Paths`."""
 
     system: ArticulatedSystem
     q: Array
     length: Array
     speed: Array
-    pulls: Sequence[tuple[_Stretch, Array]]  # stretches that can change, and g of each
+    pulls: Sequence[tuple[_Segment, Array]]  # segments that can change, and g of each
     slides: Mapping[int, Array]  # of moving points, by their id: d place / d motion (..., 3, nu)
 
     def torque(self, tension: Array) -> Array:
         carried: dict[str, dict[str, tuple[Array, Array]]] = {}
         total: Array = np.zeros(self.system.nu)
-        for stretch, g in self.pulls:
-            load = -tension[..., stretch.muscle, None] * g
-            on = carried.setdefault(stretch.base, {})
-            for k, name in enumerate(stretch.bodies):
+        for segment, g in self.pulls:
+            load = -tension[..., segment.muscle, None] * g
+            on = carried.setdefault(segment.base, {})
+            for k, name in enumerate(segment.bodies):
                 f, n = load[..., 6 * k : 6 * k + 3], load[..., 6 * k + 3 : 6 * k + 6]
                 on[name] = (on[name][0] + f, on[name][1] + n) if name in on else (f, n)
-            for k, point in enumerate(stretch.points, start=2 * len(stretch.bodies)):
+            for k, point in enumerate(segment.points, start=2 * len(segment.bodies)):
                 total = total + vecmat(load[..., 3 * k : 3 * k + 3], self.slides[id(point)])
         for base, wrenches in carried.items():
             poses = self.system.poses_from(base, self.q)
@@ -182,31 +182,31 @@ class Stretches:
 
 
 @memoize
-def stretches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: Array) -> Stretches:
+def segments(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: Array) -> PathSegments:
     """The paths of muscles at q (..., nq) and u (..., nu): the formula, on floats and symbols."""
     touching = contacts(system, muscles, q)
     found = [
-        stretch
+        segment
         for number, (muscle, pieces) in enumerate(zip(muscles, touching, strict=True))
-        for stretch in _cut(system, number, _stops(system, muscle, pieces, q))
+        for segment in _cut(system, number, _stops(system, muscle, pieces, q))
     ]
-    slides = _slides(system, q, [point for stretch in found for point in stretch.points])
+    slides = _slides(system, q, [point for segment in found for point in segment.points])
     seen: dict[str, tuple[Poses, Poses]] = {}
     rows = []
-    for stretch in found:
-        if stretch.base not in seen:
-            poses = system.poses_from(stretch.base, q)
-            seen[stretch.base] = poses, system.shifts(q, u, poses, stretch.base)
-        poses, shifts = seen[stretch.base]
-        carried = [x for name in stretch.bodies for x in reversed(shifts[name])]
-        rows.append(stretch.row(poses, [*carried, *(matvec(slides[id(point)], u) for point in stretch.points)]))
+    for segment in found:
+        if segment.base not in seen:
+            poses = system.poses_from(segment.base, q)
+            seen[segment.base] = poses, system.shifts(q, u, poses, segment.base)
+        poses, shifts = seen[segment.base]
+        carried = [x for name in segment.bodies for x in reversed(shifts[name])]
+        rows.append(segment.row(poses, [*carried, *(matvec(slides[id(point)], u) for point in segment.points)]))
     results = _of_kinds(found, rows)
     sums: list[Array] = [np.zeros(2)] * len(muscles)
-    for stretch, result in zip(found, results, strict=True):
-        sums[stretch.muscle] = sums[stretch.muscle] + result[..., :2]
+    for segment, result in zip(found, results, strict=True):
+        sums[segment.muscle] = sums[segment.muscle] + result[..., :2]
     both = np.stack(np.broadcast_arrays(*sums, subok=True), axis=-2) if sums else np.zeros((*q.shape[:-1], 0, 2))
-    pulls = [(stretch, result[..., 2:]) for stretch, result in zip(found, results, strict=True)]
-    return Stretches(system, q, both[..., 0], both[..., 1], [x for x in pulls if x[0].kind.velocities], slides)
+    pulls = [(segment, result[..., 2:]) for segment, result in zip(found, results, strict=True)]
+    return PathSegments(system, q, both[..., 0], both[..., 1], [x for x in pulls if x[0].kind.velocities], slides)
 
 
 def _stops(system: ArticulatedSystem, muscle: Muscle, pieces: Sequence[Piece], q: Array) -> Iterator[_Stop]:
@@ -222,15 +222,15 @@ def _stops(system: ArticulatedSystem, muscle: Muscle, pieces: Sequence[Piece], q
         yield _Stop(point.body, sort, place, point.active(system, q), point, share)
 
 
-def _cut(system: ArticulatedSystem, muscle: int, stops: Iterator[_Stop]) -> Iterator[_Stretch]:
-    """The stretches of a path."""
+def _cut(system: ArticulatedSystem, muscle: int, stops: Iterator[_Stop]) -> Iterator[_Segment]:
+    """The segments of a path."""
     since: list[_Stop] = []
     for stop in stops:
         since = [stop] if stop.share == 0 else [*since, stop]
         if len(since) > 1 and stop.sort != SURFACE and stop.on is True:
             names = tuple(dict.fromkeys(stop.body for stop in since))
             base = system.lowest_common_ancestor(names)
-            yield _Stretch(muscle, tuple(since), base, tuple(name for name in names if name != base), stop.share)
+            yield _Segment(muscle, tuple(since), base, tuple(name for name in names if name != base), stop.share)
             since = [stop]
 
 
@@ -248,11 +248,11 @@ def _slides(system: ArticulatedSystem, q: Array, points: Sequence[PathPoint]) ->
     return {id(point): J[..., 3 * k : 3 * k + 3, :] for k, point in enumerate(distinct)}
 
 
-def _of_kinds(found: Sequence[_Stretch], rows: Sequence[Array]) -> list[Array]:
-    """[(..., size) the length of every stretch, its rate and g], those of a kind as a table."""
+def _of_kinds(found: Sequence[_Segment], rows: Sequence[Array]) -> list[Array]:
+    """[(..., size) the length of every segment, its rate and g], those of a kind as a table."""
     groups: dict[tuple[_Kind, int], list[int]] = {}
-    for i, stretch in enumerate(found):
-        groups.setdefault((stretch.kind, rows[i].shape[-1]), []).append(i)
+    for i, segment in enumerate(found):
+        groups.setdefault((segment.kind, rows[i].shape[-1]), []).append(i)
     results: dict[int, Array] = {}
     for (kind, _), members in groups.items():
         if not (MinRows.DIFFERENTIATED.reached_by(len(members)) and kind.velocities):
@@ -264,7 +264,7 @@ def _of_kinds(found: Sequence[_Stretch], rows: Sequence[Array]) -> list[Array]:
     return [results[i] for i in range(len(found))]
 
 
-# ---- one stretch ---------------------------------------------------------------------------------------------
+# ---- one segment ---------------------------------------------------------------------------------------------
 
 
 class _Laid(NamedTuple):
@@ -277,7 +277,7 @@ class _Laid(NamedTuple):
 
 
 def _element(kind: _Kind, row: Array, numbers: Array) -> Array:
-    """(..., size) the length of a stretch, its rate and g, from its row and its fixed points."""
+    """(..., size) the length of a segment, its rate and g, from its row and its fixed points."""
     laid = _laid(kind, row, numbers)
     zero = np.zeros(kind.velocities)
     length = _measured(kind, laid, zero)

@@ -1,4 +1,4 @@
-"""Paths by stretches: their speeds are J u and their torques -J^T F, as tables and one by one."""
+"""Paths by segments: their speeds are J u and their torques -J^T F, as tables and one by one."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from myoquat.muscle import (
     path_jacobian,
     path_lengths,
 )
-from myoquat.muscle.segments.stretches import stretches
+from myoquat.muscle.segments.path_segments import segments
 
 SPLINE = SimmSpline((-2.0, -0.5, 0.3, 2.0), (0.02, 0.05, 0.01, 0.04))
 COPIES = MinRows.DIFFERENTIATED + 1  # of each sort of path: enough for tables of several rows
@@ -59,7 +59,7 @@ def state(model):
 @pytest.fixture(scope="module")
 def formula(model):
     def formula(q, u, tension):
-        paths = stretches(model.system, model.muscles, q, u)
+        paths = segments(model.system, model.muscles, q, u)
         return paths.length, paths.speed, paths.torque(tension)
 
     return formula
@@ -85,6 +85,6 @@ def test_the_trunk_may_be_anywhere(model, state):
     muscles = tuple(muscle for muscle in model.muscles if not muscle.wraps)
     q, u, tension = state
     far = q + np.where(np.arange(model.system.nq) < 3, 1000.0, 0.0)
-    near, away = (stretches(model.system, muscles, x, u) for x in (q, far))
+    near, away = (segments(model.system, muscles, x, u) for x in (q, far))
     for a, b in ((near.length, away.length), (near.speed, away.speed), (near.torque(tension), away.torque(tension))):
         np.testing.assert_array_equal(a, b)
