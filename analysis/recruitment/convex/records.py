@@ -106,13 +106,13 @@ def from_columns(record: type[Record], columns: Array) -> Record:
     """The record of columns (..., width); the last field is None where there are no columns for it."""
     found: list[Array | None] = []
     first = 0
-    for size in _widths(record):
+    for size in _widths(cast(Any, record)):
         part = columns[..., first] if size == 1 else columns[..., first : first + size]
         found.append(part)
         first += size
         if first == columns.shape[-1]:
             break
-    missing = len(_widths(record)) - len(found)
+    missing = len(_widths(cast(Any, record))) - len(found)
     return record(*found, *[None] * missing)
 
 
