@@ -33,5 +33,7 @@ from .motions import save_table as save_table
 from .motions import states_from_motion as states_from_motion
 from .motions import write_markers as write_markers
 from .motions import write_motion as write_motion
+from .tables import column_units as column_units
+from .tables import export_table as export_table
 from .urdf import load_urdf as load_urdf
 from .urdf import write_urdf as write_urdf

@@ -40,6 +40,7 @@ class MotionFormat:
         return found
 
 
+WRITTEN = (".xlsx", ".mat", ".parquet")  # tables for other programs, by `myoquat.data.tables`
 STORAGE = MotionFormat("OpenSim's tables", "myoquat.data.motions.storage", "read_motion", "write_motion")
 MOTION_FORMATS = {
     ".mot": STORAGE,
@@ -78,7 +79,8 @@ def load_table(path: str | Path) -> "pd.DataFrame":
 
 def save_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = False, **options: Any) -> None:
     """Write numbers over time in the format that the suffix names, with the options of that format; see
-    `write_motion` for .mot and .sto, `write_markers` for .trc.
+    `write_motion` for .mot and .sto, `write_markers` for .trc, `export_table` for .xlsx, .mat and .parquet, whose
+    headers tell units and which are not read.
 
     >>> import tempfile
     >>> import pandas as pd
@@ -90,4 +92,7 @@ def save_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = Fal
     True
     """
     check_types(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
+    if Path(path).suffix.lower() in WRITTEN:
+        importlib.import_module("myoquat.data.tables").export_table(frame, path, overwrite=overwrite)
+        return
     motion_format(path).writer(frame, path, overwrite=overwrite, **options)

@@ -32,6 +32,7 @@ EXTRAS = {
     "google_crc32c": "studies",
     "imageio_ffmpeg": "view",
     "ipywidgets": "notebooks",
+    "openpyxl": "tables",
     "plotly": "notebooks",
     "pyarrow": "studies",
     "viser": "view",

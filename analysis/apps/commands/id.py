@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from myoquat.analysis.apps.opensim_tools.report import Section, check_report, told, write_report
+from myoquat.analysis.apps.opensim_tools.sections import angle_units
 from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, load_motion, smooth, smooth_angles
 from myoquat.analysis.motion.inverse_dynamics import velocity_row
 from myoquat.data import load_model, save_table
@@ -67,9 +68,9 @@ def command(
         save_table(torques.constraints.to_dataframe(), constraints, overwrite=force)
         click.echo(f"wrote {constraints}")
     if report is not None:
-        sections = [Section("Generalized forces", torques.of_coordinates(), "N m, N"),
+        sections = [Section("Generalized forces", torques.of_coordinates()),
                     Section("Power of the joints", torques.power(), "W"),
-                    Section("Coordinates", moving.angles(in_degrees=True), "degrees, m")]  # fmt: skip
+                    Section("Coordinates", moving.angles(in_degrees=True), units=angle_units(loaded))]  # fmt: skip
         write_report(report, f"{output.name} of {loaded.name}", [told(torques)], sections)
         click.echo(f"wrote {report}")
 

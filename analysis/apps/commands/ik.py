@@ -7,6 +7,7 @@ import numpy as np
 
 from myoquat.analysis.apps.commands.marker_fit import fit_markers
 from myoquat.analysis.apps.opensim_tools.report import Section, check_report, told, write_report
+from myoquat.analysis.apps.opensim_tools.sections import angle_units, marker_errors
 from myoquat.data import load_model
 from myoquat.data.files import check_output
 
@@ -47,9 +48,10 @@ def command(
         fit.errors().to_csv(errors)
         click.echo(f"wrote {errors}")
     if report is not None:
-        sections = [Section("Errors of markers", fit.errors() * 1e3, "mm"),
-                    Section("Coordinates", fit.angles(in_degrees=True), "degrees, m")]  # fmt: skip
-        write_report(report, f"{output.name} of {markers.name}", [told(fit)], sections)
+        angles = Section("Coordinates", fit.angles(in_degrees=True), units=angle_units(fit.system))
+        over_time = Section("Errors of markers over time", fit.errors() * 1e3, "mm")
+        title = f"{output.name} of {markers.name}"
+        write_report(report, title, [told(fit)], [marker_errors(fit), angles, over_time])
         click.echo(f"wrote {report}")
     if not (fit.settled | fit.empty).all():
         raise click.exceptions.Exit(1)

@@ -119,7 +119,7 @@ def command(
     click.echo(f"{told(carried)}\nwrote {output}")
     _store(_stored(carried, found, pulls, (activations, tensions, reserves, constraints)), force)
     if report is not None:
-        sections = [Section("Loads of joints", table, "N, N m, m")]
+        sections = [Section("Loads of joints", table)]
         sections += [] if pulls is None else [Section("Tensions of muscles", pulls, "N")]
         write_report(report, f"{output.name} of {loaded.name}", [told(carried)], sections)
         click.echo(f"wrote {report}")

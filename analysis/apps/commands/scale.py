@@ -6,7 +6,8 @@ from typing import TypedDict
 
 import click
 
-from myoquat.analysis.apps.opensim_tools.report import told
+from myoquat.analysis.apps.opensim_tools.report import check_report, told, write_report
+from myoquat.analysis.apps.opensim_tools.sections import scaling_sections
 from myoquat.analysis.motion import Measurement, estimate_scale, load_markers, scale_model
 from myoquat.data import load_model
 from myoquat.data.files import check_output
@@ -42,11 +43,14 @@ class _Masses(TypedDict):
 @click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y'.")
 @click.option("--mass", type=float, help="Mass of the person [kg].")
 @click.option("--keep-masses", is_flag=True, help="Masses keep their proportions, whatever the sizes.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@click.option(
+    "--report", type=click.Path(path_type=Path), help="Show sizes, masses, errors of markers, the model: .html."
+)
+@click.option("--force", is_flag=True, help="Replace output files that exist.")
 def command(
     model: str, output: Path, factors: tuple[str, ...], measure: tuple[str, ...], marker_set: Path | None,
     markers: Path | None, trial: Path | None, stretch: tuple[str, ...], noise: float, priors: tuple[float, float],
-    axes: str | None, mass: float | None, keep_masses: bool, force: bool,
+    axes: str | None, mass: float | None, keep_masses: bool, report: Path | None, force: bool,
 ) -> None:  # fmt: skip
     """Scale MODEL to a person and write it as OUTPUT (.osim, .toml).
 
@@ -54,6 +58,7 @@ def command(
     did not settle, and what was found is stored.
     """
     check_output(output, force)
+    check_report(report, force)
     static = None if markers is None else load_markers(markers, axes)
     measurements = [_measurement(text) for text in measure]
     given = {name: [float(x) for x in words] if len(words) > 1 else float(words[0])
@@ -68,7 +73,13 @@ def command(
         click.echo(f"{told(found)}\n{found.to_dataframe().to_string(float_format='%.4g')}")
         person, settled = found.model, found.settled
     person.save(output, overwrite=force)
-    click.echo(f"{sum(body.mass for body in person.system.bodies):.6g} kg; wrote {output}")
+    total = sum(body.mass for body in person.system.bodies)
+    click.echo(f"{total:.6g} kg; wrote {output}")
+    if report is not None:
+        write_report(
+            report, f"{output.name} of {generic.name}", [f"{total:.6g} kg"], scaling_sections(generic, person, static)
+        )
+        click.echo(f"wrote {report}")
     if not settled:
         raise click.exceptions.Exit(1)
 

@@ -1,10 +1,12 @@
 """`myoquat sweep`."""
 
+import importlib
 from pathlib import Path
 from typing import Any
 
 import click
 
+from myoquat.analysis.apps.opensim_tools.report import check_report
 from myoquat.analysis.studies.export import check_export, export
 from myoquat.analysis.studies.run import ANY_CODE, RunOptions, compute
 from myoquat.analysis.studies.storage import verification
@@ -26,8 +28,11 @@ __all__ = ["command"]
 @click.option("--scheduler", help="Address of a Dask scheduler whose workers compute (needs the extra 'cluster').")
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds within which the scheduler must answer.")
 @click.option("--table", type=click.Path(path_type=Path), help="Also write a row per sample: .csv or .parquet.")
-@click.option("--force", is_flag=True, help="Replace a table that exists.")
-def command(study: Path, output: Path, verify: bool, table: Path | None, force: bool, **options: Any) -> None:
+@click.option("--report", "page", type=click.Path(path_type=Path), help="Show results and what moves them: .html.")
+@click.option("--force", is_flag=True, help="Replace a table or report that exists.")
+def command(
+    study: Path, output: Path, verify: bool, table: Path | None, page: Path | None, force: bool, **options: Any
+) -> None:
     """Run the study in the TOML file STUDY.
 
     \b
@@ -53,6 +58,7 @@ def command(study: Path, output: Path, verify: bool, table: Path | None, force: 
         return
     if table is not None:
         check_export(table, force)
+    check_report(page, force)
     if options.pop("any_code"):
         options["resume"] = ANY_CODE
     try:
@@ -72,6 +78,10 @@ def command(study: Path, output: Path, verify: bool, table: Path | None, force: 
     if table is not None:
         export(found, table, overwrite=force)
         click.echo(f"wrote {table}")
+    if page is not None:
+        write = importlib.import_module("myoquat.analysis.apps.study_report").write_study_report  # matplotlib
+        write(found, page, f"Study {study.name}")
+        click.echo(f"wrote {page}")
     if (status > Outcome.COMPLETED).any():
         raise click.exceptions.Exit(1)
 

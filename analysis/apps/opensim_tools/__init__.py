@@ -9,9 +9,11 @@ from myoquat.analysis.apps.opensim_tools.dynamics import run_inverse_dynamics
 from myoquat.analysis.apps.opensim_tools.forward import run_forward
 from myoquat.analysis.apps.opensim_tools.kinematics import run_inverse_kinematics
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
-from myoquat.analysis.apps.opensim_tools.report import Section, check_report, write_report
+from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, Section, check_report, write_report
 from myoquat.analysis.apps.opensim_tools.scale import run_scale
+from myoquat.analysis.apps.opensim_tools.sections import angle_units
 from myoquat.analysis.apps.opensim_tools.sensors import run_sensor_placer, run_sensor_tracking
+from myoquat.data import load_model
 from myoquat.data.files import files_read
 from myoquat.data.setups import (
     AnalyzeSetup,
@@ -78,7 +80,9 @@ def run_setup(
         except ValueError as error:
             raise in_file(error, setup.path) from None
     if page is not None:
-        sections = [Section(place.name, table) for place, table in outputs.tables]
+        units = angle_units(load_model(setup.model))
+        sections: list[Section | Numbers | Drawn] = [section for make in outputs.sections for section in make()]
+        sections += [Section(place.name, table, units=units) for place, table in outputs.tables]
         outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", told, sections))
     return outputs.write(read)
 

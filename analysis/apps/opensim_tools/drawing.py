@@ -1,44 +1,54 @@
-"""Curves of tables as SVG that stands in a page of HTML."""
+"""Curves of tables as SVG, and pictures of models, that stand in a page of HTML."""
 
+import base64
 import html
+import importlib
 import io
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from myoquat.joints.labels import figure_label
+from myoquat.core.typing import Array
+from myoquat.joints.panels import Panel, draw_panels
 
-__all__ = ["curves"]
+__all__ = ["curves", "inline_picture", "inline_svg"]
 
-MOST = 48  # columns of a table that are drawn; the page names the others
-ACROSS = 4
+MOST = 96  # columns of a table that are drawn; the page names the others
+TITLES = {"deg": "angles", "N": "forces", "N m": "moments", "m": "positions", "mm": "distances", "W": "power"}
 
 
-def curves(table: pd.DataFrame, unit: str) -> str:
-    """A small figure for every column over the index time [s], as SVG, and the names of those that are not drawn."""
+def curves(table: pd.DataFrame, units: Mapping[str, str]) -> str:
+    """Curves of the columns over the index time [s] as SVG: those of a unit together, at most eight of an axis and on
+    one scale; and the names of those that are not drawn."""
     left_out = [html.escape(str(name)) for name in table.columns[MOST:]]
     table = table.iloc[:, :MOST]
     told = f"<p>Not drawn: {', '.join(left_out)}</p>" if left_out else ""
-    if not len(table.columns) or not len(table):
+    if not len(table.columns) or len(table) < 2:
         return told
-    down = -(-len(table.columns) // ACROSS)
-    height = 1.5 * down + 0.8
-    figure = Figure(figsize=(3 * ACROSS, height))  # a layout that is solved for takes seconds
-    figure.subplots_adjust(0.07, 0.5 / height, 0.99, 1 - 0.3 / height, hspace=0.6, wspace=0.3)
-    axes = np.ravel(figure.subplots(down, ACROSS, sharex=True, squeeze=False))
-    for ax, name in zip(axes, table.columns, strict=False):
-        ax.plot(table.index, table[name], color="black", linewidth=0.9)
-        ax.set_title(figure_label(str(name)), fontsize=8)
-        ax.tick_params(labelsize=7)
-    for ax in axes[len(table.columns) :]:
-        ax.set_visible(False)
-    figure.supxlabel("time [s]", fontsize=8)
-    if unit:
-        figure.supylabel(figure_label(unit), fontsize=8)
+    panels = [_panel(table, unit, units) for unit in dict.fromkeys(units[str(name)] for name in table.columns)]
+    return inline_svg(draw_panels(table.index.to_numpy(dtype=float), panels)) + told
+
+
+def _panel(table: pd.DataFrame, unit: str, units: Mapping[str, str]) -> Panel:
+    names = tuple(str(name) for name in table.columns if units[str(name)] == unit)
+    values = table[list(names)].to_numpy(dtype=float)
+    return Panel(TITLES.get(unit, ""), unit, names, values, shared=unit in ("N", "N m", "mm"))
+
+
+def inline_svg(figure: Figure) -> str:
+    """A figure as SVG without a date."""
     stream = io.StringIO()
     with rc_context({"svg.hashsalt": "myoquat", "svg.fonttype": "none"}):
         figure.savefig(stream, format="svg", metadata={"Date": None})
     drawn = stream.getvalue()
-    return drawn[drawn.index("<svg") :] + told
+    return drawn[drawn.index("<svg") :]
+
+
+def inline_picture(pixels: Array, words: str) -> str:
+    """A picture (h, w, 3) within the page."""
+    pillow, data = importlib.import_module("PIL.Image"), io.BytesIO()
+    pillow.fromarray(np.asarray(pixels, dtype=np.uint8)).save(data, "png", optimize=True)
+    return f'<img alt="{html.escape(words)}" src="data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}">'

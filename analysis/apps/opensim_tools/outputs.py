@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers
 from myoquat.data.files import check_output, write_text
 from myoquat.data.motions import write_motion
 from myoquat.joints.errors import ModelError
@@ -20,11 +21,12 @@ __all__ = ["Outputs"]
 @dataclass
 class Outputs:
     """What is to be written where: each file goes into a folder beside its place first; all are moved at the end.
-    `tables` are those among the files, for a report."""
+    For a report, `tables` are those among the files, and `sections` make what comes before them."""
 
     overwrite: bool
     files: list[tuple[Path, Callable[[Path], object]]] = field(default_factory=list)
     tables: list[tuple[Path, pd.DataFrame]] = field(default_factory=list)
+    sections: list[Callable[[], Sequence[Numbers | Drawn]]] = field(default_factory=list)
 
     def add(self, path: Path | None, write: Callable[[Path], object]) -> None:
         """A file that `write` writes, none for None. FileExistsError for one that exists, unless it is replaced."""

@@ -1,29 +1,73 @@
-"""A report of what was computed: one page of HTML with a figure for every table, and nothing that it has to load."""
+"""A report of what was computed: one page of HTML with tables and figures, and nothing that it has to load."""
 
 import html
 import importlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from myoquat.data.files import check_output, write_text
+from myoquat.data.tables import column_units
 
-__all__ = ["Section", "check_report", "told", "write_report"]
+__all__ = ["Drawn", "Numbers", "Section", "check_report", "told", "write_report"]
 
-STYLE = "body{font-family:sans-serif;max-width:72em;margin:2em auto;padding:0 1em}svg{max-width:100%;height:auto}"
+STYLE = "body{font-family:sans-serif;max-width:80em;margin:2em auto;padding:0 1em}svg,img{max-width:100%;height:auto}"
 STYLE += "table{border-collapse:collapse}td,th{padding:.1em .8em;text-align:right}th:first-child{text-align:left}"
+STYLE += "tr:nth-child(even){background:#f4f4f4}"
+DRAWING = "myoquat.analysis.apps.opensim_tools.drawing"  # matplotlib, for those who want a report
 
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A table over the index time [s] under a heading, with the unit of its columns, "" for several."""
+    """A table over the index time [s] under a heading: its curves, and their extremes. `unit` is that of all columns,
+    "" where `units` or the names of the columns tell each its own."""
 
     heading: str
     table: pd.DataFrame
     unit: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """The HTML below the heading."""
+        known = column_units(self.table)
+        units = {name: self.units.get(name, self.unit or known[name]) for name in known}
+        if len(self.table) == 1:  # one frame is a list of numbers, not a curve
+            numbers = self.table.T.set_axis(["value"], axis=1).assign(unit=[units[str(n)] for n in self.table.columns])
+            return [_table(numbers)]
+        curves = importlib.import_module(DRAWING).curves
+        return [curves(self.table, units), _extremes(self.table, units)]
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """A table of numbers and words under a heading, with units in the names of its columns."""
+
+    heading: str
+    table: pd.DataFrame
+
+    def lines(self) -> list[str]:
+        """The HTML below the heading."""
+        return [_table(self.table)]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A figure, or the pixels (h, w, 3) of a picture, under a heading, with a sentence below."""
+
+    heading: str
+    picture: Any
+    words: str = ""
+
+    def lines(self) -> list[str]:
+        """The HTML below the heading."""
+        drawing = importlib.import_module(DRAWING)
+        is_pixels = isinstance(self.picture, np.ndarray)
+        shown = drawing.inline_picture(self.picture, self.words) if is_pixels else drawing.inline_svg(self.picture)
+        return [shown, f"<p>{html.escape(self.words)}</p>"]
 
 
 def told(result: object) -> str:
@@ -40,30 +84,36 @@ def check_report(path: Path | None, overwrite: bool) -> None:
     check_output(path, overwrite)
 
 
-def write_report(path: Path, title: str, lines: Sequence[str], sections: Sequence[Section]) -> None:
-    """Write the page: the lines that were told, then each table as extremes and curves. Texts are escaped."""
-    drawing = importlib.import_module(
-        "myoquat.analysis.apps.opensim_tools.drawing"
-    )  # matplotlib, for those who want a report
+def write_report(path: Path, title: str, lines: Sequence[str], sections: Sequence[Section | Numbers | Drawn]) -> None:
+    """Write the page: the lines that were told, then each section. Texts are escaped."""
     parts = [f"<h1>{html.escape(title)}</h1>", "<ul>", *(f"<li>{html.escape(line)}</li>" for line in lines), "</ul>"]
     for section in sections:
-        parts += [
-            f"<h2>{html.escape(section.heading)}</h2>",
-            _extremes(section),
-            drawing.curves(section.table, section.unit),
-        ]
+        parts += [f"<h2>{html.escape(section.heading)}</h2>", *section.lines()]
     head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE}</style>'
     write_text(path, f"<!DOCTYPE html>\n<html><head>{head}</head>\n<body>\n" + "\n".join(parts) + "\n</body></html>\n")
 
 
-def _extremes(section: Section) -> str:
+def _extremes(table: pd.DataFrame, units: Mapping[str, str]) -> str:
     """The least, the greatest and the mean of every column."""
-    unit = f" [{html.escape(section.unit)}]" if section.unit else ""
-    rows = [f"<tr><th>column{unit}</th><th>least</th><th>greatest</th><th>mean</th></tr>"]
-    for name, column in section.table.items():
+    rows = []
+    for name, column in table.items():
         values = column.to_numpy(dtype=float)
         known = values[np.isfinite(values)]
         numbers = (known.min(), known.max(), known.mean()) if len(known) else (np.nan,) * 3
-        cells = "".join(f"<td>{number:.4g}</td>" for number in numbers)
-        rows.append(f"<tr><th>{html.escape(str(name))}</th>{cells}</tr>")
-    return "<details><summary>Extremes</summary><table>" + "".join(rows) + "</table></details>"
+        rows.append((units[str(name)], *numbers))
+    found = pd.DataFrame(rows, table.columns, ["unit", "least", "greatest", "mean"])
+    return f"<details><summary>Extremes</summary>{_table(found)}</details>"
+
+
+def _table(table: pd.DataFrame) -> str:
+    """A table with its index as the first column."""
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in (table.index.name or "", *table.columns))
+    rows = [f"<tr>{head}</tr>"]
+    for label, *cells in table.itertuples(name=None):
+        shown = "".join(f"<td>{html.escape(_cell(value))}</td>" for value in cells)
+        rows.append(f"<tr><th>{html.escape(str(label))}</th>{shown}</tr>")
+    return "<table>" + "".join(rows) + "</table>"
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -9,6 +9,7 @@ from lxml import etree
 
 from myoquat.analysis.apps.opensim_tools.kinematics import fitted_to_tasks
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
+from myoquat.analysis.apps.opensim_tools.sections import scaling_sections
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.motion.scaling import Measurement, mean_pose, moved_markers, scale_factors
 from myoquat.core.typing import Array
@@ -26,7 +27,7 @@ __all__ = ["run_scale"]
 
 def run_scale(setup: ScaleSetup, outputs: Outputs, tell: Callable[[str], None]) -> None:
     """Scale the model, place its markers, and note the files."""
-    model = with_markers(load_model(setup.model), setup.markers)
+    model = generic = with_markers(load_model(setup.model), setup.markers)
     if setup.scaler is not None:
         scaler = setup.scaler
         factors = _factors(setup, model, scaler)
@@ -34,6 +35,9 @@ def run_scale(setup: ScaleSetup, outputs: Outputs, tell: Callable[[str], None]) 
         tell(f"scaled, {sum(body.mass for body in model.system.bodies):.6g} kg")
         outputs.add(scaler.model, model.save)
         outputs.xml(scaler.factor_file, lambda: _scale_set(factors))
+    trial = next((part.trial for part in (setup.scaler, setup.placer) if part is not None and part.trial), None)
+    static, sized = None if trial is None else load_markers(trial), model
+    outputs.sections.append(lambda: scaling_sections(generic, sized, static))
     if setup.placer is not None:
         _place(setup, setup.placer, model, outputs, tell)
 

@@ -42,9 +42,12 @@ class Colored:
 
 
 class Painter:
-    """Pictures of a scene; `poses` q (t, nq) are all within the frame."""
+    """Pictures of a scene, with the model's markers or without; `poses` q (t, nq) are all within the frame."""
 
-    def __init__(self, scene: Scene, width: int, height: int, poses: Array | None = None, name: str = "") -> None:
+    def __init__(
+        self, scene: Scene, width: int, height: int, poses: Array | None = None, name: str = "", markers: bool = False
+    ) -> None:
+        self._parts = [*scene.bones, *(scene.marker_balls if markers else ())]
         self.scene, self._name, self.size = scene, name, (width, height)
         few = scene.q[None] if poses is None else poses[:: max(1, len(poses) // SHOWN_POSES)]
         self.eye, self.middle = self._camera(few, width / height)
@@ -56,7 +59,7 @@ class Painter:
         light = self.toward + 0.5 * self.above - 0.4 * self.right
         self.light = light / np.linalg.norm(light)
         self.owner = np.repeat(np.arange(len(scene.lines)), [len(line) - 1 for line in scene.lines])
-        self._local = [part.mesh.vertices @ rotation_matrix(part.orientation).T + part.position for part in scene.bones]
+        self._local = [part.mesh.vertices @ rotation_matrix(part.orientation).T + part.position for part in self._parts]
         self._canvas(width, height)
 
     def _camera(self, poses: Array, aspect: float) -> tuple[Array, Array]:
@@ -118,7 +121,7 @@ class Painter:
     def _bones(self, frame: Frame, color: tuple[int, int, int], opacity: float) -> tuple[Array, Array, Array]:
         """Corners (n, 4, 2), colours (n, 4) and distances (n,) of the triangles of the bodies."""
         found: list[tuple[Array, Array, Array]] = [(np.zeros((0, 4, 2)), np.zeros((0, 4)), np.zeros(0))]
-        for part, local in zip(self.scene.bones, self._local, strict=True):
+        for part, local in zip(self._parts, self._local, strict=True):
             Q, p = frame.bodies.get(part.body, (np.array([1.0, 0, 0, 0]), np.zeros(3)))
             world = local @ rotation_matrix(Q).T + p
             seen, faces = self._seen(world), part.mesh.faces

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.analysis.apps.viewer.shapes import limb, shape_mesh, surface
+from myoquat.analysis.apps.viewer.shapes import limb, shape_mesh, sphere, surface
 from myoquat.analysis.apps.viewer.tubes import tubes
 from myoquat.core.typing import Array
 from myoquat.data.meshes import Mesh
@@ -18,9 +18,10 @@ from myoquat.muscle import Model
 from myoquat.muscle.display.polylines import polylines
 from myoquat.muscle.wrapping import Wrap
 
-__all__ = ["FIELD", "Part", "Scene", "camera_of"]
+__all__ = ["FIELD", "MARKER", "Part", "Scene", "camera_of"]
 
 THICK = 0.06  # radius of a limb, of its length
+MARKER = (235, 80, 140)
 FIELD = np.radians(40)  # vertical field of view
 FILLED, BESIDE = 0.92, 0.6  # of the frame's height; of that, to either side, where controls cover none of it
 SHOWN = 5  # files that were not found, by name
@@ -161,6 +162,13 @@ class Scene:
         body = system.bodies[system.body_names.index(name)]
         points = np.array([body.center_of_mass, *attached], dtype=float)
         return points[[int(np.argmax(np.linalg.norm(points, axis=-1)))]]
+
+    @cached_property
+    def marker_balls(self) -> list[Part]:
+        """A ball at every marker of the model."""
+        ball = sphere((0.006 * self.size,) * 3)
+        place = np.array([1.0, 0.0, 0.0, 0.0])
+        return [Part(m.body, ball, np.array(m.position, dtype=float), place, MARKER) for m in self.model.markers]
 
     @cached_property
     def surfaces(self) -> list[Part]:

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.apps.viewer.reel import Frame, frames
-from myoquat.analysis.apps.viewer.scene import Part, Scene
+from myoquat.analysis.apps.viewer.scene import MARKER, Part, Scene
 from myoquat.analysis.apps.viewer.shapes import sphere, tube
 from myoquat.core.typing import Array
 
 __all__ = ["BONE", "GHOST", "Stage", "floor_lines", "shades", "widths"]
 
-BONE, GHOST, SURFACE, MARKER = (226, 219, 200), (120, 160, 215), (110, 175, 215), (235, 80, 140)
+BONE, GHOST, SURFACE = (226, 219, 200), (120, 160, 215), (110, 175, 215)
 SCALE = np.array([[226, 150, 140], [221, 95, 80], [190, 30, 45], [110, 0, 30]])  # light to dark red: grey keeps it
 THIN, THICKER = 0.6, 0.9  # of a muscle's width: without force, and more of it with its greatest force
 UNIT = (1.0, 0.0, 0.0, 0.0)

@@ -1,0 +1,110 @@
+"""Sections of reports: errors of markers, sizes and masses before and after scaling, a model with its markers."""
+
+import importlib
+
+import numpy as np
+import pandas as pd
+
+from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers
+from myoquat.analysis.motion import FittedMotion, inverse_kinematics
+from myoquat.analysis.recruitment.units import coordinate_units
+from myoquat.core.typing import Array
+from myoquat.data.motions import Markers
+from myoquat.joints.validation import SystemLike
+from myoquat.muscle import Model
+
+__all__ = ["angle_units", "marker_errors", "scaling_sections"]
+
+SIZE = 900, 700  # pixels of a picture
+
+
+def angle_units(model: SystemLike) -> dict[str, str]:
+    """The units of a file's coordinates in degrees, and of their speeds."""
+    units = {name: "deg" if unit == "rad" else unit for name, unit in coordinate_units(model).items()}
+    return units | {f"{name}_u": f"{unit}/s" for name, unit in units.items()}
+
+
+def marker_errors(fit: FittedMotion) -> Numbers:
+    """How far markers are from where they were seen, the worst first."""
+    error = 1e3 * fit.marker_error
+    seen = ~np.isnan(error)
+    rows = {
+        name: (_rms(error[:, k]), np.nanmax(error[:, k]) if seen[:, k].any() else np.nan, int(seen[:, k].sum()))
+        for k, name in enumerate(fit.marker_names)
+    }
+    columns = ["RMS [mm]", "greatest [mm]", "frames"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).sort_values(columns[0], ascending=False)
+    whole = pd.DataFrame([(_rms(error), np.nanmax(error, initial=0.0), len(fit.time))], ["all markers"], columns)
+    return Numbers("Errors of markers, the worst first", pd.concat([whole, table]))
+
+
+def _rms(values: Array) -> float:
+    """The root mean square of what is known, NaN without any."""
+    known = values[~np.isnan(values)]
+    return float(np.sqrt(np.mean(known**2))) if known.size else float("nan")
+
+
+def scaling_sections(generic: Model, person: Model, static: Markers | None) -> list[Numbers | Drawn]:
+    """Sizes and masses before and after, how well markers of a static trial fit, and the model with its markers."""
+    sections: list[Numbers | Drawn] = [Numbers("Bodies", _bodies(generic, person))]
+    if static is None:
+        return sections
+    own = {marker.name for marker in person.markers}
+    static = static.select([name for name in static.names if name in own])
+    if not static.names:
+        return sections
+    fits = [_static_fit(model, static) for model in (generic, person)]
+    parts = [1e3 * pd.Series(fit.marker_error[0], fit.marker_names) for fit in fits]
+    table = pd.DataFrame(dict(zip(("before [mm]", "after [mm]"), parts, strict=True))).sort_values("after [mm]")[::-1]
+    whole = pd.DataFrame([[1e3 * float(fit.marker_rms[0]) for fit in fits]], ["all, RMS"], table.columns)
+    sections.append(
+        Numbers("Errors of markers of the static trial, before and after scaling", pd.concat([whole, table]))
+    )
+    sections.append(_picture(person, fits[1]))
+    return sections
+
+
+def _bodies(generic: Model, person: Model) -> pd.DataFrame:
+    """Masses, and the factor along each axis, as centres of mass, attachments and markers have moved."""
+    rows = {}
+    for body, sized in zip(generic.system.bodies, person.system.bodies, strict=True):
+        before, after = _places(generic, body.name), _places(person, body.name)
+        rows[body.name] = (body.mass, sized.mass, *_factors(before, after))
+    columns = ["mass before [kg]", "mass after [kg]", "factor x", "factor y", "factor z"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    table.loc["sum"] = [table.iloc[:, 0].sum(), table.iloc[:, 1].sum(), np.nan, np.nan, np.nan]
+    return table
+
+
+def _places(model: Model, body: str) -> Array:
+    """(n, 3) [m] the centre of mass and the attachments of a body, in its frame."""
+    centre = model.system.bodies[model.system.body_names.index(body)].center_of_mass
+    points = [point.position for muscle in model.muscles for point in muscle.path if point.body == body]
+    return np.array([centre, *points], dtype=float).reshape(-1, 3)
+
+
+def _factors(before: Array, after: Array) -> Array:
+    """(3,) what takes places before to those after along each axis, by least squares; NaN where all are zero."""
+    square = (before**2).sum(axis=0)
+    same = before.shape == after.shape
+    if not same:
+        return np.full(3, np.nan)
+    moved = (before * after).sum(axis=0)
+    found: Array = np.divide(moved, square, out=np.full(3, np.nan), where=square > 1e-12)
+    return found
+
+
+def _static_fit(model: Model, static: Markers) -> FittedMotion:
+    """The pose of a model that fits the mean of a static trial."""
+    mean = np.nanmean(static.positions, axis=0, keepdims=True)
+    return inverse_kinematics(model, Markers(static.time[:1], static.names, mean, static.frame))
+
+
+def _picture(model: Model, fit: FittedMotion) -> Drawn:
+    """The model in its static pose, its markers in pink."""
+    viewer = "myoquat.analysis.apps.viewer"
+    opening, offscreen = (importlib.import_module(f"{viewer}.{name}") for name in ("opening", "offscreen"))
+    scene, films, _ = opening.opened(model, [fit], (), None, (), None)
+    painter = offscreen.Painter(scene, *SIZE, films[0].q, model.name, markers=True)
+    pixels = offscreen.Reels(painter, films, "activation", None).picture(float(films[0].time[0]))
+    return Drawn("Model and markers", pixels, "The scaled model in the pose of the static trial, with its markers.")

@@ -1,0 +1,122 @@
+"""Tables with units in their headers, for spreadsheets, statistics programs and MATLAB."""
+
+import importlib
+import io
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.core.arguments import PATH, check_types
+from myoquat.core.lazy_imports import missing_extra
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.data.files import check_output, write_bytes
+
+__all__ = ["TABLE_FILES", "column_units", "export_table"]
+
+TABLE_FILES = (".csv", ".xlsx", ".mat", ".parquet")
+RULES = (  # of names of columns as OpenSim and this package write them
+    (re.compile(r"_moment$|_m[xyz]$|\.torque$"), "N m"),
+    (re.compile(r"_force$|_f[xyz]$|\.force$|\.reserve$"), "N"),
+    (re.compile(r"_p[xyz]$|\.length$|\.fiber_length$|fiber_length$"), "m"),
+    (re.compile(r"\.activation$|\.excitation$|\.control$|/activation$"), "1"),
+)
+
+
+def column_units(table: "pd.DataFrame") -> dict[str, str]:
+    """The unit of every column by its name, as text: those in `attrs["units"]`, else what the names of forces, moments,
+    points, lengths and activations say, else "".
+
+    >>> import pandas as pd
+    >>> from myoquat.data import column_units
+    >>> column_units(pd.DataFrame({"knee_angle_r_moment": [1.0], "soleus_r.length": [0.3], "mass": [2.0]}))
+    {'knee_angle_r_moment': 'N m', 'soleus_r.length': 'm', 'mass': ''}
+    """
+    check_types(table=(table, "pandas.DataFrame"))
+    known = table.attrs.get("units", {})
+    given = known if isinstance(known, Mapping) else dict.fromkeys(table.columns, str(known))
+    return {_name(label): str(given.get(label, _by_name(_name(label)))) for label in table.columns}
+
+
+def export_table(
+    table: "pd.DataFrame", path: str | Path, units: Mapping[str, str] | None = None, *, overwrite: bool = False
+) -> None:
+    """Write a table whose headers tell units, "knee_angle_r [deg]", as .csv, .xlsx, .mat or .parquet.
+
+    table   numbers or text in columns; an index with a name is the first column, "time [s]" for a motion.
+    units   by column, those of `column_units` if nothing is said.
+
+    A .mat file has the variables `data` (rows, columns), `names` and `units` (columns); columns of text are left out.
+    .xlsx needs the extra `tables`, .parquet too. Raises FileExistsError for a file that exists unless `overwrite` is
+    True, ValueError for another ending, MissingExtraError where a library is missing.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from myoquat.data import export_table
+    >>> table = pd.DataFrame({"knee": [10.0, 20.0]}, index=pd.Index([0.0, 0.5], name="time"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export_table(table, f"{folder}/knee.csv", {"knee": "deg"})
+    ...     print(Path(f"{folder}/knee.csv").read_text().splitlines()[:2])
+    ['time [s],knee [deg]', '0.0,10.0']
+    """
+    check_types(table=(table, "pandas.DataFrame"), path=(path, PATH))
+    suffix = Path(path).suffix.lower()
+    if suffix not in TABLE_FILES:
+        raise ValueError(f"{path}: a table is written as {', '.join(TABLE_FILES)}, not {suffix or 'without an ending'}")
+    path = check_output(path, overwrite)
+    write_bytes(path, _WRITERS[suffix](_flat(table, column_units(table) | dict(units or {}))))
+
+
+def _name(label: object) -> str:
+    return ".".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def _by_name(name: str) -> str:
+    return next((unit for rule, unit in RULES if rule.search(name)), "")
+
+
+def _flat(table: "pd.DataFrame", units: Mapping[str, str]) -> "pd.DataFrame":
+    """The table with its index as columns and units in all names."""
+    names = [_name(label) for label in table.columns]
+    found = table.set_axis(names, axis=1)
+    if any(name is not None for name in table.index.names):
+        found = found.reset_index()
+    units = {"time": "s", **units}
+    return found.set_axis([f"{n} [{units[n]}]" if units.get(n) else n for n in map(str, found.columns)], axis=1)
+
+
+def _csv(table: "pd.DataFrame") -> bytes:
+    text: str = table.to_csv(index=False, lineterminator="\n")
+    return text.encode()
+
+
+def _xlsx(table: "pd.DataFrame") -> bytes:
+    try:
+        importlib.import_module("openpyxl")
+    except ModuleNotFoundError as error:
+        raise missing_extra(error) from None
+    data = io.BytesIO()
+    table.to_excel(data, index=False, engine="openpyxl", freeze_panes=(1, 0))
+    return data.getvalue()
+
+
+def _parquet(table: "pd.DataFrame") -> bytes:
+    try:
+        return bytes(table.to_parquet(index=False))
+    except ImportError:  # pandas names its two engines, not the extra that brings one
+        raise missing_extra(ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")) from None
+
+
+def _mat(table: "pd.DataFrame") -> bytes:
+    numbers = table.select_dtypes("number")
+    parts = [re.fullmatch(r"(.*?)(?: \[([^\]]*)\])?", str(name)) for name in numbers.columns]
+    names, units = ([(part[k] or "") if part else "" for part in parts] for k in (1, 2))
+    data = io.BytesIO()
+    cells = {key: np.array(texts, dtype=object) for key, texts in (("names", names), ("units", units))}
+    importlib.import_module("scipy.io").savemat(data, {"data": numbers.to_numpy(dtype=float), **cells})
+    return data.getvalue()
+
+
+_WRITERS = {".csv": _csv, ".xlsx": _xlsx, ".mat": _mat, ".parquet": _parquet}
