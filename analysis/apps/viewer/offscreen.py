@@ -49,6 +49,7 @@ class Painter:
     ) -> None:
         self._parts = [*scene.bones, *(scene.marker_balls if markers else ())]
         self.scene, self._name, self.size = scene, name, (width, height)
+        self._local = [part.mesh.vertices @ rotation_matrix(part.orientation).T + part.position for part in self._parts]
         few = scene.q[None] if poses is None else poses[:: max(1, len(poses) // SHOWN_POSES)]
         self.eye, self.middle = self._camera(few, width / height)
         toward = self.eye - self.middle
@@ -59,7 +60,6 @@ class Painter:
         light = self.toward + 0.5 * self.above - 0.4 * self.right
         self.light = light / np.linalg.norm(light)
         self.owner = np.repeat(np.arange(len(scene.lines)), [len(line) - 1 for line in scene.lines])
-        self._local = [part.mesh.vertices @ rotation_matrix(part.orientation).T + part.position for part in self._parts]
         self._canvas(width, height)
 
     def _camera(self, poses: Array, aspect: float) -> tuple[Array, Array]:
@@ -69,8 +69,15 @@ class Painter:
         return camera_of((points.min(axis=0), points.max(axis=0)), self.scene.up, min(aspect, 1.0) / MARGIN)
 
     def _points(self, frame: Frame) -> Array:
-        """(n, 3) joints and muscles of a frame."""
-        return np.concatenate([np.array([p for _, p in frame.bodies.values()]), frame.pieces[0]])
+        """(n, 3) joints and muscles of a frame, and the corners of a box around every bone."""
+        found = [np.array([p for _, p in frame.bodies.values()]), frame.pieces[0]]
+        for part, local in zip(self._parts, self._local, strict=True):
+            if part.body in frame.bodies:
+                Q, p = frame.bodies[part.body]
+                ends = np.stack([local.min(axis=0), local.max(axis=0)])
+                corners = np.array([[ends[b][k] for k, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)])
+                found.append(corners @ rotation_matrix(Q).T + p)
+        return np.concatenate(found)
 
     def _canvas(self, width: int, height: int) -> None:
         figures, agg, collections = (
