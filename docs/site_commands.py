@@ -8,7 +8,7 @@ from site_pages import escaped, plain
 
 from myoquat.analysis.apps.command import COMMANDS, myoquat
 
-__all__ = ["pages"]
+__all__ = ["listed", "pages"]
 
 
 def pages() -> dict[str, str]:
@@ -20,6 +20,14 @@ def pages() -> dict[str, str]:
         assert command is not None
         found[f"command_{name}"] = "\n".join(_page(name, command, context)) + "\n"
     return found
+
+
+def listed() -> str:
+    """Markdown: every command with a link to its page and its sentence."""
+    lines = [
+        f"- {{doc}}`myoquat {name} <_generated/command_{name}>`: {text}" for name, text in sorted(COMMANDS.items())
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _page(name: str, command: click.Command, parent: click.Context) -> Iterator[str]:

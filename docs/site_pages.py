@@ -34,8 +34,10 @@ def write(docs: Path) -> None:
     generated.mkdir(exist_ok=True)
     for package, text in reference_pages().items():
         _write(generated / f"{package}.rst", text)
-    for page, text in importlib.import_module("site_commands").pages().items():
+    commands = importlib.import_module("site_commands")
+    for page, text in commands.pages().items():
         _write(generated / f"{page}.rst", text)
+    _write(generated / "commands.txt", commands.listed())
     _write(generated / "schema.txt", schema())
     site_pictures.draw(generated)
     for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):

@@ -66,12 +66,11 @@ def test_nothing_is_installed_by_name_from_an_index(path):
 
 def test_every_command_has_a_page(monkeypatch):
     monkeypatch.syspath_prepend(Path(documents.ROOT, "docs"))
-    from site_commands import pages  # noqa: PLC0415
+    from site_commands import listed, pages  # noqa: PLC0415
 
     found = pages()
-    listed = (documents.ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert {f"command_{name}" for name in COMMANDS} == {*found}
     for name in COMMANDS:
-        assert f"_generated/command_{name}>" in listed
+        assert f"<_generated/command_{name}>`: {COMMANDS[name]}" in listed()
         for option in options_of(name) - {"--help"}:
             assert re.search(rf"^\.\. option:: .*{option}\b", found[f"command_{name}"], re.MULTILINE), (name, option)
