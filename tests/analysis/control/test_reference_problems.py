@@ -112,8 +112,8 @@ def test_rocket_climbs_on_the_singular_arc():
     solution = problem.solve(guess)
     time, thrust = solution.time, solution.controls_at(solution.time)[:, 0]
     assert solution.success
-    assert np.all(thrust[time < 13] > most - 1e-3)
-    assert np.all(thrust[time > 23] < 1e-3)
+    assert np.all(thrust[time < 13] > most - 0.1)
+    assert np.all(thrust[time > 23] < 0.1)
     arc = (time > 15) & (time < 20)
     weight = solution["m"][arc] * gravity
     needed = (1 + solution["v"][arc] / c) * drag(solution["v"][arc], solution["h"][arc])
