@@ -101,7 +101,6 @@ def _interval(
     q, u, w = (x[0] for x in state)
     start, end = span
     at = np.linspace(start, end, STEPS + 1)
-    at[-1] += JUMP * (end - start)  # beyond the end, which adds no rounded span to an adaptive method
     inside = start + np.linspace(JUMP, 1 - JUMP, STEPS + 1) * (end - start)
     given = _inputs(plant, statement, at, controls(inside), (q, u, w))
     if "muscle_states" in given:  # elastic tendons are stiff
