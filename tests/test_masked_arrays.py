@@ -15,6 +15,7 @@ import test_doors
 import myoquat as mq
 from myoquat import kernels
 from myoquat.analysis.apps.explorer import Explorer
+from myoquat.analysis.fits import JointForceFits, PathFits
 from myoquat.analysis.recruitment import Effort, JointCone, joint_loads, redundancy
 from myoquat.core.arguments import real_array_with_gaps
 from myoquat.data.motions import Emg, Forces, Markers, Motion, Orientations
@@ -143,8 +144,15 @@ def owners():
         "Emg": values()["activations"],
         "Forces": Forces(t, ("plate",), ("A",), *np.zeros((3, 12, 1, 3))),
         "JointLoads": joint_loads(model, values()["motion"]),
+        "JointForceFits": JointForceFits("A", {}, {}),
         "Simulator": Simulator(arm(), parameters=["gravity.2"], outside=True),
     }
+
+
+@cache
+def fits():
+    """Fitted paths without a path."""
+    return PathFits({})
 
 
 @cache
@@ -172,6 +180,12 @@ def own():
     chain = {"q": [0.0], "qd": [0.0], "qdd": [0.0], "tau": [0.0], "f_end": [0.0, 0.0, 0.0]}
     squares = {"M": np.eye(2), "Q": np.zeros(2), "A": np.eye(2), "b": np.zeros(2), "levels": [(np.eye(2), np.zeros(2))]}
     still = {"u": [[0.0] * 6] * 12, "q": values()["motion"].q}
+    over = {
+        "model": mq.load_model("two_link", rotations="sequence"),
+        "over": "A.p2",
+        "values": np.ones(2),
+        "q": np.ones(6),
+    }
     return {
         "muscle_state_rates": muscle,
         "muscle_state_residuals": muscle,
@@ -227,6 +241,14 @@ def own():
             "start": np.zeros(1),
         },
         "moment_arm_surface": {"over": {"A.Q0": np.ones(2)}},
+        "plot_moment_arms": over,
+        "plot_lengths": over,
+        "plot_tensions": over,
+        "plot_cycles": {"trials": [values()["motion"]], "reference": {"A.Q0": (np.zeros(101), np.ones(101))}},
+        "certify": {"fits": fits(), "poses": values()["q"][None]},
+        "fit_paths": {"poses": values()["q"][None]},
+        "fit_joint_forces": {"poses": values()["q"][None]},
+        "cloud_poses": {"motion": values()["q"][None], "spread": 0.1},
         "Explorer.__init__": {"model": values()["model"]},
     }
 

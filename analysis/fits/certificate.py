@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.analysis.fits.fit import PathFits
 from myoquat.analysis.fits.poses import range_poses
 from myoquat.analysis.fits.solved import allowed_motions, solved_paths
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import Model
@@ -65,7 +65,7 @@ def certify(model: Model, fits: PathFits, poses: ArrayLike | None = None) -> Cer
     q = (
         range_poses(model, POSES, seed=SEED)
         if poses is None
-        else model.system.check_q(poses).reshape(-1, model.system.nq)
+        else model.system.check_q(real_array("poses", poses)).reshape(-1, model.system.nq)
     )
     muscles = [model.muscle_names.index(name) for name in fits]
     near = [_compared(model, fits, muscles, q[i : i + BLOCK]) for i in range(0, len(q), BLOCK)]

@@ -11,7 +11,7 @@ from myoquat.analysis.fits.poses import range_poses
 from myoquat.analysis.fits.selection import Moments, Selection, all_terms, select_terms
 from myoquat.analysis.fits.settings import FitSettings
 from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, solved_paths
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import FittedPoint, FittedSet, Model, PathFlag, PathPoint, PoseFunction, PoseVariables, fitted_path
@@ -39,6 +39,13 @@ class PathFit:
     beyond         (k,) numbers of the poses beyond a jump, that were left out too: there the solved path is another one
     branch         [m] the error from which a pose counts as beyond a jump, infinite for a path that does not jump
     motions        how many independent motions change the length
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.fits import fit_paths, range_poses
+    >>> model = mq.load_model("two_link")
+    >>> fit = fit_paths(model, range_poses(model, 1000), muscles=("m1",)).fits["m1"]
+    >>> fit.path[0].body, fit.length_error < 0.05  # [m]
+    ('ground', True)
     """
 
     path: tuple[PathPoint, FittedPoint]
@@ -112,7 +119,11 @@ def fit_paths(
     """
     check_types(model=(model, Model))
     settings = FitSettings() if settings is None else settings
-    q = range_poses(model, POSES) if poses is None else model.system.check_q(poses).reshape(-1, model.system.nq)
+    q = (
+        range_poses(model, POSES)
+        if poses is None
+        else model.system.check_q(real_array("poses", poses)).reshape(-1, model.system.nq)
+    )
     names = model.muscle_names if muscles is None else muscles
     unknown = [name for name in names if name not in model.muscle_names]
     if unknown:

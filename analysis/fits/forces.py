@@ -11,7 +11,7 @@ from myoquat.analysis.fits.poses import range_poses
 from myoquat.analysis.fits.selection import Moments, Selection, select_terms
 from myoquat.analysis.fits.settings import FitSettings
 from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, solved_paths
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import Model, PoseFunction, unit_wrenches
 
@@ -82,7 +82,7 @@ def fit_joint_forces(
     """
     check_types(model=(model, Model), body=(body, str))
     settings, system = FitSettings() if settings is None else settings, model.system
-    given = range_poses(model, POSES) if poses is None else system.check_q(poses)
+    given = range_poses(model, POSES) if poses is None else system.check_q(real_array("poses", poses))
     q = given.reshape(-1, system.nq)
     names = model.muscle_names if muscles is None else muscles
     unknown = [name for name in names if name not in model.muscle_names]

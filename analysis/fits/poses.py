@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import assemble, constraints_of
@@ -75,7 +75,7 @@ def cloud_poses(model: Model, motion: ArrayLike, n: int, spread: float, seed: in
     """
     check_types(model=(model, Model), n=(n, int), seed=(seed, int))
     system, rng = model.system, np.random.default_rng(seed)
-    recorded = system.check_q(motion).reshape(-1, system.nq)
+    recorded = system.check_q(real_array("motion", motion)).reshape(-1, system.nq)
     start = recorded[rng.integers(len(recorded), size=n)]
     moving = np.abs(system.difference(recorded[0], recorded)).max(axis=0) > 1e-9
     moved = system.integrate(start, spread * rng.normal(size=(n, system.nu)) * moving)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.joints.labels import figure_label
 
@@ -32,6 +33,7 @@ def plot_tornado(axes: "Axes", effects: pd.Series, most: int = 12) -> None:
     >>> [label.get_text() for label in axes.get_yticklabels()]  # from below
     ['bodies.A.mass', 'muscles.m1.max_isometric_force']
     """
+    _check(axes, effects=(effects, pd.Series))
     chosen = effects.reindex(effects.abs().sort_values(ascending=False).index)[:most][::-1]
     axes.barh(
         [figure_label(str(name)) for name in chosen.index],
@@ -56,6 +58,7 @@ def plot_heat_map(axes: "Axes", table: pd.DataFrame, limit: float | None = 1.0) 
     >>> image.get_clim()
     (-1.0, 1.0)
     """
+    _check(axes, table=(table, pd.DataFrame))
     values = table.to_numpy(dtype=float)
     bound = float(np.nanmax(np.abs(values))) if limit is None else limit
     image: AxesImage = axes.imshow(values, cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto")
@@ -80,12 +83,13 @@ def plot_spaghetti(
     >>> import myoquat as mq
     >>> from myoquat.analysis.studies import plot_spaghetti
     >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
-    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, times=3).run(progress=False)
+    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, times=5).run(progress=False)
     >>> axes = plt.figure().subplots()
     >>> plot_spaghetti(axes, results, "A.omega_x")
     >>> axes.get_ylabel()
     'A.omega_x [deg/s]'
     """
+    _check(axes, results=(results, xr.Dataset), name=(name, str))
     values, unit = _over_time(results, name)
     step = max(1, len(values) // max(lines, 1))
     axes.plot(results.time.values, values[::step].T, color="0.5", linewidth=0.5, alpha=0.5)
@@ -102,12 +106,13 @@ def plot_bands(axes: "Axes", results: xr.Dataset, name: str, bands: Sequence[flo
     >>> import myoquat as mq
     >>> from myoquat.analysis.studies import plot_bands
     >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
-    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, times=3).run(progress=False)
+    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, times=5).run(progress=False)
     >>> axes = plt.figure().subplots()
     >>> plot_bands(axes, results, "A.omega_x", bands=(0.05, 0.95))
     >>> [text.get_text() for text in axes.get_legend().get_texts()]
     ['5% to 95%', 'median']
     """
+    _check(axes, results=(results, xr.Dataset), name=(name, str))
     values, unit = _over_time(results, name)
     _draw_bands(axes, results.time.values, values, bands)
     _label(axes, name, unit)
@@ -126,6 +131,7 @@ def plot_sobol(axes: "Axes", indices: pd.DataFrame, most: int = 12) -> None:
     >>> axes.get_xlabel()
     'share of the variance'
     """
+    _check(axes, indices=(indices, pd.DataFrame))
     if indices.index.nlevels > 1:
         outputs = indices.index.get_level_values(0).unique()
         if len(outputs) != 1:
@@ -145,6 +151,12 @@ def plot_sobol(axes: "Axes", indices: pd.DataFrame, most: int = 12) -> None:
     axes.set_yticks(place, [figure_label(str(name)) for name in chosen.index])
     axes.set_xlim(0, None)
     axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+
+
+def _check(axes: Any, **others: tuple[object, type]) -> None:
+    """TypeError, with the name of the argument, for what is no Axes, and for others of another type."""
+    drawn = importlib.import_module("matplotlib.axes").Axes  # matplotlib, for those who want figures
+    check_types(axes=(axes, drawn), **others)
 
 
 def _draw_bands(axes: Any, time: Array, values: Array, bands: Sequence[float]) -> None:

@@ -6,10 +6,12 @@ Both are `while_loop`s. The machine code holds the function once, for all calls 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, reduce
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
 
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.kernels.control_flow.while_loop import while_loop
 from myoquat.kernels.symbolic.records import arrays_of, numbers_of
@@ -31,6 +33,8 @@ def call_where(function: Callable[..., State], parameters: Any, where: Array | b
     >>> call_where(np.sqrt, x, x > 0, np.zeros(2))
     array([2., 0.])
     """
+    if where is None:
+        raise TypeError("where must be a condition, not None")
     return while_loop(_always, partial(_called, function), otherwise, parameters, max_steps=1, where=where)
 
 
@@ -50,6 +54,7 @@ def fixed_point(
     >>> fixed_point(heron, np.ones(2), np.array([4.0, 9.0]), tolerance=1e-9, max_steps=20, where=np.ones(2) > 0)
     array([2., 3.])
     """
+    check_types(max_steps=(max_steps, Integral))
     if max_steps == 1:
         return while_loop(_always, body, state, parameters, max_steps=1, where=where)
     never = np.zeros(np.shape(where)) > 0

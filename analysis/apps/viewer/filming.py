@@ -9,6 +9,7 @@ from myoquat.analysis.apps.viewer.kinds import Loads, MotionSource
 from myoquat.analysis.apps.viewer.offscreen import Painter, Reels
 from myoquat.analysis.apps.viewer.opening import opened
 from myoquat.analysis.apps.viewer.recording import RATE, check_film, write_film
+from myoquat.core.arguments import check_types
 from myoquat.data.files import check_output
 from myoquat.muscle import Model
 
@@ -47,6 +48,7 @@ def film(
     ...     mq.film(arm, swing, f"{folder}/swing.gif", rate=10, size=(120, 90)).name
     'swing.gif'
     """
+    check_types(model=(model, (Model, str, Path)), path=(path, (str, Path)))
     path = check_output(path, overwrite)
     check_film(path)
     for name, value in (("speed", speed), ("rate", rate), ("size", min(size))):

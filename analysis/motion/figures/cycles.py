@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.figures.panels import coordinate_panels
@@ -48,6 +48,7 @@ def plot_cycles(
     >>> figure.axes[0].get_xlabel()
     'cycle [%]'
     """
+    check_types(trials=(trials, Sequence))
     if not len(trials):
         raise ValueError("trials: none were given")
     for name, given in (("spans", spans), *((f"events {key!r}", times) for key, times in (events or {}).items())):
@@ -82,6 +83,7 @@ def _table(trial: Any) -> "pd.DataFrame":
         found = pd.DataFrame(columns, index=pd.Index(motion.time, name="time"))
         found.attrs["units"] = {name: panel.unit for panel in panels for name in panel.names}
     else:
+        check_types(trials=(trial, pd.DataFrame))
         found = trial.copy()
         found.attrs["units"] = {name: trial.attrs.get("units", {}).get(name, "") for name in trial.columns}
     if not len(found):

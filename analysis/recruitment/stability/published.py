@@ -9,6 +9,7 @@ from myoquat.analysis.recruitment.stability.line import CentralForce
 from myoquat.analysis.recruitment.stability.penalties import ConditionalPenalty, CurvedPenalty, PlanarPenalty
 from myoquat.analysis.recruitment.stability.rule import StabilityRule
 from myoquat.analysis.recruitment.stability.socket_markers import SocketMarkers
+from myoquat.core.arguments import check_types
 from myoquat.muscle.model import Model
 
 __all__ = ["published_rules"]
@@ -37,6 +38,8 @@ def published_rules(model: Model, joint: str, head: str, centre: str, rim: str) 
     >>> list(published_rules(model, "arm", "head", "centre", "rim"))
     ['point', 'circle', 'ellipse', 'polynomial', 'conditional', 'planar', 'curve']
     """
+    names = {"joint": joint, "head": head, "centre": centre, "rim": rim}
+    check_types(model=(model, Model), **{name: (value, str) for name, value in names.items()})
     socket = SocketMarkers.of(model, joint, head, centre, rim)
     into, axis = socket.direction, socket.axis
     return {
