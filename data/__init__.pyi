@@ -5,8 +5,6 @@ from .leftovers import UnsupportedWarning as UnsupportedWarning
 from .leftovers import UnwrittenWarning as UnwrittenWarning
 from .library import library_models as library_models
 from .library import load_model as load_model
-from .library import save_model as save_model
-from .mjcf import load_mjcf as load_mjcf
 from .motions import MOTION_FORMATS as MOTION_FORMATS
 from .motions import Emg as Emg
 from .motions import Forces as Forces
@@ -27,13 +25,7 @@ from .motions import lock_distance as lock_distance
 from .motions import motion_from_states as motion_from_states
 from .motions import motion_of as motion_of
 from .motions import muscle_states_from_motion as muscle_states_from_motion
-from .motions import read_markers as read_markers
-from .motions import read_motion as read_motion
 from .motions import save_table as save_table
 from .motions import states_from_motion as states_from_motion
-from .motions import write_markers as write_markers
-from .motions import write_motion as write_motion
 from .tables import column_units as column_units
 from .tables import export_table as export_table
-from .urdf import load_urdf as load_urdf
-from .urdf import write_urdf as write_urdf

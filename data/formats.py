@@ -1,6 +1,7 @@
 """The table of model formats: from the suffix of a file to the module that reads and writes it, imported on use."""
 
 import importlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,7 +27,8 @@ class Writes(Protocol):
 
 @dataclass(frozen=True)
 class ModelFormat:
-    """A kind of model file: its name, the module with its verbs, and which of the two verbs there are.
+    """A format of model files: its name, the module with its verbs, which of the two verbs there are, and the `options`
+    that `load_model` takes for it.
 
     >>> from myoquat.data import MODEL_FORMATS
     >>> {suffix: kind.name for suffix, kind in MODEL_FORMATS.items()}
@@ -37,6 +39,14 @@ class ModelFormat:
     module: str
     reads: bool = True
     writes: bool = True
+    options: tuple[str, ...] = ()
+
+    def check_options(self, given: Iterable[str]) -> None:
+        """ValueError for an option that this format does not have."""
+        for name in given:
+            if name not in self.options:
+                known = f"it has {', '.join(self.options)}" if self.options else "it has none"
+                raise ValueError(f"{name}= is no option of the format {self.name}; {known}")
 
     def reader(self, path: Path) -> Reads:
         """The module, if it reads; ModelError otherwise."""
@@ -56,8 +66,8 @@ class ModelFormat:
 MODEL_FORMATS = {
     ".toml": ModelFormat("TOML", "myoquat.data.toml"),
     ".osim": ModelFormat("OpenSim", "myoquat.data.osim"),
-    ".xml": ModelFormat("MuJoCo", "myoquat.data.mjcf"),
-    ".urdf": ModelFormat("URDF", "myoquat.data.urdf"),
+    ".xml": ModelFormat("MuJoCo", "myoquat.data.mjcf", options=("wrapping", "anywhere")),
+    ".urdf": ModelFormat("URDF", "myoquat.data.urdf", options=("base", "joint_order", "velocity_frame", "gravity")),
 }
 
 

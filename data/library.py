@@ -1,12 +1,14 @@
 """Models by name or by file."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import resources
 from myoquat.data.compiled import CompiledModel, ModelSpec
-from myoquat.data.formats import MODEL_FORMATS, model_format, source_format
+from myoquat.data.formats import model_format, source_format
 from myoquat.data.marker_set import read_marker_set, with_markers
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
@@ -30,20 +32,28 @@ def load_model(
     strict: bool = False,
     marker_set: str | Path | None = None,
     wrapping: str = "shortest",
+    **options: Any,
 ) -> Model:
     """A model that comes with the package, by its name, the model in a file, by its path, or that of a `mujoco.MjModel`
     or `mujoco.MjSpec`.
 
-    The suffix of a file says its format: `.toml`, OpenSim's `.osim`, MuJoCo's `.xml` (MJCF; `load_mjcf` has more
-    options), or `.urdf` (a system without muscles).
+    The suffix says the format: `.toml`, OpenSim's `.osim`, MuJoCo's `.xml` (MJCF), or `.urdf` (without muscles).
 
     rotations: "file" leaves the joints as the file has them; anything else is what `Model.with_rotations` takes, such
-    as "quaternion". strict: refuse an .osim or .xml file with parts that are not supported, instead of warning.
+    as "quaternion". strict: refuse an .osim, .xml or .urdf file with parts that are not supported, instead of warning.
     marker_set: a file of OpenSim's <MarkerSet>, whose markers the model gets, in place of its own of the same names.
-    wrapping: "shortest", or "mujoco" for paths by MuJoCo's rule (`load_mjcf`), which MuJoCo's models alone can have.
+
+    options of `.xml`:  wrapping, "shortest" or "mujoco": the rule for cylinders with a side site, that of a
+    `WrapCylinder` or that of MuJoCo 4, a `SideCylinder`; anywhere=True: meshes and files that it includes may lie
+    outside its folder. In `.xml`, coordinates keep the names of hinges and slides, spatial tendons are muscles, sites
+    that no tendon uses markers, equality constraints of joints couplers; the keyframe "start", or the first, is the
+    start.
+
+    options of `.urdf`:  base="fixed" welds the root to the world, "floating" puts it on a floating joint; joint_order,
+    velocity_frame and gravity as for `ArticulatedSystem`.
 
     Raises ModelError with file, element and line if the file does not describe a model, and for a name that is
-    neither a model of the package nor a file.
+    neither a model of the package nor a file; ValueError for an option of another format.
 
     >>> import myoquat as mq
     >>> model = mq.load_model("two_link")
@@ -52,11 +62,12 @@ def load_model(
     >>> mq.load_model("two_link", rotations="sequence").system.nq
     6
     """
+    options = options if wrapping == "shortest" else {"wrapping": wrapping, **options}
     if isinstance(name_or_path, (CompiledModel, ModelSpec)):
-        found = _read(name_or_path, strict, wrapping)
+        found = _read(name_or_path, strict, options)
     else:
         check_types(name_or_path=(name_or_path, PATH))
-        found = _found(name_or_path, strict, wrapping)
+        found = _found(name_or_path, strict, options)
     model = _described(found, rotations)
     if marker_set is None:
         return model
@@ -66,11 +77,11 @@ def load_model(
         raise (error if error.file else error.located(Path(marker_set), error.line)) from None
 
 
-def _found(name_or_path: str | Path, strict: bool, wrapping: str) -> Model:
+def _found(name_or_path: str | Path, strict: bool, options: Mapping[str, Any]) -> Model:
     """The model of a name or in a file, as it is there."""
     if str(name_or_path) in library_models():
         with resources.as_file(_folder() / f"{name_or_path}.toml") as path:
-            return _read(path, strict, wrapping)
+            return _read(path, strict, options)
     path = Path(name_or_path)
     if not os.path.exists(path):  # nor for names that no file can have
         raise ModelError(
@@ -78,7 +89,7 @@ def _found(name_or_path: str | Path, strict: bool, wrapping: str) -> Model:
         )
     if path.is_dir():
         raise ModelError("this is a directory, not a file", file=path)
-    return _read(path, strict, wrapping)
+    return _read(path, strict, options)
 
 
 def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
@@ -88,7 +99,7 @@ def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: 
     >>> from pathlib import Path
     >>> import myoquat as mq
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     mq.data.save_model(mq.load_model("two_link"), f"{folder}/arm.toml")
+    ...     mq.load_model("two_link").save(f"{folder}/arm.toml")
     ...     mq.load_model(f"{folder}/arm.toml") == mq.load_model("two_link")
     True
     """
@@ -97,11 +108,9 @@ def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: 
     model_format(path).writer(path).write_model(model, path, strict, overwrite)
 
 
-def _read(source: Path | CompiledModel | ModelSpec, strict: bool, wrapping: str) -> Model:
+def _read(source: Path | CompiledModel | ModelSpec, strict: bool, options: Mapping[str, Any]) -> Model:
     kind = source_format(source)
-    options = {} if wrapping == "shortest" else {"wrapping": wrapping}
-    if options and kind is not MODEL_FORMATS[".xml"]:
-        raise ValueError(f"wrapping={wrapping!r} is for MuJoCo's models, not for a model in the format {kind.name}")
+    kind.check_options(options)
     return kind.reader(source if isinstance(source, Path) else Path()).read_model(source, strict, **options)
 
 

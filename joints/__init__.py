@@ -8,7 +8,8 @@ the parent. Vectors of `frame_*` functions are in world axes, or in the frame's 
 radians; arrays have leading batch axes, and symbols of SymPy or CasADi serve wherever floats do.
 """
 
-from myoquat.joints.conversion.balls import why_not_ball
+from myoquat.core.deprecation import former_names
+from myoquat.joints.conversion.balls import ball_joint_obstacle
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.euler import (
@@ -137,6 +138,7 @@ __all__ = [
     "UniversalJoint",
     "VelocityIndex",
     "angular_momentum",
+    "ball_joint_obstacle",
     "center_of_mass",
     "center_of_mass_jacobian",
     "condition_constrained",
@@ -186,6 +188,8 @@ __all__ = [
     "spatial_to_quaternion",
     "spatial_torque",
     "unreached_angle",
-    "why_not_ball",
     "with_rotations",
 ]
+
+_FORMER = {"why_not_ball": "ball_joint_obstacle"}
+__getattr__ = former_names(__name__, _FORMER)

@@ -8,11 +8,11 @@ from myoquat.kernels.control_flow.while_loop import while_loop
 from myoquat.kernels.runtime.batch import ConversionWarning
 from myoquat.kernels.runtime.compiled import Compiled, calls
 from myoquat.kernels.runtime.info import info
-from myoquat.kernels.runtime.input_schedules import Held, Tabulated
+from myoquat.kernels.runtime.input_schedules import LinearInterpolation, ZeroOrderHold
 from myoquat.kernels.runtime.kernel import Kernel, compile
 from myoquat.kernels.runtime.program import Program, compile_program
-from myoquat.kernels.runtime.step_loop import StepLoop, Steps, step_loop
-from myoquat.kernels.runtime.tableaus import METHODS, Stages, Tableau
+from myoquat.kernels.runtime.step_loop import LoopOptions, StepLoop, Steps, step_loop
+from myoquat.kernels.runtime.tableaus import METHODS, ExplicitMethod, Tableau
 from myoquat.kernels.symbolic.arrays import (
     Argument,
     SymbolArray,
@@ -30,16 +30,17 @@ __all__ = [
     "Argument",
     "Compiled",
     "ConversionWarning",
-    "Held",
+    "ExplicitMethod",
     "Kernel",
+    "LinearInterpolation",
+    "LoopOptions",
     "Outcome",
     "Program",
-    "Stages",
     "StepLoop",
     "Steps",
     "SymbolArray",
     "Tableau",
-    "Tabulated",
+    "ZeroOrderHold",
     "as_array",
     "as_casadi_vector",
     "call_where",
@@ -59,4 +60,10 @@ __all__ = [
     "while_loop",
 ]
 
-__getattr__ = former_names(__name__, {"iterate": "myoquat.kernels.control_flow.packed_loop.iterate"})
+_FORMER = {
+    "Held": "ZeroOrderHold",
+    "Stages": "ExplicitMethod",
+    "Tabulated": "LinearInterpolation",
+    "iterate": "myoquat.kernels.control_flow.packed_loop.iterate",
+}
+__getattr__ = former_names(__name__, _FORMER)

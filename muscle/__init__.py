@@ -1,5 +1,6 @@
 """Muscles: paths, lengths and their Jacobians in every parameterization, force laws, the model."""
 
+from myoquat.core.deprecation import former_names
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.checks import check_laws
@@ -24,7 +25,7 @@ from myoquat.muscle.evaluate import (
 from myoquat.muscle.fitted import FittedPoint, FittedSet, PoseFunction, PoseVariables, fitted_path
 from myoquat.muscle.functional import LengthPoint, function_path
 from myoquat.muscle.inputs import PrescribedInput
-from myoquat.muscle.laws import LAWS, ForceLaw, LawA, LawB
+from myoquat.muscle.laws import LAWS, CubicExponentialMuscle, ExponentialMuscle, ForceLaw
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters, parameter_names
@@ -48,13 +49,13 @@ __all__ = [
     "ActivationDynamics",
     "ConditionalPoint",
     "CoordinateLimit",
+    "CubicExponentialMuscle",
+    "ExponentialMuscle",
     "FittedPoint",
     "FittedSet",
     "ForceLaw",
     "InsideCylinder",
     "InsideSphere",
-    "LawA",
-    "LawB",
     "LengthPoint",
     "Model",
     "ModelError",
@@ -99,3 +100,6 @@ __all__ = [
     "state_names",
     "unit_wrenches",
 ]
+
+_FORMER = {"LawA": "CubicExponentialMuscle", "LawB": "ExponentialMuscle"}
+__getattr__ = former_names(__name__, _FORMER)

@@ -88,9 +88,9 @@ class Muscle(Record):
     `path_wraps` holds the surfaces as an OpenSim file states them, in the order of the file. Lengths do not depend on
     it. It serves to write the file again, because OpenSim's lengths depend on the order and the ranges of the file.
 
-    >>> from myoquat.muscle import LawB, Muscle, PathPoint
+    >>> from myoquat.muscle import ExponentialMuscle, Muscle, PathPoint
     >>> path = (PathPoint("ground", (-0.1, 0, 0)), PathPoint("upper", (0, 0, -0.2)))
-    >>> Muscle("flexor", path, LawB(optimal_length=0.2, max_isometric_force=100.0)).name
+    >>> Muscle("flexor", path, ExponentialMuscle(optimal_length=0.2, max_isometric_force=100.0)).name
     'flexor'
     """
 

@@ -11,7 +11,6 @@ from .analysis.apps.viewer.filming import film as film
 from .analysis.apps.viewer.window import view as view
 from .data import library_models as library_models
 from .data import load_model as load_model
-from .data import load_urdf as load_urdf
 from .dynamics import Trajectory as Trajectory
 from .dynamics import forward_dynamics as forward_dynamics
 from .dynamics import inverse_dynamics as inverse_dynamics

@@ -278,11 +278,10 @@ WITHOUT_BACKEND = {
     "convert_velocities": "changes how a state is written, joint by joint",
     "first_order_form": "runs a kernel only; tested against independent values",
     "forward_dynamics_gamma": "second derivatives, which floats do not have; tested against constraints",
-    "why_not_ball": "says in words why a joint is no ball joint",
+    "ball_joint_obstacle": "says in words why a joint is no ball joint",
     "quaternion_accelerations": "runs a kernel only; tested against forward dynamics",
     "quaternion_form": "runs a kernel only; tested against forward dynamics",
     "with_rotations": "makes a system",
-    "write_urdf": "writes a file",
     "check_laws": "refuses models",
     "contact_pairs": "lists names",
     "ground_reactions": "adds up what contact_forces gives",
@@ -329,7 +328,7 @@ HINGE = muscle.Model(
         muscle.Muscle(
             "m",
             (muscle.PathPoint("ground", (-0.2, 0.1, 0.0)), muscle.PathPoint("rod", (0.2, 0.1, 0.0))),
-            muscle.LawB(0.3, 10.0),
+            muscle.ExponentialMuscle(0.3, 10.0),
         ),
     ),
 )

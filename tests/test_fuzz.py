@@ -12,7 +12,8 @@ from fuzz.kinds import DATA, STUDY
 
 from myoquat.analysis.studies import StoreError, Study, open_results
 from myoquat.analysis.studies.storage.verification import verify_results
-from myoquat.data import load_model, read_motion
+from myoquat.data import load_model
+from myoquat.data.motions.storage import read_motion
 from myoquat.data.toml.document import line_of
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError
@@ -108,7 +109,7 @@ def test_numbers_of_muscles_in_files_that_cannot_be(muscle, number, message, tmp
 
 def test_a_study_with_a_mark_of_byte_order_is_read(tmp_path):
     (tmp_path / "study.toml").write_bytes(b"\xef\xbb\xbf" + STUDY)
-    assert Study.from_toml(tmp_path / "study.toml").samples == 8
+    assert Study.load(tmp_path / "study.toml").samples == 8
 
 
 @pytest.mark.parametrize("damage", ["[]", "{", "[" * 100_000, "5", '{"summaries": 5}'])

@@ -145,7 +145,7 @@ def owners():
         "Forces": Forces(t, ("plate",), ("A",), *np.zeros((3, 12, 1, 3))),
         "JointLoads": joint_loads(model, values()["motion"]),
         "JointForceFits": JointForceFits("A", {}, {}),
-        "Simulator": Simulator(arm(), parameters=["gravity.2"], outside=True),
+        "Simulator": Simulator(arm(), parameters=["gravity.2"], external_torque=True),
     }
 
 
@@ -222,12 +222,6 @@ def own():
         "Parameters": {"values": np.ones(6)},
         "plot_loads": {"over": np.arange(3.0), "forces": {"a": np.ones((3, 3))}},
         "plot_socket": {"cone": JointCone("A", (0, 0, 1.0), 0.5), "forces": {"a": np.ones((3, 3))}},
-        "torques_of_motion": {
-            "time": np.arange(20.0),
-            "q": np.tile(values()["q"], (20, 1)),
-            "f_ext": np.zeros((20, 2, 6)),
-            "cutoff": 0.1,
-        },
         "joint_loads": {
             "motion": Motion(values()["model"], np.linspace(0, 0.5, 12), still["q"], still["u"]),
             "torque": np.zeros((12, 6)),
@@ -289,7 +283,6 @@ BY_NAME = {"values", "parameters", "factors", "coordinates"}  # dictionaries: th
 ALSO = {
     "track": ("activation",),
     "states_from_motion": ("in_degrees",),
-    "torques_of_motion": ("cutoff",),
     "Simulator.__call__": ("parameters",),
 }
 
@@ -330,7 +323,12 @@ def test_kernels_reject_hidden_entries_at_any_depth(squares, x):
 
 def test_step_loops_reject_hidden_entries_of_their_inputs():
     loop = kernels.step_loop(1, rhs=lambda t, x, u: np.stack([u]), inputs={"u": ()}, method="euler")
-    for u in (X[1], kernels.Held(X), kernels.Tabulated([0.0, 1.0, 2.0], X), kernels.Tabulated(X, [0.0, 1.0, 2.0])):
+    for u in (
+        X[1],
+        kernels.ZeroOrderHold(X),
+        kernels.LinearInterpolation([0.0, 1.0, 2.0], X),
+        kernels.LinearInterpolation(X, [0.0, 1.0, 2.0]),
+    ):
         with pytest.raises(ValueError, match=r"'u'.*masked"):
             loop([0.0], h=0.1, steps=2, u=u)
 

@@ -19,7 +19,7 @@ FIXED = {
         "E E_inverse quaternion_to_spatial spatial_to_quaternion constrained_to_spatial spatial_to_constrained "
         "euler_to_spatial spatial_to_euler ArticulatedSystem"
     ),
-    "data": "load_model load_urdf",
+    "data": "load_model",
     "muscle": "Model path_lengths path_jacobian muscle_forces muscle_torques",
     "analysis": "mapping_analysis Study",
     "kernels": "compile Kernel",

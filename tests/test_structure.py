@@ -22,7 +22,8 @@ FILES = sorted(
 OURS = [*FILES, *ROOT.glob("benchmarks/**/*.py")]
 EVERYTHING = [*OURS, *ROOT.glob("tests/**/*.py")]
 LONGEST_FUNCTION, MEDIAN_FUNCTION, LONGEST_FILE, PARAMETERS = 60, 10, 500, 8
-MODULES_PER_FOLDER = 20
+MODULES_PER_FOLDER, PUBLIC_PARAMETERS = 20, 10
+RECORDS = {"inputs", "options", "output", "prior", "solver"}  # arguments that hold options in place of single ones
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -103,6 +104,22 @@ def test_functions_that_are_not_public_take_few_parameters():
         if parameters(node) > PARAMETERS
     ]
     assert not many, f"over {PARAMETERS} parameters; let a record travel instead: {many}"
+
+
+def test_public_functions_with_many_parameters_take_option_records():
+    """More than ten parameters only beside a record that holds several of them; commands have a flag for each."""
+    many = [
+        f"{where(file, node)} {node.name}: {parameters(node)}"
+        for file, node in functions(FILES)
+        if parameters(node) > PUBLIC_PARAMETERS and not (node.name.startswith("_") or is_command(node))
+        and not RECORDS & {argument.arg for argument in node.args.kwonlyargs}
+    ]  # fmt: skip
+    assert not many, f"over {PUBLIC_PARAMETERS} parameters without an option record: {many}"
+
+
+def is_command(node: Function) -> bool:
+    """True for a function that click calls with the options of a command line."""
+    return any(ast.unparse(mark).startswith("click.command") for mark in node.decorator_list)
 
 
 def test_nothing_of_ours_is_imported_for_type_checkers_alone():

@@ -10,7 +10,7 @@ import numpy as np
 from myoquat.analysis.mapping.readings import AnglesReading, Reading, SequenceReading
 from myoquat.core.typing import Array
 from myoquat.joints.conversion.axes import in_angles
-from myoquat.joints.conversion.balls import followed, why_not_ball
+from myoquat.joints.conversion.balls import ball_joint_obstacle, followed
 from myoquat.joints.conversion.convert import with_rotations
 from myoquat.joints.maps import (
     constrained_to_spatial,
@@ -176,9 +176,9 @@ def _in_angles(model: Model) -> Model:
 def _why_none(model: Model) -> str:
     """Why a model has no ball joint, joint by joint, as far as these turn about more than one axis."""
     reasons = [
-        f"body {body.name!r}: {why_not_ball(body)}"
+        f"body {body.name!r}: {ball_joint_obstacle(body)}"
         for body in model.system.bodies
-        if body.joint.nu >= LEAST_VELOCITIES_TOLD and why_not_ball(body) is not None
+        if body.joint.nu >= LEAST_VELOCITIES_TOLD and ball_joint_obstacle(body) is not None
     ]
     told = "; ".join(reasons[:MOST_REASONS_TOLD]) or "no joint of this one turns about three axes"
     return f"none of its joints can be one: {told}" if reasons else told

@@ -30,7 +30,7 @@ from myoquat.data import load_model
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.conversion.convert import convert_coordinates
 from myoquat.joints.quaternion import random_quaternions
-from myoquat.muscle import LawA, Model, path_jacobian
+from myoquat.muscle import CubicExponentialMuscle, Model, path_jacobian
 from myoquat.muscle.eliminated import eliminated_components
 from myoquat.muscle.tensions_at_rest import tensions_at_rest
 
@@ -142,7 +142,7 @@ def _strengths(pair: Pair, rng: np.random.Generator) -> tuple[Pair, Array]:
     Fmax, drawn = rng.uniform(0, 250, len(pair.quaternion.muscles)), rng.uniform(0, 1, len(pair.quaternion.muscles))
     muscles = []
     for muscle, strength in zip(pair.quaternion.muscles, Fmax, strict=True):
-        law: Any = muscle.law or LawA(optimal_length=1.0)
+        law: Any = muscle.law or CubicExponentialMuscle(optimal_length=1.0)
         if law.open_parameters():
             law = replace(law, max_isometric_force=float(strength))
         muscles.append(replace(muscle, law=law))

@@ -1,16 +1,16 @@
 """From recorded motion to joint torques: inverse kinematics, smoothing, inverse dynamics."""
 
-from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.motion.continuity import continuous
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
-from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
+from myoquat.analysis.motion.inverse_kinematics import FitOptions, MotionWarning, inverse_kinematics
 from myoquat.analysis.motion.joint_angles import JointAngles, joint_angles, swing_twist, tilt_torsion
 from myoquat.analysis.motion.problem import Sensor
-from myoquat.analysis.motion.scale_estimate import ScaleEstimate, estimate_scale
+from myoquat.analysis.motion.scale_estimate import ScaleEstimate, ScalePrior, estimate_scale
 from myoquat.analysis.motion.scaling import Measurement, place_markers, scale_factors, scale_model
 from myoquat.analysis.motion.sensors import calibrate_orientations
 from myoquat.analysis.motion.smoothing import differentiate, smooth
+from myoquat.core.deprecation import former_names
 from myoquat.data.motions import (
     Forces,
     Markers,
@@ -23,6 +23,7 @@ from myoquat.data.motions import (
 )
 
 __all__ = [
+    "FitOptions",
     "FittedMotion",
     "Forces",
     "JointAngles",
@@ -33,6 +34,7 @@ __all__ = [
     "MotionWarning",
     "Orientations",
     "ScaleEstimate",
+    "ScalePrior",
     "Sensor",
     "calibrate_orientations",
     "continuous",
@@ -50,7 +52,9 @@ __all__ = [
     "scale_factors",
     "scale_model",
     "smooth",
-    "smooth_angles",
     "swing_twist",
     "tilt_torsion",
 ]
+
+_FORMER = {"smooth_angles": ("myoquat.analysis.motion.angle_smoothing.smooth_angles", "smooth(..., method='angles')")}
+__getattr__ = former_names(__name__, _FORMER)

@@ -17,11 +17,11 @@ import numpy as np
 
 from myoquat.analysis.motion.constraint_projection import held_by
 from myoquat.analysis.motion.continuity import check_jumps
-from myoquat.analysis.motion.smoothing import check_cutoff, even_times
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls
+from myoquat.data.motions.series import check_cutoff, even_times
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.stacking import components

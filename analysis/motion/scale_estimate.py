@@ -7,24 +7,50 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
+from myoquat.analysis.motion.inverse_kinematics import FitOptions, inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.scale_problem import Arrow, ScaleProblem, Size
 from myoquat.analysis.motion.scaling import check_axes
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.option_records import options_of
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion
 from myoquat.data.motions.series import indices_of
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
-__all__ = ["ScaleEstimate", "estimate_scale"]
+__all__ = ["ScaleEstimate", "ScalePrior", "estimate_scale"]
 
 STEPS = 50  # Gauss-Newton steps of one call
 HALVINGS = 30  # of one of them
 ROUND_OFF = 1e-13  # of what is minimised, by which it may grow in a step
 SETTLED = 1e-7  # step of factors, and of offsets [m], in their standard deviations, at which the search ends
+
+
+@dataclass(frozen=True)
+class ScalePrior:
+    """What is known of a person's size, and of the markers, before a trial is seen; see the arguments of the same names
+    of `estimate_scale`.
+
+    ValueError for deviations that are not positive and finite.
+
+    >>> from myoquat.analysis.motion import ScalePrior
+    >>> ScalePrior(noise=0.001).factor_deviation
+    0.1
+    """
+
+    noise: float = 0.003  # [m]
+    expected: Mapping[str, float] | None = None
+    factor_deviation: float = 0.1
+    offset_deviation: float = 0.01  # [m]
+    fixed: Collection[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("noise", "factor_deviation", "offset_deviation"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be positive and finite, not {value}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,6 +131,7 @@ def estimate_scale(
     factor_deviation: float = 0.1, offset_deviation: float = 0.01, fixed: Collection[str] | None = None,
     locked: Collection[str] | None = None, ranges: bool = True, start: ArrayLike | None = None,
     mass: float | None = None, keep_masses: bool = False, ignore: Collection[str] = (),
+    prior: ScalePrior | None = None, options: FitOptions | None = None,
 ) -> ScaleEstimate:  # fmt: skip
     """Factors of bodies, offsets of markers and poses that fit a moving trial best, all of them at once.
 
@@ -122,6 +149,7 @@ def estimate_scale(
     offset_deviation  [m] the same of the places of markers on their bodies, in each direction.
     fixed             markers whose places on the stretched body are known; those of the model that are, if None.
     mass, keep_masses as of `scale_model`; locked, ranges, start and ignore as of `inverse_kinematics`.
+    prior, options    `ScalePrior` (noise to fixed) and `FitOptions`: options in records instead of singly.
 
     Raises ValueError for bodies, axes, markers and factors that do not exist, deviations that are not positive and
     finite, fewer than two frames, and what `inverse_kinematics` does not take.
@@ -143,11 +171,14 @@ def estimate_scale(
     """
     check_types(model=(model, Model), trial=(trial, Markers))
     wanted = _stretches(model, trial, stretches)
-    means = _means(wanted, expected)
-    _check(trial, noise=noise, factor_deviation=factor_deviation, offset_deviation=offset_deviation)
-    fit = inverse_kinematics(model, trial, weights, locked=locked, ranges=ranges, start=start, ignore=ignore)
-    deviations = (factor_deviation, offset_deviation)
-    problem, q = _problem(model, fit, tuple(wanted.values()), means, deviations, fixed, noise)
+    singly = ScalePrior(noise, expected, factor_deviation, offset_deviation, fixed)
+    prior = options_of("prior", prior, singly)
+    means = _means(wanted, prior.expected)
+    if len(trial.time) < 2:
+        raise ValueError(f"a moving trial has two frames or more, not {len(trial.time)}")
+    options = options_of("options", options, FitOptions(locked, ranges, start=start, ignore=ignore))
+    fit = inverse_kinematics(model, trial, weights, options=options)
+    problem, q = _problem(model, fit, tuple(wanted.values()), means, prior)
     search = _search(problem, Size(means, np.zeros((len(problem.poses.markers), 3))), q)
     return _result(problem, search, tuple(wanted), fit.time[~fit.empty], (mass, keep_masses))
 
@@ -157,20 +188,21 @@ def _problem(
     fit: FittedMotion,
     stretches: tuple[Mapping[str, str], ...],
     means: Array,
-    deviations: tuple[float, float],
-    fixed: Collection[str] | None,
-    noise: float,
+    prior: ScalePrior,
 ) -> tuple[ScaleProblem, Array]:
     """What is minimised, and the poses (t, nq) of the frames with data, from which the search starts."""
     seen, poses = ~fit.empty, fit.problem
     if poses is None or seen.sum() < 2:
         raise ValueError("the trial shows markers in fewer than two frames")
-    held = {m.name for m in model.markers if m.fixed} if fixed is None else {*fixed}
+    held = {m.name for m in model.markers if m.fixed} if prior.fixed is None else {*prior.fixed}
     indices_of("marker", held, [m.name for m in model.markers])
     moving = tuple(k for k, m in enumerate(poses.markers) if m.name not in held)
     count = (len(means), 3 * len(moving))
-    mean, spread = np.concatenate([means, np.zeros(count[1])]), np.repeat(deviations, count)
-    return ScaleProblem(model, poses, fit.data[seen], stretches, moving, mean, spread, noise), fit.q[seen]
+    mean, spread = (
+        np.concatenate([means, np.zeros(count[1])]),
+        np.repeat((prior.factor_deviation, prior.offset_deviation), count),
+    )
+    return ScaleProblem(model, poses, fit.data[seen], stretches, moving, mean, spread, prior.noise), fit.q[seen]
 
 
 def _stretches(
@@ -200,14 +232,6 @@ def _means(wanted: Mapping[str, object], expected: Mapping[str, float] | None) -
     if not (np.isfinite(means) & (means > 0)).all():
         raise ValueError(f"expected factors must be positive and finite, not {dict(expected or {})}")
     return means
-
-
-def _check(trial: Markers, **positive: float) -> None:
-    for name, value in positive.items():
-        if not (np.isfinite(value) and value > 0):
-            raise ValueError(f"{name} must be positive and finite, not {value}")
-    if len(trial.time) < 2:
-        raise ValueError(f"a moving trial has two frames or more, not {len(trial.time)}")
 
 
 @dataclass(frozen=True, eq=False)

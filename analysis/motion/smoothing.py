@@ -20,25 +20,26 @@ and at the first and last three frames h^6 and h^5 of one-sided stencils.
 """
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
+from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.motion.constraint_projection import held_by
 from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
-from myoquat.data.motions.series import gaps_of
+from myoquat.data.motions.series import check_cutoff, even_times, gaps_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.validation import SystemLike
 from myoquat.muscle.coordinates import follow
 
-__all__ = ["check_cutoff", "differentiate", "even_times", "smooth"]
+__all__ = ["differentiate", "smooth"]
 
 HALF = 3  # frames on each side of a stencil
 ROUNDS = 3  # of filtering
-JITTER = 0.05  # of a step: how far rounded times of a file may be from even ones
 
 
 def smooth(
@@ -48,6 +49,7 @@ def smooth(
     order: int = 4,
     longest_gap: float = 0.1,
     model: SystemLike | None = None,
+    method: Literal["rotations", "angles"] = "rotations",
 ) -> Motion:
     """The motion without what is above `cutoff` [Hz], with u and udot consistent with its q.
 
@@ -58,12 +60,21 @@ def smooth(
     model        whose couplers and constraints hold after filtering, phi to 1e-10; those of a fitted motion do without
                  it. Poses and rates are moved onto them by the smallest changes: A u = -phi_t, A udot = b. Locked
                  coordinates stay.
+    method       "rotations" filters displacements of joints, the same for every description of a rotation; "angles"
+                 filters every coordinate of the file as OpenSim's InverseDynamicsTool and AnalyzeTool do, with their
+                 third-order filter and quintic splines, for comparisons with their results, and bridges no gaps.
 
     Times that are even to 5 % of a step, as rounded times of a file are, are taken as even. Raises ValueError for other
     times, fewer than 16 frames, a cutoff outside (0, half the sampling rate), an odd order, gaps that are not bridged,
     angles that jump to others of the same pose (`continuous` takes them out), and poses that cannot be brought onto the
     constraints. Warns with MotionWarning of a motion that is off these by more than 1e-4.
     """
+    if method not in ("rotations", "angles"):
+        raise ValueError(f'method is "rotations" or "angles", not {method!r}')
+    if method == "angles":
+        if order != 4:
+            raise ValueError("order is that of method='rotations'; the filter of method='angles' has the third order")
+        return smooth_angles(motion, cutoff, model=model)
     motion = motion_of(motion)
     system, time, held = motion.system, even_times(motion.time), held_by(motion, model)
     check_jumps(motion)
@@ -108,26 +119,6 @@ def _weights(offset: int) -> tuple[Array, Array]:
     powers = np.vander(points.astype(float), increasing=True)  # value of x^j at each point
     inverse = np.linalg.inv(powers)
     return inverse[1], 2 * inverse[2]
-
-
-def even_times(time: Array) -> Array:
-    """Evenly spaced times; ValueError if the given ones are not near them."""
-    if len(time) < 16:
-        raise ValueError(f"at least 16 frames are needed, not {len(time)}")
-    even = np.linspace(time[0], time[-1], len(time))
-    away = np.abs(time - even)
-    if away.max() > JITTER * (even[1] - even[0]):
-        row = int(np.argmax(away))
-        raise ValueError(f"the times are not even: time[{row}] is {time[row]:.6g}, {away[row]:.3g} s from an even grid")
-    return even
-
-
-def check_cutoff(time: Array, cutoff: float) -> float:
-    """The sampling rate [Hz] of even times; ValueError for a cutoff that is not below half of it."""
-    rate = float((len(time) - 1) / (time[-1] - time[0]))
-    if not 0 < cutoff < rate / 2:
-        raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
-    return rate
 
 
 def _filtered(system: ArticulatedSystem, q: Array, time: Array, cutoff: float, order: int) -> Array:

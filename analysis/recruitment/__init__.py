@@ -19,10 +19,12 @@ from myoquat.analysis.recruitment.power import PowerCheck, power_check
 from myoquat.analysis.recruitment.redundancy import (
     Coupled,
     Effort,
+    FrameCoupling,
     MetabolicEffort,
     Redundancy,
     Reserve,
     ReserveActuator,
+    Sequential,
     WholeTrial,
     consistent_derivatives,
     consistent_motion,
@@ -40,7 +42,8 @@ from myoquat.analysis.recruitment.stability import (
     StabilityRule,
     published_rules,
 )
-from myoquat.analysis.recruitment.static_optimization import StaticOptimization, static_optimization, torques_of_motion
+from myoquat.analysis.recruitment.static_optimization import StaticOptimization, static_optimization
+from myoquat.core.deprecation import former_names
 
 __all__ = [
     "BorderCone",
@@ -51,6 +54,7 @@ __all__ = [
     "CurvedPenalty",
     "Effort",
     "EllipticCone",
+    "FrameCoupling",
     "JointCone",
     "JointLoads",
     "Load",
@@ -62,6 +66,7 @@ __all__ = [
     "Redundancy",
     "Reserve",
     "ReserveActuator",
+    "Sequential",
     "SocketMarkers",
     "StabilityRule",
     "StaticOptimization",
@@ -87,6 +92,13 @@ __all__ = [
     "published_rules",
     "redundancy",
     "static_optimization",
-    "torques_of_motion",
     "track",
 ]
+
+_FORMER = {
+    "torques_of_motion": (
+        "myoquat.analysis.recruitment.static_optimization.torques_of_motion",
+        "myoquat.analysis.motion.inverse_dynamics_of_motion(model, smooth(motion))",
+    )
+}
+__getattr__ = former_names(__name__, _FORMER)

@@ -40,10 +40,10 @@ class StaticOptimization:
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import static_optimization
-    >>> from myoquat.muscle import LawB, PathPoint
+    >>> from myoquat.muscle import ExponentialMuscle, PathPoint
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0)
     >>> ends = PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))
-    >>> muscles = tuple(mq.Muscle(name, ends, LawB(0.5, 100.0)) for name in ("biceps", "brachialis"))
+    >>> muscles = tuple(mq.Muscle(name, ends, ExponentialMuscle(0.5, 100.0)) for name in ("biceps", "brachialis"))
     >>> model = mq.Model(mq.ArticulatedSystem((rod,)), muscles)
     >>> found = static_optimization(model, [0.0], [0.0], [-12.0], reserves=1e-3)
     >>> found.force.round(2), bool(found.settled)  # alike muscles share alike
@@ -95,10 +95,10 @@ def static_optimization(
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import static_optimization
-    >>> from myoquat.muscle import LawB, PathPoint
+    >>> from myoquat.muscle import ExponentialMuscle, PathPoint
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0)
     >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
-    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawB(0.5, 100.0)),))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, ExponentialMuscle(0.5, 100.0)),))
     >>> found = static_optimization(model, [0.0], [0.0], [-12.0], reserves=1e-3)
     >>> found.activation.round(3)  # 12 N m / 0.24 m / 100 N
     array([0.5])
@@ -140,7 +140,7 @@ def torques_of_motion(
 
     >>> import numpy as np
     >>> import myoquat as mq
-    >>> from myoquat.analysis.recruitment import torques_of_motion
+    >>> from myoquat.analysis.recruitment.static_optimization import torques_of_motion
     >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
     >>> time = np.linspace(0.0, 1.0, 101)
     >>> q, u, tau = torques_of_motion(mq.Model(mq.ArticulatedSystem((sled,))), time, time[:, None] ** 2, cutoff=None)

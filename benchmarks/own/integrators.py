@@ -18,7 +18,12 @@ SPEEDS = np.array([1.0, 2.0, 3.0, -2.0, 1.0, 0.5])
 NORM = (
     ("rk4", "projection"), ("rk4", "baumgarte"), ("rk4", "none"), ("lie_rk4", "none"), ("lie_rk4", "projection"),
 )  # fmt: skip
-ENERGY = (("rk4", "projection"), ("lie_rk4", "projection"), ("variational", "projection"), ("euler", "projection"))
+ENERGY = (
+    ("rk4", "projection"),
+    ("lie_rk4", "projection"),
+    ("variational", "projection"),
+    ("semi_implicit_euler", "projection"),
+)
 
 
 def run(norm_steps: int = 10_000_000, energy_steps: int = 1_000_000, step: float = 1e-3) -> list[dict[str, Any]]:

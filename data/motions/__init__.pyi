@@ -20,7 +20,3 @@ from .muscles import muscle_states_from_motion as muscle_states_from_motion
 from .orientations import Orientations as Orientations
 from .orientations import load_orientations as load_orientations
 from .series import axes_rotation as axes_rotation
-from .storage import read_motion as read_motion
-from .storage import write_motion as write_motion
-from .trc import read_markers as read_markers
-from .trc import write_markers as write_markers

@@ -13,8 +13,10 @@ from myoquat.joints.errors import ModelError
 __all__ = ["read_columns", "write_columns"]
 
 
-def read_columns(path: str | Path) -> "pd.DataFrame":
+def read_columns(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """A .csv file: a column per label over the index `time` [s]; an empty cell is NaN.
+
+    `strict` makes no difference.
 
     Raises ModelError with the line where the first column is not `time`, labels are missing or repeated, a cell is no
     number, or times do not increase.

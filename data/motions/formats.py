@@ -28,9 +28,9 @@ class MotionFormat:
     writes: str
 
     @property
-    def reader(self) -> "Callable[[str | Path], pd.DataFrame]":
-        """The function that reads: (path) -> DataFrame over the index `time` [s]."""
-        found: Callable[[str | Path], pd.DataFrame] = getattr(importlib.import_module(self.module), self.reads)
+    def reader(self) -> "Callable[..., pd.DataFrame]":
+        """The function that reads: (path, strict=False) -> DataFrame over the index `time` [s]."""
+        found: Callable[..., pd.DataFrame] = getattr(importlib.import_module(self.module), self.reads)
         return found
 
     @property
@@ -59,9 +59,16 @@ def motion_format(path: str | Path) -> MotionFormat:
     return MOTION_FORMATS[suffix]
 
 
-def load_table(path: str | Path) -> "pd.DataFrame":
-    """The numbers over time in a file of any motion format, over the index `time` [s]; see `read_motion` for .mot and
-    .sto, `read_markers` for .trc.
+def load_table(path: str | Path, strict: bool = False) -> "pd.DataFrame":
+    """The numbers over time in a file of any motion format: a column per label over the index `time` [s].
+
+    .mot, .sto  numbers as the file holds them. `.attrs` keeps the header: "name", "in_degrees" (True, False, or None
+                where the file does not say) and "header", a dictionary of its entries.
+    .trc        columns (marker, "x" | "y" | "z") in metres, NaN for a missing marker; `.attrs` keeps the header.
+    .csv        an empty cell is NaN.
+
+    What other programs read though it is odd is read with an ImplausibleWarning, or raises an error if `strict`, which
+    makes no difference for .csv. Raises ModelError with file and line for a broken file, and for another suffix.
 
     >>> import tempfile
     >>> import pandas as pd
@@ -74,13 +81,21 @@ def load_table(path: str | Path) -> "pd.DataFrame":
     ([0.1, 0.4], [0.0, 0.5])
     """
     check_types(path=(path, PATH))
-    return motion_format(path).reader(path)
+    reader = motion_format(path).reader
+    return reader(path, strict=True) if strict else reader(path)
 
 
 def save_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = False, **options: Any) -> None:
-    """Write numbers over time in the format that the suffix names, with the options of that format; see
-    `write_motion` for .mot and .sto, `write_markers` for .trc, `export_table` for .xlsx, .mat and .parquet, whose
-    headers tell units and which are not read.
+    """Write numbers over time in the format that the suffix names, with the options of that format.
+
+    .mot, .sto  in_degrees, name: those of the frame's `.attrs` where they are not given; in_degrees None writes no such
+                line.
+    .trc        units: of the numbers in the file, such as "mm"; columns as `load_table` gives them.
+    .xlsx, .mat, .parquet
+                headers tell units; these are not read. See `export_table`.
+
+    Numbers are written as they are. Raises FileExistsError for an existing file unless `overwrite` is True, ValueError
+    for numbers that are not finite (.mot, .sto), labels that are empty or twice, and times that do not increase.
 
     >>> import tempfile
     >>> import pandas as pd

@@ -15,17 +15,20 @@ from myoquat.joints.multibody.checks import check_array
 __all__ = [
     "assign",
     "axes_rotation",
+    "check_cutoff",
     "check_names",
     "check_run",
     "check_series",
     "check_time",
     "cut",
+    "even_times",
     "gaps_of",
     "indices_of",
     "interpolated",
 ]
 
 Record = TypeVar("Record", bound=Any)
+TIME_JITTER = 0.05  # of a step: how far rounded times of a file may be from even ones
 ROTATION_TOLERANCE = 1e-9  # of R^T R - 1
 
 
@@ -147,3 +150,23 @@ def interpolated(time: Array, values: Array, at: Array, longest: float) -> Array
         inside = (at >= t[0]) & (at <= t[-1]) & ((t[right] - t[left] <= longest) | exact)
         result[inside, k] = np.interp(at[inside], t, x)
     return result
+
+
+def even_times(time: Array) -> Array:
+    """Evenly spaced times; ValueError if the given ones are not near them."""
+    if len(time) < 16:
+        raise ValueError(f"at least 16 frames are needed, not {len(time)}")
+    even = np.linspace(time[0], time[-1], len(time))
+    away = np.abs(time - even)
+    if away.max() > TIME_JITTER * (even[1] - even[0]):
+        row = int(np.argmax(away))
+        raise ValueError(f"the times are not even: time[{row}] is {time[row]:.6g}, {away[row]:.3g} s from an even grid")
+    return even
+
+
+def check_cutoff(time: Array, cutoff: float) -> float:
+    """The sampling rate [Hz] of even times; ValueError for a cutoff that is not below half of it."""
+    rate = float((len(time) - 1) / (time[-1] - time[0]))
+    if not 0 < cutoff < rate / 2:
+        raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
+    return rate

@@ -44,7 +44,7 @@ def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
 
     >>> import tempfile
     >>> import pandas as pd
-    >>> from myoquat.data import read_motion, write_motion
+    >>> from myoquat.data.motions.storage import read_motion, write_motion
     >>> frame = pd.DataFrame({"knee_angle": [10.0, 20.0]}, index=pd.Index([0.0, 0.1], name="time"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_motion(frame, f"{folder}/knee.mot", in_degrees=True)
@@ -147,7 +147,7 @@ def write_motion(
     >>> import tempfile
     >>> from pathlib import Path
     >>> import pandas as pd
-    >>> from myoquat.data import write_motion
+    >>> from myoquat.data.motions.storage import write_motion
     >>> frame = pd.DataFrame({"knee_angle": [0.1, 0.2]}, index=pd.Index([0.0, 0.1], name="time"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_motion(frame, f"{folder}/knee.mot", in_degrees=False)

@@ -42,7 +42,8 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     holds at most 256 MiB.
 
     >>> import tempfile
-    >>> from myoquat.data import Markers, read_markers
+    >>> from myoquat.data import Markers
+    >>> from myoquat.data.motions.trc import read_markers
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Markers([0.0, 0.01], ("heel",), [[[0.1, 0.02, 0]]] * 2).save(f"{folder}/walk.trc")
     ...     frame = read_markers(f"{folder}/walk.trc")
@@ -84,7 +85,7 @@ def write_markers(frame: "pd.DataFrame", path: str | Path, *, units: str = "m", 
 
     >>> import tempfile
     >>> import pandas as pd
-    >>> from myoquat.data import read_markers, write_markers
+    >>> from myoquat.data.motions.trc import read_markers, write_markers
     >>> columns = pd.MultiIndex.from_product([["heel"], ["x", "y", "z"]])
     >>> frame = pd.DataFrame([[0.1, 0.02, 0.0]] * 2, index=pd.Index([0.0, 0.01], name="time"), columns=columns)
     >>> with tempfile.TemporaryDirectory() as folder:

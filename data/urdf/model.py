@@ -3,6 +3,7 @@
 from dataclasses import replace
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 from myoquat.data.leftovers import Census, Leftovers
 from myoquat.data.urdf import xml
@@ -18,8 +19,8 @@ from myoquat.muscle.model import Model
 __all__ = ["read_model", "write_model"]
 
 
-def read_model(path: str | Path, strict: bool = False) -> Model:
-    """The model in a URDF file, without muscles, its root welded to the world; `load_urdf` has options.
+def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
+    """The model in a URDF file, without muscles, with the `options` of `read_system`.
 
     Ranges of joints are those of `Model.coordinates`, efforts bounds of actuators with the names of the joints, joints
     that mimic others couplers, which the start obeys. Friction, greatest speeds and other tools' elements are told in
@@ -27,7 +28,7 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     """
     path = Path(path)
     robot, census = xml.parse(path), Census()
-    system = read_system(robot, path)
+    system = read_system(robot, path, **options)
     names = set(system.coordinate_names)
     joints = {xml.name_of(j): j for j in xml.children(robot, "joint") if j.get("name", "").strip() in names}
     try:

@@ -62,15 +62,14 @@ def load_urdf(
 
     >>> import tempfile
     >>> import myoquat as mq
+    >>> from myoquat.data.urdf import load_urdf
     >>> fore = mq.Body("fore", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.4, inertia=(1, 1, 1, 0, 0, 0))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     mq.data.write_urdf(mq.ArticulatedSystem((fore,)), f"{folder}/arm.urdf")
-    ...     print(mq.load_urdf(f"{folder}/arm.urdf").nq)
+    ...     mq.Model(mq.ArticulatedSystem((fore,))).save(f"{folder}/arm.urdf")
+    ...     print(load_urdf(f"{folder}/arm.urdf").nq)
     1
     """
     check_types(path=(path, PATH))
-    if base not in BASES:
-        raise ValueError(f"base is one of {', '.join(BASES)}, not {base!r}")
     path = Path(path)
     robot = xml.parse(path)
     system = read_system(robot, path, base, joint_order=joint_order, velocity_frame=velocity_frame, gravity=gravity)
@@ -83,6 +82,8 @@ def load_urdf(
 
 def read_system(robot: Element, path: Path, base: str = "fixed", **options: Any) -> ArticulatedSystem:
     """The system in a file that has been parsed, with the options of an ArticulatedSystem."""
+    if base not in BASES:
+        raise ValueError(f"base is one of {', '.join(BASES)}, not {base!r}")
     try:
         bodies, ground = _bodies(robot, base)
         return ArticulatedSystem(tuple(bodies), ground=ground, name=robot.get("name", path.stem), **options)

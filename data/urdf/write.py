@@ -37,10 +37,11 @@ def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = Fa
 
     >>> import tempfile
     >>> import myoquat as mq
+    >>> from myoquat.data.urdf import write_urdf
     >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), joint_name="knee", mass=3.0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     mq.data.write_urdf(mq.ArticulatedSystem((shin,)), f"{folder}/leg.urdf")
-    ...     print(mq.load_urdf(f"{folder}/leg.urdf").coordinate_names)
+    ...     write_urdf(mq.ArticulatedSystem((shin,)), f"{folder}/leg.urdf")
+    ...     print(mq.load_model(f"{folder}/leg.urdf").system.coordinate_names)
     ('knee',)
     """
     check_types(system=(system, ArticulatedSystem), path=(path, PATH))

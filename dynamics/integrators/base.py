@@ -16,7 +16,7 @@ class FixedStep(ABC):
 
     >>> from myoquat.dynamics.integrators import FIXED_STEP
     >>> {name: method.order for name, method in FIXED_STEP.items()}
-    {'rk4': 4, 'lie_rk4': 4, 'euler': 1, 'variational': 2}
+    {'rk4': 4, 'lie_rk4': 4, 'semi_implicit_euler': 1, 'variational': 2}
     """
 
     name: ClassVar[str]  # as `simulate` knows it

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.content import content_key
-from myoquat.core.deprecation import former_attribute
+from myoquat.core.deprecation import former_argument, former_attribute
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated
 from myoquat.dynamics.constraints import Constraint, Constraints
@@ -35,7 +35,7 @@ SPEED_LIMIT = 1e6  # |u| [rad/s, m/s] that no body reaches: a state beyond it ha
 class StateEquations:
     """The motion of a Model or an ArticulatedSystem.
 
-    outside      whether external torques (nu,) act, as the input "torque".
+    external_torque  whether external torques (nu,) act, as the input "torque".
     baumgarte    whether |Q| is pulled back to 1: Qdot gets -(|Q|^2 - 1) Q / (2 T), T the parameter "time_constant",
                  so that |Q|^2 - 1 decays as exp(-t / T); constraints likewise, critically damped.
     constraints  that the motion satisfies, independent ones unless `redundant`.
@@ -49,10 +49,12 @@ class StateEquations:
     """
 
     model: Model | ArticulatedSystem
-    outside: bool = False
+    external_torque: bool = False
     baumgarte: bool = False
     constraints: tuple[Constraint, ...] = ()
     redundant: bool = False
+
+    outside = former_attribute("outside", "external_torque")
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -115,7 +117,7 @@ class StateEquations:
         return (
             type(self).__name__,
             self.model.content_key,
-            self.outside,
+            self.external_torque,
             self.baumgarte,
             content_key(self.constraints),
             self.redundant,
@@ -125,8 +127,8 @@ class StateEquations:
     def inputs(self) -> dict[str, int]:
         """Name and length of what may change with time."""
         control = "excitation" if self.excited else "activation"
-        outside = self.system.nu if self.outside else 0
-        given = {control: self.muscles, "controls": self.actuated, "torque": outside}
+        external = self.system.nu if self.external_torque else 0
+        given = {control: self.muscles, "controls": self.actuated, "torque": external}
         return {name: n for name, n in given.items() if n}
 
     @property
@@ -264,3 +266,6 @@ class StateEquations:
                 parts.append(ball(q[..., s]))
                 start = s.stop
         return joined(parts) if parts else q
+
+
+StateEquations.__init__ = former_argument("outside", "external_torque")(StateEquations.__init__)  # type: ignore[method-assign]

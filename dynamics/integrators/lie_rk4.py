@@ -9,7 +9,7 @@ from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints.multibody import state
 from myoquat.joints.stacking import joined
-from myoquat.kernels import Stages, StepLoop, step_loop
+from myoquat.kernels import ExplicitMethod, StepLoop, step_loop
 
 __all__ = ["LieRungeKutta4"]
 
@@ -72,7 +72,9 @@ class LieRungeKutta4(FixedStep):
             rhs=slope,
             inputs=equations.inputs,
             parameters=equations.parameters,
-            method=Stages((0.0, 0.5, 0.5, 1.0), ((0,), (1,), (0, 2), (0, 1, 2, 3)), (second, second, fourth, last)),
+            method=ExplicitMethod(
+                (0.0, 0.5, 0.5, 1.0), ((0,), (1,), (0, 2), (0, 1, 2, 3)), (second, second, fourth, last)
+            ),
             project=(lambda x: equations.stabilized(x, stabilization))
             if stabilization in ("projection", "norm")
             else None,

@@ -21,10 +21,10 @@ class SemiImplicitEuler(FixedStep):
 
     >>> from myoquat.dynamics.integrators import SemiImplicitEuler
     >>> SemiImplicitEuler.name, SemiImplicitEuler.order, SemiImplicitEuler.stabilizations
-    ('euler', 1, ('projection', 'norm', 'none'))
+    ('semi_implicit_euler', 1, ('projection', 'norm', 'none'))
     """
 
-    name: ClassVar[str] = "euler"
+    name: ClassVar[str] = "semi_implicit_euler"
     order: ClassVar[int] = 1
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
 

@@ -49,10 +49,12 @@ class VariedEquations(StateEquations):
         return super().parameters | ({"p": (len(self.names),)} if self.names else {})
 
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
-        return StateEquations(self.bound(given.get("p")), self.outside, self.baumgarte).acceleration(t, q, u, given)
+        return StateEquations(self.bound(given.get("p")), self.external_torque, self.baumgarte).acceleration(
+            t, q, u, given
+        )
 
     def own_rate(self, q: Array, u: Array, given: Mapping[str, Any]) -> list[Array]:
-        return StateEquations(self.bound(given.get("p")), self.outside).own_rate(q, u, given)
+        return StateEquations(self.bound(given.get("p")), self.external_torque).own_rate(q, u, given)
 
     def bound(self, p: Array | None) -> Model | ArticulatedSystem:
         """The model with p (n,) in it; the model as it is for None."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.kernels import Tabulated, is_symbolic
+from myoquat.kernels import LinearInterpolation, is_symbolic
 from myoquat.muscle.inputs import InputsOverTime
 
 __all__ = ["Control", "ControlLike", "Inputs", "check_numbers", "element", "is_constant"]
@@ -66,14 +66,14 @@ class Control:
         """True for values that do not change with time."""
         return self._table is None and self._function is None
 
-    def over(self, start: float, h: float, steps: int) -> Tabulated | Array:
+    def over(self, start: float, h: float, steps: int) -> LinearInterpolation | Array:
         """What a step loop takes for `steps` steps of `h` from `start`: exact at the steps and halfway between."""
         if self._table is not None:
-            return Tabulated(*self._table)
+            return LinearInterpolation(*self._table)
         if self._function is None:
             return self._constant
         times = start + h / 2 * np.arange(2 * steps + 1)
-        return Tabulated(times, self.at(times))
+        return LinearInterpolation(times, self.at(times))
 
     def at(self, times: Array) -> Array:
         """(..., t, n) at times (t,)."""

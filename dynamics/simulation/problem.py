@@ -41,7 +41,7 @@ class Problem:
 
     def __init__(
         self, model: SystemLike, choice: MethodChoice, constraints: Sequence[Constraint] = (),
-        parameters: Iterable[str] = (), outside: bool = False, redundant: bool = False,
+        parameters: Iterable[str] = (), external_torque: bool = False, redundant: bool = False,
     ) -> None:  # fmt: skip
         choice.check_stabilization()
         if isinstance(model, Model):
@@ -50,9 +50,9 @@ class Problem:
         self.model = model if isinstance(model, Model) else self.system
         self.varied = _varied(self.model, list(parameters), choice.name, constraints)
         self.equations: StateEquations = (
-            StateEquations(self.model, outside, choice.baumgarte, tuple(constraints), redundant)
+            StateEquations(self.model, external_torque, choice.baumgarte, tuple(constraints), redundant)
             if self.varied is None
-            else VariedEquations(self.model, outside, choice.baumgarte, varied=self.varied)
+            else VariedEquations(self.model, external_torque, choice.baumgarte, varied=self.varied)
         )
         check_regular(self.system, held=bool(constraints))
         self.held = ConstraintArrays(Constraints(self.system, constraints)) if constraints else None
@@ -106,14 +106,16 @@ class Problem:
             found["controls"] = Control("controls", given, self.model.check_controls)
         elif inputs.controls is not None and _has_values(inputs.controls):
             raise ValueError("controls: the model has no actuators")
-        if self.equations.outside:
+        if self.equations.external_torque:
             system = self.system
             given = np.zeros(system.nu) if inputs.torque is None else inputs.torque
             found["torque"] = Control(
                 "torque", given, lambda values: check_state("torque", values, system.nu, system.velocity_names)
             )
         elif inputs.torque is not None:
-            raise ValueError("torque: this Simulator was made without; Simulator(..., outside=True) takes torques")
+            raise ValueError(
+                "torque: this Simulator was made without; Simulator(..., external_torque=True) takes torques"
+            )
         return found
 
     def _muscle_input(self, model: Model, inputs: Inputs) -> ControlLike:

@@ -18,7 +18,7 @@ class Run:
     >>> import myoquat as mq
     >>> from myoquat.dynamics import Simulator
     >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
-    >>> pushed = Simulator(mq.ArticulatedSystem((sled,)), outside=True)
+    >>> pushed = Simulator(mq.ArticulatedSystem((sled,)), external_torque=True)
     >>> run = pushed([0.0], [0.0], 1.0, step=0.1, torque=[4.0], output_step=0.5)
     >>> run.time, run.q.ravel().round(6)  # f t^2 / (2 m)
     (array([0. , 0.5, 1. ]), array([0.  , 0.25, 1.  ]))

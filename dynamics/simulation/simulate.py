@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.option_records import options_of
 from myoquat.core.progress import progress_bar
 from myoquat.core.typing import ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
@@ -16,7 +17,7 @@ from myoquat.dynamics.simulation.batches import solve_batch
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs
 from myoquat.dynamics.simulation.events import Event
 from myoquat.dynamics.simulation.methods import ADAPTIVE, MethodChoice
-from myoquat.dynamics.simulation.options import Output, Solver, options_of
+from myoquat.dynamics.simulation.options import Output, Solver
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.dynamics.simulation.run import Run
@@ -71,7 +72,7 @@ def simulate(
     torque         (nu,) on u [N m, N], in the same forms; zero by default.
     constraints    `myoquat.dynamics.constraints` that the motion satisfies beside the model's own constraints and
                    couplers; not redundant ones with radau.
-    method         of fixed step: "rk4", "lie_rk4", "euler" (semi-implicit), "variational" (symplectic); adaptive:
+    method         of fixed step: "rk4", "lie_rk4", "semi_implicit_euler", "variational" (symplectic); adaptive:
                    "dop853" (the default with rtol), "rk45", "radau" (implicit, for stiff muscles).
     stabilization  after each step "projection" brings |Q| to 1 and the state onto the constraints along M^-1 A^T,
                    "norm" (fixed steps) only |Q| to 1; "baumgarte" pulls both back; "none".
@@ -81,7 +82,7 @@ def simulate(
     muscle_states  (..., ns) start of `myoquat.muscle.state_names`, such as the fiber lengths [m] of elastic tendons; by
                    default in equilibrium at rest. Stiff tendons need small steps, or radau: a StiffnessWarning says so.
     parameters     numbers of the model by name or pattern (`myoquat.muscle.parameter_names`), arrays (...): a model for
-                   each run. With rk4, lie_rk4 and euler, without constraints.
+                   each run. With rk4, lie_rk4, semi_implicit_euler, without constraints.
     events         `Event`s to look for with an adaptive method, kept in `Trajectory.occurrences`.
     project_start  True moves the start onto |Q| = 1 and the constraints; else one off by more than 1e-6 is refused.
     progress       True, False, or None for a bar on long runs in a terminal.
@@ -177,11 +178,11 @@ def _fixed_step(
             "that are redundant only where they hold need an adaptive method, one of dop853 and rk45 (rtol=...)"
         )
     simulator = Simulator(
-        model, method=choice.name, stabilization=choice.stabilization, outside=inputs.torque is not None,
+        model, method=choice.name, stabilization=choice.stabilization, external_torque=inputs.torque is not None,
         constraints=start.constraints, parameters=inputs.parameters, redundant=start.redundant,
     )  # fmt: skip
     problem = simulator.problem
-    if problem.held is not None and choice.projects and choice.name != "euler" and problem.held.varies():
+    if problem.held is not None and choice.projects and choice.name != "semi_implicit_euler" and problem.held.varies():
         raise ValueError(
             f"constraints that change with time: method {choice.name!r} cannot project onto them; use "
             "stabilization='baumgarte' or an adaptive method (rtol=...)"
@@ -207,7 +208,7 @@ def _adaptive(
         raise ValueError("parameters need a method of fixed step, rk4, lie_rk4 or euler; adaptive ones take one model")
     if start.redundant and choice.name == "radau":
         raise ValueError("method 'radau' needs independent constraints; the other methods take redundant ones")
-    problem = Problem(model, choice, start.constraints, outside=inputs.torque is not None)
+    problem = Problem(model, choice, start.constraints, external_torque=inputs.torque is not None)
     if start.redundant and problem.held is not None and problem.held.constraints.weightless:
         raise ValueError(
             f"{start.count} constraints of rank {start.rank} at the start: on bodies without mass they must be "

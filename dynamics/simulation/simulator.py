@@ -8,13 +8,14 @@ import numpy as np
 
 from myoquat.core.class_content import is_foreign
 from myoquat.core.content import lasting_content
+from myoquat.core.deprecation import former_argument
+from myoquat.core.option_records import options_of
 from myoquat.core.overwritten import overwritten
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, check_numbers
 from myoquat.dynamics.simulation.describe import counted, described
-from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, method_named
-from myoquat.dynamics.simulation.options import options_of
+from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, current_method, method_named
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.schedule import Timing
@@ -37,10 +38,10 @@ class Simulator:
         simulator = Simulator(model)
         run = simulator(q0, u0, 4.0, step=1e-3, activation=np.full(6, 0.5))    # q0 (..., nq), u0 (..., nu)
 
-    method, stabilization, constraints as for `simulate`; `outside`: whether calls give torques; `parameters`: names of
-    the numbers of the model that calls give; `redundant`: whether constraints may imply each other, at all poses.
-    Raises ValueError for a method or stabilization that is unknown and for parameters that cannot vary, ModelError for
-    a singular mass matrix or a muscle without a force law.
+    method, stabilization, constraints as for `simulate`; `external_torque`: whether calls give torques; `parameters`:
+    names of the numbers of the model that calls give; `redundant`: whether constraints may imply each other, at all
+    poses. Raises ValueError for a method or stabilization that is unknown and for parameters that cannot vary,
+    ModelError for a singular mass matrix or a muscle without a force law.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -51,13 +52,16 @@ class Simulator:
     [1.0, 2.0]
     """
 
+    @former_argument("outside", "external_torque")
     def __init__(
-        self, model: SystemLike, *, method: str = "rk4", stabilization: str = "projection", outside: bool = False,
-        constraints: Sequence[Constraint] = (), parameters: Iterable[str] = (), redundant: bool = False,
+        self, model: SystemLike, *, method: str = "rk4", stabilization: str = "projection",
+        external_torque: bool = False, constraints: Sequence[Constraint] = (), parameters: Iterable[str] = (),
+        redundant: bool = False,
     ) -> None:  # fmt: skip
+        method = current_method(method)
         self.method = method_named(method)
         held = constraints_of(model, constraints) if system_of(model).nu else ()
-        self.problem = Problem(model, MethodChoice(method, stabilization), held, parameters, outside, redundant)
+        self.problem = Problem(model, MethodChoice(method, stabilization), held, parameters, external_torque, redundant)
         self._loops: dict[tuple[int | None, int | None], StepLoop] = {}  # by lanes and overwritten attributes
 
     @property

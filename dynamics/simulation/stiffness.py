@@ -23,7 +23,7 @@ from myoquat.muscle.states import state_names, state_slices
 
 __all__ = ["StiffnessWarning", "decay_rates", "stiffness_message"]
 
-STABILITY_BOUNDS = {"rk4": 2.785, "lie_rk4": 2.785, "euler": 2.0}
+STABILITY_BOUNDS = {"rk4": 2.785, "lie_rk4": 2.785, "semi_implicit_euler": 2.0}
 MAX_EXAMINED_ROWS = 50  # that are looked at in equal distances, and as many where the states bend most
 RELATIVE_DIFFERENCE = 1e-6  # relative: of differences
 STEP_SAFETY = 0.9  # of the bound: the rate between the rows may be a little greater

@@ -63,7 +63,7 @@ def _equations_of(equations: StateEquations, parameters: Array | None, where: tu
     """The equations of one element of the batch, its own numbers in the model."""
     if parameters is None or not isinstance(equations, VariedEquations):
         return equations
-    return StateEquations(equations.bound(element(parameters, where)), equations.outside, equations.baumgarte)
+    return StateEquations(equations.bound(element(parameters, where)), equations.external_torque, equations.baumgarte)
 
 
 def _acceleration_norm(

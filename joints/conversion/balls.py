@@ -20,10 +20,10 @@ __all__ = [
     "Ball",
     "are_parallel",
     "as_ball",
+    "ball_joint_obstacle",
     "coordinate_indices",
     "followed",
     "rotation_angles",
-    "why_not_ball",
     "with_ranges",
 ]
 
@@ -35,13 +35,13 @@ SAME_ANGLE = 1e-6  # [rad]
 Ball = SphericalJoint | EulerJoint | GimbalJoint
 
 
-def why_not_ball(body: Body) -> str | None:
+def ball_joint_obstacle(body: Body) -> str | None:
     """Why a body's joint cannot become a quaternion joint; None if it can, or is one.
 
     >>> import myoquat as mq
-    >>> print(mq.joints.why_not_ball(mq.Body("knee", "ground", mq.joints.RevoluteJoint((0, 0, 1)))))
+    >>> print(mq.joints.ball_joint_obstacle(mq.Body("knee", "ground", mq.joints.RevoluteJoint((0, 0, 1)))))
     a revolute joint is no ball joint
-    >>> print(mq.joints.why_not_ball(mq.Body("hip", "ground", mq.joints.EulerJoint("ZXY"))))
+    >>> print(mq.joints.ball_joint_obstacle(mq.Body("hip", "ground", mq.joints.EulerJoint("ZXY"))))
     None
     """
     check_types(body=(body, Body))
@@ -100,7 +100,7 @@ def _why_not_translations(joint: CustomJoint, rotating: set[int | None]) -> str 
 
 def as_ball(body: Body) -> Body:
     """The body on a spherical or a floating joint that remembers its angles; ModelError if that cannot be."""
-    reason = why_not_ball(body)
+    reason = ball_joint_obstacle(body)
     if reason is not None:
         raise ModelError(f"no ball joint: {reason}", element=f"body {body.name!r}")
     joint = body.joint

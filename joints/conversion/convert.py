@@ -9,7 +9,14 @@ import numpy as np
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.conversion.balls import Ball, as_ball, coordinate_indices, followed, why_not_ball, with_ranges
+from myoquat.joints.conversion.balls import (
+    Ball,
+    as_ball,
+    ball_joint_obstacle,
+    coordinate_indices,
+    followed,
+    with_ranges,
+)
 from myoquat.joints.conversion.chains.find import Coupling, find_chains
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import (
@@ -47,7 +54,7 @@ def with_rotations(
 ) -> ArticulatedSystem:
     """The system with every ball joint described as wanted: spherical and Euler-sequence joints, and
     custom joints of three rotations about fixed axes through one centre, free ones among them
-    (`myoquat.joints.why_not_ball` tells why another joint has no such description).
+    (`myoquat.joints.ball_joint_obstacle` tells why another joint has no such description).
 
     A chain of bodies on successive rotations about one point becomes one ball joint, if three coordinates drive all of
     them independently (`myoquat.joints.conversion.chains`). The bodies between its ends stay as frames that follow the
@@ -77,7 +84,7 @@ def with_rotations(
         _check_wanted(wanted)
     system = _with_chains(system, rotations, couplings or {}, ranges or {}, locked)
     if not isinstance(rotations, str):
-        balls = [body.name for body in system.bodies if why_not_ball(body) is None]
+        balls = [body.name for body in system.bodies if ball_joint_obstacle(body) is None]
         for name in rotations:
             if name not in balls:
                 raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
@@ -136,7 +143,7 @@ def _wanted(rotations: str | Mapping[str, str], body: str) -> str | None:
 
 def _redescribed(body: Body, wanted: str | None, ranges: Mapping[str, tuple[float, float]]) -> Body:
     """The body on another description of its ball joint; any other body as it is."""
-    if wanted is None or why_not_ball(body) is not None or isinstance(body.joint, FloatingJoint):
+    if wanted is None or ball_joint_obstacle(body) is not None or isinstance(body.joint, FloatingJoint):
         return body
     if isinstance(body.joint, (CustomJoint, GimbalJoint)):
         if wanted == "sequence":

@@ -8,17 +8,17 @@ import numpy as np
 from myoquat.core.arguments import check_unmasked, real_array
 from myoquat.kernels.tracing.traced import Shape
 
-__all__ = ["Held", "Sample", "Tabulated", "sample"]
+__all__ = ["LinearInterpolation", "Sample", "ZeroOrderHold", "sample"]
 
 
 @dataclass(frozen=True)
-class Held:
+class ZeroOrderHold:
     """An input that is constant in pieces: values (..., K, *shape), each for `hold` steps, the last from then on.
 
     >>> import numpy as np
-    >>> from myoquat.kernels import Held, step_loop
+    >>> from myoquat.kernels import ZeroOrderHold, step_loop
     >>> loop = step_loop(1, rhs=lambda t, x, u: np.stack([u]), inputs={"u": ()}, method="euler")
-    >>> run = loop([0.0], h=1.0, steps=4, u=Held([1.0, 10.0], hold=2))  # each value for two steps
+    >>> run = loop([0.0], h=1.0, steps=4, u=ZeroOrderHold([1.0, 10.0], hold=2))  # each value for two steps
     >>> run.states.T
     array([[ 0.,  1.,  2., 12., 22.]])
     """
@@ -28,13 +28,13 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Tabulated:
+class LinearInterpolation:
     """An input between given values: times (K,) increasing, values (..., K, *shape), linear, constant outside.
 
     >>> import numpy as np
-    >>> from myoquat.kernels import Tabulated, step_loop
+    >>> from myoquat.kernels import LinearInterpolation, step_loop
     >>> loop = step_loop(1, rhs=lambda t, x, u: np.stack([u]), inputs={"u": ()})
-    >>> ramp = Tabulated([0.0, 1.0], [0.0, 2.0])  # between the rows linearly: the integral of 2 t
+    >>> ramp = LinearInterpolation([0.0, 1.0], [0.0, 2.0])  # between the rows linearly: the integral of 2 t
     >>> loop([0.0], h=0.5, steps=2, u=ramp).final
     array([1.])
     """
@@ -69,7 +69,7 @@ def sample(loop: str, key: str, given: Any, shape: Shape) -> Sample:
     """What a call gives for input `key` of `shape`. ValueError for times and values that do not fit."""
     axes = len(shape)
     check_unmasked(f"step loop '{loop}': input '{key}'", getattr(given, "values", given))
-    if not isinstance(given, (Held, Tabulated)):
+    if not isinstance(given, (ZeroOrderHold, LinearInterpolation)):
         values = np.asarray(given)
         return Sample(np.expand_dims(values, values.ndim - axes) if values.ndim >= axes else values, 1)
     values = np.asarray(given.values)
@@ -79,7 +79,7 @@ def sample(loop: str, key: str, given: Any, shape: Shape) -> Sample:
             f"(..., K, {', '.join(map(str, shape))}) is needed"
         )
     count = values.shape[values.ndim - axes - 1]
-    if isinstance(given, Held):
+    if isinstance(given, ZeroOrderHold):
         if given.hold < 1:
             raise ValueError(f"step loop '{loop}': '{key}' is held for {given.hold} steps; at least 1 is needed")
         return Sample(values, count, hold=given.hold)

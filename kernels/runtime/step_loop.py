@@ -1,7 +1,7 @@
 """Step loops: advance states many steps in one call.
 
     loop = step_loop(14, rhs=motion, inputs={"activation": 6}, parameters={"mass": ()}, project=normalized)
-    run = loop(x0, h=1e-3, steps=4000, every=10, activation=Tabulated(times, values), mass=1.0)
+    run = loop(x0, h=1e-3, steps=4000, every=10, activation=LinearInterpolation(times, values), mass=1.0)
     run.states    # (..., 401, 14), the first row the start
     run.stopped   # (...,) step at which a state stopped, -1 if it ran through; run.reason says why
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from myoquat.core.digests import digest
 from myoquat.core.garbage_collection import uncollected
+from myoquat.core.option_records import options_of
 from myoquat.core.progress_message import waiting
 from myoquat.core.typing import ArrayLike
 from myoquat.kernels.codegen.body import Straight
@@ -35,12 +36,12 @@ from myoquat.kernels.runtime.input_schedules import Sample, sample
 from myoquat.kernels.runtime.program import Program
 from myoquat.kernels.runtime.settings import cache_folder, lane_count, target, thread_count
 from myoquat.kernels.runtime.source_digest import sources_digest
-from myoquat.kernels.runtime.tableaus import METHODS, Stages, Tableau
+from myoquat.kernels.runtime.tableaus import METHODS, ExplicitMethod, Tableau
 from myoquat.kernels.tracing.sharing import sharing_traces
 from myoquat.kernels.tracing.trace import Formula, shape_of, trace
 from myoquat.kernels.tracing.traced import Shape, Signature
 
-__all__ = ["StepLoop", "Steps", "step_loop"]
+__all__ = ["LoopOptions", "StepLoop", "Steps", "step_loop"]
 
 _RESERVED = ("t", "h", "x", "x0", "steps", "every", "start", "threads")
 
@@ -66,6 +67,22 @@ class Steps:
     reason: np.ndarray
 
 
+@dataclass(frozen=True)
+class LoopOptions:
+    """How a step loop is called, compiled and kept; see the arguments of the same names of `step_loop` and `compile`.
+
+    >>> from myoquat.kernels import LoopOptions
+    >>> LoopOptions("pendulum", lanes=8).name
+    'pendulum'
+    """
+
+    name: str = "steps"
+    content: str | None = None
+    lanes: int | None = None
+    threads: int | None = None
+    cache: str | os.PathLike[str] | None = None
+
+
 def step_loop(
     state: int,
     *,
@@ -73,7 +90,7 @@ def step_loop(
     step: Formula | tuple[Program, str] | None = None,
     inputs: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
-    method: str | Tableau | Stages = "rk4",
+    method: str | Tableau | ExplicitMethod = "rk4",
     node: float = 0.0,
     project: Formula | None = None,
     bound: Formula | None = None,
@@ -82,11 +99,12 @@ def step_loop(
     lanes: int | None = None,
     threads: int | None = None,
     cache: str | os.PathLike[str] | None = None,
+    options: LoopOptions | None = None,
 ) -> "StepLoop":
     """Compile a loop over steps of a state x (n,), n = `state`.
 
     rhs         (t, x, *inputs, *parameters) -> xdot, stepped by `method`: a name in `METHODS`, a Tableau, or
-                Stages where a step is more than a sum; or
+                ExplicitMethod where a step is more than a sum; or
     step        (t, h, x, *inputs, *parameters) -> x after the step, with the inputs at t + node h.
     project     x -> x, after each step of a method (e.g. normalization).
     bound       (t, x, *inputs, *parameters) -> number; a state for which it is positive (or true) stops; looked at
@@ -95,6 +113,7 @@ def step_loop(
                 (Program, buffer), the program's inputs being among t, (h,) x, inputs and parameters.
     content     what tells these formulas, method and projection included, from all others of this package, as for
                 `compile`: a loop that the cache holds is then loaded without running the formulas.
+    options     `LoopOptions`: the options from `name` to `cache` in a record instead of singly.
 
     Raises ValueError for a formula of the wrong shape, an unknown method or name.
 
@@ -107,6 +126,7 @@ def step_loop(
     >>> float(run.final[1].round(4))
     -3.1416
     """
+    name = (options := options_of("options", options, LoopOptions(name, content, lanes, threads, cache))).name
     shapes = {
         role: {key: shape_of(name, key, shape) for key, shape in (given or {}).items()}
         for role, given in (("inputs", inputs), ("parameters", parameters))
@@ -119,10 +139,9 @@ def step_loop(
     stages = _stages(name, method) if rhs is not None else None
     wanted = _Wanted(name, state, shapes["inputs"], shapes["parameters"], rhs, step, stages, node, project, bound)
     with waiting(f"compiling {name}"), uncollected():
-        recipe = wanted.recipe(content)
         return StepLoop(
-            name, state, wanted.nodes, recipe, shapes["inputs"], shapes["parameters"],
-            lanes=lanes, threads=threads, cache=cache,
+            name, state, wanted.nodes, wanted.recipe(options.content), *shapes.values(),
+            lanes=options.lanes, threads=options.threads, cache=options.cache,
         )  # fmt: skip
 
 
@@ -136,7 +155,7 @@ class _Wanted:
     parameters: dict[str, Shape]
     rhs: Formula | tuple[Program, str] | None
     step: Formula | tuple[Program, str] | None
-    stages: Stages | None
+    stages: ExplicitMethod | None
     node: float
     project: Formula | None
     bound: Formula | None
@@ -178,12 +197,12 @@ class _Wanted:
         )
 
 
-def _stages(name: str, method: str | Tableau | Stages) -> Stages:
+def _stages(name: str, method: str | Tableau | ExplicitMethod) -> ExplicitMethod:
     if isinstance(method, str):
         if method not in METHODS:
             raise ValueError(f"step loop '{name}': method {method!r} is unknown; there are: {', '.join(METHODS)}")
         method = METHODS[method]
-    return method if isinstance(method, Stages) else Stages.of(method)
+    return method if isinstance(method, ExplicitMethod) else ExplicitMethod.of(method)
 
 
 def _body(name: str, given: Any, arguments: Mapping[str, Shape], wanted: Shape) -> Body:
@@ -205,7 +224,7 @@ def _traced(name: str, formula: Formula, arguments: Mapping[str, Shape], wanted:
     return body
 
 
-def _updates(name: str, state: int, stages: Stages, project: Formula | None) -> tuple[Body, ...]:
+def _updates(name: str, state: int, stages: ExplicitMethod, project: Formula | None) -> tuple[Body, ...]:
     """One body per stage from the second on, and one for the whole step, with the projection but for entrywise ones."""
     bodies: list[Body] = []
     shape = () if stages.entrywise else (state,)
@@ -218,7 +237,7 @@ def _updates(name: str, state: int, stages: Stages, project: Formula | None) -> 
     return tuple(bodies)
 
 
-def _projection(name: str, state: int, stages: Stages | None, project: Formula | None) -> Straight | None:
+def _projection(name: str, state: int, stages: ExplicitMethod | None, project: Formula | None) -> Straight | None:
     """The projection by itself, after updates of every component by itself."""
     if project is None or stages is None or not stages.entrywise:
         return None
@@ -275,7 +294,8 @@ class StepLoop:
     ) -> Steps:
         """Advance x0 (..., n) by `steps` steps of `h` from time `start`; keep every `every`-th state and the first.
 
-        Each input: an array (..., *shape), constant in time, or Held or Tabulated; each parameter: (..., *shape).
+        Each input: an array (..., *shape), constant in time, ZeroOrderHold or LinearInterpolation; each parameter:
+        (..., *shape).
         Leading axes broadcast. Raises ValueError for shapes that do not fit, TypeError for names that are not known.
         """
         if steps < 0 or every < 1 or not math.isfinite(h) or not math.isfinite(start):

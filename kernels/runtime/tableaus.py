@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["METHODS", "Stages", "Tableau"]
+__all__ = ["METHODS", "ExplicitMethod", "Tableau"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Tableau:
 
 
 @dataclass(frozen=True)
-class Stages:
+class ExplicitMethod:
     """An explicit method by formulas, where the next state is not x + h times a sum of slopes (on a Lie group).
 
     k_i = f(t + c_i h, x_i) with x_0 = x and x_i = updates[i - 1](x, h, *slopes), the last one being the state after
@@ -44,8 +44,8 @@ class Stages:
     `entrywise`, the same for every component by itself, are given single numbers, and their code does not grow with
     the state.
 
-    >>> from myoquat.kernels import METHODS, Stages
-    >>> stages = Stages.of(METHODS["rk4"])
+    >>> from myoquat.kernels import METHODS, ExplicitMethod
+    >>> stages = ExplicitMethod.of(METHODS["rk4"])
     >>> stages.c, stages.taken
     ((0.0, 0.5, 0.5, 1.0), ((0,), (1,), (2,), (0, 1, 2, 3)))
     """
@@ -61,7 +61,7 @@ class Stages:
             raise ValueError(f"{len(self.c)} nodes need as many updates, each of slopes before it, not {self.taken}")
 
     @classmethod
-    def of(cls, tableau: Tableau) -> "Stages":
+    def of(cls, tableau: Tableau) -> "ExplicitMethod":
         """The stages of a Runge-Kutta method."""
         rows = (*tableau.a[1:], tableau.b)
         taken = tuple(tuple(j for j, w in enumerate(row) if w != 0.0) for row in rows)

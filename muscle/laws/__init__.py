@@ -1,10 +1,11 @@
 """Force laws: one file each, all with the verbs of `myoquat.muscle.laws.base.ForceLaw`."""
 
+from myoquat.core.deprecation import former_names
 from myoquat.muscle.laws.base import ForceLaw, PushWarning
+from myoquat.muscle.laws.cubic_exponential import CubicExponentialMuscle
 from myoquat.muscle.laws.degroote_fregly import DeGrooteFregly2016
+from myoquat.muscle.laws.exponential import ExponentialMuscle
 from myoquat.muscle.laws.hill import HillLaw
-from myoquat.muscle.laws.law_a import LawA
-from myoquat.muscle.laws.law_b import LawB
 from myoquat.muscle.laws.ligament import Ligament
 from myoquat.muscle.laws.ligament_blankevoort import Blankevoort1991
 from myoquat.muscle.laws.millard import Millard2012
@@ -18,8 +19,8 @@ from myoquat.muscle.laws.thelen import Thelen2003
 LAWS: dict[str, type[ForceLaw]] = {
     law.kind: law
     for law in (
-        LawA,
-        LawB,
+        CubicExponentialMuscle,
+        ExponentialMuscle,
         Thelen2003,
         DeGrooteFregly2016,
         Millard2012,
@@ -39,11 +40,11 @@ __all__ = [
     "LAWS",
     "AffinePath",
     "Blankevoort1991",
+    "CubicExponentialMuscle",
     "DeGrooteFregly2016",
+    "ExponentialMuscle",
     "ForceLaw",
     "HillLaw",
-    "LawA",
-    "LawB",
     "Ligament",
     "Millard2012",
     "MujocoMuscle",
@@ -55,3 +56,6 @@ __all__ = [
     "SlackSpring",
     "Thelen2003",
 ]
+
+_FORMER = {"LawA": "CubicExponentialMuscle", "LawB": "ExponentialMuscle"}
+__getattr__ = former_names(__name__, _FORMER)

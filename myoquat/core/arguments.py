@@ -26,7 +26,7 @@ __all__ = [
 PATH = (str, os.PathLike)
 CALLABLE: Any = Callable  # no type to a type checker
 READERS = {
-    "ArticulatedSystem": "load_urdf",
+    "ArticulatedSystem": "load_model",
     "Emg": "load_emg",
     "Forces": "load_forces",
     "Markers": "load_markers",

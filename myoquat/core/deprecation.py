@@ -8,16 +8,25 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["former_argument", "former_attribute", "former_names"]
+__all__ = ["former_argument", "former_attribute", "former_names", "warn_former"]
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
 
+def warn_former(former: str, new: str, stacklevel: int = 2) -> None:
+    """The DeprecationWarning of a former name, at the caller of who calls this, or further up."""
+    message = f"{former} is now {new}; the former name goes with the next minor version"
+    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel + 1)
+
+
 def former_names(
-    package: str, names: Mapping[str, str], otherwise: Callable[[str], Any] | None = None
+    package: str,
+    names: Mapping[str, str | tuple[str, str]],
+    otherwise: Callable[[str], Any] | None = None,
 ) -> Callable[[str], Any]:
-    """The `__getattr__` of a package with former names: {former: name in the package, or "other.package.name"}.
+    """The `__getattr__` of a package with former names: {former: name in the package, or "other.package.name"}; where
+    the new name is another object, {former: (name of the former object, what to write in its place)}.
 
     A former name gives the object of the new name and a DeprecationWarning at the line that asks for it. otherwise: the
     `__getattr__` that the package has already. Any other name raises AttributeError, as usual.
@@ -37,10 +46,11 @@ def former_names(
             if otherwise is not None:
                 return otherwise(name)
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, _, new = names[name].rpartition(".")
+        found = names[name]
+        path, advice = found if isinstance(found, tuple) else (found, None)
+        module, _, new = path.rpartition(".")
         module = module or package
-        message = f"{package}.{name} is now {module}.{new}; the former name goes with the next minor version"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        warn_former(f"{package}.{name}", advice or f"{module}.{new}")
         return getattr(importlib.import_module(module), new)
 
     return look_up
@@ -63,7 +73,7 @@ def former_attribute(former: str, new: str) -> Any:
 
     def get(self: Any) -> Any:
         name = type(self).__name__
-        _warn(f"{name}.{former} is now {name}.{new}")
+        warn_former(f"{name}.{former}", f"{name}.{new}")
         return getattr(self, new)
 
     get.__doc__ = f"Former name of `{new}`."
@@ -89,15 +99,11 @@ def former_argument(former: str, new: str) -> Callable[[Callable[P, Result]], Ca
         @functools.wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> Result:
             if former in kwargs:
-                _warn(f"{function.__name__}: the argument {former} is now {new}")
+                name = function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__")
+                warn_former(f"{name}: the argument {former}", new)
                 kwargs[new] = kwargs.pop(former)
             return function(*args, **kwargs)
 
         return wrapper
 
     return decorate
-
-
-def _warn(message: str) -> None:
-    """At the line that calls the function or property that calls this one."""
-    warnings.warn(f"{message}; the former name goes with the next minor version", DeprecationWarning, stacklevel=3)

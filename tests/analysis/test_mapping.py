@@ -25,7 +25,7 @@ from myoquat.joints import (
 )
 from myoquat.joints.functions import Constant, Linear
 from myoquat.joints.types.angles import Angles
-from myoquat.muscle import LawA, Model, ModelError, Muscle, PathPoint
+from myoquat.muscle import CubicExponentialMuscle, Model, ModelError, Muscle, PathPoint
 from myoquat.muscle.points import ConditionalPoint, MovingPoint
 
 MODELS = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")
@@ -147,7 +147,7 @@ def floating_leg() -> Model:
         ConditionalPoint("pelvis", (0.1, -0.2, 0.1), "flexion", (-0.5, 2.0)),
         PathPoint("femur", (0.05, -0.2, 0.02)),
     )
-    return Model(ArticulatedSystem((free, femur)), (Muscle("m", path, LawA(300.0, 0.2)),))
+    return Model(ArticulatedSystem((free, femur)), (Muscle("m", path, CubicExponentialMuscle(300.0, 0.2)),))
 
 
 def test_floating_joints_and_points_by_the_file_s_angles_take_part():
@@ -217,7 +217,7 @@ def phantom_arm() -> Model:
         mass = 2.0 if name == "arm" else 0.0
         bodies.append(Body(name, parent, RevoluteJoint(axis), mass=mass, coordinate_names=(names[len(bodies) - 1],)))
     path = (PathPoint("blade", (0.1, 0.1, 0.0)), PathPoint("one", (0.03, 0.0, 0.02)), PathPoint("arm", (0.02, -0.2, 0)))
-    return Model(ArticulatedSystem(tuple(bodies)), (Muscle("m", path, LawA(300.0, 0.2)),))
+    return Model(ArticulatedSystem(tuple(bodies)), (Muscle("m", path, CubicExponentialMuscle(300.0, 0.2)),))
 
 
 def test_the_file_s_own_axes_are_compared_where_it_has_some():
@@ -242,7 +242,7 @@ def test_a_point_that_moves_by_an_angle_agrees_beside_the_lock(seed):
     moving = MovingPoint(
         "arm", (0.0, 0.0, 0.0), ("elevation", "", ""), (Linear(0.02, 0.02), Constant(-0.2), Constant(0.0))
     )
-    muscle = Muscle("m", (PathPoint("ground", (0.1, 0.1, 0.0)), moving), LawA(300.0, 0.2))
+    muscle = Muscle("m", (PathPoint("ground", (0.1, 0.1, 0.0)), moving), CubicExponentialMuscle(300.0, 0.2))
     table = approach(Pair.of(Model(ArticulatedSystem((arm,)), (muscle,))), seed)
     lock = table[(table["approach"] == "gimbal lock") & (table["condition"] < 1e3)]
     assert (lock["error"] <= 1e-13 * lock["condition"]).all()
@@ -251,7 +251,7 @@ def test_a_point_that_moves_by_an_angle_agrees_beside_the_lock(seed):
 def test_the_advice_is_not_the_option_that_was_given():
     hinge = Body("shin", "ground", CustomJoint(("a", "b"), (Axis((1, 0, 0), 0), Axis((0, 1, 0), 1))), mass=1.0)
     path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("shin", (0.03, -0.1, 0.02)))
-    model = Model(ArticulatedSystem((hinge,)), (Muscle("m", path, LawA(300.0, 0.2)),))
+    model = Model(ArticulatedSystem((hinge,)), (Muscle("m", path, CubicExponentialMuscle(300.0, 0.2)),))
     with pytest.raises(ModelError, match="body 'shin': 2 coordinates rotate it") as raised:
         mapping_analysis(model)
     assert "rotations" not in str(raised.value)

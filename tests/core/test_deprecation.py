@@ -1,23 +1,132 @@
-"""Former names work, warn once per use, and are not among the public ones."""
+"""Former names and spellings work, warn once per use, and are not among the public ones."""
 
 import importlib
+import re
 import warnings
 
+import numpy as np
+import public_api
 import pytest
 
+import myoquat as mq
+from myoquat.analysis.recruitment import Sequential
+from myoquat.analysis.studies import MuscleTrial, Study
 from myoquat.core.deprecation import former_argument, former_attribute, former_names
+from myoquat.dynamics import Simulator
+from myoquat.dynamics.integrators import StateEquations
 
-FORMER = {"myoquat.analysis.muscles": {"redundancy": "myoquat.analysis.recruitment.redundancy"}}
+# Former name: the new one, or the former object and what to write in its place, both within myoquat.
+FORMER = {
+    "myoquat.analysis.muscles": {"redundancy": "myoquat.analysis.recruitment.redundancy"},
+    "myoquat": {"load_urdf": ("data.urdf.load_urdf", "data.load_model(...).system")},
+    "myoquat.analysis.motion": {
+        "smooth_angles": ("analysis.motion.angle_smoothing.smooth_angles", "smooth(..., method='angles')")
+    },
+    "myoquat.analysis.recruitment": {
+        "torques_of_motion": (
+            "analysis.recruitment.static_optimization.torques_of_motion",
+            "analysis.motion.inverse_dynamics_of_motion(model, smooth(motion))",
+        )
+    },
+    "myoquat.data": {
+        "load_mjcf": ("data.mjcf.load_mjcf", "data.load_model"),
+        "load_urdf": ("data.urdf.load_urdf", "data.load_model(...).system"),
+        "read_markers": ("data.motions.trc.read_markers", "data.load_table"),
+        "read_motion": ("data.motions.storage.read_motion", "data.load_table"),
+        "save_model": ("data.library.save_model", "Model.save"),
+        "write_markers": ("data.motions.trc.write_markers", "data.save_table"),
+        "write_motion": ("data.motions.storage.write_motion", "data.save_table"),
+        "write_urdf": ("data.urdf.write_urdf", "Model(system).save"),
+    },
+    "myoquat.data.motions": {
+        "read_markers": ("data.motions.trc.read_markers", "data.load_table"),
+        "read_motion": ("data.motions.storage.read_motion", "data.load_table"),
+        "write_markers": ("data.motions.trc.write_markers", "data.save_table"),
+        "write_motion": ("data.motions.storage.write_motion", "data.save_table"),
+    },
+    "myoquat.joints": {"why_not_ball": "myoquat.joints.ball_joint_obstacle"},
+    "myoquat.kernels": {
+        "Held": "myoquat.kernels.ZeroOrderHold",
+        "Stages": "myoquat.kernels.ExplicitMethod",
+        "Tabulated": "myoquat.kernels.LinearInterpolation",
+        "iterate": "myoquat.kernels.control_flow.packed_loop.iterate",
+    },
+    "myoquat.muscle": {
+        "LawA": "myoquat.muscle.CubicExponentialMuscle",
+        "LawB": "myoquat.muscle.ExponentialMuscle",
+    },
+    "myoquat.muscle.laws": {
+        "LawA": "myoquat.muscle.laws.CubicExponentialMuscle",
+        "LawB": "myoquat.muscle.laws.ExponentialMuscle",
+    },
+}
+SLED = mq.ArticulatedSystem((mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0),))
+STILL = mq.data.Motion(SLED, [0.0, 0.1], *np.zeros((3, 2, 1)))
+
+
+def pushed(**options):
+    return Simulator(SLED, **options)([0.0], [0.0], 0.1, step=0.05, torque=[2.0]).final_q
+
+
+def raised(function, path):
+    with pytest.raises(FileNotFoundError) as caught:
+        function(path)
+    return str(caught.value)
+
+
+FORMER_SPELLINGS = {  # argument: (the former spelling, the new one), each of which gives the same
+    "Simulator: the argument outside": (lambda: pushed(outside=True), lambda: pushed(external_torque=True)),
+    "StateEquations: the argument outside": (
+        lambda: StateEquations(SLED, outside=True).inputs,
+        lambda: StateEquations(SLED, external_torque=True).inputs,
+    ),
+    "StateEquations.outside": (lambda: StateEquations(SLED).outside, lambda: StateEquations(SLED).external_torque),
+    "method='euler'": (
+        lambda: mq.simulate(SLED, u0=[1.0], duration=0.1, step=0.05, method="euler").q,
+        lambda: mq.simulate(SLED, u0=[1.0], duration=0.1, step=0.05, method="semi_implicit_euler").q,
+    ),
+    "dynamics=True": (
+        lambda: MuscleTrial(STILL, dynamics=True).dynamics,
+        lambda: MuscleTrial(STILL, dynamics=Sequential()).dynamics,
+    ),
+    "Study.from_toml": (lambda: raised(Study.from_toml, "none.toml"), lambda: raised(Study.load, "none.toml")),
+    "dynamics=False": (
+        lambda: MuscleTrial(STILL, dynamics=False).dynamics,
+        lambda: MuscleTrial(STILL, dynamics=None).dynamics,
+    ),
+}
 
 
 @pytest.mark.parametrize(
     ("package", "former", "new"), [(p, f, n) for p, names in FORMER.items() for f, n in names.items()]
 )
 def test_former_name_gives_the_object_of_the_new_one_and_warns(package, former, new):
-    module, name = new.rsplit(".", 1)
-    with pytest.warns(DeprecationWarning, match=f"{former} is now {new}"):
+    path, advice = (f"myoquat.{new[0]}", new[1]) if isinstance(new, tuple) else (new, new)
+    module, name = path.rsplit(".", 1)
+    with pytest.warns(DeprecationWarning, match=f"{former} is now (myoquat.)?{re.escape(advice)}") as caught:
         found = getattr(importlib.import_module(package), former)
     assert found is getattr(importlib.import_module(module), name)
+    assert caught[0].filename == __file__
+    assert package == "myoquat.analysis.muscles" or former not in importlib.import_module(package).__all__
+
+
+@pytest.mark.parametrize("name", FORMER_SPELLINGS)
+def test_former_spelling_of_an_argument_gives_the_same_and_warns(name):
+    former, new = FORMER_SPELLINGS[name]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = former()
+    assert [w.category for w in caught] == [DeprecationWarning]
+    assert str(caught[0].message).startswith(f"{name} is now ")
+    assert np.array_equal(found, new())
+
+
+def test_every_former_name_of_a_package_is_in_the_table():
+    packages = [importlib.import_module(name) for name in (*public_api.PACKAGES, "myoquat.analysis.motion")]
+    tables = {package.__name__: set(getattr(package, "_FORMER", ())) for package in packages}
+    assert {name: found for name, found in tables.items() if found} == {
+        name: set(names) for name, names in FORMER.items() if name != "myoquat.analysis.muscles"
+    }
 
 
 def test_unknown_name_raises_as_usual():

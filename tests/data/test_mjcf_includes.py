@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from myoquat import dynamics
-from myoquat.data import ImplausibleWarning, UnsupportedWarning, load_mjcf, load_model
+from myoquat.data import ImplausibleWarning, UnsupportedWarning, load_model
 from myoquat.joints import ModelError
 from myoquat.muscle import path_lengths
 
@@ -88,9 +88,9 @@ def test_files_outside_the_folder_are_read_where_that_is_allowed(tmp_path):
     inner = tmp_path / "inner" / "arm.xml"
     inner.parent.mkdir()
     inner.write_text(text)
-    with pytest.raises(ModelError, match=r"outside the folder of this file; load_mjcf.*anywhere=True"):
-        load_mjcf(inner)
-    assert load_mjcf(inner, anywhere=True).system.body_names == ("upper", "fore", "hand")
+    with pytest.raises(ModelError, match=r"outside the folder of this file; load_model.*anywhere=True"):
+        load_model(inner)
+    assert load_model(inner, anywhere=True).system.body_names == ("upper", "fore", "hand")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
@@ -153,5 +153,5 @@ def test_what_the_engine_saves_is_read(tmp_path):
 
 
 def test_a_wrapping_rule_is_for_mujocos_models():
-    with pytest.raises(ValueError, match=r"wrapping='mujoco' is for MuJoCo's models, not .* format TOML"):
+    with pytest.raises(ValueError, match=r"wrapping= is no option of the format TOML; it has none"):
         load_model("two_link", wrapping="mujoco")

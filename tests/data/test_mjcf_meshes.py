@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from myoquat.data import load_mjcf, load_model
+from myoquat.data import load_model
 from myoquat.joints import ModelError
 from myoquat.joints.quaternion import quaternion_exp, rotation_matrix
 
@@ -43,7 +43,7 @@ def written(folder, vertices=CORNERS, faces=FACES, mesh="", geom="", suffix="obj
 
 
 def body(path, **options):
-    return load_mjcf(path, **options).system.bodies[0]
+    return load_model(path, **options).system.bodies[0]
 
 
 @pytest.mark.parametrize("how", ["legacy", "exact", "convex"])
@@ -134,7 +134,7 @@ def test_meshes_outside_the_folder_are_read_where_that_is_allowed(tmp_path):
     path = written(tmp_path)
     inner = tmp_path / "model/x.xml"
     inner.write_text(path.read_text().replace('meshdir="bones"', 'meshdir="../bones"'))
-    with pytest.raises(ModelError, match=r"outside the folder of the model; load_mjcf.*anywhere=True"):
+    with pytest.raises(ModelError, match=r"outside the folder of the model; load_model.*anywhere=True"):
         load_model(inner)
     assert body(inner, anywhere=True) == body(path)
 

@@ -13,13 +13,11 @@ from myoquat.data.motions import (
     load_table,
     motion_from_states,
     muscle_states_from_motion,
-    read_markers,
-    read_motion,
     save_table,
     states_from_motion,
-    write_markers,
-    write_motion,
 )
+from myoquat.data.motions.storage import read_motion, write_motion
+from myoquat.data.motions.trc import read_markers, write_markers
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.types import FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint

@@ -20,9 +20,9 @@ from myoquat.data import (
     load_motion,
     load_orientations,
     lock_distance,
-    read_motion,
 )
 from myoquat.data.motions import c3d, c3d_child
+from myoquat.data.motions.storage import read_motion
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, with_rotations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply, random_quaternions

@@ -16,7 +16,7 @@ from myoquat.dynamics.constraints.files import constraints_text, parse_constrain
 from myoquat.joints import CoordinateJoint, JointFacts, ModelError, RevoluteJoint
 from myoquat.joints.constraints import Weld
 from myoquat.muscle.forces import CoordinateSpring
-from myoquat.muscle.laws import LawB, PathSpring
+from myoquat.muscle.laws import ExponentialMuscle, PathSpring
 
 MODULE = """
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class Plain(Lift):
 
 
 @dataclass(frozen=True)
-class LawB(PathSpring):
+class ExponentialMuscle(PathSpring):
     kind: ClassVar[str] = "B"
 """
 ENTRIES = """
@@ -187,7 +187,7 @@ class Copy(PathSpring):
     kind: ClassVar[str] = "B"
 
 
-class Derived(LawB):
+class Derived(ExponentialMuscle):
     """Not a dataclass itself."""
 
 
@@ -198,8 +198,8 @@ class Derived(LawB):
         (model_with(law=Cord(1.0, 0.1)), ["muscle 'biceps'", "'cord'", '"myoquat.forces"]: cord = "', ':Cord"']),
         (model_with(forces=(Tape("t", "rod.angle", 1.0),)), ["force 't'", "'tape'", '"myoquat.forces"]: tape = "']),
         (replace(model_with(), constraints=(Bolt("ground", "rod"),)), ["constraint number 1", "'bolt'"]),
-        (model_with(law=Copy(1.0, 0.1)), ["muscle 'biceps'", "LawB has this type", "a `kind` of its own"]),
-        (model_with(law=Derived(1.0, 1.0)), ["muscle 'biceps'", "class Derived", "LawB has this type"]),
+        (model_with(law=Copy(1.0, 0.1)), ["muscle 'biceps'", "ExponentialMuscle has this type", "a `kind` of its own"]),
+        (model_with(law=Derived(1.0, 1.0)), ["muscle 'biceps'", "class Derived", "ExponentialMuscle has this type"]),
     ],
     ids=["joint", "law", "force", "constraint", "type of the package", "no dataclass"],
 )

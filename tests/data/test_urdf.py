@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from myoquat.data import load_urdf, write_urdf
+from myoquat.data.urdf import load_urdf, write_urdf
 from myoquat.joints import (
     ArticulatedSystem,
     Body,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from myoquat.data import load_urdf, write_urdf
+from myoquat.data.urdf import load_urdf, write_urdf
 from myoquat.dynamics import bias_force, forward_dynamics, mass_matrix
 from myoquat.joints import frame_pose
 from myoquat.joints.multibody.sampling import random_system

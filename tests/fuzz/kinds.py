@@ -120,7 +120,7 @@ def motion_seeds(folder: Path) -> list[bytes]:
     model = load_model("two_link")
     q = np.tile(model.system.neutral(), (4, 1))
     frame = motions.motion_from_states(model, np.arange(4) / 10, q, np.zeros((4, model.system.nu)))
-    motions.write_motion(frame, folder / "seed.sto", overwrite=True)
+    motions.save_table(frame, folder / "seed.sto", overwrite=True)
     written = (folder / "seed.sto").read_bytes()
     return [written, b"Coordinates\nversion=1\nnRows=2\nnColumns=2\ninDegrees=yes\nendheader\ntime\ta\n0\t1\n1\t2\n"]
 
@@ -130,7 +130,7 @@ def marker_seeds(folder: Path) -> list[bytes]:
     columns = motions.trc.pd.MultiIndex.from_product([["a", "b"], axes])
     frame = motions.trc.pd.DataFrame(np.arange(24.0).reshape(4, 6), np.arange(4) / 100, columns)
     frame.iloc[1, 2] = np.nan
-    motions.write_markers(frame, folder / "seed.trc", overwrite=True)
+    motions.save_table(frame, folder / "seed.trc", overwrite=True)
     return [(folder / "seed.trc").read_bytes()]
 
 
@@ -158,7 +158,7 @@ def load_seeds(folder: Path) -> list[bytes]:
     """Loads beside the table that they name, which stays whole: tables are a kind of their own."""
     labels = [f"{name}{axis}" for name in ("force_v", "point_p", "torque_") for axis in "xyz"]
     frame = motions.trc.pd.DataFrame(np.ones((2, 9)), motions.trc.pd.Index([0.0, 0.1], name="time"), labels)
-    motions.write_motion(frame, folder / "loads.sto", overwrite=True)
+    motions.save_table(frame, folder / "loads.sto", overwrite=True)
     return [LOADS]
 
 
@@ -266,7 +266,7 @@ def store_seeds(folder: Path) -> list[Path]:
     path = folder / "seed.toml"
     path.write_bytes(STUDY)
     if not (folder / "seed.zarr").exists():
-        Study.from_toml(path).run(folder / "seed.zarr", threads=1, block=4, progress=False)
+        Study.load(path).run(folder / "seed.zarr", threads=1, block=4, progress=False)
     return [folder / "seed.zarr"]
 
 
@@ -399,7 +399,7 @@ KINDS = {
     for kind in (
         text_kind("osim", ".osim", osim_seeds, mutate.xml, load_model, *MODELS),
         text_kind("toml", ".toml", toml_seeds, mutate.toml, load_model, *MODELS),
-        text_kind("study", ".toml", lambda folder: [STUDY], mutate.toml, Study.from_toml, *STUDIES),
+        text_kind("study", ".toml", lambda folder: [STUDY], mutate.toml, Study.load, *STUDIES),
         text_kind("urdf", ".urdf", lambda folder: [(DATA / "arm.urdf").read_bytes()], mutate.xml, load_model, *MODELS),
         text_kind("mjcf", ".xml", mjcf_seeds, mutate.xml, load_model, *MODELS),
         text_kind("mot", ".mot", motion_seeds, mutate.text, motions.load_table, *MODELS),

@@ -9,9 +9,9 @@ from myoquat import dynamics
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
+    ball_joint_obstacle,
     convert_coordinates,
     convert_velocities,
-    why_not_ball,
     with_rotations,
 )
 from myoquat.joints.conversion.pose import by_name
@@ -106,7 +106,7 @@ def test_angles_answer_by_their_names_on_the_quaternion(system, rng):
 )
 def test_what_stands_in_the_way_is_said(changes, message):
     body = Body("femur", "ground", replace(BALL, **changes), mass=1.0)
-    assert message in why_not_ball(body)
+    assert message in ball_joint_obstacle(body)
     system = ArticulatedSystem((body,))
     assert with_rotations(system, "quaternion") == system
     with pytest.raises(ModelError, match="no ball joint carries a body 'femur'"):
@@ -114,10 +114,10 @@ def test_what_stands_in_the_way_is_said(changes, message):
 
 
 def test_dampers_and_partial_slides_stand_in_the_way():
-    assert "damper" in why_not_ball(Body("b", "ground", BALL, damping=1.0))
+    assert "damper" in ball_joint_obstacle(Body("b", "ground", BALL, damping=1.0))
     partial = replace(FREE, coordinates=FREE.coordinates[:5], translations=FREE.translations[:2], units=())
-    assert "translations are not" in why_not_ball(Body("b", "ground", partial))
-    assert "no ball joint" in why_not_ball(Body("b", "ground", RevoluteJoint()))
+    assert "translations are not" in ball_joint_obstacle(Body("b", "ground", partial))
+    assert "no ball joint" in ball_joint_obstacle(Body("b", "ground", RevoluteJoint()))
 
 
 def test_the_lock_of_the_file_s_angles_is_refused(system, rng):

@@ -19,7 +19,7 @@ FLOATS_ONLY = {
     "random_quaternions": "draws numbers",
     "random_system": "draws a system",
     "rotation_from_quaternion": "gives a SciPy Rotation, which holds floats",
-    "why_not_ball": "says in words why a joint is no ball joint",
+    "ball_joint_obstacle": "says in words why a joint is no ball joint",
     "with_rotations": "makes a system",
 }
 FUNCTIONS = sorted(name for name in joints.__all__ if inspect.isfunction(getattr(joints, name)))

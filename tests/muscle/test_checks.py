@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from myoquat.data import load_model
-from myoquat.muscle import LawA, ModelError, check_laws
+from myoquat.muscle import CubicExponentialMuscle, ModelError, check_laws
 
 MODEL = load_model("two_link")
 FIRST = MODEL.muscles[0]
@@ -25,7 +25,7 @@ def test_a_muscle_without_a_law_is_refused():
 
 
 def test_an_open_parameter_is_refused_unless_it_comes_from_outside():
-    model = _with_law(LawA(0.5))
+    model = _with_law(CubicExponentialMuscle(0.5))
     with pytest.raises(ModelError, match=f"muscle '{FIRST.name}': no max_isometric_force is given"):
         check_laws(model)
     check_laws(model, {f"muscles.{FIRST.name}.max_isometric_force"})

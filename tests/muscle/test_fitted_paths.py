@@ -15,8 +15,8 @@ from myoquat.joints import ArticulatedSystem, Body, quaternion_exp, quaternion_m
 from myoquat.joints.types import RevoluteJoint, SphericalJoint
 from myoquat.kernels.symbolic.arrays import as_casadi_vector, symbols_casadi
 from myoquat.muscle import (
+    ExponentialMuscle,
     FittedSet,
-    LawB,
     Model,
     ModelError,
     Muscle,
@@ -44,7 +44,7 @@ SYSTEM = ArticulatedSystem(
         Body("hand", "lower", RevoluteJoint((1, 0, 0)), mass=1.0, inertia=INERTIA, coordinate_names=("wrist",)),
     )
 )
-LAW = LawB(optimal_length=1.0, max_isometric_force=100.0)
+LAW = ExponentialMuscle(optimal_length=1.0, max_isometric_force=100.0)
 
 
 def function(variables, degree, size=0.02):

@@ -13,9 +13,9 @@ from myoquat.joints.functions import Linear
 from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, path_flags, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.laws import (
+    CubicExponentialMuscle,
     DeGrooteFregly2016,
-    LawA,
-    LawB,
+    ExponentialMuscle,
     Ligament,
     Millard2012,
     PathActuator,
@@ -40,9 +40,9 @@ POINTS = (PathPoint("ground", (1.0, 0.0, 0.0)), PathPoint("a", (1.0, 0.0, 0.0)))
 @pytest.mark.parametrize(
     ("law", "names", "values"),
     [
-        (LawA(0.1, 1.0), ("optimal_length",), (0.0, -1.0)),
-        (LawA(0.1, 1.0), ("max_isometric_force",), (-1.0,)),
-        (LawB(0.1, 1.0), ("max_isometric_force",), (-1.0,)),
+        (CubicExponentialMuscle(0.1, 1.0), ("optimal_length",), (0.0, -1.0)),
+        (CubicExponentialMuscle(0.1, 1.0), ("max_isometric_force",), (-1.0,)),
+        (ExponentialMuscle(0.1, 1.0), ("max_isometric_force",), (-1.0,)),
         (Ligament(0.1, 1.0), ("max_force",), (-1.0,)),
         (PathSpring(1.0, 0.1), ("stiffness", "dissipation"), (-1.0,)),
         (PathActuator(1.0), ("max_isometric_force",), (-1.0, math.inf)),

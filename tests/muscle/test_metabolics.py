@@ -13,7 +13,7 @@ from myoquat.data import Motion
 from myoquat.joints.errors import ModelError
 from myoquat.joints.types import PrismaticJoint
 from myoquat.kernels import formula
-from myoquat.muscle import ActivationDynamics, LawB, Model, Muscle, PathPoint
+from myoquat.muscle import ActivationDynamics, ExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.laws import Millard2012, Thelen2003
 from myoquat.muscle.metabolics import Bhargava2004, Fiber, Umberger2010
 
@@ -156,7 +156,7 @@ def test_bad_input(sled):
         metabolic_power(sled, still, a, states=l, masses={"m7": 1.0})
     with pytest.raises(ValueError, match="the motion has no u"):
         metabolic_power(sled, Motion(sled, [0.0], [[0.0]]), a[:1], states=l[:1])
-    other = replace(sled, muscles=(replace(sled.muscles[0], law=LawB(0.5, 100.0)),))
+    other = replace(sled, muscles=(replace(sled.muscles[0], law=ExponentialMuscle(0.5, 100.0)),))
     with pytest.raises(ModelError, match="has no fiber"):
         metabolic_power(other, still, a[:, :1])
     with pytest.raises(ValueError, match="density"):

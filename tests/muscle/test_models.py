@@ -13,8 +13,8 @@ from myoquat.data import UnwrittenWarning, library_models, load_model
 from myoquat.dynamics import mass_matrix
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
 from myoquat.muscle import (
-    LawA,
-    LawB,
+    CubicExponentialMuscle,
+    ExponentialMuscle,
     Model,
     ModelError,
     Muscle,
@@ -64,7 +64,7 @@ def test_mapping_analysis_holds_the_study_s_numbers(name):
     assert model.system.gravity == (0, 0, -9.81)
     for muscle, (a, p, b, r, l0) in zip(model.muscles, MAPPING, strict=True):
         assert muscle.path == (PathPoint(a, p), PathPoint(b, r))
-        assert muscle.law == LawA(l0)
+        assert muscle.law == CubicExponentialMuscle(l0)
 
 
 @pytest.mark.parametrize("name", ["two_link", "two_link_euler"])
@@ -80,7 +80,7 @@ def test_two_link_holds_the_study_s_numbers(name):
     for muscle, (a, p, b, q, Fmax, lopt, activation) in zip(model.muscles, TWO_LINK, strict=True):
         assert [point.body for point in muscle.path] == [a, b]
         np.testing.assert_allclose([point.position for point in muscle.path], [p, q], rtol=1e-15)
-        assert muscle.law == LawB(lopt, Fmax)
+        assert muscle.law == ExponentialMuscle(lopt, Fmax)
         assert muscle.activation == activation
     start = joints.convert_coordinates(model.system, model.with_rotations("quaternion").system, model.start_q)
     np.testing.assert_allclose(start[:4], joints.normalize([1, 0.1, -0.05, 0.05]), atol=1e-15)

@@ -14,7 +14,7 @@ from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.joints.types import Axis, CustomJoint
-from myoquat.muscle import LawB, Model, Muscle, PathPoint
+from myoquat.muscle import ExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.parameters import Parameters, parameter_names
 from myoquat.muscle.path import lengths
 from myoquat.muscle.states import torques
@@ -29,7 +29,7 @@ def random_model(rng, bodies, kinds):
         Muscle(
             f"m{i}",
             (PathPoint("ground", tuple(rng.normal(size=3))), PathPoint(name, tuple(rng.normal(size=3)))),
-            LawB(optimal_length=float(rng.uniform(1, 2)), max_isometric_force=float(rng.uniform(1, 9))),
+            ExponentialMuscle(optimal_length=float(rng.uniform(1, 2)), max_isometric_force=float(rng.uniform(1, 9))),
             activation=0.5,
         )
         for i, name in enumerate(system.body_names)

@@ -7,7 +7,8 @@ import click
 
 from myoquat.analysis.apps.opensim_tools.report import Section, check_report, told, write_report
 from myoquat.analysis.apps.opensim_tools.sections import angle_units
-from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, load_motion, smooth, smooth_angles
+from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, load_motion, smooth
+from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.motion.inverse_dynamics import velocity_row
 from myoquat.data import load_model, save_table
 from myoquat.data.files import check_output

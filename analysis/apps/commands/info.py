@@ -12,7 +12,7 @@ from myoquat.analysis.recruitment.units import coordinate_units
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model, urdf
 from myoquat.data.leftovers import Census
 from myoquat.data.osim.reading.left_out import change_of
-from myoquat.joints.conversion.balls import why_not_ball
+from myoquat.joints.conversion.balls import ball_joint_obstacle
 from myoquat.joints.conversion.chains.find import Chain, find_chains
 from myoquat.joints.labels import printable
 from myoquat.joints.multibody.body import Body
@@ -145,9 +145,9 @@ def _as_ball(body: Body, driven: Collection[str], locked: Collection[str]) -> st
     if {*body.names_of_coordinates} <= {*driven}:
         return "; no quaternion joint unless it is named: couplers drive all its coordinates"
     fixed = sorted({*body.names_of_coordinates} & {*locked})
-    if fixed and why_not_ball(body) is None:
+    if fixed and ball_joint_obstacle(body) is None:
         return f"; no quaternion joint unless it is named: {', '.join(fixed)} is locked"
-    reason = why_not_ball(body)
+    reason = ball_joint_obstacle(body)
     if reason is not None:
         return f"; no quaternion joint: {reason}"
     return "; can be a quaternion joint" if not isinstance(body.joint, EulerJoint) else ""

@@ -10,7 +10,8 @@ import pandas as pd
 from myoquat.analysis.apps.commands.marker_fit import MARKER_FILES, fit_markers
 from myoquat.analysis.apps.opensim_tools.report import Section, check_report, told, write_report
 from myoquat.analysis.apps.reserves import named_numbers, reserves_named, rule_of
-from myoquat.analysis.motion import load_forces, load_motion, smooth, smooth_angles
+from myoquat.analysis.motion import load_forces, load_motion, smooth
+from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joint_loads
 from myoquat.analysis.recruitment.redundancy import Redundancy, redundancy
 from myoquat.data import Forces, Motion, load_model, load_table, save_table

@@ -26,7 +26,10 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
 @click.option("--step", type=float, help="Step of a fixed-step method [s]; 1e-3 if nothing is said.")
 @click.option("--rtol", type=float, help="Bound on the local error: an adaptive method.")
 @click.option(
-    "--method", default="rk4", show_default=True, help="rk4, lie_rk4, euler, variational, dop853, rk45, radau."
+    "--method",
+    default="rk4",
+    show_default=True,
+    help="rk4, lie_rk4, semi_implicit_euler, variational, dop853, rk45, radau.",
 )
 @click.option(
     "--stabilization", default="projection", show_default=True, help="Of |Q| = 1: projection, norm, baumgarte, none."

@@ -54,7 +54,7 @@ def command(
     Exit code 1 if a sample failed; with --verify if a block is damaged or not there.
     """
     if verify:
-        _tell_verification(verification.verify(Study.from_toml(study), output))
+        _tell_verification(verification.verify(Study.load(study), output))
         return
     if table is not None:
         check_export(table, force)
@@ -62,7 +62,7 @@ def command(
     if options.pop("any_code"):
         options["resume"] = ANY_CODE
     try:
-        results, report = compute(Study.from_toml(study), output, RunOptions(**options))
+        results, report = compute(Study.load(study), output, RunOptions(**options))
     except KeyboardInterrupt:
         click.echo(f"interrupted; the blocks in {output} stay, and the same command with --resume goes on", err=True)
         raise

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from myoquat.analysis.apps.viewer.arrows import check_frames
@@ -10,10 +11,34 @@ from myoquat.analysis.apps.viewer.offscreen import Painter, Reels
 from myoquat.analysis.apps.viewer.opening import opened
 from myoquat.analysis.apps.viewer.recording import RATE, check_film, write_film
 from myoquat.core.arguments import check_types
+from myoquat.core.option_records import options_of
 from myoquat.data.files import check_output
 from myoquat.muscle import Model
 
-__all__ = ["film"]
+__all__ = ["FilmOptions", "film"]
+
+
+@dataclass(frozen=True)
+class FilmOptions:
+    """How `film` draws and writes; see its arguments of the same names.
+
+    ValueError for a speed, rate or size that is not positive.
+
+    >>> from myoquat.analysis.apps.viewer import FilmOptions
+    >>> FilmOptions(speed=0.5).size
+    (960, 720)
+    """
+
+    color: str = "activation"
+    speed: float = 1.0
+    rate: int = RATE
+    size: tuple[int, int] = (960, 720)
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("speed", self.speed), ("rate", self.rate), ("size", min(self.size))):
+            if not value > 0:
+                raise ValueError(f"{name} must be positive, not {value}")
 
 
 def film(
@@ -30,15 +55,17 @@ def film(
     rate: int = RATE,
     size: tuple[int, int] = (960, 720),
     overwrite: bool = False,
+    options: FilmOptions | None = None,
 ) -> Path:
     """Write a motion of a model as a film, .mp4, .gif or .webp, without a browser.
 
     model, motion, compare, run, geometry and loads are those of `view`. Muscles are coloured by `color`, "activation"
     or "force [N]", where the motion knows them, and as thick as they pull; loads that belong to the motion are arrows.
-    speed: seconds of motion per second of watching; rate: pictures per second; size: width and height in pixels. Needs
-    the extra `view`. Raises FileExistsError for a file that exists unless `overwrite` is True, ValueError for another
-    ending or a speed, rate or size that is not positive, and as `view` does. A warning names geometry files that were
-    not found.
+    speed: seconds of motion per second of watching; rate: pictures per second; size: width and height in pixels.
+    options: `FilmOptions`, those from `color` on in a record instead of singly. Needs the extra `view`.
+
+    Raises FileExistsError for a file that exists unless `overwrite` is True, ValueError for another ending or a speed,
+    rate or size that is not positive, and as `view` does. A warning names geometry files that were not found.
 
     >>> import tempfile
     >>> import myoquat as mq
@@ -49,17 +76,16 @@ def film(
     'swing.gif'
     """
     check_types(model=(model, (Model, str, Path)), path=(path, (str, Path)))
-    path = check_output(path, overwrite)
+    options = options_of("options", options, FilmOptions(color, speed, rate, size, overwrite))
+    path = check_output(path, options.overwrite)
     check_film(path)
-    for name, value in (("speed", speed), ("rate", rate), ("size", min(size))):
-        if not value > 0:
-            raise ValueError(f"{name} must be positive, not {value}")
     motions = [motion] if compare is None else [motion, compare]
     scene, films, recorded = opened(model, motions, run, None, geometry, loads)
     if recorded is not None:
         check_frames(recorded, scene.model.system)
     if scene.told_missing:
         warnings.warn(scene.told_missing, stacklevel=2)
-    painter = Painter(scene, *size, films[0].q, scene.model.name)
-    write_film(path, Reels(painter, films, color, recorded).pictures(rate, speed), rate)
+    painter = Painter(scene, *options.size, films[0].q, scene.model.name)
+    drawn = Reels(painter, films, options.color, recorded).pictures(options.rate, options.speed)
+    write_film(path, drawn, options.rate)
     return path

@@ -116,10 +116,10 @@ def calibrate_muscles(
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import Trial, calibrate_muscles
     >>> from myoquat.data import Motion
-    >>> from myoquat.muscle import LawA, PathPoint
+    >>> from myoquat.muscle import CubicExponentialMuscle, PathPoint
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
     >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
-    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawA(0.5, 100.0)),))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, CubicExponentialMuscle(0.5, 100.0)),))
     >>> held = Motion(model, [0.0, 0.1], [[0.0]] * 2, [[0.0]] * 2, [[0.0]] * 2)  # needs 9.81 N m
     >>> found = calibrate_muscles(model, [Trial(held, [[0.3]] * 2)], prior=1.0, torque_error=0.01)
     >>> round(float(found.factors.strength["biceps"]), 2)

@@ -90,10 +90,10 @@ def emg_driven(
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import emg_driven
     >>> from myoquat.data import Emg, Motion
-    >>> from myoquat.muscle import LawB, PathPoint
+    >>> from myoquat.muscle import ExponentialMuscle, PathPoint
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
     >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
-    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawB(0.5, 100.0)),))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, ExponentialMuscle(0.5, 100.0)),))
     >>> still = Motion(model, [0.0, 0.1], [[0.0]] * 2, [[0.0]] * 2, [[0.0]] * 2)
     >>> found = emg_driven(model, still, Emg([0.0, 0.1], ("biceps",), [[0.5], [0.5]], "1"))
     >>> found.torque[0].round(2), found.needed[0].round(2)  # 50 N on 0.24 m, about y against gravity

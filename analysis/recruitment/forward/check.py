@@ -31,10 +31,10 @@ def forward_check(
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import forward_check, redundancy
     >>> from myoquat.data import Motion
-    >>> from myoquat.muscle import LawB, PathPoint
+    >>> from myoquat.muscle import ExponentialMuscle, PathPoint
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
     >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
-    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawB(0.5, 100.0)),))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, ExponentialMuscle(0.5, 100.0)),))
     >>> still = np.zeros((20, 1))
     >>> held = Motion(model, np.linspace(0, 0.2, 20), still, still, still)
     >>> forward_check(redundancy(model, held)).errors().rms_degrees.round(6).to_list()

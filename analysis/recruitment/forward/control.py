@@ -52,10 +52,10 @@ def computed_muscle_control(
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import computed_muscle_control
     >>> from myoquat.data import Motion
-    >>> from myoquat.muscle import LawB, PathPoint
+    >>> from myoquat.muscle import ExponentialMuscle, PathPoint
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
     >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
-    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawB(0.5, 100.0)),))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, ExponentialMuscle(0.5, 100.0)),))
     >>> still = np.zeros((5, 1))
     >>> held = Motion(model, np.linspace(0, 0.04, 5), still, still, still)
     >>> found = computed_muscle_control(model, held, backend="numpy")

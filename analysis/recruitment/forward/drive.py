@@ -77,7 +77,7 @@ class Drive:
         if start.redundant:
             raise ValueError(f"{start.count} constraints of rank {start.rank}: redundant ones cannot be simulated here")
         self.model, self.motion, self.bandwidth = model, motion, w
-        self._simulator = Simulator(model, outside=True, constraints=held)
+        self._simulator = Simulator(model, external_torque=True, constraints=held)
 
     def run(self, law: Law, step: float) -> Driven:
         """From the first frame to the last, or to where the simulation fails, in steps of at most `step` [s]."""

@@ -6,18 +6,20 @@ from myoquat.analysis.recruitment.redundancy.equations import Effort
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.redundancy import redundancy
 from myoquat.analysis.recruitment.redundancy.result import Redundancy
-from myoquat.analysis.recruitment.redundancy.whole import Coupled, WholeTrial
+from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling, Sequential, WholeTrial
 from myoquat.analysis.recruitment.stability import JointCone
 
 __all__ = [
     "AnyReserve",
     "Coupled",
     "Effort",
+    "FrameCoupling",
     "JointCone",
     "MetabolicEffort",
     "Redundancy",
     "Reserve",
     "ReserveActuator",
+    "Sequential",
     "WholeTrial",
     "consistent_derivatives",
     "consistent_motion",

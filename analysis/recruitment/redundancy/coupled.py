@@ -27,7 +27,7 @@ from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.reach import Reach
 from myoquat.analysis.recruitment.redundancy.searched import SearchedRecruitment
 from myoquat.analysis.recruitment.redundancy.solving import MET, Recruitment, are_bent
-from myoquat.analysis.recruitment.redundancy.whole import Coupled, WholeTrial
+from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling, WholeTrial
 from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array
 
@@ -263,7 +263,7 @@ class CoupledRecruitment:
 Recruited = Recruitment | CoupledRecruitment
 
 
-def check_recruited(effort: Effort, dynamics: bool | Coupled, tendons: str) -> None:
+def check_recruited(effort: Effort, dynamics: FrameCoupling | None, tendons: str) -> None:
     """ValueError for tendons of another kind, and what does not go together."""
     if tendons not in ("rigid", "elastic"):
         raise ValueError(f'tendons are "rigid" or "elastic", not {tendons!r}')
@@ -284,7 +284,7 @@ def recruited(
     effort: Effort,
     backend: str,
     time: Array,
-    dynamics: bool | Coupled = False,
+    dynamics: FrameCoupling | None = None,
     certified: bool = True,
 ) -> Recruited:
     """The solutions of demands at times (t,) [s]: of frames by themselves, one after the other, or together.
@@ -293,7 +293,7 @@ def recruited(
         return CoupledRecruitment(demands, effort, backend, time, dynamics)
     kind = Recruitment if demands.searched is None else SearchedRecruitment
     found = kind(demands, effort, backend, certified)
-    if dynamics:
+    if dynamics is not None:
         found.follow(time)
     return found
 

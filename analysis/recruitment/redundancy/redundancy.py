@@ -25,7 +25,7 @@ from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.result import Redundancy
 from myoquat.analysis.recruitment.redundancy.searched import check_searched
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
-from myoquat.analysis.recruitment.redundancy.whole import Coupled
+from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling, coupling_of
 from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
@@ -45,7 +45,7 @@ def redundancy(
     effort: Effort | None = None,
     reserves: float | Sequence[AnyReserve] = (),
     cones: Sequence[StabilityRule] = (),
-    dynamics: bool | Coupled = False,
+    dynamics: FrameCoupling | None = None,
     tendons: Literal["rigid", "elastic"] = "rigid",
     backend: str = "kernel",
 ) -> Redundancy:
@@ -55,16 +55,16 @@ def redundancy(
     reserves  actuators beside the muscles, on velocities (`Reserve`) or anywhere (`ReserveActuator`), or one strength
               [N m, N] for one on every free velocity.
     cones     stability rules of joints, such as `JointCone`; one at most may be searched (`BorderCone`, penalties).
-    dynamics  whether activations of muscles with `activation_dynamics` get no further between frames than excitations
-              of 0 or 1 bring them: frame after frame; or, with `Coupled`, the trial with the least sum of efforts.
+    dynamics  None: frames are independent; `Sequential()`: activations of muscles with `activation_dynamics` change no
+              further between frames than excitations of 0 or 1 bring them; `Coupled()`: with the least total.
     tendons   "rigid", or "elastic" for those of the model's muscles that are: fiber and tendon pull alike in every
               frame, to 1e-7 of the greatest strength, and a fiber's speed is the derivative of its length over the
               frames, by differences of second order. Frames where they do not get there are unsettled.
     backend   "kernel" compiles a step of the solver at its first use for each size of problem; "numpy" does without.
 
     Activations reach from `minimum_activation` of a muscle's law, or 0, to 1. Locked coordinates ask for nothing;
-    couplers and constraints pass on what they carry, and the motion must keep them (`consistent_motion`). Frames are
-    independent without dynamics. One without a solution says so and gets what violates its conditions the least.
+    couplers and constraints pass on what they carry, and the motion must keep them (`consistent_motion`). A frame
+    without a solution says so and gets what violates its conditions the least.
 
     Raises ValueError for a motion without frames, without u and udot, of another system or off the constraints, locked
     coordinates that accelerate, efforts, reserves and cones that do not fit, a metabolic effort with elastic tendons or
@@ -73,17 +73,17 @@ def redundancy(
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import redundancy
     >>> from myoquat.data import Motion
-    >>> from myoquat.muscle import LawB, PathPoint
+    >>> from myoquat.muscle import ExponentialMuscle, PathPoint
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
     >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
-    >>> muscles = tuple(mq.Muscle(name, path, LawB(0.5, 100.0)) for name in ("biceps", "brachialis"))
+    >>> muscles = tuple(mq.Muscle(name, path, ExponentialMuscle(0.5, 100.0)) for name in ("biceps", "brachialis"))
     >>> model = mq.Model(mq.ArticulatedSystem((rod,)), muscles)
     >>> held = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
     >>> redundancy(model, held).force[0].round(3)  # alike muscles share alike
     array([20.437, 20.437])
     """
     check_types(model=(model, Model), loads=(loads, (Forces, NoneType)))
-    motion, effort = motion_of(motion), effort or Effort()
+    motion, effort, dynamics = motion_of(motion), effort or Effort(), coupling_of(dynamics)
     check_recruited(effort, dynamics, tendons)
     check_searched(cones, isinstance(dynamics, Coupled))
     if not len(motion.time):

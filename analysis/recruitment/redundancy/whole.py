@@ -1,17 +1,52 @@
 """A whole trial as one problem: what is asked for, and what is known of its solution."""
 
 from dataclasses import dataclass
+from types import NoneType
 
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Status
+from myoquat.core.arguments import check_types
+from myoquat.core.deprecation import warn_former
 from myoquat.core.typing import Array
 
-__all__ = ["Coupled", "WholeTrial"]
+__all__ = ["Coupled", "FrameCoupling", "Sequential", "WholeTrial", "coupling_of"]
 
 
 @dataclass(frozen=True)
-class Coupled:
+class FrameCoupling:
+    """How the activations of a frame depend on those of its neighbours: `Sequential` or `Coupled`.
+
+    >>> from myoquat.analysis.recruitment import Coupled, FrameCoupling, Sequential
+    >>> isinstance(Sequential(), FrameCoupling), isinstance(Coupled(), FrameCoupling)
+    (True, True)
+    """
+
+
+@dataclass(frozen=True)
+class Sequential(FrameCoupling):
+    """The frames of a motion one after the other for `redundancy`: from one frame to the next, the activation of a
+    muscle with `activation_dynamics` changes no further than an excitation between 0 and 1 moves it.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import Sequential, redundancy
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle import ActivationDynamics, ExponentialMuscle, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> law = ExponentialMuscle(0.5, 100.0)
+    >>> muscle = mq.Muscle("biceps", path, law, activation_dynamics=ActivationDynamics())
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (muscle,))
+    >>> held = Motion(model, [0.0, 0.005], [[0.0]] * 2, [[0.0]] * 2, [[-9.0], [0.0]])  # lift, then hold
+    >>> free, slow = (redundancy(model, held, dynamics=d, reserves=50.0) for d in (None, Sequential()))
+    >>> bool(slow.activation[1, 0] > free.activation[1, 0])  # it cannot fall faster
+    True
+    """
+
+
+@dataclass(frozen=True)
+class Coupled(FrameCoupling):
     """The frames of a motion as one problem for `redundancy`: the sum of their efforts is the least that activation
     dynamics allow, an activation rising before it is needed and falling in time.
 
@@ -32,6 +67,16 @@ class Coupled:
             raise ValueError(f"rates must be finite and not negative, not {self.rates}")
 
 
+def coupling_of(dynamics: FrameCoupling | bool | None) -> FrameCoupling | None:
+    """The coupling that an argument `dynamics` asks for. True and False are former spellings, with a
+    DeprecationWarning; TypeError for anything else."""
+    if isinstance(dynamics, bool):
+        warn_former(f"dynamics={dynamics}", "dynamics=Sequential()" if dynamics else "dynamics=None", stacklevel=3)
+        return Sequential() if dynamics else None
+    check_types(dynamics=(dynamics, (FrameCoupling, NoneType)))
+    return dynamics
+
+
 @dataclass(frozen=True, eq=False)
 class WholeTrial:
     """What is known of the frames of a motion as one problem (`Coupled`).
@@ -49,10 +94,10 @@ class WholeTrial:
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import Coupled, redundancy
     >>> from myoquat.data import Motion
-    >>> from myoquat.muscle import ActivationDynamics, LawB, PathPoint
+    >>> from myoquat.muscle import ActivationDynamics, ExponentialMuscle, PathPoint
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
     >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
-    >>> muscle = mq.Muscle("biceps", path, LawB(0.5, 100.0), activation_dynamics=ActivationDynamics())
+    >>> muscle = mq.Muscle("biceps", path, ExponentialMuscle(0.5, 100.0), activation_dynamics=ActivationDynamics())
     >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (muscle,))
     >>> held = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
     >>> redundancy(model, held, dynamics=Coupled()).trial

@@ -6,8 +6,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from myoquat.analysis.recruitment.redundancy import Coupled, Effort, JointCone, MetabolicEffort, Reserve
+from myoquat.analysis.recruitment.redundancy import (
+    Coupled,
+    Effort,
+    FrameCoupling,
+    JointCone,
+    MetabolicEffort,
+    Reserve,
+    Sequential,
+)
 from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
+from myoquat.analysis.recruitment.redundancy.whole import coupling_of
 from myoquat.analysis.studies.definition.plain import plain
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
@@ -29,10 +38,10 @@ class MuscleTrial:
     >>> from myoquat.analysis.recruitment import Reserve
     >>> from myoquat.analysis.studies import MuscleTrial
     >>> from myoquat.data import Motion
-    >>> from myoquat.muscle import LawB, PathPoint
+    >>> from myoquat.muscle import ExponentialMuscle, PathPoint
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
     >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
-    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawB(0.5, 100.0)),))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, ExponentialMuscle(0.5, 100.0)),))
     >>> held = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
     >>> vary = {"bodies.rod.mass": [1.0, 2.0]}
     >>> study = mq.Study(model, vary, design="grid", trial=MuscleTrial(held), summaries=["peak_force"])
@@ -46,10 +55,11 @@ class MuscleTrial:
     effort: Effort | None = None
     reserves: Sequence[Reserve] = ()
     cones: Sequence[JointCone] = ()
-    dynamics: bool | Coupled = False
+    dynamics: FrameCoupling | None = None
     tendons: Literal["rigid", "elastic"] = "rigid"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "dynamics", coupling_of(self.dynamics))
         check_recruited(self.effort or Effort(), self.dynamics, self.tendons)
         for reserve in self.reserves:
             if not isinstance(reserve, Reserve):
@@ -71,7 +81,7 @@ class MuscleTrial:
     def plain(self) -> dict[str, Any]:
         """The trial as JSON can hold it, every number exactly; dynamics and tendons where they are asked for."""
         coupled = isinstance(self.dynamics, Coupled)
-        dynamics = {"dynamics": _record(self.dynamics) if coupled else True} if self.dynamics else {}
+        dynamics = {} if self.dynamics is None else {"dynamics": _record(self.dynamics) if coupled else True}
         tendons = {} if self.tendons == "rigid" else {"tendons": self.tendons}
         return {
             "motion": {name: plain(getattr(self.motion, name)) for name in ("time", "q", "u", "udot")},
@@ -97,9 +107,16 @@ class MuscleTrial:
             _effort_of(found["effort"]),
             tuple(Reserve(**given) for given in found["reserves"]),
             tuple(JointCone(**given) for given in found["cones"]),
-            Coupled(**dynamics) if isinstance(dynamics, Mapping) else dynamics,
+            stored_coupling(dynamics),
             found.get("tendons", "rigid"),
         )
+
+
+def stored_coupling(found: bool | Mapping[str, Any]) -> FrameCoupling | None:
+    """The coupling as files hold it: false, true for `Sequential`, or the fields of a `Coupled`."""
+    if isinstance(found, Mapping):
+        return Coupled(**found)
+    return Sequential() if found else None
 
 
 def _record(record: Any) -> dict[str, Any]:

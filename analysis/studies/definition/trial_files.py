@@ -30,14 +30,14 @@ from typing import Any
 from myoquat.analysis.motion import smooth
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import (
-    Coupled,
     Effort,
+    FrameCoupling,
     JointCone,
     MetabolicEffort,
     Reserve,
     consistent_motion,
 )
-from myoquat.analysis.studies.definition.trial import METABOLIC_COSTS, MuscleTrial
+from myoquat.analysis.studies.definition.trial import METABOLIC_COSTS, MuscleTrial, stored_coupling
 from myoquat.data import load_forces, load_motion
 from myoquat.data.motions import Motion
 from myoquat.muscle.model import Model
@@ -84,11 +84,10 @@ def _effort(given: Mapping[str, Any], check: Check) -> Effort | None:
     return MetabolicEffort(**{**given, "cost": METABOLIC_COSTS[name](**numbers)})
 
 
-def _dynamics(given: Any, check: Check) -> bool | Coupled:
-    if isinstance(given, bool):
-        return given
-    check(_mapping(given, "dynamics"), {"rates"}, "trial.dynamics")
-    return Coupled(**given)
+def _dynamics(given: Any, check: Check) -> FrameCoupling | None:
+    if not isinstance(given, bool):
+        check(_mapping(given, "dynamics"), {"rates"}, "trial.dynamics")
+    return stored_coupling(given)
 
 
 def _motion(table: Mapping[str, Any], model: Model, folder: Path) -> Motion:

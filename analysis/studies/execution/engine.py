@@ -119,7 +119,7 @@ class Engine:
             table = self.study.activations
             varies = isinstance(table, tuple)
             control = "excitation" if self.equations.excited else "activation"
-            given[control] = kernels.Tabulated(*table) if varies else self.columns.activation(values)
+            given[control] = kernels.LinearInterpolation(*table) if varies else self.columns.activation(values)
         if self.equations.actuated:
             given["controls"] = np.zeros((len(values), self.equations.actuated))  # a study's actuators are at rest
         return given
@@ -153,7 +153,7 @@ class Engine:
 
     def _along(self, given: Any, times: Array) -> Array:
         """A constant (samples, n), or a table of the time, as (samples, times, n)."""
-        if isinstance(given, kernels.Tabulated):
+        if isinstance(given, kernels.LinearInterpolation):
             columns = [np.interp(times, given.times, column) for column in np.asarray(given.values).T]
             return np.stack(columns, axis=-1)
         return np.ascontiguousarray(np.broadcast_to(given[:, None], (len(given), len(times), given.shape[1])))

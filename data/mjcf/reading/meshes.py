@@ -85,7 +85,7 @@ class Meshes:
         except (OSError, ValueError):
             raise ModelError(f"there is no file {str(path)!r}") from None
         if not self.anywhere and not real.is_relative_to(self.folder.resolve()):
-            raise ModelError(f"{name!r} lies outside the folder of the model; load_mjcf(..., anywhere=True) reads it")
+            raise ModelError(f"{name!r} lies outside the folder of the model; load_model(..., anywhere=True) reads it")
         self._bytes += size  # of every mesh: one file may be several
         if self._bytes > MAX_BYTES:
             raise ModelError(f"the meshes hold more than {MAX_BYTES // 2**20} MiB")

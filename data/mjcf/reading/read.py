@@ -68,7 +68,7 @@ def load_mjcf(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "ball.xml"
     ...     _ = path.write_text(text)
-    ...     mq.data.load_mjcf(path).system.coordinate_names
+    ...     mq.load_model(path, anywhere=True).system.coordinate_names
     ('hinge',)
     """
     if wrapping not in WRAPPING:

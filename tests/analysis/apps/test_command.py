@@ -291,7 +291,7 @@ def test_an_interrupted_sweep_names_the_way_to_go_on(monkeypatch, tmp_path, caps
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sweep, "compute", interrupted)
-    monkeypatch.setattr(sweep.Study, "from_toml", lambda path: None)
+    monkeypatch.setattr(sweep.Study, "load", lambda path: None)
     study = tmp_path / "study.toml"
     study.write_text("")
     with pytest.raises(SystemExit) as stopped:

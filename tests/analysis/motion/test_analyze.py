@@ -10,9 +10,10 @@ from fuzz.setups import ANALYSES, MOVES, MUSCLES, OPTIMAL, REACTIONS
 
 import myoquat as mq
 from myoquat.analysis.apps.opensim_tools import run_setup
-from myoquat.analysis.motion import smooth_angles
+from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
-from myoquat.data import load_table, motion_from_states, write_motion
+from myoquat.data import load_table, motion_from_states
+from myoquat.data.motions.storage import write_motion
 from myoquat.joints import ModelError, RevoluteJoint
 from myoquat.muscle import Muscle, PathPoint, equilibrium_states
 from myoquat.muscle.laws import Thelen2003

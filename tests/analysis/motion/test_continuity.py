@@ -11,8 +11,8 @@ from myoquat.analysis.motion import (
     inverse_dynamics_of_motion,
     inverse_kinematics,
     smooth,
-    smooth_angles,
 )
+from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.joints import ArticulatedSystem, Body, EulerJoint
 from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint
 from myoquat.muscle import Model

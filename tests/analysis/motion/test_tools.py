@@ -9,13 +9,8 @@ from fuzz.setups import ID, IK, REACTION, SCALE
 
 from myoquat.analysis.apps.command import main
 from myoquat.analysis.apps.opensim_tools import run_setup
-from myoquat.analysis.motion import (
-    MotionWarning,
-    inverse_dynamics_of_motion,
-    inverse_kinematics,
-    scale_model,
-    smooth_angles,
-)
+from myoquat.analysis.motion import MotionWarning, inverse_dynamics_of_motion, inverse_kinematics, scale_model
+from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.recruitment import joint_loads
 from myoquat.data import Motion, load_markers, load_model, load_motion, load_table, save_table
 from myoquat.joints import ModelError

@@ -12,7 +12,7 @@ from myoquat.dynamics import inverse_dynamics
 from myoquat.dynamics.constraints import Distance, assemble
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import RevoluteJoint
-from myoquat.muscle import LawB, Model, equilibrium_states
+from myoquat.muscle import ExponentialMuscle, Model, equilibrium_states
 from myoquat.muscle.metabolics import Bhargava2004
 from tests.analysis.recruitment.planar_arm import arm, frames_of, reserves_of, smooth
 
@@ -22,7 +22,7 @@ LONG = 40  # frames, of which most start from others
 
 def affine():
     model = arm("thelen")
-    return replace(model, muscles=tuple(replace(m, law=LawB(0.3, 500.0)) for m in model.muscles))
+    return replace(model, muscles=tuple(replace(m, law=ExponentialMuscle(0.3, 500.0)) for m in model.muscles))
 
 
 def recruited(model, frames, **options):

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve, redundancy
+from myoquat.analysis.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve, Sequential, redundancy
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.analysis.recruitment.redundancy.lines import chords
 from myoquat.analysis.recruitment.redundancy.reach import reachable
 from myoquat.data import Motion
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
-from myoquat.muscle import ActivationDynamics, LawA, Model, Muscle, PathPoint
+from myoquat.muscle import ActivationDynamics, CubicExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.laws import Millard2012
 from myoquat.muscle.laws.thelen import Thelen2003
 
@@ -28,7 +28,11 @@ def arm(dynamics=CONVEX, law=None, frames=24):
         angle = 2 * np.pi * k / 8
         origin = PathPoint("ground", (-0.15, 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
         end = PathPoint("arm", (0.02 + 0.03 * np.cos(2 * angle), -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
-        muscles.append(Muscle(f"m{k}", (origin, end), law or LawA(0.3, 300.0 + 20 * k), activation_dynamics=dynamics))
+        muscles.append(
+            Muscle(
+                f"m{k}", (origin, end), law or CubicExponentialMuscle(0.3, 300.0 + 20 * k), activation_dynamics=dynamics
+            )
+        )
     system, t = ArticulatedSystem((body,)), 0.01 * np.arange(frames)
     swing = np.stack([0.1 * np.sin(25 * t), 0.15 * np.sin(35 * t + 1), 0.1 * np.cos(30 * t)], axis=-1)
     q = np.array([system.integrate(system.neutral(), v) for v in swing])
@@ -46,7 +50,7 @@ def test_the_sum_is_between_frames_by_themselves_and_one_after_the_other(form):
     """Never below the one, never above the other; no activation is out of reach; the convex form is certain."""
     model, motion, reserves = arm(ActivationDynamics(0.02, 0.08, form=form))
     for cones in ((), (JointCone("arm", (-1.0, 0.2, 0.0), 0.9),)):
-        free, after = (solved(model, motion, reserves, d, cones=cones) for d in (False, True))
+        free, after = (solved(model, motion, reserves, d, cones=cones) for d in (None, Sequential()))
         found = solved(model, motion, reserves, Coupled(), cones=cones)
         trial = found.trial
         assert trial.status == (Status.SOLVED if form == "quadratic" else trial.status)
@@ -66,7 +70,7 @@ def test_the_sum_is_between_frames_by_themselves_and_one_after_the_other(form):
 
 def test_dynamics_that_take_no_time_leave_frames_as_they_are():
     model, motion, reserves = arm(ActivationDynamics(1e-4, 2e-4, form="piecewise"))
-    free, found = (solved(model, motion, reserves, d) for d in (False, Coupled()))
+    free, found = (solved(model, motion, reserves, d) for d in (None, Coupled()))
     np.testing.assert_allclose(found.activation, free.activation, atol=1e-9)
     assert found.trial.status == Status.SOLVED
     assert found.trial.linked == 0
@@ -77,7 +81,7 @@ def test_dynamics_that_take_no_time_leave_frames_as_they_are():
 def test_a_single_frame_has_nothing_beside_it():
     model, motion, reserves = arm()
     one = Motion(motion.system, *(getattr(motion, name)[:1] for name in ("time", "q", "u", "udot")))
-    free, found = (solved(model, one, reserves, d) for d in (False, Coupled(rates=1e-4)))
+    free, found = (solved(model, one, reserves, d) for d in (None, Coupled(rates=1e-4)))
     np.testing.assert_array_equal(found.activation, free.activation)
     assert found.trial.status == Status.SOLVED
     assert found.trial.effort == pytest.approx(free.effort.sum())
@@ -117,7 +121,9 @@ def test_clarabel_finds_the_same(rates):
 @pytest.mark.parametrize("power", [1.0, 1.5, 4.0])
 def test_other_powers(power):
     model, motion, reserves = arm()
-    free, after, found = (solved(model, motion, reserves, d, effort=Effort(power)) for d in (False, True, Coupled()))
+    free, after, found = (
+        solved(model, motion, reserves, d, effort=Effort(power)) for d in (None, Sequential(), Coupled())
+    )
     assert found.trial.status == Status.SOLVED
     assert free.effort.sum() < found.trial.effort < after.effort.sum()
 
@@ -157,7 +163,7 @@ def test_trials_without_solution():
     udot = motion.udot.copy()
     udot[9, 1] += 260.0
     jerked, model = replace(motion, udot=udot), arm(ActivationDynamics(1.0, 5.0, form="quadratic"))[0]
-    alone, stiff = (solved(model, jerked, weak, d) for d in (False, Coupled()))
+    alone, stiff = (solved(model, jerked, weak, d) for d in (None, Coupled()))
     assert (alone.status == Status.SOLVED).all()
     assert stiff.trial.status == Status.INFEASIBLE
     assert stiff.trial.frame == 9

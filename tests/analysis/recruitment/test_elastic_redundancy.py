@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.recruitment import MetabolicEffort, Reserve, forward_check, redundancy, track
+from myoquat.analysis.recruitment import MetabolicEffort, Reserve, Sequential, forward_check, redundancy, track
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.analysis.recruitment.redundancy import tendons
 from myoquat.analysis.recruitment.redundancy.solving import reachable
@@ -13,7 +13,7 @@ from myoquat.data import Motion
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import RevoluteJoint
-from myoquat.muscle import ActivationDynamics, LawA, Model, Muscle, PathPoint, muscle_torques
+from myoquat.muscle import ActivationDynamics, CubicExponentialMuscle, Model, Muscle, PathPoint, muscle_torques
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, Thelen2003
 from myoquat.muscle.states import rates
 
@@ -29,7 +29,9 @@ def forearm(law):
     muscles = [Muscle(name, (PathPoint("ground", (0.0, 0.0, z)), PathPoint("rod", (x, 0.0, 0.0))), law)
                for name, (z, x) in ends.items()]  # fmt: skip
     other = Muscle(
-        "other", (PathPoint("ground", (0.0, 0.0, 0.29)), PathPoint("rod", (0.05, 0.0, 0.0))), LawA(0.3, 80.0)
+        "other",
+        (PathPoint("ground", (0.0, 0.0, 0.29)), PathPoint("rod", (0.05, 0.0, 0.0))),
+        CubicExponentialMuscle(0.3, 80.0),
     )
     return Model(ArticulatedSystem((rod,)), (*muscles, other))
 
@@ -100,7 +102,7 @@ def test_with_activation_dynamics():
     model = replace(model, muscles=tuple(replace(m, activation_dynamics=slow) for m in model.muscles))
     motion = swing(model, 15)
     free, found = (redundancy(model, motion, reserves=20.0, tendons="elastic", dynamics=d, backend="numpy")
-                   for d in (False, True))  # fmt: skip
+                   for d in (None, Sequential()))  # fmt: skip
     assert (found.status == Status.SOLVED).all()
     held = []
     for k in range(1, 15):

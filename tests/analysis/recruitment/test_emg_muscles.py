@@ -20,7 +20,7 @@ from myoquat.data import Emg, Motion
 from myoquat.dynamics import forward_dynamics
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import RevoluteJoint, SphericalJoint
-from myoquat.muscle import ActivationDynamics, LawB, Model, Muscle, PathPoint, muscle_torques
+from myoquat.muscle import ActivationDynamics, ExponentialMuscle, Model, Muscle, PathPoint, muscle_torques
 from myoquat.muscle.laws import DeGrooteFregly2016
 
 FRAMES = 40
@@ -140,10 +140,10 @@ def test_what_trials_do_not_tell_stays(arm, rng):
 
 
 def test_laws_without_fibers_have_strengths(rng):
-    """Of LawB only the strength is calibrated."""
+    """Of ExponentialMuscle only the strength is calibrated."""
     rod = Body("rod", "ground", RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
     path = PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))
-    model = Model(ArticulatedSystem((rod,)), (Muscle("biceps", path, LawB(0.5, 100.0)),))
+    model = Model(ArticulatedSystem((rod,)), (Muscle("biceps", path, ExponentialMuscle(0.5, 100.0)),))
     still = np.zeros((2, 1))
     held = Motion(model, [0.0, 0.1], still, still, still)
     found = calibrate_muscles(model, [Trial(held, still + 0.5)], prior=10.0, torque_error=1e-6)

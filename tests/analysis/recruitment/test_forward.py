@@ -13,7 +13,7 @@ from myoquat.data import Forces, Motion
 from myoquat.dynamics import SimulationWarning, mass_matrix
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
-from myoquat.muscle import LawA, Model, Muscle, PathPoint
+from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import PrescribedForce
 from myoquat.muscle.laws import DeGrooteFregly2016
@@ -36,7 +36,7 @@ def arm():
         angle = 2 * np.pi * k / 6
         origin = PathPoint("ground", (0.1 * np.cos(angle), 0.35, 0.1 * np.sin(angle)))
         end = PathPoint("arm", (0.03 * np.cos(angle + 0.7), -0.08, 0.03 * np.sin(angle + 0.7)))
-        muscles.append(Muscle(f"m{k}", (origin, end), LawA(0.2, 300.0 + 20 * k)))
+        muscles.append(Muscle(f"m{k}", (origin, end), CubicExponentialMuscle(0.2, 300.0 + 20 * k)))
     return Model(system, tuple(muscles), coordinates=(Coordinate("hand.angle", locked=True),))
 
 

@@ -17,7 +17,7 @@ from myoquat.dynamics.constraints import (
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import RevoluteJoint, UniversalJoint
-from myoquat.muscle import LawA, Model, Muscle, PathPoint, path_lengths
+from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -41,7 +41,10 @@ def model():
     other = (PathPoint("C", (0.05, -0.1, 0.0)), PathPoint("E", (0.03, -0.1, 0.02)))
     return Model(
         system,
-        (Muscle("one", path, LawA(500.0, 0.5)), Muscle("two", other, LawA(300.0, 0.3))),
+        (
+            Muscle("one", path, CubicExponentialMuscle(500.0, 0.5)),
+            Muscle("two", other, CubicExponentialMuscle(300.0, 0.3)),
+        ),
         coordinates=(Coordinate(names[9], locked=True),),
         couplers=(Coupler("gear", names[8], names[7], Linear(0.4)),),
         constraints=(PointLoop("B", "D", (0.25, -0.3, 0.0), (-0.25, -0.3, 0.0)), Distance("A", "C", distance=0.5)),

@@ -13,7 +13,7 @@ from myoquat.dynamics import forward_dynamics, inverse_dynamics
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.types import RevoluteJoint, SphericalJoint
-from myoquat.muscle import LawA, Model, Muscle, PathPoint, muscle_torques, path_jacobian, path_lengths
+from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.laws import Millard2012
 from myoquat.muscle.laws.thelen import Thelen2003
 from myoquat.muscle.metabolics import Bhargava2004, Fiber, Umberger2010
@@ -115,6 +115,6 @@ def test_bad_questions(moved):
     ):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             redundancy(model, motion, reserves=motor, effort=effort)
-    plain = replace(model, muscles=tuple(replace(m, law=LawA(0.3, 400.0)) for m in model.muscles))
+    plain = replace(model, muscles=tuple(replace(m, law=CubicExponentialMuscle(0.3, 400.0)) for m in model.muscles))
     with pytest.raises(ModelError, match="no fiber"):
         redundancy(plain, motion, reserves=motor, effort=MetabolicEffort())

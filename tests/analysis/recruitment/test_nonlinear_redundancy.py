@@ -224,7 +224,7 @@ def test_a_coupled_trial_is_certain_no_further_than_its_frames():
     model = replace(model, muscles=tuple(replace(m, activation_dynamics=slow) for m in model.muscles))
     motion = smooth(model, 0.8, 16)
     free, whole = (redundancy(model, motion, reserves=reserves_of(model), dynamics=dynamics, backend="numpy")
-                   for dynamics in (False, Coupled(rates=1e-4)))  # fmt: skip
+                   for dynamics in (None, Coupled(rates=1e-4)))  # fmt: skip
     assert whole.trial.linked > 0
     assert whole.trial.bound == pytest.approx(free.bound.sum(), rel=1e-9)
     assert whole.trial.bound < whole.trial.effort

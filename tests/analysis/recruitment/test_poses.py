@@ -8,7 +8,7 @@ from myoquat.analysis.recruitment.poses import plausible, sample_poses
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.joints.constraints import PointLoop
 from myoquat.joints.functions import Linear
-from myoquat.muscle import LawA, PathPoint
+from myoquat.muscle import CubicExponentialMuscle, PathPoint
 from myoquat.muscle.coordinates import Coordinate, Coupler
 
 
@@ -22,7 +22,11 @@ def two_hinges(constraints=()):
             ("four", "one", 0.5),
         )
     ]
-    muscle = mq.Muscle("m", (PathPoint("ground", (0.0, 0.5, 0.0)), PathPoint("three", (0.2, 0.3, 0.0))), LawA(1.0, 1.0))
+    muscle = mq.Muscle(
+        "m",
+        (PathPoint("ground", (0.0, 0.5, 0.0)), PathPoint("three", (0.2, 0.3, 0.0))),
+        CubicExponentialMuscle(1.0, 1.0),
+    )
     coordinates = (
         Coordinate("one", (0.2, 1.0)), Coordinate("two", (-99999.9, 99999.9)), Coordinate("three", (-99999.9, 99999.9)),
         Coordinate("four", (-1.0, 1.0), locked=True),

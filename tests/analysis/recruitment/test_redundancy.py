@@ -12,6 +12,7 @@ from myoquat.analysis.recruitment.redundancy import (
     JointCone,
     Reserve,
     ReserveActuator,
+    Sequential,
     consistent_motion,
     redundancy,
 )
@@ -25,7 +26,7 @@ from myoquat.joints.functions import Linear
 from myoquat.joints.types import RevoluteJoint, SphericalJoint, UniversalJoint
 from myoquat.muscle import (
     ActivationDynamics,
-    LawA,
+    CubicExponentialMuscle,
     Model,
     Muscle,
     PathPoint,
@@ -58,7 +59,7 @@ def shoulder():
         angle = 2 * np.pi * k / 8
         origin = PathPoint("trunk", (0.05, 0.3 + 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
         end = PathPoint("arm", (0.02 + 0.03 * np.cos(2 * angle), -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
-        muscles.append(Muscle(f"m{k}", (origin, end), LawA(0.3, 400.0 + 20 * k)))
+        muscles.append(Muscle(f"m{k}", (origin, end), CubicExponentialMuscle(0.3, 400.0 + 20 * k)))
     markers = (Marker("head", "arm", (0.0, 0.0, 0.0)), Marker("centre", "trunk", (0.17, 0.3, 0.0)),
                Marker("rim", "trunk", (0.17, 0.31, 0.0)))  # fmt: skip
     return Model(system, tuple(muscles), markers=markers)
@@ -126,7 +127,9 @@ def test_activations_follow_their_dynamics(shoulder, trunk, rng):
     dynamics = ActivationDynamics(form="piecewise")
     muscles = tuple(replace(m, activation_dynamics=dynamics) for m in shoulder.muscles)
     model, motors = replace(shoulder, muscles=muscles), [Reserve(n, 20.0) for n in shoulder.system.velocity_names]
-    free, found = (redundancy(model, motion, reserves=motors, dynamics=d, backend="numpy") for d in (False, True))
+    free, found = (
+        redundancy(model, motion, reserves=motors, dynamics=d, backend="numpy") for d in (None, Sequential())
+    )
     assert (found.status == Status.SOLVED).all()
     assert np.abs(found.residual).max() < 1e-8
     before, after = found.activation[:-1], found.activation[1:]
@@ -147,7 +150,7 @@ def test_activations_follow_their_dynamics(shoulder, trunk, rng):
     assert 0.015 * (rising(high) - rising(0.3))[0] == pytest.approx(0.01, rel=1e-5)
     assert 0.060 * (falling(low) - falling(0.3))[0] == pytest.approx(0.01, rel=1e-5)
     assert (found.effort >= free.effort * (1 - 1e-9)).all()
-    without = redundancy(shoulder, motion, reserves=motors, dynamics=True, backend="numpy")
+    without = redundancy(shoulder, motion, reserves=motors, dynamics=Sequential(), backend="numpy")
     np.testing.assert_array_equal(without.activation, free.activation)
 
 
@@ -254,7 +257,10 @@ def loop():
     other = (PathPoint("A", (0.05, -0.1, 0.0)), PathPoint("E", (0.03, -0.1, 0.02)))
     return Model(
         system,
-        (Muscle("one", path, LawA(0.5, 500.0)), Muscle("two", other, LawA(0.5, 300.0))),
+        (
+            Muscle("one", path, CubicExponentialMuscle(0.5, 500.0)),
+            Muscle("two", other, CubicExponentialMuscle(0.5, 300.0)),
+        ),
         coordinates=(Coordinate(names[4], locked=True),),
         couplers=(Coupler("gear", names[3], names[2], Linear(0.4)),),
         constraints=(Distance("B", "ground", (0.0, -0.3, 0.0), (0.0, -0.7, 0.5), distance=0.5),),

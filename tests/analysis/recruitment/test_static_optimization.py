@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from myoquat.analysis.recruitment import static_optimization, torques_of_motion
+from myoquat.analysis.recruitment import static_optimization
+from myoquat.analysis.recruitment.static_optimization import torques_of_motion
 from myoquat.data import load_model
 from myoquat.dynamics import inverse_dynamics, simulate
 from myoquat.joints.functions import Linear

@@ -10,7 +10,7 @@ from myoquat.dynamics import simulate
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle import ActivationDynamics, Model, Muscle, Parameters, PathPoint
-from myoquat.muscle.laws import LawB, Millard2012, Thelen2003
+from myoquat.muscle.laws import ExponentialMuscle, Millard2012, Thelen2003
 
 NUMBERS = (400.0, 0.1, 0.2, 0.2)
 DYNAMICS = ActivationDynamics(0.012, 0.05, "piecewise", minimum_activation=0.01)
@@ -28,7 +28,7 @@ def model():
     """A mass on two muscles with elastic tendons, one of them excited, and one without states."""
     body = Body("mass", "ground", PrismaticJoint((0.0, 0.0, -1.0)), mass=20.0, inertia=(1.0, 1.0, 1.0, 0, 0, 0))
     ends = [(PathPoint("ground", (x, 0.0, 0.0)), PathPoint("mass", (0.0, 0.0, 0.0))) for x in (0.0, -0.01, 0.0)]
-    laws = [Thelen2003(*NUMBERS), Millard2012(*NUMBERS), LawB(0.3, 20.0)]
+    laws = [Thelen2003(*NUMBERS), Millard2012(*NUMBERS), ExponentialMuscle(0.3, 20.0)]
     dynamics = [None, DYNAMICS, None]
     muscles = [Muscle(*m) for m in zip("abc", ends, laws, (0.3, 0.3, 0.1), dynamics, strict=True)]
     return Model(ArticulatedSystem((body,)), tuple(muscles), start_q=(0.301,))

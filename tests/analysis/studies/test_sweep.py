@@ -71,12 +71,12 @@ def test_a_file_is_the_study_written_in_python(file):
         times=2,
         summaries=["peak_force"],
     )
-    assert Study.from_toml(file).run().identical(study.run())
+    assert Study.load(file).run().identical(study.run())
 
 
 def test_one_activation_may_stand_for_all_muscles(file):
     file.write_text(re.sub(r"activation = .*", "activation = 0.25", TEXT))
-    np.testing.assert_array_equal(Study.from_toml(file).activations, np.full(6, 0.25))
+    np.testing.assert_array_equal(Study.load(file).activations, np.full(6, 0.25))
 
 
 def test_sweep_writes_and_resumes(file, tmp_path, capsys):

@@ -5,13 +5,13 @@ import pytest
 import xarray as xr
 
 from myoquat.analysis.motion import smooth
-from myoquat.analysis.recruitment.redundancy import Coupled, Effort, JointCone, MetabolicEffort, Reserve
+from myoquat.analysis.recruitment.redundancy import Coupled, Effort, JointCone, MetabolicEffort, Reserve, Sequential
 from myoquat.analysis.studies import MuscleTrial, Study, open_results
 from myoquat.data import Motion, load_model, load_motion
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.types import RevoluteJoint
-from myoquat.muscle import LawA, Model, Muscle, PathPoint
+from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.metabolics import Bhargava2004, Umberger2010
 
 FILE = """format = "myoquat-study"
@@ -51,7 +51,9 @@ def folder(tmp_path_factory):
                inertia=(0.01, 0.01, 0.01, 0, 0, 0))  # fmt: skip
     muscles = tuple(
         Muscle(
-            f"m{k}", (PathPoint("ground", (0.02 * k, 0.0, 0.3)), PathPoint("arm", (0.1, 0.0, 0.0))), LawA(0.3, 200.0)
+            f"m{k}",
+            (PathPoint("ground", (0.02 * k, 0.0, 0.3)), PathPoint("arm", (0.1, 0.0, 0.0))),
+            CubicExponentialMuscle(0.3, 200.0),
         )
         for k in (1, 2)
     )
@@ -73,9 +75,9 @@ def test_a_trial_in_a_file_is_that_of_the_arguments(folder):
     motion = smooth(load_motion(folder / "swing.mot", model), 6.0)
     trial = MuscleTrial(motion, None, Effort(3.0, {"m1": 2.0}), [Reserve("arm.speed", 5.0)],
                         [JointCone("arm", (0.0, 0.0, 1.0), 1.5)])  # fmt: skip
-    assert Study.from_toml(written(folder, FILE)).trial.plain() == trial.plain()
+    assert Study.load(written(folder, FILE)).trial.plain() == trial.plain()
     head, _, tail = FILE.partition("[[trial.reserves]]")
-    plain = Study.from_toml(written(folder, f"{head.replace('cutoff', 'reserves = 7.0 #')}{tail[tail.index('[[') :]}"))
+    plain = Study.load(written(folder, f"{head.replace('cutoff', 'reserves = 7.0 #')}{tail[tail.index('[[') :]}"))
     assert plain.trial.reserves == (Reserve("arm.speed", 7.0),)
     np.testing.assert_array_equal(plain.trial.motion.u, smooth(load_motion(folder / "swing.mot", model), None).u)
 
@@ -83,15 +85,15 @@ def test_a_trial_in_a_file_is_that_of_the_arguments(folder):
 def test_all_that_a_trial_knows_in_a_file(folder):
     """Dynamics, tendons and the cost of a metabolic effort."""
     changed = FILE.replace("cutoff = 6.0", 'cutoff = 6.0\ndynamics = { rates = 1e-4 }\ntendons = "elastic"')
-    trial = Study.from_toml(written(folder, changed)).trial
+    trial = Study.load(written(folder, changed)).trial
     assert (trial.dynamics, trial.tendons) == (Coupled(rates=1e-4), "elastic")
-    assert Study.from_toml(written(folder, FILE.replace("cutoff = 6.0", "dynamics = true"))).trial.dynamics is True
+    assert Study.load(written(folder, FILE.replace("cutoff = 6.0", "dynamics = true"))).trial.dynamics == Sequential()
     for cost, model in (
         ('"Umberger2010"', Umberger2010()),
         ('{ model = "Bhargava2004", force_dependent = true }', Bhargava2004(force_dependent=True)),
     ):
         changed = FILE.replace("power = 3.0", f"cost = {cost}\nslow_twitch = {{ m1 = 0.3 }}")
-        effort = Study.from_toml(written(folder, changed)).trial.effort
+        effort = Study.load(written(folder, changed)).trial.effort
         assert effort == MetabolicEffort(weights={"m1": 2.0}, cost=model, slow_twitch={"m1": 0.3})
 
 
@@ -112,12 +114,12 @@ def test_all_that_a_trial_knows_in_a_file(folder):
 )  # fmt: skip
 def test_bad_files(folder, old, new, words):
     with pytest.raises((ModelError, ValueError), match=words):
-        Study.from_toml(written(folder, FILE.replace(old, new))).run(progress=False)
+        Study.load(written(folder, FILE.replace(old, new))).run(progress=False)
 
 
 def test_a_cluster_solves_the_same_bits(folder, tmp_path):
     distributed = pytest.importorskip("distributed")
-    study = Study.from_toml(written(folder, FILE))
+    study = Study.load(written(folder, FILE))
     whole = study.run(progress=False)
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,

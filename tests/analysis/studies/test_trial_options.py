@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 from shoulder import shoulder
 
-from myoquat.analysis.recruitment import Coupled, Effort, MetabolicEffort, Reserve, redundancy
+from myoquat.analysis.recruitment import Coupled, Effort, MetabolicEffort, Reserve, Sequential, redundancy
 from myoquat.analysis.recruitment.convex import are_met
 from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, verify_results
 from myoquat.data import Motion
@@ -24,7 +24,7 @@ METABOLIC = MetabolicEffort(cost=Umberger2010(aerobic_factor=1.2), slow_twitch={
 OPTIONS = {
     "power": {"effort": METABOLIC},
     "elastic": {"tendons": "elastic"},
-    "sequence": {"dynamics": True},
+    "sequence": {"dynamics": Sequential()},
     "coupled": {"dynamics": Coupled(rates=1e-5)},
     "both": {"dynamics": Coupled(), "tendons": "elastic"},
 }

@@ -9,7 +9,7 @@ from myoquat.analysis.recruitment.redundancy import Effort, JointCone, Reserve, 
 from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, to_table, verify_results
 from myoquat.data import Motion
 from myoquat.dynamics import joint_reactions
-from myoquat.muscle import LawA, Model, Muscle, muscle_wrenches
+from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, muscle_wrenches
 
 VARY = {
     "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
@@ -23,7 +23,7 @@ SUMMARIES = ("mean_activation", "peak_force", "peak_reserve", "peak_load", "leas
 def study():
     """A shoulder of five muscles, swung; strengths, an insertion and a mass vary."""
     system, paths = shoulder()
-    muscles = [Muscle(f"m{k}", path, LawA(0.3, 300.0)) for k, path in enumerate(paths)]
+    muscles = [Muscle(f"m{k}", path, CubicExponentialMuscle(0.3, 300.0)) for k, path in enumerate(paths)]
     t = np.linspace(0.0, 0.4, 5)
     q = np.array([system.integrate(system.neutral(), v) for v in np.stack([0.2 * t, 0.3 * t**2, 0.5 * t], axis=-1)])
     u = np.stack([0.2 + 0 * t, 0.6 * t, 0.5 + 0 * t], axis=-1)

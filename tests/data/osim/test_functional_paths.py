@@ -13,7 +13,7 @@ from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import (
-    LawB,
+    ExponentialMuscle,
     LengthPoint,
     Model,
     ModelError,
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*without a law, written as Path
 RNG = np.random.default_rng(0)
 NAMES = ("a", "b", "c")
 INERTIA = (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)
-LAW = LawB(optimal_length=1.0, max_isometric_force=100.0)
+LAW = ExponentialMuscle(optimal_length=1.0, max_isometric_force=100.0)
 OPENSIM = """
 import json, sys
 import opensim

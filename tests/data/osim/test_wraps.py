@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from myoquat.data import load_model, save_model
+from myoquat.data import load_model
 from myoquat.data.leftovers import UnsupportedWarning
 from myoquat.muscle import ModelError, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_flags, path_lengths
 
@@ -173,7 +173,7 @@ def two(read):
 def test_order_ranges_and_methods_of_a_file_are_written_again(read, tmp_path):
     model, _ = two(read)
     assert acting(model) == [("knob", (1, 2)), ("elbow", (1, 2))]
-    save_model(model, tmp_path / "again.osim")
+    model.save(tmp_path / "again.osim")
     assert stated(tmp_path / "again.osim") == [("elbow", "hybrid", "-1 -1"), ("knob", "axial", "1 3")]
     again = load_model(tmp_path / "again.osim")
     assert acting(again) == acting(model)
@@ -188,7 +188,7 @@ def test_surfaces_that_were_changed_are_written_as_they_act(read, tmp_path):
         [(replace(elbow, points=None), knob), (elbow, knob), (knob, replace(elbow, points=(0, 2)))]
     ):
         changed = replace(model, muscles=(replace(model.muscles[0], wraps=wraps),))
-        save_model(changed, tmp_path / f"{k}.osim")
+        changed.save(tmp_path / f"{k}.osim")
         assert acting(load_model(tmp_path / f"{k}.osim")) == acting(changed)
 
 
@@ -196,9 +196,9 @@ def test_surfaces_that_were_changed_are_written_as_they_act(read, tmp_path):
 def test_opensim_finds_the_lengths_of_the_original_in_a_written_file(read, tmp_path, rng, in_opensim):
     """Its lengths depend on the order and the ranges: those of our own order differ by 0.1 mm and more."""
     model, path = two(read)
-    save_model(model, tmp_path / "again.osim")
+    model.save(tmp_path / "again.osim")
     bare = replace(model, muscles=(replace(model.muscles[0], path_wraps=()),))
-    save_model(bare, tmp_path / "bare.osim")
+    bare.save(tmp_path / "bare.osim")
     q = json.dumps(rng.uniform(-0.5, 2.2, (60, 2)).tolist())
     original, again, other = (
         np.array(in_opensim(OPENSIM, str(file), q)) for file in (path, tmp_path / "again.osim", tmp_path / "bare.osim")

@@ -39,7 +39,7 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
-from myoquat.muscle.laws import LawB, PathActuator, PathSpring
+from myoquat.muscle.laws import ExponentialMuscle, PathActuator, PathSpring
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
 
@@ -251,7 +251,7 @@ def test_what_mujoco_lacks_is_reported_or_refused(tmp_path):
         .with_body("arm", damping=0.1)
         .with_body("head", shapes=shapes, spring_mount=(0.0, 1.0, 0.0, 0.0)),
         muscles=(
-            Muscle("law", (fore, arm), LawB(0.1, 2.0)),
+            Muscle("law", (fore, arm), ExponentialMuscle(0.1, 2.0)),
             Muscle("none", (fore, arm)),
             Muscle("damped", (fore, arm), PathSpring(1.0, 0.1, 0.2)),
             Muscle("conditional", (arm, conditional, fore), law),

@@ -45,8 +45,8 @@ from myoquat.muscle import (
 )
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.laws import (
+    CubicExponentialMuscle,
     DeGrooteFregly2016,
-    LawA,
     Ligament,
     Millard2012,
     PathActuator,
@@ -377,7 +377,7 @@ def test_what_opensim_cannot_have_raises_a_named_error(model, words, tmp_path):
 
 def test_what_is_left_out_is_reported_or_refused(tmp_path):
     system = MEDLEY.system.with_body("fore", rotor_inertia=0.1, shapes=(Shape("sphere", (0.1,)),))
-    muscles = (replace(THELEN, law=LawA(0.1, 5.0), activation_dynamics=None, activation=0.5),)
+    muscles = (replace(THELEN, law=CubicExponentialMuscle(0.1, 5.0), activation_dynamics=None, activation=0.5),)
     model = replace(MEDLEY, system=system, muscles=(*muscles, replace(THELEN, name="bare", law=None,
                     activation_dynamics=None)))  # fmt: skip
     with pytest.warns(UnwrittenWarning) as caught:

@@ -51,7 +51,7 @@ def hanging():
         ({"step": 1e-3, "method": "lie_rk4"}, 1e-9),
         ({"rtol": 1e-10}, 1e-8),
         ({"step": 1e-3, "stabilization": "baumgarte"}, 1e-6),
-        ({"step": 1e-3, "method": "euler"}, 2e-2),
+        ({"step": 1e-3, "method": "semi_implicit_euler"}, 2e-2),
     ],
 )
 def test_a_free_body_held_at_a_point_is_a_ball_pendulum(options, bound):
@@ -149,7 +149,8 @@ def test_gears_and_a_nonlinear_coupler():
 
 
 @pytest.mark.parametrize(
-    "options", [{"rtol": 1e-10}, {"step": 1e-3, "stabilization": "baumgarte"}, {"step": 1e-4, "method": "euler"}]
+    "options",
+    [{"rtol": 1e-10}, {"step": 1e-3, "stabilization": "baumgarte"}, {"step": 1e-4, "method": "semi_implicit_euler"}],
 )
 def test_a_pendulum_on_a_shaken_cart(options):
     """x = A sin(w t): phi'' = -(m l (g sin phi + x'' cos phi)) / J about the pivot."""

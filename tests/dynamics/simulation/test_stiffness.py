@@ -36,7 +36,7 @@ def moved(held, method, part, steps=100):
     return np.abs(run.muscle_states[:, 0] - fiber[0]), [str(warning.message) for warning in caught], step
 
 
-@pytest.mark.parametrize("method", ["rk4", "euler"])
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler"])
 def test_warning_exactly_where_the_step_does_not_hold(held, method):
     calm, caught, _ = moved(held, method, 0.95)
     assert not caught

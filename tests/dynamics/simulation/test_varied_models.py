@@ -22,7 +22,7 @@ def model():
     return load_model("two_link")
 
 
-@pytest.fixture(scope="module", params=["rk4", "lie_rk4", "euler"])
+@pytest.fixture(scope="module", params=["rk4", "lie_rk4", "semi_implicit_euler"])
 def both(request, model):
     """The batch, and its models one by one."""
     together = simulate(model, method=request.param, parameters=GIVEN, **TIMES)

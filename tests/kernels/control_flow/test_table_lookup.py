@@ -7,7 +7,7 @@ import pytest
 from myoquat import kernels
 from myoquat.joints.functions import NaturalSpline, PiecewiseConstant, PiecewiseLinear
 from myoquat.joints.functions.pieces import MAX_COMPARED_KNOTS, chosen
-from myoquat.kernels import Tabulated
+from myoquat.kernels import LinearInterpolation
 from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
@@ -89,6 +89,6 @@ def test_a_step_loop_sees_the_same_forces(rng):
     x = np.linspace(0.0, 1.0, 101)
     function = PiecewiseLinear(tuple(x), tuple(np.sin(3 * x)))
     loop = kernels.step_loop(1, rhs=lambda t, y, gain: np.stack([gain * function.value(t)]), inputs={"gain": ()})
-    run = loop(np.zeros((3, 1)), h=0.01, steps=100, every=100, gain=Tabulated([0.0, 1.0], [1.0, 1.0]))
+    run = loop(np.zeros((3, 1)), h=0.01, steps=100, every=100, gain=LinearInterpolation([0.0, 1.0], [1.0, 1.0]))
     simpson = (function.y[0] + 2 * sum(function.y[1:-1]) + function.y[-1]) / 200  # exact: every step is straight
     np.testing.assert_allclose(run.final[:, 0], simpson, rtol=1e-13)

@@ -9,7 +9,7 @@ import pytest
 
 import myoquat as mq
 from myoquat import kernels
-from myoquat.kernels import Outcome, Tabulated, step_loop
+from myoquat.kernels import LinearInterpolation, Outcome, step_loop
 from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.kernels.runtime import execution
 from myoquat.kernels.runtime.execution import Cancelled, cancellable, split_and_run
@@ -92,7 +92,7 @@ def test_steps_in_chunks_give_the_same_bits(small_chunks, lanes, threads):
     rng = np.random.default_rng(5)
     x0, w = rng.normal(size=(21, 2)), rng.uniform(1.0, 9.0, 21)
     x0[3], x0[4] = np.nan, -1e200
-    u = Tabulated([0.0, 0.4, 1.1], rng.normal(size=(21, 3)))
+    u = LinearInterpolation([0.0, 0.4, 1.1], rng.normal(size=(21, 3)))
     given = {"h": 0.03, "steps": 50, "every": 7, "start": 0.25, "w": w, "u": u, "threads": threads}
     whole = loop(x0, **given)
     small_chunks()

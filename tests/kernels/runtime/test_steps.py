@@ -5,7 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from myoquat.kernels import METHODS, Held, Outcome, Program, Stages, Tableau, Tabulated, step_loop
+from myoquat.kernels import (
+    METHODS,
+    ExplicitMethod,
+    LinearInterpolation,
+    Outcome,
+    Program,
+    Tableau,
+    ZeroOrderHold,
+    step_loop,
+)
 
 
 def oscillator(t, x, u, w):
@@ -61,7 +70,7 @@ def test_order_of_convergence(start, w, method, order):
 
 
 def test_lanes_and_threads_give_the_same_bits(start, w):
-    u = Tabulated([0.0, 1.0, 2.5], np.array([0.0, 1.0, -1.0]))
+    u = LinearInterpolation([0.0, 1.0, 2.5], np.array([0.0, 1.0, -1.0]))
     runs = [loop_of(lanes=lanes)(start, h=0.05, steps=60, u=u, w=w).states for lanes in (1, 2, 4, 8)]
     assert all(np.array_equal(run, runs[0]) for run in runs)
     many = np.tile(start, (300, 1))
@@ -72,7 +81,7 @@ def test_lanes_and_threads_give_the_same_bits(start, w):
 
 def test_held_inputs(start, w):
     values = np.array([0.5, -1.0, 2.0])
-    run = loop_of()(start, h=0.1, steps=10, u=Held(values, hold=3), w=w)
+    run = loop_of()(start, h=0.1, steps=10, u=ZeroOrderHold(values, hold=3), w=w)
     u = np.repeat(values[[0, 0, 0, 1, 1, 1, 2, 2, 2, 2]], 4).reshape(10, 4)
     np.testing.assert_allclose(run.states, in_numpy("rk4", start, u, w, 0.1, 10), rtol=1e-12, atol=1e-13)
 
@@ -81,7 +90,7 @@ def test_tabulated_inputs_differ_by_state_and_are_exact_where_linear(start, w):
     """x'' = u(t) - w^2 x with w = 0 and u piecewise linear, knots on steps: RK4 is exact."""
     times = np.array([0.0, 0.5, 1.0])
     values = np.random.default_rng(1).normal(size=(19, 3))
-    run = loop_of()(start, h=0.1, steps=15, u=Tabulated(times, values), w=0.0)
+    run = loop_of()(start, h=0.1, steps=15, u=LinearInterpolation(times, values), w=0.0)
     a, b, c = values.T
     first = a * 0.5 + (b - a) * 0.25
     velocity = start[:, 1] + first + (b + c) * 0.25 + c * 0.5  # after 1.0 the last value holds
@@ -132,7 +141,7 @@ def test_long_states_are_moved_in_loops_with_the_same_bits():
         step_loop(
             n, rhs=lambda t, x, drive: drive * x[::-1], inputs={"drive": n}, method="euler", lanes=lanes,
             project=lambda x: x / np.sqrt(np.sum(x * x)),
-        )(x0, h=0.1, steps=3, drive=Tabulated([0.0, 0.5], rows))
+        )(x0, h=0.1, steps=3, drive=LinearInterpolation([0.0, 0.5], rows))
         for lanes in (1, 8)
     ]  # fmt: skip
     one, many = runs
@@ -155,10 +164,10 @@ def test_stages_on_a_group(start):
         return np.stack([np.cos(a[0]) * x[0] - np.sin(a[0]) * x[1], np.sin(a[0]) * x[0] + np.cos(a[0]) * x[1]])
 
     updates = (turned(lambda h, k: h * k), turned(lambda h, k, m: h / 2 * (k + m)))
-    circle = Stages(c=(0.0, 1.0), taken=((0,), (0, 1)), updates=updates)
+    circle = ExplicitMethod(c=(0.0, 1.0), taken=((0,), (0, 1)), updates=updates)
     rate = lambda t, x, w: np.stack([w, 0.0 * w])  # noqa: E731
     run = step_loop(2, rhs=rate, inputs={"w": ()}, method=circle)(
-        [1.0, 0.0], h=0.25, steps=8, w=Tabulated([0.0, 2.0], [0.0, 3.0])
+        [1.0, 0.0], h=0.25, steps=8, w=LinearInterpolation([0.0, 2.0], [0.0, 3.0])
     )
     angle = 0.75 * run.times**2
     np.testing.assert_allclose(run.states, np.stack([np.cos(angle), np.sin(angle)], axis=-1), atol=1e-14)
@@ -166,7 +175,7 @@ def test_stages_on_a_group(start):
 
 def test_whole_steps_take_inputs_at_their_node():
     held = step_loop(1, step=lambda t, h, x, w: x + h * w, inputs={"w": ()}, node=0.5)
-    final = held([0.0], h=0.25, steps=8, w=Tabulated([0.0, 2.0], [0.0, 3.0])).final
+    final = held([0.0], h=0.25, steps=8, w=LinearInterpolation([0.0, 2.0], [0.0, 3.0])).final
     np.testing.assert_allclose(final, [3.0], rtol=1e-15)  # the midpoint rule is exact for a linear input
 
 
@@ -203,11 +212,11 @@ def test_mistakes_are_named(start):
     with pytest.raises(ValueError, match="sums to"):
         Tableau(((), (0.5,)), (0.5, 0.5), (0.0, 1.0))
     with pytest.raises(ValueError, match="as many updates"):
-        Stages(c=(0.0,), taken=((1,),), updates=(lambda x, h, k: x,))
+        ExplicitMethod(c=(0.0,), taken=((1,),), updates=(lambda x, h, k: x,))
     loop = loop_of()
     with pytest.raises(ValueError, match="every=0"):
         loop(start, h=0.1, steps=3, every=0, u=0.0, w=1.0)
     with pytest.raises(ValueError, match="3 increasing numbers"):
-        loop(start, h=0.1, steps=3, u=Tabulated([0, 0, 1], [1, 2, 3]), w=1.0)
+        loop(start, h=0.1, steps=3, u=LinearInterpolation([0, 0, 1], [1, 2, 3]), w=1.0)
     with pytest.raises(TypeError, match=r"inputs \['w', 'u'\] are missing"):
         loop(start, h=0.1, steps=3)

@@ -15,7 +15,7 @@ from myoquat.data import load_model
 from myoquat.data.derivation import write_derivation
 from myoquat.joints import ArticulatedSystem, Body, FloatingJoint
 from myoquat.muscle import (
-    LawA,
+    CubicExponentialMuscle,
     Model,
     ModelError,
     Muscle,
@@ -236,7 +236,7 @@ def test_a_jacobian_needs_no_force_law():
 def test_torques_of_a_floating_joint_are_its_generalized_forces(jacobian, rng):
     free = Body("pelvis", "ground", FloatingJoint(), mass=3.0)
     path = (PathPoint("ground", (0.1, 0.3, 0.0)), PathPoint("pelvis", (0.1, -0.2, 0.1)))
-    model = Model(ArticulatedSystem((free,)), (Muscle("m", path, LawA(300.0, 0.2)),))
+    model = Model(ArticulatedSystem((free,)), (Muscle("m", path, CubicExponentialMuscle(300.0, 0.2)),))
     scope: dict = {}
     exec(source(derive(model, jacobian), "python", "derived"), scope)
     q = model.system.random(1, rng)[0]

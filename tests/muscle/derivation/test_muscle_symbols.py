@@ -31,7 +31,7 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.derivation import derive
-from myoquat.muscle.laws import DeGrooteFregly2016, LawB, Millard2012
+from myoquat.muscle.laws import DeGrooteFregly2016, ExponentialMuscle, Millard2012
 
 TWO_LINK = load_model("two_link")
 ROD = Body("rod", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, center_of_mass=(0.1, 0.0, 0.0),
@@ -44,7 +44,7 @@ def hinge(*wraps):
     """One hinge with every kind of state: an elastic tendon, activation dynamics, a limit."""
     muscles = (
         Muscle("elastic", PATH, DeGrooteFregly2016(100.0, 0.2, 0.2, 0.1), None, ActivationDynamics(), wraps),
-        Muscle("plain", (PATH[1], PATH[0]), LawB(0.3, 50.0)),
+        Muscle("plain", (PATH[1], PATH[0]), ExponentialMuscle(0.3, 50.0)),
     )
     limit = CoordinateLimit("stop", "flexion", -0.5, 0.1, 20.0, 30.0, 0.1, 0.5)
     return Model(ArticulatedSystem((ROD,)), muscles, limits=(limit,))

@@ -9,15 +9,23 @@ from myoquat.data import load_model
 from myoquat.dynamics import simulate
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import muscle_forces, path_lengths
-from myoquat.muscle.laws import DeGrooteFregly2016, LawA, LawB, Millard2012, PushWarning, RigidTendonMuscle, Thelen2003
+from myoquat.muscle.laws import (
+    CubicExponentialMuscle,
+    DeGrooteFregly2016,
+    ExponentialMuscle,
+    Millard2012,
+    PushWarning,
+    RigidTendonMuscle,
+    Thelen2003,
+)
 
 NUMBERS = (1000.0, 0.1, 0.2)
 RIGID = [kind(*NUMBERS, tendon="rigid") for kind in (Thelen2003, DeGrooteFregly2016, Millard2012)]
 OTHERS = [
     Millard2012(*NUMBERS, tendon="rigid", damping=0.0),
     RigidTendonMuscle(*NUMBERS),
-    LawA(0.3, 1000.0),
-    LawB(0.3, 1000.0),
+    CubicExponentialMuscle(0.3, 1000.0),
+    ExponentialMuscle(0.3, 1000.0),
     *(replace(law, pull_only=True) for law in RIGID),
 ]
 

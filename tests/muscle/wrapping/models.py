@@ -16,7 +16,7 @@ from myoquat.muscle import (
     WrapSphere,
     WrapTorus,
 )
-from myoquat.muscle.laws import LawB
+from myoquat.muscle.laws import ExponentialMuscle
 
 TURNED = tuple(np.array([0.8, 0.3, -0.4, 0.33]) / np.linalg.norm([0.8, 0.3, -0.4, 0.33]))
 ORIGIN, INSERTION = PathPoint("ground", (0.05, 0.0, 0.12)), PathPoint("upper", (0.03, 0.02, -0.12))
@@ -85,7 +85,7 @@ def past(wraps, start=None):
 
 def model(*names):
     """The model with the named cases as muscles, all of them without names."""
-    law = LawB(optimal_length=0.3, max_isometric_force=100.0)
+    law = ExponentialMuscle(optimal_length=0.3, max_isometric_force=100.0)
     cases = [(name, *CASES[name]) for name in names or CASES]
     return Model(system(), tuple(Muscle(name, path, law, wraps=wraps) for name, path, wraps in cases))
 

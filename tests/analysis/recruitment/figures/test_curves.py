@@ -8,8 +8,8 @@ from myoquat.analysis import plot_curves
 from myoquat.data import load_model
 from myoquat.muscle import ActivationDynamics, ModelError, Muscle
 from myoquat.muscle.laws import (
+    CubicExponentialMuscle,
     DeGrooteFregly2016,
-    LawA,
     Ligament,
     Millard2012,
     PathActuator,
@@ -23,7 +23,7 @@ LAWS = [
     Thelen2003(*NUMBERS),
     Millard2012(*NUMBERS),
     DeGrooteFregly2016(*NUMBERS),
-    LawA(0.3, 50.0),
+    CubicExponentialMuscle(0.3, 50.0),
     PathSpring(10.0, 0.4),
     PathActuator(5.0),
     Ligament(0.2, 300.0),
@@ -73,6 +73,6 @@ def test_what_has_no_curves_is_refused():
     with pytest.raises(ModelError, match="muscle 'm': no force law"):
         plot_curves(muscle)
     with pytest.raises(ModelError, match="no max_isometric_force is given"):
-        plot_curves(LawA(0.3))
+        plot_curves(CubicExponentialMuscle(0.3))
     with pytest.raises(TypeError, match="not str"):
         plot_curves("thelen2003")

@@ -13,7 +13,7 @@ from myoquat.data import load_model
 from myoquat.joints.functions import Linear
 from myoquat.muscle import PathPoint, WrapSphere
 from myoquat.muscle.coordinates import Coordinate, Coupler
-from myoquat.muscle.laws import LawB
+from myoquat.muscle.laws import ExponentialMuscle
 
 VALUES = np.linspace(0.3, 1.2, 7)
 
@@ -101,7 +101,7 @@ def test_info_says_what_a_model_holds(euler, tmp_path, capsys):
     wrapped = replace(euler.muscles[0], wraps=(WrapSphere(body="A", radius=0.05, quadrant="+x", name="head"),))
     model = replace(
         euler,
-        muscles=(wrapped, replace(euler.muscles[1], law=LawB(2.3, 30.0))),
+        muscles=(wrapped, replace(euler.muscles[1], law=ExponentialMuscle(2.3, 30.0))),
         coordinates=(Coordinate(names[0], (-1.0, 2.0), locked=True),),
         couplers=(Coupler("pair", names[4], names[3], Linear(0.5), 2.0),),
     )

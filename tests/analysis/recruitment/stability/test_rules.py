@@ -20,7 +20,7 @@ from myoquat.analysis.recruitment import (
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.analysis.studies import MuscleTrial
 from myoquat.data import Motion
-from myoquat.muscle import LawB, PathPoint
+from myoquat.muscle import ExponentialMuscle, PathPoint
 from myoquat.muscle.coordinates import Marker
 
 JOINT, INTO, TO_RIM = "arm", (-1.0, 0.15, -0.1), (0.1, 1.0, 0.3)
@@ -35,7 +35,7 @@ def model() -> mq.Model:
         angle = 2 * np.pi * k / 10
         origin = PathPoint("ground", (-0.15, 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
         end = PathPoint("arm", (0.02 + 0.03 * np.cos(2 * angle), -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
-        muscles.append(mq.Muscle(f"m{k}", (origin, end), LawB(0.2, 400.0 + 20 * k)))
+        muscles.append(mq.Muscle(f"m{k}", (origin, end), ExponentialMuscle(0.2, 400.0 + 20 * k)))
     return mq.Model(mq.ArticulatedSystem((arm,)), tuple(muscles))
 
 

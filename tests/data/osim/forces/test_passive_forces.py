@@ -12,7 +12,7 @@ from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.dynamics.constraints import ParallelAxes, PointLoop
 from myoquat.joints import convert_coordinates
-from myoquat.muscle import LawA, Model, ModelError, Muscle, PathPoint, elastic_energy, limit_torques
+from myoquat.muscle import CubicExponentialMuscle, Model, ModelError, Muscle, PathPoint, elastic_energy, limit_torques
 from myoquat.muscle.forces import Bushing, CoordinateSpring, PassiveForce, PointExpression, PointSpring
 from tests.data.osim.two_bodies import OPENSIM, SYSTEM
 
@@ -87,7 +87,7 @@ def test_a_simulation_conserves_the_energy_of_springs(rng):
 
 def test_static_optimization_leaves_them_their_part(rng):
     path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("B", (0.03, -0.2, 0.0)))
-    plain = Model(SYSTEM, (Muscle("m", path, LawA(500.0, 0.5)),))
+    plain = Model(SYSTEM, (Muscle("m", path, CubicExponentialMuscle(500.0, 0.5)),))
     sprung = Model(SYSTEM, plain.muscles, forces=(FORCES["coordinate"],))
     q, u, torque = rng.uniform(-0.3, 0.3, 5), rng.uniform(-1, 1, 5), rng.normal(size=5)
     own = limit_torques(sprung, q, u)

@@ -10,17 +10,17 @@ from myoquat.core.typing import Array
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
 
-__all__ = ["LawB"]
+__all__ = ["ExponentialMuscle"]
 
 
 @dataclass(frozen=True)
-class LawB(ForceLaw):
+class ExponentialMuscle(ForceLaw):
     """F = (exp(-(x - 1)^2 / 0.25) a + (exp(5 (x - 1) / 0.6) - 1) / (exp(5) - 1)) Fmax, x = l / lopt.
 
     A path shorter than lopt pushes at low activation, by at most 0.7 % of Fmax: the passive part goes on below zero.
 
-    >>> from myoquat.muscle import LawB
-    >>> law = LawB(optimal_length=0.3, max_isometric_force=100.0)
+    >>> from myoquat.muscle import ExponentialMuscle
+    >>> law = ExponentialMuscle(optimal_length=0.3, max_isometric_force=100.0)
     >>> round(float(law.force(0.3, 0.0, 0.5)), 3)  # [N] half active, at the optimal length, at rest
     50.0
     """

@@ -9,15 +9,15 @@ from myoquat.core.typing import Array
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
 
-__all__ = ["LawA"]
+__all__ = ["CubicExponentialMuscle"]
 
 
 @dataclass(frozen=True)
-class LawA(ForceLaw):
+class CubicExponentialMuscle(ForceLaw):
     """F = (x^3 exp(8 x - 12.9) + exp(-(x - 1)^2 / 0.25) a) Fmax, x = l / l0.
 
-    >>> from myoquat.muscle import LawA
-    >>> law = LawA(optimal_length=0.3, max_isometric_force=100.0)
+    >>> from myoquat.muscle import CubicExponentialMuscle
+    >>> law = CubicExponentialMuscle(optimal_length=0.3, max_isometric_force=100.0)
     >>> round(float(law.force(0.3, 0.0, 0.5)), 3)  # [N] half active, at the optimal length, at rest
     50.745
     """
