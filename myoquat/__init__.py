@@ -4,11 +4,11 @@ The names that a user meets first, and the rooms of the package, are imported wh
 `import myoquat as mq; mq.load_model("two_link")`.
 """
 
+import importlib
 import os
+from typing import Any
 
 import lazy_loader
-
-from myoquat.core.deprecation import former_names
 
 __version__ = "0.2.0"
 
@@ -21,4 +21,13 @@ __all__ += ["__version__"]
 _FORMER = {  # name: the object, and what to write in its place
     "load_urdf": ("myoquat.data.urdf.load_urdf", "myoquat.data.load_model(...).system"),
 }
-__getattr__ = former_names(__name__, _FORMER, _look_up)
+
+
+def __getattr__(name: str) -> Any:
+    """Former names warn; their machinery is imported with the first of them."""
+    if name not in _FORMER:
+        return _look_up(name)
+    path, advice = _FORMER[name]
+    module, _, former = path.rpartition(".")
+    importlib.import_module("myoquat.core.deprecation").warn_former(f"{__name__}.{name}", advice)
+    return getattr(importlib.import_module(module), former)
