@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from myoquat.analysis.apps.opensim_tools.report import check_report, told
+from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, check_report, told, write_report
+from myoquat.analysis.apps.reproduce.figures import force_figures
 from myoquat.analysis.apps.reproduce.instrumented_shoulder import RULES, compare, file_states, load_trial, table_of
-from myoquat.analysis.apps.reproduce.page import force_figures, write_page
 from myoquat.analysis.apps.reproduce.published import at_published_angles
 
 __all__ = ["command"]
@@ -56,5 +56,7 @@ def command(
         tables["Activations at the published angles"] = table
     for heading, table in tables.items():
         click.echo(f"{heading}\n{table.to_string(float_format='{:.4g}'.format)}")
-    write_page(output, f"Instrumented shoulder: {trial}", lines, tables, force_figures(loaded, compared))
+    sections: list[Numbers | Drawn] = [Numbers(heading, table) for heading, table in tables.items()]
+    sections += map(Drawn, ("Magnitude of the force", "Parts of the force"), force_figures(loaded, compared))
+    write_report(output, f"Instrumented shoulder: {trial}", lines, sections)
     click.echo(f"wrote {output}")
