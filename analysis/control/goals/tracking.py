@@ -55,7 +55,21 @@ def _velocity_weights(system: ArticulatedSystem, weights: Mapping[str, float] | 
 
 
 @dataclass(frozen=True)
-class TrackPose(_FollowsData):
+class _FollowsMotion(_FollowsData):
+    """A goal with a motion of the model's system, and weights of its velocities."""
+
+    motion: Motion
+    weights: Mapping[str, float] | None = None
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        check_types(motion=(self.motion, Motion))
+        self.motion.check_system(_system(plant, self.title))
+        _velocity_weights(self.motion.system, self.weights)
+
+
+@dataclass(frozen=True)
+class TrackPose(_FollowsMotion):
     """The integral of sum_i w_i d_i^2, d the displacement from a recorded motion's pose: differences of coordinates
     [rad, m], and the rotation vector of each quaternion, so that a ball joint counts by its angle squared [rad^2] and
     no lock exists.
@@ -71,15 +85,6 @@ class TrackPose(_FollowsData):
     >>> TrackPose(Motion(model, [0.0, 1.0], [model.start] * 2), weights={"A": 2.0}, weight=10.0).weight
     10.0
     """
-
-    motion: Motion
-    weights: Mapping[str, float] | None = None
-
-    def check(self, plant: Plant, timed: bool) -> None:
-        super().check(plant, timed)
-        check_types(motion=(self.motion, Motion))
-        self.motion.check_system(_system(plant, self.title))
-        _velocity_weights(self.motion.system, self.weights)
 
     def content(self, plant: Plant) -> Hashable:
         return "pose", _velocity_weights(self.motion.system, self.weights)
@@ -97,7 +102,7 @@ class TrackPose(_FollowsData):
 
 
 @dataclass(frozen=True)
-class TrackSpeeds(_FollowsData):
+class TrackSpeeds(_FollowsMotion):
     """The integral of sum_i w_i (u_i - u_ref_i)^2 over the velocities; u_ref is the motion's u, or without any the
     derivative of the spline of its poses. `weights` as for `TrackPose`.
 
@@ -107,15 +112,6 @@ class TrackSpeeds(_FollowsData):
     >>> model = mq.load_model("two_link")
     >>> still = TrackSpeeds(Motion(model, [0.0, 1.0], [model.start] * 2), weight=0.1)
     """
-
-    motion: Motion
-    weights: Mapping[str, float] | None = None
-
-    def check(self, plant: Plant, timed: bool) -> None:
-        super().check(plant, timed)
-        check_types(motion=(self.motion, Motion))
-        self.motion.check_system(_system(plant, self.title))
-        _velocity_weights(self.motion.system, self.weights)
 
     def content(self, plant: Plant) -> Hashable:
         return "speeds", _velocity_weights(self.motion.system, self.weights)
