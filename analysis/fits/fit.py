@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.analysis.fits.arguments import chosen_muscles, given_poses
 from myoquat.analysis.fits.basis import Basis, greatest_degree
 from myoquat.analysis.fits.crossing import Crossing, crossings
-from myoquat.analysis.fits.poses import range_poses
 from myoquat.analysis.fits.selection import Moments, Selection, all_terms, select_terms
 from myoquat.analysis.fits.settings import FitSettings
 from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, solved_paths
-from myoquat.core.arguments import check_types, real_array
+from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import FittedPoint, FittedSet, Model, PathFlag, PathPoint, PoseFunction, PoseVariables, fitted_path
@@ -19,7 +19,6 @@ from myoquat.muscle.fitted import powers_up_to
 
 __all__ = ["PathFit", "PathFits", "fit_paths"]
 
-POSES = 4000  # of a fit that is given none
 SET_DEGREE, SET_WEIGHT = 2, 1e-6  # of the terms that describe the set of poses, and their regularisation
 TRIMMED = 4  # times that poses beyond a jump are looked for by fits of each degree
 TRIMMING_TERMS = 250  # of the fits that tell them
@@ -119,16 +118,8 @@ def fit_paths(
     """
     check_types(model=(model, Model))
     settings = FitSettings() if settings is None else settings
-    q = (
-        range_poses(model, POSES)
-        if poses is None
-        else model.system.check_q(real_array("poses", poses)).reshape(-1, model.system.nq)
-    )
-    names = model.muscle_names if muscles is None else muscles
-    unknown = [name for name in names if name not in model.muscle_names]
-    if unknown:
-        raise ValueError(f"fit_paths: the model has no muscle {unknown[0]!r}")
-    chosen = [model.muscle_names.index(name) for name in names]
+    q = given_poses(model, poses)
+    names, chosen = chosen_muscles("fit_paths", model, muscles)
     solved, allowed = solved_paths(model, q, settings.near), allowed_motions(model, q)
     usable = solved.usable
     slopes = np.abs(np.where(usable[..., None], solved.jacobian, 0.0)).max(axis=0, initial=0.0)

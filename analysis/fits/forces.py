@@ -5,19 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.analysis.fits.arguments import chosen_muscles, given_poses
 from myoquat.analysis.fits.basis import Basis, greatest_degree
 from myoquat.analysis.fits.crossing import Crossing, crossings
-from myoquat.analysis.fits.poses import range_poses
 from myoquat.analysis.fits.selection import Moments, Selection, select_terms
 from myoquat.analysis.fits.settings import FitSettings
 from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, solved_paths
-from myoquat.core.arguments import check_types, real_array
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import Model, PoseFunction, unit_wrenches
 
 __all__ = ["JointForceFits", "fit_joint_forces"]
 
-POSES = 4000  # of a fit that is given none
 PULLS = 1e-9  # force of a unit tension below which a muscle does not cross the joint
 
 
@@ -82,16 +81,11 @@ def fit_joint_forces(
     """
     check_types(model=(model, Model), body=(body, str))
     settings, system = FitSettings() if settings is None else settings, model.system
-    given = range_poses(model, POSES) if poses is None else system.check_q(real_array("poses", poses))
-    q = given.reshape(-1, system.nq)
-    names = model.muscle_names if muscles is None else muscles
-    unknown = [name for name in names if name not in model.muscle_names]
-    if unknown:
-        raise ValueError(f"fit_joint_forces: the model has no muscle {unknown[0]!r}")
+    q = given_poses(model, poses)
+    names, chosen = chosen_muscles("fit_joint_forces", model, muscles)
     force = _in_parent(model, body, q)
     solved, allowed = solved_paths(model, q, settings.near), allowed_motions(model, q)
     usable = solved.usable & np.isfinite(force).all(axis=-1)
-    chosen = [model.muscle_names.index(name) for name in names]
     able = [k for k in chosen if np.abs(force[usable[:, k], k]).max(initial=0.0) > PULLS]
     slopes = np.abs(np.where(usable[..., None], solved.jacobian, 0.0)).max(axis=0, initial=0.0)
     found: dict[str, tuple[PoseFunction, PoseFunction, PoseFunction]] = {}
