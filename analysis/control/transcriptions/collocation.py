@@ -20,10 +20,11 @@ from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.transcriptions.base import STATE, Instances, Layout, Slot, Transcription
 from myoquat.core.typing import Array
 
-__all__ = ["Collocation", "integration_matrix"]
+__all__ = ["Collocation", "StagedCollocation", "integration_matrix"]
 
 RATES = ("udot", "wdot")
 ACTIVE = ("udot", "wdot", "controls")
+MAX_POINTS = 9
 
 
 def integration_matrix(points: Array, ends: Array) -> Array:
@@ -138,3 +139,15 @@ class Collocation(Transcription):
         fractions = layout.fractions[layout.nodes[:-1]]
         none = np.zeros((len(layout.steps), 0))
         return Instances("collocation", slots, formula, data, fractions, tuple(names), none)
+
+
+@dataclass(frozen=True)
+class StagedCollocation(Collocation):
+    """Collocation at a number of points that is chosen: `stages`, from 1 to 9; ValueError for others."""
+
+    stages: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.stages <= MAX_POINTS:
+            raise ValueError(f"stages must be between 1 and {MAX_POINTS}, not {self.stages}")

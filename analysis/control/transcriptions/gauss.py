@@ -6,15 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.analysis.control.transcriptions.collocation import Collocation
+from myoquat.analysis.control.transcriptions.collocation import StagedCollocation
 
 __all__ = ["Gauss"]
 
-MAX_POINTS = 9
-
 
 @dataclass(frozen=True)
-class Gauss(Collocation):
+class Gauss(StagedCollocation):
     """Collocation at the `stages` roots of the Legendre polynomial P_s on [0, 1]: order 2 s, symmetric, no point at the
     nodes [Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, 1993, section II.7]. Controls are
     polynomials that may jump at nodes.
@@ -26,12 +24,6 @@ class Gauss(Collocation):
     """
 
     title: ClassVar[str] = "gauss"
-    stages: int = 3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 1 <= self.stages <= MAX_POINTS:
-            raise ValueError(f"stages must be between 1 and {MAX_POINTS}, not {self.stages}")
 
     @property
     def order(self) -> int:

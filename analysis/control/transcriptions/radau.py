@@ -6,15 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.analysis.control.transcriptions.collocation import Collocation
+from myoquat.analysis.control.transcriptions.collocation import StagedCollocation
 
 __all__ = ["Radau"]
 
-MAX_POINTS = 9
-
 
 @dataclass(frozen=True)
-class Radau(Collocation):
+class Radau(StagedCollocation):
     """Collocation at the `stages` roots of P_(s-1) - P_s on [0, 1], the last of which is the end of the interval: order
     2 s - 1, and stiff equations are damped [D. Garg et al., Comput. Optim. Appl. 49, 2011; Hairer and Wanner, Solving
     Ordinary Differential Equations II, 1996, section IV.5]. Controls are polynomials that may jump at nodes.
@@ -26,12 +24,6 @@ class Radau(Collocation):
     """
 
     title: ClassVar[str] = "radau"
-    stages: int = 3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 1 <= self.stages <= MAX_POINTS:
-            raise ValueError(f"stages must be between 1 and {MAX_POINTS}, not {self.stages}")
 
     @property
     def order(self) -> int:
