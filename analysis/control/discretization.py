@@ -1,7 +1,7 @@
 """From a problem to a nonlinear program: its variables, blocks, bounds, and what a solution says of every site."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,7 @@ from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["Discretization", "Rows", "Sites", "Statement"]
 
-POINT = ("z", "u", "w", "udot", "wdot", "controls")
+POINT = ("z", "u", "w", "udot", "wdot", "controls", "multipliers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +96,11 @@ class Discretization:
     def __init__(self, statement: Statement, layout: Layout, references: Array) -> None:
         self.statement, self.layout, self.references = statement, layout, references
         plant = statement.plant
-        sizes = (plant.nu, plant.nu, plant.nw, plant.nu, plant.nw, plant.nc)
+        sizes = (plant.nu, plant.nu, plant.nw, plant.nu, plant.nw, plant.nc, plant.nk, plant.ng)
         self.sizes = dict(zip(FIELDS, sizes, strict=True))
         self.index, self.size = self._numbered()
         self.rows = Rows()
+        self.start_rows: Array = np.zeros(0, dtype=int)
         self.program = Program(self._blocks(), self.size, len(self.rows.names))
 
     # ---- variables -------------------------------------------------------------------------------------------
@@ -143,7 +144,10 @@ class Discretization:
         plant = self.statement.plant
         poses = tuple(f"pose along {name}" for name in plant.velocity_names)
         u, w = plant.velocity_names, plant.state_names
-        known = (poses, u, w, tuple(f"rate of {n}" for n in u), tuple(f"rate of {n}" for n in w), plant.control_names)
+        rates = tuple(f"rate of {n}" for n in u), tuple(f"rate of {n}" for n in w)
+        multipliers = plant.constraints.multiplier_names if plant.constraints else ()
+        moves = tuple(f"move onto {name}" for name in plant.state_row_names)
+        known = (poses, u, w, *rates, plant.control_names, multipliers, moves)
         names, fractions = ["duration"] * self.size, np.full(self.size, np.nan)
         for (_, places), words in zip(self.index.items(), known, strict=True):
             for site, row in enumerate(places):
@@ -161,9 +165,12 @@ class Discretization:
             blocks.append(self._midpoint(transcription))
         else:
             assert isinstance(transcription, Collocation)
-            instances = transcription.instances(statement.plant, self.layout, self.references)
+            instances = transcription.instances(statement.plant, self.layout, self.references, statement.start)
             content = "collocation", transcription.points, transcription.straight, _chart_content(statement.plant)
             blocks += [self._block(instances, np.zeros((len(instances.row_names), 2)), content), self._points()]
+        if statement.plant.constraints is not None:
+            blocks.append(self._start())
+            self.start_rows = blocks[-1].rows[0]
         if statement.ends or statement.boundary:
             blocks.append(self._ends())
         return blocks
@@ -179,7 +186,9 @@ class Discretization:
         variables = np.concatenate(parts, axis=1)
         function = _split(instances, self.sizes, fixed)
         size, terms = variables.shape[1], instances.weights.shape[1]
-        key = (content, fixed, self.statement.plant.nw, self.statement.plant.nc)
+        plant = self.statement.plant
+        held = plant.constraints.key if plant.constraints else None
+        key = (content, fixed, plant.nw, plant.nc, held)
         formula = BlockFormula(instances.name, function, size, data.shape[1], len(bounds), terms, key)
         rows = self.rows.add(bounds, instances.row_names, instances.fractions)
         return Block(formula, variables, data, rows, instances.weights, instances.fractions, instances.row_names)
@@ -222,7 +231,7 @@ class Discretization:
     @property
     def _point_bounds(self) -> Array:
         plant = self.statement.plant
-        zero = np.zeros((plant.nu + plant.nw, 2))
+        zero = np.zeros((plant.nu + plant.nw + plant.nk, 2))
         return np.concatenate([zero, *(constraint.interval for constraint in self.statement.path)])
 
     @property
@@ -255,7 +264,8 @@ class Discretization:
             (v,) = values
             base = self._base(data[..., nq:], duration)
             q = plant.pose(data[..., :nq], v["z"])
-            point = Point(base.names, base.t, q, v["u"], v["udot"], v["w"], v["wdot"], v["controls"], base.loads)
+            rates = {"udot": v["udot"], "rates": v["wdot"], "multipliers": v["multipliers"]}
+            point = replace(base, q=q, u=v["u"], states=v["w"], controls=v["controls"], **rates)
             return self._at_point(point, data[..., nq:], duration)
 
         data = np.concatenate([self.references[sites], own], axis=1)
@@ -275,17 +285,33 @@ class Discretization:
         def formula(values: list[dict[str, Array]], data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
             interval = np.concatenate([data[..., width : width + 1] * duration[..., None], data[..., width + 1 :]], -1)
             base = self._base(data, duration)
-            point, gap = transcription.point(plant, base, values, interval)
+            point, interval_rows = transcription.point(plant, base, values, interval)
             rows, terms = self._at_point(point, data, duration)
-            return [gap, *rows], terms
+            return [*interval_rows, *rows], terms
 
         parts = [own, layout.steps[:, None], self.references[first], self.references[last]]
-        slots = Slot(first, STATE), Slot(middle, ("controls",)), Slot(last, STATE)
-        names = (*(f"change of the pose along {name}" for name in plant.velocity_names), *self._point_names)
-        bounds = np.concatenate([np.zeros((plant.nu, 2)), self._point_bounds])
+        slots = Slot(first, STATE), Slot(middle, ("controls", "multipliers")), Slot(last, (*STATE, "moves"))
+        changes = tuple(f"change of the pose along {name}" for name in plant.velocity_names)
+        names = (*changes, *plant.state_row_names, *self._point_names)
+        bounds = np.concatenate([np.zeros((plant.nu + plant.ng, 2)), self._point_bounds])
         weights = self._weights(transcription.quadrature(layout))
         instances = Instances("midpoint", slots, formula, np.concatenate(parts, axis=1), fractions, names, weights)
         return self._block(instances, bounds, self._point_content)
+
+    def _start(self) -> Block:
+        """Constraints of the model at the first node; those at the others belong to the intervals before them."""
+        plant, node = self.statement.plant, self.layout.nodes[:1]
+        assert plant.constraints is not None
+        held, start = plant.constraints, self.statement.start
+
+        def formula(values: list[dict[str, Array]], data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
+            q = plant.pose(data, values[0]["z"])
+            return [held.state(q, values[0]["u"], start + 0.0 * duration)], []
+
+        none, names = np.zeros((1, 0)), plant.state_row_names
+        slots = (Slot(node, ("z", "u")),)
+        instances = Instances("start", slots, formula, self.references[node], np.zeros(1), names, none)
+        return self._block(instances, np.zeros((plant.ng, 2)), (_chart_content(plant), start))
 
     def _ends(self) -> Block:
         """Boundary constraints and goals of the ends."""

@@ -71,6 +71,8 @@ def _still(statement: Statement, layout: Layout) -> Sites:
         "udot": np.zeros(plant.nu),
         "wdot": np.zeros(plant.nw),
         "controls": controls,
+        "multipliers": np.zeros(plant.nk),
+        "moves": np.zeros(plant.ng),
     }
     fields = {name: np.broadcast_to(row, (count, len(row))) for name, row in rows.items()}
     q = np.zeros((count, plant.nq)) if plant.system is None else np.tile(plant.system.neutral(), (count, 1))

@@ -31,7 +31,8 @@ class Names:
 @dataclass(frozen=True)
 class Point:
     """An instant of a motion: time t (...) [s], pose q (..., nq), velocities u, their rates udot (..., nu), further
-    states and their rates (..., nw), controls (..., nc), all as numbers or symbols with the same leading axes.
+    states and their rates (..., nw), controls (..., nc), multipliers of constraints (..., nk), all as numbers or
+    symbols with the same leading axes.
 
     point["name"] is a coordinate, an angle that a quaternion has replaced, a velocity, a state or a control by its
     name; the rate of a state is point.rate("name"). At the ends of a motion controls and rates are empty.
@@ -54,6 +55,7 @@ class Point:
     rates: Array = field(default_factory=lambda: EMPTY)
     controls: Array = field(default_factory=lambda: EMPTY)
     loads: Array = field(default_factory=lambda: EMPTY)
+    multipliers: Array = field(default_factory=lambda: EMPTY)
 
     @property
     def system(self) -> ArticulatedSystem:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint, Periodic
+from myoquat.analysis.control.consistency import independent_limits
 from myoquat.analysis.control.discretization import Discretization, Sites, Statement
 from myoquat.analysis.control.goals.base import Goal
 from myoquat.analysis.control.guesses import Frame, default_sites, sites_of_mapping, sites_of_motion
@@ -23,9 +24,7 @@ from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
-from myoquat.joints.errors import ModelError
 from myoquat.joints.validation import SystemLike, system_of
-from myoquat.muscle.model import Model
 
 __all__ = ["Problem"]
 
@@ -56,7 +55,8 @@ class Problem:
 
     The unknown of a ball joint is a rotation vector about the guess at its site: |Q| = 1 by construction, without a
     lock. Raises ValueError, before any solver starts, for unknown names, contradicting bounds, ends outside the bounds,
-    data that do not cover the duration; ModelError for constraints and couplers of a model, which are not supported.
+    data that do not cover the duration. Constraints and couplers of a model hold, with multipliers as unknowns and by
+    projections of every node; locked coordinates are free, as in `simulate`.
 
     >>> from myoquat.analysis.control import Equations, OwnGoal, Problem
     >>> cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
@@ -89,7 +89,8 @@ class Problem:
             check_types(goals=(goal, Goal))
         for constraint in self.constraints:
             check_types(constraints=(constraint, (PathConstraint, BoundaryConstraint)))
-        _check_model(self.model)
+        if not isinstance(self.model, Equations):
+            system_of(self.model)
         for goal in self.goals:
             goal.check(self.plant, self._span[0] == self._span[1])
         self._check_ends()
@@ -217,6 +218,7 @@ class Problem:
         _check_finite(discretization, x)
         rows = discretization.rows
         limits = np.stack([np.concatenate(rows.lower), np.concatenate(rows.upper)], axis=1)
+        limits = independent_limits(discretization, x, bounds, limits)
         found = run_ipopt(discretization.program, x, bounds, limits, solver or Ipopt())
         return solution_of(self.statement, discretization, bounds, limits, found)
 
@@ -278,19 +280,6 @@ class Problem:
                 place = index[name][site, k]
                 low, high = bounds[place]
                 bounds[place] = max(low, bound.lower), min(high, bound.upper)
-
-
-def _check_model(model: SystemLike | Equations) -> None:
-    """TypeError for what is no model, ModelError for one that this package cannot control yet."""
-    if isinstance(model, Equations):
-        return
-    system_of(model)
-    if isinstance(model, Model) and (model.couplers or model.constraints):
-        named = (*model.couplers, *model.constraints)[0]
-        raise ModelError(
-            f"optimal control takes models without couplers and constraints; this one has {len(model.couplers)} and "
-            f"{len(model.constraints)}, such as {getattr(named, 'name', type(named).__name__)!r}"
-        )
 
 
 def _check_inside(where: str, name: str, bound: Bound, path: Bound | None) -> None:

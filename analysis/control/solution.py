@@ -138,6 +138,18 @@ class Solution:
         return self.statement.plant.control_names
 
     @property
+    def multipliers(self) -> Array:
+        """(k, nk) of the model's constraints at `control_time`, in the order of `multiplier_names`: A^T multipliers are
+        their generalized forces."""
+        return self.sites.fields["multipliers"][self.layout.having("multipliers")]
+
+    @property
+    def multiplier_names(self) -> tuple[str, ...]:
+        """What each multiplier belongs to."""
+        held = self.statement.plant.constraints
+        return held.multiplier_names if held else ()
+
+    @property
     def motion(self) -> Motion:
         """q and u at the nodes; ValueError for equations of one's own."""
         if self.statement.plant.system is None:

@@ -12,7 +12,8 @@ from myoquat.core.typing import Array
 
 __all__ = ["FIELDS", "STATE", "Instances", "Layout", "Slot", "Transcription"]
 
-FIELDS = ("z", "u", "w", "udot", "wdot", "controls")  # chart, velocities, states, their rates, controls
+# chart, velocities, states, their rates, controls, forces of constraints, moves onto constraints
+FIELDS = ("z", "u", "w", "udot", "wdot", "controls", "multipliers", "moves")
 STATE = ("z", "u", "w")
 
 

@@ -23,7 +23,7 @@ from myoquat.core.typing import Array
 __all__ = ["Collocation", "StagedCollocation", "integration_matrix"]
 
 RATES = ("udot", "wdot")
-ACTIVE = ("udot", "wdot", "controls")
+ACTIVE = ("udot", "wdot", "controls", "multipliers")
 MAX_POINTS = 9
 
 
@@ -65,7 +65,8 @@ class Collocation(Transcription):
         for k in range(n + 1):
             active = (start and k < n) or (end and k > 0)
             fractions.append(mesh[k])
-            fields.append((*STATE, *ACTIVE) if active else STATE)
+            own = (*STATE, *ACTIVE) if active else STATE
+            fields.append((*own, "moves") if k else own)
             if k < n:
                 fractions += [mesh[k] + c * (mesh[k + 1] - mesh[k]) for c in self._inner]
                 fields += [(*STATE, *ACTIVE)] * m
@@ -99,18 +100,20 @@ class Collocation(Transcription):
         np.add.at(total, self._sites(layout), layout.steps[:, None] * weights)
         return total[layout.having("controls")]
 
-    def instances(self, plant: Plant, layout: Layout, references: Array) -> Instances:
-        """The collocation equations of all intervals; references (s, nq) are the poses about which charts lie."""
+    def instances(self, plant: Plant, layout: Layout, references: Array, start: float) -> Instances:
+        """The collocation equations of all intervals; references (s, nq) are the poses about which charts lie, start
+        the time [s] at which the motion begins."""
         c = np.array(self.points)
         ends = [*([] if c[-1] == 1 else [1.0])]
         targets = np.array([x for x in self.points if x > 0] + ends)
         A = integration_matrix(c, targets)
         sites = self._sites(layout)
-        active = (*STATE, *ACTIVE) if self.straight else (*STATE, *RATES)
+        active = (*STATE, *RATES, "controls") if self.straight else (*STATE, *RATES)
         first = Slot(layout.nodes[:-1], active if c[0] == 0 else STATE)
         later = [Slot(column, active) for column in sites.T[1 if c[0] == 0 else 0 :]]
         last = [Slot(layout.nodes[1:], STATE)] if ends else []
         slots = (first, *later, *last)
+        slots = (*slots[:-1], Slot(slots[-1].sites, (*slots[-1].fields, "moves")))
         nq = plant.nq
 
         def formula(values: list[dict[str, Array]], data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
@@ -119,23 +122,31 @@ class Collocation(Transcription):
             moved = [np.zeros(plant.nu), *(plant.displacement(q[0], x) for x in q[1:])]
             rated = [i for i, v in enumerate(values) if "udot" in v]
             rates = [plant.displacement_rate(moved[i], q[i], values[i]["u"]) for i in rated]
+            u, w = [v["u"] for v in values], [v["w"] for v in values]
+            held = []
+            if plant.constraints is not None:
+                t1 = data[..., -2] + data[..., -1] * duration
+                held.append(plant.constraints.state(q[-1], u[-1], t1))
+                pose, velocity = plant.constraints.moves(q[-1], t1, values[-1]["moves"])
+                moved[-1], u[-1] = moved[-1] - pose, u[-1] - velocity
             rows = []
-            for target, row in enumerate(A):
-                i = target + 1
-                for name, rate in (("u", "udot"), ("w", "wdot")):
-                    if values[i][name].shape[-1]:
-                        change = sum(a * values[j][rate] for a, j in zip(row, rated, strict=True))
-                        rows.append(values[i][name] - values[0][name] - h * change)
+            for i, row in enumerate(A, start=1):
+                for x, rate in ((u, "udot"), (w, "wdot")):
+                    if x[i].shape[-1]:
+                        rows.append(x[i] - x[0] - h * sum(a * values[j][rate] for a, j in zip(row, rated, strict=True)))
                 if plant.nu:
                     rows.append(moved[i] - h * sum(a * r for a, r in zip(row, rates, strict=True)))
-            return [*rows, *self._control_rows([v["controls"] for v in values if "controls" in v])], []
+            return [*rows, *self._control_rows([v["controls"] for v in values if "controls" in v]), *held], []
 
-        data = np.concatenate([layout.steps[:, None], *(references[s.sites] for s in slots)], axis=1)
+        ends = layout.fractions[layout.nodes[1:], None]
+        parts = [layout.steps[:, None], *(references[s.sites] for s in slots), np.full_like(ends, start), ends]
+        data = np.concatenate(parts, axis=1)
         names = [
             *(f"change of {name}" for name in (*plant.velocity_names, *plant.state_names)),
             *(f"change of the pose along {name}" for name in plant.velocity_names),
         ]
         names = names * len(targets) + [f"control {name}" for name in plant.control_names] * self._straight_points
+        names += plant.state_row_names
         fractions = layout.fractions[layout.nodes[:-1]]
         none = np.zeros((len(layout.steps), 0))
         return Instances("collocation", slots, formula, data, fractions, tuple(names), none)

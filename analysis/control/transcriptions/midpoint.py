@@ -38,22 +38,31 @@ class Midpoint(Transcription):
         n = len(mesh) - 1
         fractions = np.empty(2 * n + 1)
         fractions[::2], fractions[1::2] = mesh, (mesh[:-1] + mesh[1:]) / 2
-        fields = tuple(STATE if i % 2 == 0 else ("controls",) for i in range(2 * n + 1))
+        own = ((*STATE, "moves"), ("controls", "multipliers"))
+        fields = (STATE, *(own[i % 2] for i in range(1, 2 * n + 1)))
         return Layout(fractions, np.arange(0, 2 * n + 1, 2), np.arange(1, 2 * n + 1, 2)[:, None], fields)
 
     def quadrature(self, layout: Layout) -> Array:
         return layout.steps
 
-    def point(self, plant: Plant, base: Point, values: list[dict[str, Array]], interval: Array) -> tuple[Point, Array]:
-        """The point in the middle of an interval, and by how much the pose at its end differs from the rule's, from the
-        fields at start, middle and end: the formula. `base` has time, names and loads; interval (..., 1 + 2 nq) is the
-        length and the reference poses at both ends."""
+    def point(
+        self, plant: Plant, base: Point, values: list[dict[str, Array]], interval: Array
+    ) -> tuple[Point, list[Array]]:
+        """The point in the middle of an interval, and rows: by how much the pose at its end differs from the rule's,
+        and how far that end is from the constraints, from the fields at start, middle and end: the formula. `base` has
+        time, names and loads; interval (..., 1 + 2 nq) is the length and the reference poses at both ends."""
         start, middle, end = values
         h, nq = interval[..., :1], plant.nq
         u = (start["u"] + end["u"]) / 2
         q0 = plant.pose(interval[..., 1 : 1 + nq], start["z"])
         q1 = plant.pose(interval[..., 1 + nq :], end["z"])
         w, wdot = (start["w"] + end["w"]) / 2, (end["w"] - start["w"]) / h
-        q, udot = plant.moved(q0, h / 2 * u), (end["u"] - start["u"]) / h
+        change, gap = end["u"] - start["u"], plant.displacement(plant.moved(q0, h * u), q1)
+        rows = [gap]
+        if plant.constraints is not None:
+            t1 = base.t + h[..., 0] / 2
+            pose, velocity = plant.constraints.moves(q1, t1, end["moves"])
+            change, rows = change - velocity, [gap - pose, plant.constraints.state(q1, end["u"], t1)]
+        q, udot = plant.moved(q0, h / 2 * u), change / h
         point = replace(base, q=q, u=u, udot=udot, states=w, rates=wdot, controls=middle["controls"])
-        return point, plant.displacement(plant.moved(q0, h * u), q1)
+        return replace(point, multipliers=middle["multipliers"]), rows

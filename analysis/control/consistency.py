@@ -1,0 +1,89 @@
+"""Constraints of a model at the start that other conditions imply already: fixed poses, and periodicity."""
+
+import numpy as np
+
+from myoquat.analysis.control.discretization import Discretization
+from myoquat.core.typing import Array
+
+__all__ = ["independent_limits"]
+
+START_TOLERANCE = 1e-6  # [m, rad, m/s, rad/s] by which a fixed start may miss the constraints
+INDEPENDENT_PART = 1e-8  # of a row, relative to its norm, that no row before it has
+
+
+def independent_limits(discretization: Discretization, x: Array, bounds: Array, limits: Array) -> Array:
+    """The limits (m, 2) of the constraints with those rows of the start relaxed that repeat others.
+
+    A start that is fixed satisfies the constraints by itself, and one that equals the end of the motion does by the
+    rows of the end. Rows that repeat others would make the multipliers undetermined. Raises ValueError, with the name
+    of the constraint, where the start is fixed off it by more than 1e-6.
+    """
+    places = discretization.start_rows
+    if not len(places):
+        return limits
+    free = bounds[:, 0] < bounds[:, 1]
+    repeated = _repeated(_rows(discretization, x, free))
+    _check(discretization, x, places[repeated & _fixed(discretization, x, free, places)])
+    relaxed = limits.copy()
+    relaxed[places[repeated]] = -np.inf, np.inf
+    return relaxed
+
+
+def _dense(discretization: Discretization, x: Array, rows: Array) -> Array:
+    """(k, size) rows of the Jacobian of the constraints."""
+    program, pattern = discretization.program, discretization.program.jacobian_pattern
+    values = np.zeros(len(pattern.rows))
+    program.jacobian(x, values)
+    columns = np.repeat(np.arange(program.size), np.diff(pattern.columns))
+    order = np.full(program.rows, -1)
+    order[rows] = np.arange(len(rows))
+    found, there = np.zeros((len(rows), program.size)), order[pattern.rows] >= 0
+    found[order[pattern.rows[there]], columns[there]] = values[there]
+    return found
+
+
+def _rows(discretization: Discretization, x: Array, free: Array) -> tuple[Array, Array]:
+    """Jacobians, by the free unknowns of both ends, of the rows of the end and the boundary, and of the start's."""
+    names, places = np.array(discretization.rows.names, dtype=object), discretization.start_rows
+    fractions = np.array(discretization.rows.fractions)
+    held = set(discretization.statement.plant.state_row_names)
+    of_end = np.array([name in held for name in names])
+    of_end[places] = False
+    last = of_end & (fractions == np.max(fractions[of_end]))
+    others = np.flatnonzero(last | np.isnan(fractions))
+    J = _dense(discretization, x, np.concatenate([others, places]))
+    ends = np.unique(np.concatenate([discretization.index[f][[0, -1]].ravel() for f in ("z", "u")]))
+    J = J[:, ends[free[ends]]]
+    return J[: len(others)], J[len(others) :]
+
+
+def _repeated(rows: tuple[Array, Array]) -> Array:
+    """Which rows of the second matrix those of the first and the rows before them imply."""
+    others, own = rows
+    _, size, directions = np.linalg.svd(others, full_matrices=False)
+    known = directions[size > INDEPENDENT_PART * max(1.0, size.max(initial=0.0))]
+    repeated = np.zeros(len(own), dtype=bool)
+    for k, row in enumerate(own):
+        left = row - known.T @ (known @ row)
+        left -= known.T @ (known @ left)
+        repeated[k] = np.linalg.norm(left) <= INDEPENDENT_PART * max(np.linalg.norm(row), 1.0)
+        if not repeated[k]:
+            known = np.vstack([known, left / np.linalg.norm(left)])
+    return repeated
+
+
+def _fixed(discretization: Discretization, x: Array, free: Array, places: Array) -> Array:
+    """Which rows depend on fixed unknowns alone."""
+    J = _dense(discretization, x, places)
+    result: Array = ~(np.abs(J[:, free]) > 0).any(axis=1)
+    return result
+
+
+def _check(discretization: Discretization, x: Array, places: Array) -> None:
+    missed = np.abs(discretization.program.constraints(x)[places])
+    if len(missed) and not missed.max() <= START_TOLERANCE:
+        k = int(np.argmax(missed))
+        raise ValueError(
+            f"initial: the start misses the {discretization.rows.names[places[k]]} by {missed[k]:.3g}; "
+            "dynamics.constraints.assemble moves a pose onto the constraints"
+        )

@@ -1,0 +1,123 @@
+"""Constraints and couplers of models in optimal control: orders, forces, and problems whose solutions are known."""
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.control import TRANSCRIPTIONS, Effort, Periodic, Problem, TrackCoordinates, TrackPose
+from myoquat.data import Motion
+from myoquat.dynamics.constraints import CoordinateCoupler, Distance, assemble
+from myoquat.joints.functions import Linear
+
+G, START = 9.81, 0.5
+
+
+def bob():
+    """A point mass in a plane on a rope of 1 m: a pendulum in coordinates that do not know it."""
+    x = mq.Body("x", "ground", mq.joints.PrismaticJoint((1, 0, 0)), coordinate_names=("x",))
+    z = mq.Body("bob", "x", mq.joints.PrismaticJoint((0, 0, 1)), mass=2.0, coordinate_names=("z",))
+    return mq.Model(mq.ArticulatedSystem((x, z)), constraints=(Distance("bob", "ground", distance=1.0, name="rope"),))
+
+
+def pose_of(angle):
+    return np.array([np.sin(angle), -np.cos(angle)])
+
+
+def swinging(method, intervals):
+    """The bob falls from an angle for 1 s; the only motion that the equations allow."""
+    return Problem(bob(), 1.0, (), intervals, method, initial={"q": pose_of(START), "u": 0.0}).solve()
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    """Angle and rate at 1 s of the pendulum in its own angle."""
+    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, -1, 0)), mass=2.0, center_of_mass=(0, 0, -1.0))
+    way = mq.simulate(mq.ArticulatedSystem((rod,)), [START], [0.0], duration=1.0, step=1e-3, output_step=0.1)
+    return way
+
+
+@pytest.mark.parametrize("method", TRANSCRIPTIONS)
+def test_projection_keeps_the_order(method, pendulum):
+    errors = []
+    for intervals in (10, 20):
+        solution = swinging(method, intervals)
+        assert solution.success
+        assert np.allclose(np.linalg.norm(solution.q, axis=1), 1.0, atol=1e-9)  # at every node
+        errors.append(np.abs(solution.q[-1] - pose_of(pendulum.q[-1, 0])).max())
+    assert np.log2(errors[0] / errors[1]) > TRANSCRIPTIONS[method].order - 0.3
+
+
+def test_multiplier_is_the_tension_of_the_rope(pendulum):
+    """T = m (g cos(angle) + rate^2); the constraint is |p| = 1, or its square, whose gradient has the length |A|."""
+    solution = swinging("hermite_simpson", 20)
+    nodes = solution.layout.nodes
+    held = solution.sites.fields["multipliers"][nodes]
+    A = np.array([[np.asarray(solution.statement.plant.constraints.constraints.jacobian(q, 0.0))] for q in solution.q])
+    tension = np.linalg.norm(held[:, :, None] * A[:, 0], axis=(1, 2))
+    exact = 2.0 * (G * np.cos(pendulum.q[:, 0]) + pendulum.u[:, 0] ** 2)
+    assert np.allclose(tension[::2], exact, rtol=1e-4)
+    assert solution.multiplier_names == ("multiplier of distance 'rope'",)
+    assert solution.multipliers.shape == (41, 1)
+
+
+def test_gear_takes_the_effort_of_its_reduced_inertia():
+    """Least integral of torque^2 over 1 s from rest to rest, 1 rad away: 12 (I1 + n^2 I2)^2, by the calculus of
+    variations."""
+
+    def wheel(name, inertia):
+        return mq.Body(
+            name, "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, inertia=(1, 1, inertia, 0, 0, 0),
+            coordinate_names=(name,),
+        )  # fmt: skip
+
+    gear = CoordinateCoupler("second", "first", Linear(3.0), name="gear")
+    model = mq.Model(mq.ArticulatedSystem((wheel("first", 0.5), wheel("second", 0.2))), constraints=(gear,))
+    problem = Problem(
+        model, 1.0, (Effort(),), 10, torques=("first_dot",), initial={"q": [0, 0], "u": 0},
+        final={"first": 1.0, "first_dot": 0},
+    )  # fmt: skip
+    solution = problem.solve()
+    assert solution.success
+    assert solution.objective == pytest.approx(12 * (0.5 + 9 * 0.2) ** 2, rel=1e-6)
+    assert np.allclose(solution["second"], 3 * solution["first"], atol=1e-9)
+
+
+def test_tied_ball_joint_is_kept_and_its_torques_hold_forward():
+    """A rod on a ball joint in quaternions, whose end is tied to a place by a rope."""
+    rod = mq.Body(
+        "rod", "ground", mq.joints.SphericalJoint(), mass=1.0, center_of_mass=(0, 0, -0.5),
+        inertia=(0.3, 0.3, 0.01, 0, 0, 0),
+    )  # fmt: skip
+    tie = Distance("rod", "ground", (0, 0, -1.0), (0.6, 0.0, -1.0), distance=0.5)
+    model = mq.Model(mq.ArticulatedSystem((rod,)), constraints=(tie,))
+    start = assemble(model, model.system.integrate(model.start, [0.4, 0.0, 0.0]))
+    still = Motion(model, [0.0, 0.3], [start, start])
+    torques = {"rod.omega_x": 5.0, "rod.omega_z": 5.0}
+    goals = TrackPose(still), Effort(weight=1e-3)
+    solution = Problem(model, 0.3, goals, 6, torques=torques, initial={"q": start, "u": 0.0}).solve()
+    assert solution.success
+    assert solution.norm_error < 1e-12
+    assert max(np.abs(tie.position(model.system, q, 0.0)).max() for q in solution.q) < 1e-9
+    assert np.abs(solution.u).max() > 0.05  # it falls along the sphere about the place
+    assert solution.simulate().largest < 1e-4
+
+
+def test_periodic_swing_determines_its_multipliers():
+    """The start is on the rope because the end is; no row comes twice, and with the same state and the same control at
+    both ends the force of the rope is the same."""
+    time = np.linspace(0, 1.5, 31)
+    follow = TrackCoordinates(("x",), time, 0.3 * np.sin(2 * np.pi * time / 1.5)[:, None], weight=100.0)
+    problem = Problem(
+        bob(), 1.5, (follow, Effort(weight=0.01)), 15, torques=("x_dot",), periodic=Periodic(),
+        bounds={"z": (-1.1, -0.5)},
+    )  # fmt: skip
+    solution = problem.solve({"z": -1.0})
+    assert solution.success
+    assert np.allclose(solution.q[0], solution.q[-1], atol=1e-9)
+    assert solution.multipliers[-1] == pytest.approx(solution.multipliers[0], rel=1e-6)
+    assert np.abs(solution.iterates.constraint_multipliers).max() < 1e3
+
+
+def test_start_off_the_constraints_is_rejected_by_name():
+    with pytest.raises(ValueError, match=r"initial: the start misses the position of distance 'rope' by 0\.\d+"):
+        Problem(bob(), 1.0, (), 5, initial={"q": [0.0, -0.7], "u": 0.0}).solve()
