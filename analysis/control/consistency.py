@@ -61,12 +61,12 @@ def _repeated(rows: tuple[Array, Array]) -> Array:
     """Which rows of the second matrix those of the first and the rows before them imply."""
     others, own = rows
     _, size, directions = np.linalg.svd(others, full_matrices=False)
-    known = directions[size > INDEPENDENT_PART * max(1.0, size.max(initial=0.0))]
+    known = directions[size > INDEPENDENT_PART * max(1.0, float(size.max(initial=0.0)))]
     repeated = np.zeros(len(own), dtype=bool)
     for k, row in enumerate(own):
         left = row - known.T @ (known @ row)
         left -= known.T @ (known @ left)
-        repeated[k] = np.linalg.norm(left) <= INDEPENDENT_PART * max(np.linalg.norm(row), 1.0)
+        repeated[k] = np.linalg.norm(left) <= INDEPENDENT_PART * max(float(np.linalg.norm(row)), 1.0)
         if not repeated[k]:
             known = np.vstack([known, left / np.linalg.norm(left)])
     return repeated
@@ -75,7 +75,7 @@ def _repeated(rows: tuple[Array, Array]) -> Array:
 def _fixed(discretization: Discretization, x: Array, free: Array, places: Array) -> Array:
     """Which rows depend on fixed unknowns alone."""
     J = _dense(discretization, x, places)
-    result: Array = ~(np.abs(J[:, free]) > 0).any(axis=1)
+    result: Array = np.all(J[:, free] == 0, axis=1)
     return result
 
 

@@ -264,8 +264,8 @@ class Discretization:
             (v,) = values
             base = self._base(data[..., nq:], duration)
             q = plant.pose(data[..., :nq], v["z"])
-            rates = {"udot": v["udot"], "rates": v["wdot"], "multipliers": v["multipliers"]}
-            point = replace(base, q=q, u=v["u"], states=v["w"], controls=v["controls"], **rates)
+            point = replace(base, q=q, u=v["u"], states=v["w"], controls=v["controls"])
+            point = replace(point, udot=v["udot"], rates=v["wdot"], multipliers=v["multipliers"])
             return self._at_point(point, data[..., nq:], duration)
 
         data = np.concatenate([self.references[sites], own], axis=1)

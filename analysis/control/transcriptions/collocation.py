@@ -138,8 +138,8 @@ class Collocation(Transcription):
                     rows.append(moved[i] - h * sum(a * r for a, r in zip(row, rates, strict=True)))
             return [*rows, *self._control_rows([v["controls"] for v in values if "controls" in v]), *held], []
 
-        ends = layout.fractions[layout.nodes[1:], None]
-        parts = [layout.steps[:, None], *(references[s.sites] for s in slots), np.full_like(ends, start), ends]
+        at = layout.fractions[layout.nodes[1:], None]
+        parts = [layout.steps[:, None], *(references[s.sites] for s in slots), np.full_like(at, start), at]
         data = np.concatenate(parts, axis=1)
         names = [
             *(f"change of {name}" for name in (*plant.velocity_names, *plant.state_names)),
