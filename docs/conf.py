@@ -10,6 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import site_pages
+import site_reference
 
 import myoquat
 
@@ -18,7 +19,7 @@ author = "the authors of myoquat"
 copyright = "the authors of myoquat, BSD-3-Clause"
 version = release = myoquat.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "sphinx.ext.viewcode"]
 extensions += ["sphinx-mathjax-offline", "sphinx_design"]  # formulas show without a network
 exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints", "tutorials/shoulder.osim"]
 nitpicky = True
@@ -32,7 +33,6 @@ autosummary_generate = False
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
-python_maximum_signature_line_length = 90
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 
@@ -55,4 +55,5 @@ html_sidebars = {"index": [], **{page: [] for page in site_pages.single(Path(__f
 def setup(app):
     """Writes the pages that are made from the source, and reads docstrings as plain text."""
     site_pages.write(Path(__file__).parent)
-    app.connect("autodoc-process-docstring", site_pages.plain_docstring)
+    app.connect("autodoc-process-docstring", site_reference.read_docstring)
+    app.connect("autodoc-process-signature", site_reference.read_signature)

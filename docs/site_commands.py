@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterator
 
 import click
-from site_pages import escaped, plain
+from site_reference import escaped, plain
 
 from myoquat.analysis.apps.command import COMMANDS, myoquat
 

@@ -1,5 +1,6 @@
 """The pictures of the site, drawn at every build by the library itself."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,10 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import Ellipse
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from pictures import drawn
 
 import myoquat as mq
 from myoquat.analysis import plot_curves
@@ -171,3 +176,4 @@ def _shoulder() -> Any:
 PICTURES: dict[str, Callable[[], Any]] = {f"law_{name}": _law(name) for name in laws.LAWS}
 PICTURES |= {"gimbal": _gimbal, "motion": _motion, "moment_arms": _moment_arms, "radial": _radial, "sides": _sides}
 PICTURES |= {"shoulder": _shoulder}
+PICTURES |= {f"figure_{name}": draw for name, draw in drawn.FIGURES.items()}  # those that tests compare

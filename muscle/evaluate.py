@@ -78,12 +78,12 @@ def path_jacobian(
 ) -> Array:
     """(..., m, n) derivative of the path lengths at coordinates q (..., nq).
 
-    wrt: "velocity"    J with dl/dt = J u, n = nu;
-         "coordinates" dl/dq for the model's own coordinates, n = nq: J_Q, J_phi;
-         "quaternion"  J_Q = dl/dQ, R(Q) as a polynomial, joint by joint, n = nq; joints without a
-                       quaternion keep dl/dq;
-         "constrained" J*_Q = dl/dQ* with one component of each quaternion eliminated, joint by joint. `eliminated`
-                       is 0, 1, 2, 3, "largest" (of each pose and joint), or an array (..., balls) of indices.
+    wrt         "velocity": J with dl/dt = J u, n = nu. "coordinates": dl/dq for the model's own coordinates, n = nq: J_Q,
+                J_phi. "quaternion": J_Q = dl/dQ, R(Q) as a polynomial, joint by joint, n = nq; joints without a
+                quaternion keep dl/dq. "constrained": J*_Q = dl/dQ* with one component of each quaternion eliminated,
+                joint by joint.
+    eliminated  0, 1, 2, 3, "largest" (of each pose and joint), or an array (..., balls) of indices, for "constrained".
+
     Moment arms in the biomechanist's sense are -J_phi. Raises ValueError as `path_lengths` does, for an unknown
     kind, and where an eliminated component is zero.
 

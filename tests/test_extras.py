@@ -138,11 +138,11 @@ class Foreign:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Foreign())
 sys.path[:0] = ["docs", "tests"]
-import conf, importlib, site_commands, site_pages
+import conf, importlib, site_commands, site_reference
 for extension in conf.extensions:
     importlib.import_module(extension)
 importlib.import_module(conf.html_theme)
-for package in site_pages.PACKAGES:
+for package in site_reference.PACKAGES:
     module = importlib.import_module(package)
     assert [getattr(module, name) for name in module.__all__]
 assert len(site_commands.pages()) > 10

@@ -1,5 +1,8 @@
 """The figures that are compared, by their names, and how far two pictures are apart."""
 
+import contextlib
+import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +11,10 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imread, imsave
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from documents import ROOT, running_blocks
 
 import myoquat as mq
 from myoquat.analysis import plot_curves, plot_cycles, plot_lengths, plot_moment_arms
@@ -80,7 +87,18 @@ def force_law():
     return plot_curves(Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2))
 
 
-FIGURES = {f.__name__: f for f in (many_curves, motion, moment_arms, lengths, cycles, study, force_law)}
+def start():
+    """The picture of the ten-minute page, drawn by the code of the page itself."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(None):
+        for _, code in running_blocks((ROOT / "docs" / "start.md").read_text(encoding="utf-8")):
+            exec(code, found)
+            if "figure" in found:
+                return found["figure"]
+    raise ValueError("start.md draws no figure")
+
+
+FIGURES = {f.__name__: f for f in (start, many_curves, motion, moment_arms, lengths, cycles, study, force_law)}
 
 
 def pixels(figure):
