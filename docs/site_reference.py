@@ -228,8 +228,8 @@ def read_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines
             described |= {name: entry for entry in entries for name in _split(entry[0])}
         else:
             rest.append(list(_paragraph(paragraph)))
-    told = list(_list_of_parameters(wanted, described, _types(obj))) if wanted else []
-    lines[:] = [*(rest[0] if rest else []), *told, *(line for part in rest[1:] for line in part)]
+    listed = list(_list_of_parameters(wanted, described, _types(obj))) if wanted else []
+    lines[:] = [*(rest[0] if rest else []), *listed, *(line for part in rest[1:] for line in part)]
 
 
 def _is_of(entries: list[tuple[str, str]], names: list[str]) -> bool:

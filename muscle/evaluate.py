@@ -78,7 +78,7 @@ def path_jacobian(
 ) -> Array:
     """(..., m, n) derivative of the path lengths at coordinates q (..., nq).
 
-    wrt         "velocity": J with dl/dt = J u, n = nu. "coordinates": dl/dq for the model's own coordinates, n = nq: J_Q,
+    wrt         "velocity": J with dl/dt = J u, n = nu. "coordinates": dl/dq for the own coordinates, n = nq: J_Q,
                 J_phi. "quaternion": J_Q = dl/dQ, R(Q) as a polynomial, joint by joint, n = nq; joints without a
                 quaternion keep dl/dq. "constrained": J*_Q = dl/dQ* with one component of each quaternion eliminated,
                 joint by joint.
