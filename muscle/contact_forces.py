@@ -6,7 +6,7 @@ from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import joined
 from myoquat.muscle import limits
-from myoquat.muscle.door import MuscleCall
+from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.forces import Contact, ContactForce
 from myoquat.muscle.model import Model
 

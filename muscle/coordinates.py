@@ -1,4 +1,4 @@
-"""What a model file says of its coordinates beyond their places in q: ranges, locks, couplings; and its markers."""
+"""Ranges, locks and couplings of the coordinates of a model file, and its markers."""
 
 import math
 from collections.abc import Collection, Iterable

@@ -17,10 +17,10 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.checks import check_state
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle import actuators, limits, states
+from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.checks import check_laws
-from myoquat.muscle.door import MuscleCall
 from myoquat.muscle.eliminated import eliminated_components
-from myoquat.muscle.laws.equilibrium import LawKind, equilibrium_lengths, numbers_of
+from myoquat.muscle.laws.equilibrium import LawType, equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import carried_bodies, carried_wrenches, lengths, wrenches
 from myoquat.muscle.segments import jacobians, tables
@@ -475,11 +475,11 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
     return found
 
 
-def equilibria(model: Model, l: np.ndarray, a: np.ndarray, numbers: dict[LawKind, Any]) -> Array:
+def equilibria(model: Model, l: np.ndarray, a: np.ndarray, numbers: dict[LawType, Any]) -> Array:
     """(..., ns) states in balance at rest at path lengths and activations (..., m), NaN where there is none; `numbers`
     of the laws of every kind in `states.elastic`."""
     found = np.full((*l.shape[:-1], len(states.state_names(model))), np.nan)
-    slices, kinds = states.state_slices(model), states.elastic_kinds(model)
+    slices, kinds = states.state_slices(model), states.elastic_law_types(model)
     for kind in numbers:
         members = [i for i, own in enumerate(kinds) if own == kind]
         places = [slices[i].start for i in members]

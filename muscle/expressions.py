@@ -21,7 +21,8 @@ from myoquat.joints.errors import ModelError
 
 __all__ = ["FUNCTIONS", "check_expression", "evaluate"]
 
-LONGEST, DEEPEST = 4000, 60  # characters, and parentheses or signs in one another
+MAX_CHARACTERS = 4000  # of one expression
+MAX_NESTING = 60  # of parentheses and signs, below Python's limit on recursion
 TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\S))")
 Function = Callable[..., Any]
 FUNCTIONS: dict[str, tuple[int, Function]] = {  # how many arguments, and the formula
@@ -98,8 +99,8 @@ def _names(node: _Node) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> _Node:
-    if len(text) > LONGEST:
-        raise ModelError(f"an expression of more than {LONGEST} characters is not read")
+    if len(text) > MAX_CHARACTERS:
+        raise ModelError(f"an expression of more than {MAX_CHARACTERS} characters is not read")
     return _Parser(text).whole()
 
 
@@ -147,8 +148,8 @@ class _Parser:
 
     def power(self) -> _Node:
         self.depth += 1
-        if self.depth > DEEPEST:
-            self.complain(f"it is nested more than {DEEPEST} deep")
+        if self.depth > MAX_NESTING:
+            self.complain(f"it is nested more than {MAX_NESTING} deep")
         node = self.value()
         if self.taken("^"):
             node = _Node(OPERATORS["^"], (node, self.power()))

@@ -32,7 +32,7 @@ from myoquat.muscle.points import DrivenPoint, PathPoint
 
 __all__ = ["FittedPoint", "FittedSet", "PoseFunction", "PoseVariables", "fitted_path", "powers_up_to"]
 
-EDGE = 1e-9  # by which a scalar variable may leave [-1, 1] and still count as inside
+DOMAIN_TOLERANCE = 1e-9  # by which a scaled variable may lie outside [-1, 1]
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ class PoseVariables(Record):
         """ModelError for a joint without quaternion, an unknown coordinate, and numbers that do not fit."""
         for name in self.balls:
             if name not in system.body_names or _quaternion_or_none(system, name) is None:
-                told = f"a fitted path needs a quaternion at the joint of body {name!r}; its joint has none"
-                raise ModelError(f"{told}. Fit the paths again for these joints", element=element)
+                message = f"a fitted path needs a quaternion at the joint of body {name!r}; its joint has none"
+                raise ModelError(f"{message}. Fit the paths again for these joints", element=element)
         for name in self.coordinates:
             if name not in system.coordinate_names:
-                told = f"a fitted path depends on the coordinate {name!r}, which the system does not have"
-                raise ModelError(f"{told}. Fit the paths again for these joints", element=element)
+                message = f"a fitted path depends on the coordinate {name!r}, which the system does not have"
+                raise ModelError(f"{message}. Fit the paths again for these joints", element=element)
         if len(self.centers) != len(self.balls) or any(abs(np.linalg.norm(C) - 1) > 1e-9 for C in self.centers):
             raise ModelError(f"each of {list(self.balls)} needs a unit quaternion as its center", element=element)
         if len(self.intervals) != len(self.coordinates) or any(not low < high for low, high in self.intervals):
@@ -195,7 +195,7 @@ class FittedSet(Record):
         for k in range(len(phi)):
             entry = sum((c * f for f, c in zip(phi[: k + 1], rows, strict=False)), np.zeros(q.shape[:-1]))
             square = square + entry * entry
-        beyond = [np.abs(scalar) > 1.0 + EDGE for scalar in x[4 * len(self.variables.balls) :]]
+        beyond = [np.abs(scalar) > 1.0 + DOMAIN_TOLERANCE for scalar in x[4 * len(self.variables.balls) :]]
         result: Array = reduce(or_, beyond, square > 1.0)
         return result
 
@@ -204,8 +204,8 @@ class FittedSet(Record):
         self.variables.check(system, element)
         n = len(self._powers)
         if len(self.factor) != n * (n + 1) // 2:
-            told = f"the factor of a fitted set of {n} terms has {n * (n + 1) // 2} entries, not {len(self.factor)}"
-            raise ModelError(told, element=element)
+            message = f"the factor of a fitted set of {n} terms has {n * (n + 1) // 2} entries, not {len(self.factor)}"
+            raise ModelError(message, element=element)
 
     @cached_property
     def _powers(self) -> tuple[tuple[int, ...], ...]:

@@ -275,12 +275,12 @@ class Model(Record):
         """Write the model in the format that the suffix of the path names: `.toml`, which `load_model` reads back
         equal, `.osim` (OpenSim), `.xml` (MuJoCo's MJCF), or, for a model without muscles, `.urdf`.
 
-        What the other programs' files cannot hold is told in one UnwrittenWarning, or refused if `strict`. Raises
-        FileExistsError for an existing file unless `overwrite` is True: then it is replaced at once or, if writing
-        fails, left as it was. ModelError for a suffix that names no format, and in `.toml` for a joint, force or other
-        part whose class is neither the package's own nor registered as an entry point.
+        One UnwrittenWarning lists the parts that another program's file cannot hold; if `strict`, it is an error.
+        Raises FileExistsError for an existing file unless `overwrite` is True: then it is replaced at once or, if
+        writing fails, left as it was. ModelError for a suffix that names no format, and in `.toml` for a joint, force
+        or other part whose class is neither the package's own nor registered as an entry point.
         """
-        library = importlib.import_module("myoquat.data.library")  # the room above: formats know models, not conversely
+        library = importlib.import_module("myoquat.data.library")  # a package above: it imports models
         library.save_model(self, path, strict, overwrite)
 
     def check_activation(self, activation: ArrayLike, name: str = "activation") -> Array:

@@ -13,9 +13,9 @@ from myoquat.joints.functions import AxisFunction, Multiplier
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.symbolic.arrays import as_array
 
-__all__ = ["EDGE", "ConditionalPoint", "DrivenPoint", "MovingPoint", "PathPoint"]
+__all__ = ["RANGE_MARGIN", "ConditionalPoint", "DrivenPoint", "MovingPoint", "PathPoint"]
 
-EDGE = 1e-5  # by which OpenSim widens the range of a conditional point, in the coordinate's unit
+RANGE_MARGIN = 1e-5  # by which OpenSim widens the range of a conditional point, in the coordinate's unit
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class ConditionalPoint(PathPoint):
 
     def active(self, system: ArticulatedSystem, q: Array) -> Array:
         x = system.coordinate(self.coordinate, q)
-        return (x >= self.range[0] - EDGE) & (x <= self.range[1] + EDGE)
+        return (x >= self.range[0] - RANGE_MARGIN) & (x <= self.range[1] + RANGE_MARGIN)
 
 
 class DrivenPoint(PathPoint):

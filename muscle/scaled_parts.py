@@ -19,7 +19,7 @@ from myoquat.muscle.forces.coordinate_spring import CoordinateForce
 
 __all__ = ["Stretch", "scaled_constraint", "scaled_force"]
 
-UNIT = np.ones(3)
+NO_SCALING = np.ones(3)
 Part = TypeVar("Part", bound=Any)
 
 
@@ -34,7 +34,7 @@ class Stretch:
 
     def of(self, body: str) -> Array:
         """(3,) the factors of a body."""
-        return self._factors.get(body, UNIT)
+        return self._factors.get(body, NO_SCALING)
 
     def placed(self, part: Part) -> Part:
         """Something between two bodies, its points on the stretched ones."""
@@ -57,7 +57,7 @@ def scaled_constraint(constraint: Constraint, stretch: Stretch) -> Constraint:
     """The constraint between the stretched bodies: points move with them, angles of frames stay, a distance grows as
     that of its points at the start, the axis of a line and the half axes of an ellipsoid as the body does along them.
 
-    ModelError for a kind whose lengths are not known."""
+    ModelError for a type of constraint whose lengths are not known."""
     if isinstance(constraint, (PointLoop, Weld)):
         return stretch.placed(constraint)
     if isinstance(constraint, Distance):
@@ -76,7 +76,7 @@ def scaled_constraint(constraint: Constraint, stretch: Stretch) -> Constraint:
 def scaled_force(force: PassiveForce, stretch: Stretch) -> PassiveForce:
     """The force between the stretched bodies, by the same rules; stiffnesses stay, and so do forces on coordinates.
 
-    ModelError for a kind whose lengths are not known."""
+    ModelError for a type of force whose lengths are not known."""
     if isinstance(force, CoordinateForce):
         return force
     if isinstance(force, FrameForce):

@@ -15,8 +15,8 @@ from myoquat.joints.stacking import joined
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw, HillLaw
-from myoquat.muscle.laws.equilibrium import LawKind, kind_of
-from myoquat.muscle.laws.kinds import of_laws
+from myoquat.muscle.laws.equilibrium import LawType, law_type_of
+from myoquat.muscle.laws.shared_structure import of_laws
 from myoquat.muscle.model import Model
 from myoquat.muscle.segments.path_segments import paths
 
@@ -78,19 +78,19 @@ def check_start(model: Model, name: str, values: ArrayLike) -> Array:
     return checked
 
 
-def elastic(model: Model) -> dict[LawKind, list[HillLaw]]:
-    """The Hill-type laws with elastic tendons, by their kind, in the model's order."""
-    found: dict[LawKind, list[HillLaw]] = {}
-    for muscle, kind in zip(model.muscles, elastic_kinds(model), strict=True):
-        if kind is not None and isinstance(muscle.law, HillLaw):
-            found.setdefault(kind, []).append(muscle.law)
+def elastic(model: Model) -> dict[LawType, list[HillLaw]]:
+    """The Hill-type laws with elastic tendons, by type, in the model's order."""
+    found: dict[LawType, list[HillLaw]] = {}
+    for muscle, law_type in zip(model.muscles, elastic_law_types(model), strict=True):
+        if law_type is not None and isinstance(muscle.law, HillLaw):
+            found.setdefault(law_type, []).append(muscle.law)
     return found
 
 
-def elastic_kinds(model: Model) -> list[LawKind | None]:
-    """The kind of every muscle's law, None for one that is not Hill-type with an elastic tendon."""
+def elastic_law_types(model: Model) -> list[LawType | None]:
+    """The type of every muscle's law; None if it is not Hill-type with an elastic tendon."""
     laws = [muscle.law for muscle in model.muscles]
-    return [kind_of(law) if isinstance(law, HillLaw) and law.states else None for law in laws]
+    return [law_type_of(law) if isinstance(law, HillLaw) and law.states else None for law in laws]
 
 
 def forces(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:

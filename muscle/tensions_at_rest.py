@@ -1,4 +1,4 @@
-"""Tensions where nobody simulates: a model at a pose, its elastic tendons in equilibrium with their fibers."""
+"""Tensions of a model at a pose without simulation: elastic tendons are in equilibrium with their fibers."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def tensions_at_rest(model: Model, q: ArrayLike, activation: ArrayLike, u: Array
         return muscle_forces(model, q, u, activation)
     l, a = path_lengths(model, q), model.check_activation(activation)
     l, a = np.broadcast_arrays(l, a)
-    state = equilibria(model, l, a, {kind: numbers_of(kind, laws) for kind, laws in elastic(model).items()})
+    state = equilibria(model, l, a, {law_type: numbers_of(law_type, laws) for law_type, laws in elastic(model).items()})
     balanced = np.isfinite(state)
     F = muscle_forces(model, q, u, a, np.where(balanced, state, 1.0))
     for i, s in enumerate(state_slices(model)):

@@ -17,7 +17,7 @@ from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.joints.multibody import state
 from myoquat.muscle.evaluate import path_lengths
 from myoquat.muscle.laws import ForceLaw
-from myoquat.muscle.laws.kinds import stacked_laws
+from myoquat.muscle.laws.shared_structure import stacked_laws
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names, state_slices
 

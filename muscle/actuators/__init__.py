@@ -1,4 +1,4 @@
-"""Actuators beside muscles: one file per kind, with the verbs of `myoquat.muscle.actuators.base.Actuator`."""
+"""Actuators beside muscles: one file per type, with the verbs of `myoquat.muscle.actuators.base.Actuator`."""
 
 from myoquat.muscle.actuators.activation import ActivationCoordinateActuator
 from myoquat.muscle.actuators.base import Actuator, ScalarActuator, delayed, delayed_rates, forces

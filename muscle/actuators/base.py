@@ -142,7 +142,7 @@ def forces(model: HasActuators, q: Array, controls: Array) -> Array:
 
 
 def delayed(model: HasActuators) -> dict[int, Any]:
-    """The actuators whose activations follow their controls with a delay, by the places of these among all controls.
+    """The actuators whose activations follow their controls with a delay, by the indices of their controls.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.actuators import ActivationCoordinateActuator, CoordinateActuator, delayed

@@ -1,6 +1,6 @@
-"""Where two surfaces touch: how deep, along which normal, at which point, and how curved they are there.
+"""Contact of two surfaces: depth, normal, point and effective radius of curvature.
 
-One formula for every pair of kinds that has a closed form, in floats and symbols. Source: the contact trackers of
+Each pair of surface types with a closed form has one formula, for floats and symbols. Source: the contact trackers of
 Simbody (Sherman, Seth, Delp 2011, Procedia IUTAM 2, 241-261).
 """
 
@@ -32,12 +32,12 @@ class Touch:
 
 def can_touch(first: ContactSurface, second: ContactSurface) -> bool:
     """Whether there is a formula for two surfaces, in this order."""
-    return (type(first), type(second)) in PAIRS
+    return (type(first), type(second)) in CONTACT_FORMULAS
 
 
 def touch(first: ContactSurface, second: ContactSurface, poses: Poses) -> Touch:
     """Where the second surface touches the first."""
-    return PAIRS[type(first), type(second)](first, second, poses)
+    return CONTACT_FORMULAS[type(first), type(second)](first, second, poses)
 
 
 def _plane(half_space: ContactHalfSpace, poses: Poses) -> tuple[Array, Array]:
@@ -80,7 +80,7 @@ def _ellipsoid_on_plane(floor: ContactHalfSpace, egg: ContactEllipsoid, poses: P
     return Touch(depth, n, deepest + (depth / 2)[..., None] * n, np.sqrt(volume / h))
 
 
-PAIRS: dict[tuple[type, type], Callable[..., Touch]] = {
+CONTACT_FORMULAS: dict[tuple[type, type], Callable[..., Touch]] = {
     (ContactHalfSpace, ContactSphere): _on_plane,
     (ContactSphere, ContactSphere): _on_sphere,
     (ContactHalfSpace, ContactEllipsoid): _ellipsoid_on_plane,

@@ -20,7 +20,7 @@ __all__ = ["source"]
 
 Q = sympy.symbols("Q_0:4", real=True)
 S = sympy.symbols("s_1:4", real=True)
-DIGITS = 6  # of numbers that stand in a formula
+SIGNIFICANT_DIGITS = 6  # of numbers that stand in a formula
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
 
@@ -178,7 +178,7 @@ def _force(d: Derivation, i: int) -> str:
     m, law = subscript(muscle.name), _with_symbols(muscle.law, subscript(muscle.name))
     l, a = (sympy.Symbol(rf"{letter}_{{{m}}}", real=True) for letter in (r"\ell", "a"))
     F = law.force(as_array(l), 0.0, as_array(a))
-    return rf"F_{{{m}}} = {sympy.latex(sympy.sympify(np.asarray(F, dtype=object).item()).evalf(DIGITS))}"
+    return rf"F_{{{m}}} = {sympy.latex(sympy.sympify(np.asarray(F, dtype=object).item()).evalf(SIGNIFICANT_DIGITS))}"
 
 
 def _with_symbols(law: Any, m: str) -> Any:

@@ -12,7 +12,7 @@ from myoquat.muscle.wrapping.order_along_path import after, before, in_order
 
 __all__ = ["Poses", "polylines"]
 
-DRAWN = 9  # points of a path on a surface
+POINTS_PER_ARC = 9  # drawn points of a path on one surface
 Poses = dict[str, tuple[Array, Array]]  # R and p of each body by name
 
 
@@ -46,9 +46,9 @@ def _line(model: Model, poses: Poses, muscle: Muscle, pieces: tuple[Piece, ...],
 
 
 def _spans(piece: Piece, poses: Poses, start: Array, end: Array) -> list[tuple[list[Array], Array]]:
-    """Points along the surfaces between two points of the path, and whether it touches them, in its order."""
+    """Points on the surfaces between two path points, in the path's order, and whether it touches each surface."""
     shape = start.shape[:-1]
-    on, places, arcs = (
+    on, order, arcs = (
         [np.broadcast_to(getattr(c, name), shape) for c in piece.contacts] for name in ("on", "place", "arc")
     )
     P, Q = (
@@ -57,12 +57,12 @@ def _spans(piece: Piece, poses: Poses, start: Array, end: Array) -> list[tuple[l
     )
     found = []
     for i, wrap in enumerate(piece.wraps):
-        line = before(places, on, i, Q, start), after(places, on, i, P, end)
+        line = before(order, on, i, Q, start), after(order, on, i, P, end)
         found.append(
             np.concatenate([*_span(wrap, arcs[i], poses, line[0], (P[i], Q[i]), line[1]), on[i][..., None]], -1)
         )
-    along, _ = in_order(places, found)
-    return [(np.split(x[..., :-1], DRAWN, axis=-1), x[..., -1:] > 0) for x in along]
+    along, _ = in_order(order, found)
+    return [(np.split(x[..., :-1], POINTS_PER_ARC, axis=-1), x[..., -1:] > 0) for x in along]
 
 
 def _span(wrap: Wrap, arc: Array, poses: Poses, before: Array, ends: tuple[Array, Array], after: Array) -> list[Array]:
@@ -71,7 +71,7 @@ def _span(wrap: Wrap, arc: Array, poses: Poses, before: Array, ends: tuple[Array
     start, stop = (arc[..., None] * _direction(v) for v in (P - before, after - Q))
     R, p = poses[wrap.body]
     found = []
-    for t in np.linspace(0, 1, DRAWN):
+    for t in np.linspace(0, 1, POINTS_PER_ARC):
         x = (2 * t**3 - 3 * t**2 + 1) * P + (t**3 - 2 * t**2 + t) * start
         x = x + (3 * t**2 - 2 * t**3) * Q + (t**3 - t**2) * stop
         local = wrap.in_body(wrap.onto(wrap.seen(vecmat(x - p, R))))

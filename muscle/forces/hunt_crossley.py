@@ -114,8 +114,8 @@ class HuntCrossley(ContactForce):
         if not self.pairs:
             if len(surfaces) > 1 and len({surface.body for surface in surfaces}) == 1:
                 raise ModelError(f"it acts between body {surfaces[0].body!r} and itself", element=self.element)
-            kinds = " and ".join(type(surface).__name__ for surface in surfaces) or "nothing"
-            raise ModelError(f"contact between {kinds} is not supported", element=self.element)
+            types = " and ".join(type(surface).__name__ for surface in surfaces) or "nothing"
+            raise ModelError(f"contact between {types} is not supported", element=self.element)
         for a, b in combinations(surfaces, 2):
             flat = isinstance(a, ContactHalfSpace) and isinstance(b, ContactHalfSpace)
             if a.body != b.body and not (flat or can_touch(a, b) or can_touch(b, a)):

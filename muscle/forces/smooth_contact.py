@@ -15,8 +15,8 @@ from myoquat.muscle.forces.contact import ContactForce, Friction
 
 __all__ = ["SmoothSphereHalfSpace"]
 
-PANELS, NODES = 6, 12  # of the quadrature of the stored energy
-VANISHED = 20.0  # over b_d: the height above the floor [m] at which the switch (1 + tanh) / 2 is below 1e-17
+QUADRATURE_PANELS, NODES_PER_PANEL = 6, 12  # of the Gauss quadrature of the stored energy
+MAX_SWITCH_ARGUMENT = 20.0  # b_d times the height above the floor; the switch (1 + tanh) / 2 is below 1e-17 there
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,15 @@ class SmoothSphereHalfSpace(ContactForce):
     def stored(self, pair: int, place: Touch) -> Array:
         """(...) [J] the integral of the pressure at rest, by Gauss's quadrature: to 1e-10 of it.
 
-        Over v, with depth = a sinh(v), in PANELS equal parts. h changes over depths of sqrt(e) and 1 / b_d; with `a`
-        below both its singularities lie pi / 2 or more from the real axis. It begins where h has vanished."""
+        The variable is v, with depth = a sinh(v), in QUADRATURE_PANELS equal parts. h changes over depths of sqrt(e)
+        and 1 / b_d. With `a` below both, its singularities lie at least pi / 2 from the real axis. The integral begins
+        where h has vanished."""
         scale = np.sqrt(self.constant_contact_force)
         a = scale / (1 + self.hertz_smoothing * scale)
-        first = np.arcsinh(-VANISHED / self.hertz_smoothing / a)
-        width = (np.arcsinh(place.depth / a) - first) / PANELS
+        first = np.arcsinh(-MAX_SWITCH_ARGUMENT / self.hertz_smoothing / a)
+        width = (np.arcsinh(place.depth / a) - first) / QUADRATURE_PANELS
         total: Array = 0.0 * place.depth
-        for panel in range(PANELS):
+        for panel in range(QUADRATURE_PANELS):
             for node, weight in zip(*_gauss_legendre(), strict=True):
                 v = first + (panel + (1 + node) / 2) * width
                 total = total + weight * np.cosh(v) * self._hertz(a * np.sinh(v), place.radius)
@@ -107,5 +108,5 @@ class SmoothSphereHalfSpace(ContactForce):
 @cache
 def _gauss_legendre() -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The nodes in (-1, 1) and the weights of Gauss's quadrature."""
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(NODES_PER_PANEL)
     return tuple(nodes.tolist()), tuple(weights.tolist())

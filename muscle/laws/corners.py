@@ -21,10 +21,8 @@ from myoquat.joints.errors import ModelError
 
 __all__ = ["Corners", "sharpness"]
 
-ROUNDS = (
-    5  # of Halley's method for s: 4 reach round-off where no end is flatter than 1 % of the mean slope, 5 where 0.1 %
-)
-PARALLEL = 1.5e-8  # tangents that differ by less meet in the middle, as in OpenSim: the root of the unit round-off
+HALLEY_STEPS = 5  # for s; they reach round-off if both end slopes are at least 0.1 % of the mean slope
+PARALLEL_SLOPES = 1.5e-8  # slopes that differ by less count as equal (OpenSim): the root of the unit round-off
 
 Number = Array | float
 Steps = tuple[Number, Number, Number]
@@ -52,7 +50,7 @@ class Corners:
     def point(self, p: Number, q: Number, level: Array) -> tuple[Array, Array]:
         """(x, y) of the curve where p x + q y = level (...), which must rise along the curve.
 
-        The derivatives are exact: those of the last round of Halley's method, whose start then no longer matters.
+        The derivatives are exact: they are those of the last step of Halley's method, to round-off.
         """
         marks = [p * x + q * y for x, y, _ in self.joins]
         inside = np.where(level < marks[0], marks[0], np.where(level > marks[-1], marks[-1], level))
@@ -90,7 +88,7 @@ def _broken(curve: Corners) -> tuple[tuple[Number, Number], Steps] | None:
     """Start and end of the first section that is no corner; most muscles of a model share their curves."""
     for section, end in zip(curve._sections(), curve.joins[1:], strict=True):
         x, y, *steps = section
-        forth = [step * np.sign(end[1] - y) + PARALLEL * np.abs(end[1] - y) for step in steps[3:]]
+        forth = [step * np.sign(end[1] - y) + PARALLEL_SLOPES * np.abs(end[1] - y) for step in steps[3:]]
         if not min(steps[:3]) > 0 or not min(forth) >= 0:
             return (x, y), end
     return None
@@ -99,7 +97,7 @@ def _broken(curve: Corners) -> tuple[tuple[Number, Number], Steps] | None:
 def _section(start: tuple[Number, Number, Number], end: tuple[Number, Number, Number], c: Number) -> tuple[Number, ...]:
     (x0, y0, slope0), (x1, y1, slope1) = start, end
     bend = slope0 - slope1
-    parallel = np.abs(bend) <= PARALLEL
+    parallel = np.abs(bend) <= PARALLEL_SLOPES
     meet = (y1 - y0 - x1 * slope1 + x0 * slope0) / np.where(parallel, 1.0, bend)
     meet = np.where(parallel, (x0 + x1) / 2, meet)
     height = (meet - x1) * slope1 + y1
@@ -127,7 +125,7 @@ def _parameter(t: Array, steps: tuple[Array, ...]) -> Array:
     a, b, c = steps
     first, last = (1 / np.maximum(5 * step, 1 / 3) for step in (a, c))  # limited to 3, where the cubic still rises
     s: Array = t * (first * (1 - t) ** 2 + t * (3 - 2 * t) - last * t * (1 - t))
-    for _ in range(ROUNDS):
+    for _ in range(HALLEY_STEPS):
         r = 1 - s
         slope = 5 * (a * (r * r) ** 2 + (s * s) * (6 * b * (r * r) + c * (s * s)))
         bend = 20 * (3 * b * (s * r) * (1 - 2 * s) + c * (s * s * s) - a * (r * r * r))

@@ -11,16 +11,16 @@ from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["DeGrooteFregly2016"]
 
-# b1, b2, b3, b4 of three bells, as OpenSim's DeGrooteFregly2016Muscle corrects the paper's so that the peak is 1 at 1
-BELLS = (
+# b1, b2, b3, b4 of three Gaussians: the paper's as corrected in OpenSim, so that the peak is 1 at 1
+ACTIVE_CURVE_GAUSSIANS = (
     (0.8150671134243542, 1.055033428970575, 0.162384573599574, 0.063303448465465),
     (0.433004984392647, 0.716775413397760, -0.029947116970696, 0.200356847296188),
     (0.1, 1.0, 0.353553390593274, 0.0),
 )
 D1, D2, D3, D4 = -0.3211346127989808, -8.149, -0.374, 0.8825327733249912
 C1, C2, C3 = 0.200, 1.0, 0.200
-ENDED = 1 + 1e-9  # times the shortest fiber: what counts as that, in any kind of number
-SHORTEST = 0.2  # normalized fiber length at which the passive force is zero
+SHORTEST_LENGTH_MARGIN = 1 + 1e-9  # fibers below this multiple of the shortest length count as shortest
+UNLOADED_LENGTH = 0.2  # normalized fiber length at which the passive force is zero
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class DeGrooteFregly2016(HillLaw):
         force = super().force(length, speed, activation, state)
         if self.tendon == "rigid":
             return force
-        ended = self._fiber_length(state) <= ENDED * self.shortest
+        ended = self._fiber_length(state) <= SHORTEST_LENGTH_MARGIN * self.shortest
         slack = length - self.tendon_slack_length <= self.shortest_along
         return np.where(ended & slack, 0.0, force)
 
@@ -70,14 +70,16 @@ class DeGrooteFregly2016(HillLaw):
     def passive_force(self, length: Array) -> Array:
         """f_PE = (exp(kPE (l~_M - 1) / e0) - o) / (exp(kPE) - o), kPE = 4, zero at l~_M = 0.2 (S3)."""
         k, e0 = 4.0, self.passive_strain
-        offset = np.exp(k * (SHORTEST - 1) / e0)
+        offset = np.exp(k * (UNLOADED_LENGTH - 1) / e0)
         result: Array = self.passive_scale * (np.exp(k * (length - 1) / e0) - offset) / (np.exp(k) - offset)
         return result
 
     def active_force(self, length: Array) -> Array:
         """f_L, the sum of three bells b1 exp(-(l~_M - b2)^2 / (2 (b3 + b4 l~_M)^2)) (S2)."""
         x = (length - 1) / self.width_scale + 1
-        first, second, third = (b1 * np.exp(-0.5 * ((x - b2) / (b3 + b4 * x)) ** 2) for b1, b2, b3, b4 in BELLS)
+        first, second, third = (
+            b1 * np.exp(-0.5 * ((x - b2) / (b3 + b4 * x)) ** 2) for b1, b2, b3, b4 in ACTIVE_CURVE_GAUSSIANS
+        )
         result: Array = first + second + third
         return result
 

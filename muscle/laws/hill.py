@@ -12,12 +12,12 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.muscle.laws.base import ForceLaw
-from myoquat.muscle.laws.equilibrium import equilibrium_lengths, kind_of, numbers_of
+from myoquat.muscle.laws.equilibrium import equilibrium_lengths, law_type_of, numbers_of
 
 __all__ = ["TENDONS", "HillLaw"]
 
 TENDONS = ("elastic", "rigid")
-STRETCHED = 10  # times the strain at F0: hardly any muscle holds a tendon stretched that far
+MAX_STRAIN_RATIO = 10  # upper end of the first bracket, over the strain at F0; few tendons are stretched further
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class HillLaw(ForceLaw):
     state_suffixes: ClassVar[tuple[str, ...]] = ("fiber_length",)
     state_range: ClassVar[Range] = Range(0.0, open_low=True)
 
-    # ---- the curves of a kind of muscle ----------------------------------------------------------------------
+    # ---- the curves of a muscle type --------------------------------------------------------------------------
 
     @abstractmethod
     def tendon_force(self, length: Array) -> Array:
@@ -92,7 +92,7 @@ class HillLaw(ForceLaw):
 
     @property
     def can_push(self) -> bool:
-        """True with a rigid tendon, unless pull_only; a tendon that stretches only pulls."""
+        """True with a rigid tendon, unless pull_only. An elastic tendon only pulls."""
         return self.tendon == "rigid" and not self.pull_only
 
     @property
@@ -156,8 +156,8 @@ class HillLaw(ForceLaw):
         """
         check_unmasked("speed", speed)
         l, a = np.broadcast_arrays(real_array("length", length), real_array("activation", activation))
-        kind = kind_of(self)
-        found = equilibrium_lengths(kind, numbers_of(kind, [self]), l[..., None], a[..., None])
+        law_type = law_type_of(self)
+        found = equilibrium_lengths(law_type, numbers_of(law_type, [self]), l[..., None], a[..., None])
         failed = np.isnan(found[..., 0])
         if np.any(failed):
             where = tuple(int(i) for i in np.argwhere(failed)[0])
@@ -182,9 +182,12 @@ class HillLaw(ForceLaw):
         return self.fiber_force(length, speed, self._active(activation)) - passive - damping, passive, damping
 
     def bracket(self, length: Array) -> tuple[Array, Array, Array, Array]:
-        """(...) fiber lengths [m] in ascending order, between which the one of equilibrium lies: the shortest, and
-        those that leave the tendon stretched as hardly any muscle stretches it, at its slack length, and no length."""
-        stretched = self.tendon_slack_length * (1 + STRETCHED * self.tendon_strain)
+        """(...) fiber lengths [m] in ascending order that bracket the equilibrium.
+
+        They are the shortest fiber length, and the lengths at which the tendon has MAX_STRAIN_RATIO times its strain at
+        F0, its slack length, and no length.
+        """
+        stretched = self.tendon_slack_length * (1 + MAX_STRAIN_RATIO * self.tendon_strain)
         first, second, third = (
             np.maximum(np.hypot(np.maximum(length - tendon, 0.0), self.width), self.shortest)
             for tendon in (stretched, self.tendon_slack_length, 0.0)

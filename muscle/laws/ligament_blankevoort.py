@@ -11,7 +11,7 @@ from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["Blankevoort1991"]
 
-ENGAGED = 0.01  # the strain from which the damping acts wholly, as in OpenSim
+FULL_DAMPING_STRAIN = 0.01  # above this strain the damping acts fully, as in OpenSim
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Blankevoort1991(ForceLaw):
         strain = np.maximum(length / self.slack_length - 1, 0.0)
         toe = strain * strain / (2 * self.transition_strain)
         spring = np.where(strain < self.transition_strain, toe, strain - self.transition_strain / 2)
-        z = np.minimum(strain / ENGAGED, 1.0)
+        z = np.minimum(strain / FULL_DAMPING_STRAIN, 1.0)
         engaged = z * z * z * (10 - z * (15 - 6 * z))
         rate = np.maximum(speed / self.slack_length, 0.0)
         result: Array = self.linear_stiffness * spring + self.damping_coefficient * engaged * rate

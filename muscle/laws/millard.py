@@ -13,10 +13,10 @@ from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["Millard2012"]
 
-SHOULDER = 0.05  # of the optimal length: how far the corners reach into the plateau of the active curve
-STEEPER = 1.25  # slope of the ascending limb over the mean one
-FASTEST, NEAR = 1.0, 0.9  # normalized speeds at which the end slopes hold, and the slopes near the ends
-FOOT = 0.1  # how far the feet of passive curves reach
+PLATEAU_HALF_WIDTH = 0.05  # of the active curve, over the optimal length
+STEEP_SLOPE_RATIO = 1.25  # slope of the steep part of the ascending limb over its mean slope
+MAX_SPEED, NEAR_MAX_SPEED = 1.0, 0.9  # normalized speeds of the slopes `_at_vmax` and `_near_vmax`
+TOE_FRACTION = 0.1  # length of the toe of a passive curve over its range
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,15 @@ class Millard2012(HillLaw):
     def active_curve(self) -> Corners:
         """f_L(l~_M): up the steep limb, over the shallow one to 1 at 1, down to the longest length."""
         shortest, transition, longest = self.active_shortest, self.active_transition, self.active_longest
-        bend = 1 - self.active_shallow_slope * (1 - SHOULDER - transition)  # value where the limbs meet
-        steep = STEEPER * bend / (transition - shortest)
-        fall = -1 / (longest - 1 - 2 * SHOULDER)
+        bend = 1 - self.active_shallow_slope * (1 - PLATEAU_HALF_WIDTH - transition)  # value where the limbs meet
+        steep = STEEP_SLOPE_RATIO * bend / (transition - shortest)
+        fall = -1 / (longest - 1 - 2 * PLATEAU_HALF_WIDTH)
         joins = (
             (shortest, self.active_lowest, 0.0),
             ((shortest + transition) / 2, bend / 2, steep),
-            ((transition + 1 - SHOULDER) / 2, (1 + bend) / 2, self.active_shallow_slope),
+            ((transition + 1 - PLATEAU_HALF_WIDTH) / 2, (1 + bend) / 2, self.active_shallow_slope),
             (1.0, 1.0, 0.0),
-            ((1 + SHOULDER + longest) / 2, 0.5, fall),
+            ((1 + PLATEAU_HALF_WIDTH + longest) / 2, 0.5, fall),
             (longest, self.active_lowest, 0.0),
         )
         return Corners(joins, sharpness(1.0))
@@ -89,13 +89,13 @@ class Millard2012(HillLaw):
         """f_V(v~_M): 0 at -1, 1 at 0, the greatest eccentric force at 1."""
         slow = self.concentric_slope_near_vmax + self.concentric_slope_at_vmax
         fast = self.eccentric_slope_near_vmax + self.eccentric_slope_at_vmax
-        last = FASTEST - NEAR
+        last = MAX_SPEED - NEAR_MAX_SPEED
         joins = (
-            (-FASTEST, 0.0, self.concentric_slope_at_vmax),
-            (-NEAR, slow * last / 2, self.concentric_slope_near_vmax),
+            (-MAX_SPEED, 0.0, self.concentric_slope_at_vmax),
+            (-NEAR_MAX_SPEED, slow * last / 2, self.concentric_slope_near_vmax),
             (0.0, 1.0, self.isometric_slope),
-            (NEAR, self.eccentric_force - fast * last / 2, self.eccentric_slope_near_vmax),
-            (FASTEST, self.eccentric_force, self.eccentric_slope_at_vmax),
+            (NEAR_MAX_SPEED, self.eccentric_force - fast * last / 2, self.eccentric_slope_near_vmax),
+            (MAX_SPEED, self.eccentric_force, self.eccentric_slope_at_vmax),
         )
         concentric, eccentric = sharpness(self.concentric_curviness), sharpness(self.eccentric_curviness)
         return Corners(joins, (concentric, concentric, eccentric, eccentric))
@@ -105,7 +105,7 @@ class Millard2012(HillLaw):
         """f_PE(l~_M): from the strain at no force over a foot of low stiffness to 1."""
         start, end = 1 + self.passive_strain_at_zero, 1 + self.passive_strain
         stiffness = self.passive_stiffness_ratio / (end - start)
-        foot = FOOT * np.minimum(1 / stiffness, end - start)
+        foot = TOE_FRACTION * np.minimum(1 / stiffness, end - start)
         low = (start + foot, self.passive_low_stiffness * foot / 2, self.passive_low_stiffness)
         return Corners(((start, 0.0, 0.0), low, (end, 1.0, stiffness)), sharpness(self.passive_curviness))
 
@@ -115,7 +115,7 @@ class Millard2012(HillLaw):
         stiffness = self.tendon_stiffness_ratio / self.tendon_strain
         toe = self.tendon_toe_force
         end, middle = (1 + self.tendon_strain + (force - 1) / stiffness for force in (toe, toe / 2))
-        foot = 1 + FOOT * (end - 1)
+        foot = 1 + TOE_FRACTION * (end - 1)
         slope = toe / 2 / (middle - foot)
         joins = ((1.0, 0.0, 0.0), ((foot + middle) / 2, slope * (middle - foot) / 2, slope), (end, toe, stiffness))
         return Corners(joins, sharpness(self.tendon_curviness))
@@ -182,6 +182,6 @@ class Millard2012(HillLaw):
             try:
                 curve = getattr(self, f"{name}_curve")
             except ZeroDivisionError:  # beside 1, what is below the round-off of floats is zero
-                told = f"the numbers of the {name} curve are so near to each other that its corners coincide"
-                raise ModelError(told, element=element) from None
+                message = f"the numbers of the {name} curve are so near to each other that its corners coincide"
+                raise ModelError(message, element=element) from None
             curve.check(element, name)

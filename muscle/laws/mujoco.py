@@ -94,8 +94,8 @@ class MujocoMuscle(ForceLaw):
     def check(self, element: str) -> None:
         super().check(element)
         if not self.shortest_length < self.longest_length:
-            told = f"{self.shortest_length} and {self.longest_length}"
-            raise ModelError(f"shortest_length must be below longest_length, not {told}", element=element)
+            bounds = f"{self.shortest_length} and {self.longest_length}"
+            raise ModelError(f"shortest_length must be below longest_length, not {bounds}", element=element)
         if not self.lowest < self.highest:
             raise ModelError(f"lowest must be below highest, not {self.lowest} and {self.highest}", element=element)
 

@@ -82,5 +82,5 @@ class SlackSpring(ForceLaw):
     def check(self, element: str) -> None:
         super().check(element)
         if not self.shortest_length <= self.longest_length:
-            told = f"{self.shortest_length} and {self.longest_length}"
-            raise ModelError(f"shortest_length must not be above longest_length, not {told}", element=element)
+            bounds = f"{self.shortest_length} and {self.longest_length}"
+            raise ModelError(f"shortest_length must not be above longest_length, not {bounds}", element=element)

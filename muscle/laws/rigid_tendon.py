@@ -28,7 +28,7 @@ VELOCITY = SimmSpline(
      1.655791, 1.686739, 1.706751, 1.720753, 1.731099, 1.739055, 1.745365, 1.75049, 1.754736, 1.758312, 1.761364,
      1.763999, 1.766298, 1.768321, 1.770115, 1.771717, 1.773155, 1.774455),
 )  # fmt: skip
-STIFFEST = 10.0  # greatest passive force over F0
+MAX_PASSIVE_FORCE = 10.0  # greatest passive force over F0
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class RigidTendonMuscle(ForceLaw):
         fiber = along if straight else np.sqrt(along * along + width * width)
         x = fiber / self.optimal_fiber_length
         v = speed / (self.optimal_fiber_length * self.max_contraction_velocity)
-        passive = np.clip(self.passive_curve.value(x), 0.0, STIFFEST)
+        passive = np.clip(self.passive_curve.value(x), 0.0, MAX_PASSIVE_FORCE)
         force = activation * self.active_curve.value(x) * self.velocity_curve.value(v) + passive
         result: Array = self.max_isometric_force * force * (1.0 if straight else along / fiber)
         return result

@@ -13,9 +13,9 @@ from myoquat.muscle.laws.rigid_tendon import ACTIVE
 
 __all__ = ["Schutte1993"]
 
-CONCENTRIC = 0.15  # k of the hyperbola of a shortening fiber
-ECCENTRIC = 1.4  # greatest force of a lengthening fiber over its isometric one
-STEEPER = 0.13  # what the hyperbola of a lengthening fiber has of the slope of the other
+CONCENTRIC_CURVATURE = 0.15  # k of the hyperbola of a shortening fiber
+MAX_ECCENTRIC_FORCE = 1.4  # greatest force of a lengthening fiber over its isometric one
+ECCENTRIC_SLOPE_RATIO = 0.13  # s over its value for equal slopes at rest
 
 # OpenSim's curve of the tendon where a file gives none: F / F0 over the strain
 TENDON = SimmSpline(
@@ -73,22 +73,30 @@ class Schutte1993(HillLaw):
 
     def fiber_force(self, length: Array, speed: Array, activation: Array) -> Array:
         """a f_L f_V + f_PE + d v~_M."""
-        s = STEEPER * CONCENTRIC / (1 + CONCENTRIC)
+        s = ECCENTRIC_SLOPE_RATIO * CONCENTRIC_CURVATURE / (1 + CONCENTRIC_CURVATURE)
         shortening, lengthening = np.minimum(speed, 0.0), np.maximum(speed, 0.0)
-        f_V = (1 + shortening) / (1 - shortening / CONCENTRIC) + (s + ECCENTRIC * lengthening) / (s + lengthening) - 1
+        f_V = (
+            (1 + shortening) / (1 - shortening / CONCENTRIC_CURVATURE)
+            + (s + MAX_ECCENTRIC_FORCE * lengthening) / (s + lengthening)
+            - 1
+        )
         isometric = activation * self.active_force(length)
         return isometric * f_V + self.passive_force(length) + self.damping * speed
 
     def fiber_speed(self, length: Array, force: Array, activation: Array) -> Array:
         """v~_M: `fiber_force` solved for the speed, a quadratic equation for either way; of a fiber that pulls less
         than its passive part, the speed of one that pulls just that."""
-        k, s, d = CONCENTRIC, STEEPER * CONCENTRIC / (1 + CONCENTRIC), self.damping
+        k, s, d = (
+            CONCENTRIC_CURVATURE,
+            ECCENTRIC_SLOPE_RATIO * CONCENTRIC_CURVATURE / (1 + CONCENTRIC_CURVATURE),
+            self.damping,
+        )
         isometric = activation * self.active_force(length) / d
         f = np.maximum(force - self.passive_force(length), 0.0) / d
         less, more = np.minimum(f, isometric), np.maximum(f, isometric)
         b = less + k * isometric + k
         shortening = 2 * k * (less - isometric) / (b + np.sqrt(b * b - 4 * k * (less - isometric)))
-        b = more - ECCENTRIC * isometric - s
+        b = more - MAX_ECCENTRIC_FORCE * isometric - s
         lengthening = (b + np.sqrt(b * b + 4 * s * (more - isometric))) / 2
         result: Array = shortening + lengthening
         return result

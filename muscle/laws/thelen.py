@@ -13,8 +13,8 @@ from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["Thelen2003"]
 
-TOE = 0.33  # normalized force at which the tendon's curve becomes straight
-SHAPE = 3.0  # exponent of the curve before
+TOE_FORCE = 0.33  # normalized force at which the tendon's curve becomes straight
+TOE_EXPONENT = 3.0  # exponent of the curve before
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Thelen2003(HillLaw):
 
     def tendon_force(self, length: Array) -> Array:
         """f_T: exponential up to the toe strain, then straight; zero when slack (eq. 5)."""
-        e0, e3 = self.tendon_strain, math.exp(SHAPE)
+        e0, e3 = self.tendon_strain, math.exp(TOE_EXPONENT)
         toe = 99 * e0 * e3 / (166 * e3 - 67)
         strain = length - 1
-        bent = TOE / (e3 - 1) * (np.exp(SHAPE * np.clip(strain, 0.0, toe) / toe) - 1)
-        result: Array = bent + (1 - TOE) / (e0 - toe) * np.maximum(strain - toe, 0.0)
+        bent = TOE_FORCE / (e3 - 1) * (np.exp(TOE_EXPONENT * np.clip(strain, 0.0, toe) / toe) - 1)
+        result: Array = bent + (1 - TOE_FORCE) / (e0 - toe) * np.maximum(strain - toe, 0.0)
         return result
 
     def passive_force(self, length: Array) -> Array:

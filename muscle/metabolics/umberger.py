@@ -10,9 +10,10 @@ from myoquat.muscle.metabolics.base import Fiber, MetabolicCost, recruited
 
 __all__ = ["Umberger2010"]
 
-FAST, SLOW = 153.0, 100.0  # [W/kg] shortening heat at the greatest speed
-SLOWER = 2.5  # slow-twitch fibers are
-LENGTHENING, WITHOUT_WORK = 4.0, 0.3  # shares of the slow fibers' coefficient while the fiber lengthens
+FAST_SHORTENING_HEAT, MAX_SLOW_SHORTENING_HEAT = 153.0, 100.0  # [W/kg] of fast and slow fibers at their vmax
+FAST_TO_SLOW_SPEED = 2.5  # vmax of fast-twitch fibers over that of slow-twitch fibers
+LENGTHENING_FACTOR = 4.0  # heat of lengthening over that of shortening slow fibers
+LENGTHENING_FACTOR_WITHOUT_WORK = 0.3  # the same if negative work costs nothing
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,17 @@ class Umberger2010(MetabolicCost):
         long = fiber.length > 1.0
         keeping = A**0.6 * (128 * (1 - slow) + 25) * np.where(long, 0.4 + 0.6 * f_L, 1.0)
         w = -fiber.speed / (fiber.optimal_length * fiber.max_contraction_velocity)
-        shortening = A**2 * (slow * np.minimum(SLOW * SLOWER * w, SLOW) + (1 - slow) * FAST * w)
-        lengthening = A * (LENGTHENING if self.negative_work else WITHOUT_WORK) * SLOW * SLOWER * -w
+        shortening = A**2 * (
+            slow * np.minimum(MAX_SLOW_SHORTENING_HEAT * FAST_TO_SLOW_SPEED * w, MAX_SLOW_SHORTENING_HEAT)
+            + (1 - slow) * FAST_SHORTENING_HEAT * w
+        )
+        lengthening = (
+            A
+            * (LENGTHENING_FACTOR if self.negative_work else LENGTHENING_FACTOR_WITHOUT_WORK)
+            * MAX_SLOW_SHORTENING_HEAT
+            * FAST_TO_SLOW_SPEED
+            * -w
+        )
         moving = np.where(w >= 0, shortening, lengthening) * np.where(long, f_L, 1.0)
         result: Array = fiber.mass * self.aerobic_factor * (keeping + moving)
         return result

@@ -18,7 +18,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.validation import system_of
 from myoquat.joints.vectors import full
 from myoquat.muscle.model import Model
-from myoquat.muscle.parameters.names import Place
+from myoquat.muscle.parameters.names import Location
 from myoquat.muscle.parameters.pairs import check_pairs
 
 __all__ = ["check_rows"]
@@ -27,7 +27,7 @@ Bind = Callable[[Array], Model | ArticulatedSystem]  # the model with the number
 
 
 def check_rows(
-    model: Model | ArticulatedSystem, names: Sequence[str], places: Sequence[Place], rows: Array, bind: Bind
+    model: Model | ArticulatedSystem, names: Sequence[str], locations: Sequence[Location], rows: Array, bind: Bind
 ) -> None:
     """ValueError or ModelError for the first of the rows (samples, n) of parameter values that the model refuses."""
     if not rows.size:
@@ -35,10 +35,10 @@ def check_rows(
     if not np.isfinite(rows).all():
         i, j = np.argwhere(~np.isfinite(rows))[0]
         raise ValueError(f"sample {i}: parameter {names[j]!r} is {rows[i, j]}; finite numbers are needed")
-    _check_groups(model, places, rows, bind)
+    _check_groups(model, locations, rows, bind)
     for i in sorted({*rows.argmin(axis=0).tolist(), *rows.argmax(axis=0).tolist()}):
         _check_row(rows, i, bind)
-    check_pairs(model, places, rows, bind)
+    check_pairs(model, locations, rows, bind)
 
 
 def _check_row(rows: Array, i: int, bind: Bind) -> None:
@@ -48,20 +48,20 @@ def _check_row(rows: Array, i: int, bind: Bind) -> None:
         raise ValueError(f"sample {i}: {error}") from error
 
 
-def _check_groups(model: Model | ArticulatedSystem, places: Sequence[Place], rows: Array, bind: Bind) -> None:
-    """Whole inertias and quaternions of every sample; the one found wanting is bound for its message."""
-    for steps, numbers in _groups(places).items():
+def _check_groups(model: Model | ArticulatedSystem, locations: Sequence[Location], rows: Array, bind: Bind) -> None:
+    """Whole inertias and quaternions of every sample; a wrong one is bound, which raises the error."""
+    for steps, numbers in _groups(locations).items():
         whole = _completed(model, steps, numbers, rows)
         for i in np.flatnonzero(~_REGULAR[str(steps[-1])](system_of(model), whole))[:1]:
             _check_row(rows, int(i), bind)
 
 
-def _groups(places: Sequence[Place]) -> dict[tuple[str | int, ...], list[tuple[int, int]]]:
+def _groups(locations: Sequence[Location]) -> dict[tuple[str | int, ...], list[tuple[int, int]]]:
     """The vectors whose entries depend on each other: where they stand -> (which entry, which parameter)."""
     groups: dict[tuple[str | int, ...], list[tuple[int, int]]] = {}
-    for k, place in enumerate(places):
-        if len(place.steps) > 1 and place.steps[-2] in _REGULAR:
-            groups.setdefault(place.steps[:-1], []).append((int(place.steps[-1]), k))
+    for k, location in enumerate(locations):
+        if len(location.steps) > 1 and location.steps[-2] in _REGULAR:
+            groups.setdefault(location.steps[:-1], []).append((int(location.steps[-1]), k))
     return groups
 
 

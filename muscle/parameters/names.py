@@ -27,7 +27,7 @@ from myoquat.joints.validation import SystemLike
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 
-__all__ = ["Place", "Places", "known", "parameter_names", "places_of"]
+__all__ = ["Location", "ParameterIndex", "known", "parameter_index", "parameter_names"]
 
 COMPONENTS = {"inertia": ("xx", "yy", "zz", "xy", "xz", "yz"), "orientation": ("Q0", "Q1", "Q2", "Q3")}
 SPATIAL = {"position", "center_of_mass", "gravity"}
@@ -38,7 +38,7 @@ SPLINES = (SimmSpline, NaturalSpline)
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """Where a number stands: field names and indices from the model down, and the number itself (NaN: left open)."""
 
     steps: tuple[str | int, ...]
@@ -46,10 +46,10 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Places:
-    """All places by name, and other names for some of them."""
+class ParameterIndex:
+    """The locations of all numbers of a model by name, and aliases of some names."""
 
-    places: dict[str, Place] = field(default_factory=dict)
+    locations: dict[str, Location] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
 
     def find(self, pattern: str) -> list[str]:
@@ -57,9 +57,9 @@ class Places:
 
         Raises ValueError, with the nearest names, if there is none.
         """
-        if pattern in self.places or pattern in self.aliases:
+        if pattern in self.locations or pattern in self.aliases:
             return [self.aliases.get(pattern, pattern)]
-        known = [*self.places, *self.aliases]
+        known = [*self.locations, *self.aliases]
         found = [self.aliases.get(name, name) for name in known if fnmatchcase(name, pattern)]
         if found:
             return list(dict.fromkeys(found))
@@ -76,7 +76,7 @@ def parameter_names(model: SystemLike) -> tuple[str, ...]:
     >>> [name for name in names if name.startswith("muscles.m1.") and "path" not in name]
     ['muscles.m1.optimal_length', 'muscles.m1.max_isometric_force', 'muscles.m1.activation']
     """
-    return tuple(places_of(model).places)
+    return tuple(parameter_index(model).locations)
 
 
 def known(model: SystemLike) -> Model | ArticulatedSystem:
@@ -86,43 +86,43 @@ def known(model: SystemLike) -> Model | ArticulatedSystem:
     return model
 
 
-def places_of(model: SystemLike) -> Places:
+def parameter_index(model: SystemLike) -> ParameterIndex:
     """Every number of a Model or an ArticulatedSystem; TypeError for anything else."""
     model = known(model)
-    found = Places()
-    for name, alias, place in _walk(model, (), (), ()):
-        found.places[name] = place
+    found = ParameterIndex()
+    for name, alias, location in _walk(model, (), (), ()):
+        found.locations[name] = location
         if alias != name:
             found.aliases[alias] = name
     if isinstance(model, Model):
-        found.places.update(_start(model))
+        found.locations.update(_start(model))
         _add_ends(model, found)
     return found
 
 
-def _start(model: Model) -> Iterator[tuple[str, Place]]:
+def _start(model: Model) -> Iterator[tuple[str, Location]]:
     system, q = model.system, tuple(model.start)
     u = (0.0,) * system.nu if model.start_u is None else model.start_u
     for key, names, values in zip(START, (system.coordinate_names, system.velocity_names), (q, u), strict=True):
         for i, (name, value) in enumerate(zip(names, values, strict=True)):
-            yield f"{key}.{name}", Place((key, i), float(value))
+            yield f"{key}.{name}", Location((key, i), float(value))
 
 
-def _add_ends(model: Model, found: Places) -> None:
+def _add_ends(model: Model, found: ParameterIndex) -> None:
     """`origin` and `insertion` for the first and the last point of a path."""
     for muscle in model.muscles:
         for end, number in (("origin", 0), ("insertion", len(muscle.path) - 1)):
             head = f"muscles.{muscle.name}.path.{number}."
-            for name in [name for name in found.places if name.startswith(head)]:
+            for name in [name for name in found.locations if name.startswith(head)]:
                 found.aliases[f"muscles.{muscle.name}.{end}.{name[len(head) :]}"] = name
 
 
 Step = tuple[str | int, ...]
-Found = tuple[str, str, Place]
+Found = tuple[str, str, Location]
 
 
 def _walk(node: Any, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
-    """(name, name with components counted, place) of every number at and below `node`."""
+    """(name, name with components counted, location) of every number at and below `node`."""
     for f in () if isinstance(node, SPLINES) else fields(node):
         if f.name in SKIPPED:
             continue
@@ -150,15 +150,15 @@ def _numbers(key: str, value: Any, steps: Step, words: tuple[str, ...], counted:
         labels = COMPONENTS.get(key) or (("x", "y", "z") if key in SPATIAL else tuple(map(str, range(len(value)))))
         for i, (label, x) in enumerate(zip(labels, value, strict=True)):
             if isinstance(x, numbers.Real):
-                yield _found((*words, label), (*counted, str(i)), Place((*steps, i), float(x)))
+                yield _found((*words, label), (*counted, str(i)), Location((*steps, i), float(x)))
     elif isinstance(value, numbers.Real) or (value is None and key != "spring_mount"):
-        yield _found(words, counted, Place(steps, nan if value is None else float(value)))
+        yield _found(words, counted, Location(steps, nan if value is None else float(value)))
 
 
-def _found(words: tuple[str, ...], counted: tuple[str, ...], place: Place) -> Found:
-    return ".".join(words), ".".join(counted), place
+def _found(words: tuple[str, ...], counted: tuple[str, ...], location: Location) -> Found:
+    return ".".join(words), ".".join(counted), location
 
 
-def _holds_floats(kind: Any) -> bool:
-    """Whether a field is declared to hold floats: `float`, `tuple[float, ...]`, `float | None`."""
-    return "float" in str(kind)
+def _holds_floats(annotation: Any) -> bool:
+    """True for a field declared as `float`, `tuple[float, ...]` or `float | None`."""
+    return "float" in str(annotation)

@@ -14,7 +14,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model
-from myoquat.muscle.parameters.names import Place
+from myoquat.muscle.parameters.names import Location
 
 __all__ = ["check_pairs"]
 
@@ -23,9 +23,9 @@ Bind = Callable[[Array], Model | ArticulatedSystem]  # the model with the number
 _WHOLE = ("inertia", "orientation", "start_q", "start_u")  # vectors that are checked as such, or not bounded
 
 
-def check_pairs(model: Model | ArticulatedSystem, places: Sequence[Place], rows: Array, bind: Bind) -> None:
+def check_pairs(model: Model | ArticulatedSystem, locations: Sequence[Location], rows: Array, bind: Bind) -> None:
     """ValueError for a row (samples, n) in which two parameters of one part of the model contradict each other."""
-    pairs = _pairs(model, places)
+    pairs = _pairs(model, locations)
     if all(_corners_pass(rows, together, bind) for together in zip_longest(*pairs)):
         return
     for pair in (pair for part in pairs for pair in part):
@@ -36,12 +36,12 @@ def check_pairs(model: Model | ArticulatedSystem, places: Sequence[Place], rows:
                 raise ValueError(f"sample {i}: {error}") from error
 
 
-def _pairs(model: Model | ArticulatedSystem, places: Sequence[Place]) -> list[list[Pair]]:
+def _pairs(model: Model | ArticulatedSystem, locations: Sequence[Location]) -> list[list[Pair]]:
     """For each part of the model the pairs of columns that stand in it."""
     parts: dict[tuple[str | int, ...], list[int]] = {}
-    for column, place in enumerate(places):
-        part = _part_of(model, place.steps)
-        if len(part) > 1 and not set(_WHOLE) & set(place.steps[-2:]):
+    for column, location in enumerate(locations):
+        part = _part_of(model, location.steps)
+        if len(part) > 1 and not set(_WHOLE) & set(location.steps[-2:]):
             parts.setdefault(part, []).append(column)
     return [list(combinations(columns, 2)) for columns in parts.values() if len(columns) > 1]
 

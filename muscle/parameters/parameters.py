@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.deprecation import former_attribute
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -15,7 +16,7 @@ from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.bind import with_values
 from myoquat.muscle.parameters.check import check_rows
-from myoquat.muscle.parameters.names import START, Place, Step, known, places_of
+from myoquat.muscle.parameters.names import START, Location, Step, known, parameter_index
 from myoquat.muscle.parameters.units import unit_of
 
 __all__ = ["Parameters"]
@@ -37,7 +38,9 @@ class Parameters:
 
     model: Model | ArticulatedSystem
     names: tuple[str, ...]
-    places: tuple[Place, ...]
+    locations: tuple[Location, ...]
+
+    places = former_attribute("places", "locations")
 
     @classmethod
     def of(cls, model: SystemLike, names: str | Iterable[str]) -> "Parameters":
@@ -46,24 +49,26 @@ class Parameters:
         The names that there are: `parameter_names(model)`. Raises ValueError for one that the model does not have, with
         the nearest ones, and for one that is named twice.
         """
-        found = places_of(model)
+        found = parameter_index(model)
         chosen: dict[str, str] = {}
         for pattern in [names] if isinstance(names, str) else names:
             for name in found.find(pattern):
                 if name in chosen:
                     raise ValueError(f"parameter {name!r} is named twice: by {chosen[name]!r} and by {pattern!r}")
                 chosen[name] = pattern
-        return cls(known(model), tuple(chosen), tuple(found.places[name] for name in chosen))
+        return cls(known(model), tuple(chosen), tuple(found.locations[name] for name in chosen))
 
     @cached_property
     def defaults(self) -> np.ndarray:
         """(n,) the model's own values; NaN for one that the model leaves open."""
-        return np.array([place.value for place in self.places], dtype=float)
+        return np.array([location.value for location in self.locations], dtype=float)
 
     @cached_property
     def units(self) -> tuple[str, ...]:
         """Unit of each parameter in SI, "1" for a pure number and "" where the name does not tell."""
-        return tuple(unit_of(self.system, name, place) for name, place in zip(self.names, self.places, strict=True))
+        return tuple(
+            unit_of(self.system, name, location) for name, location in zip(self.names, self.locations, strict=True)
+        )
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -78,7 +83,8 @@ class Parameters:
         """
         given = self._vector(p)
         values = {
-            place.steps: x if is_symbolic(given) else float(x) for place, x in zip(self.places, given, strict=True)
+            location.steps: x if is_symbolic(given) else float(x)
+            for location, x in zip(self.locations, given, strict=True)
         }
         model = self._with_start(values)
         return with_values(model, values) if values else model
@@ -90,7 +96,7 @@ class Parameters:
             return array
         if array.ndim == 0 or array.shape[-1] != len(self.names):
             raise ValueError(f"the parameters have shape {array.shape}; expected (..., {self._listed})")
-        check_rows(self.model, self.names, self.places, array.reshape(-1, len(self.names)), self.bind)
+        check_rows(self.model, self.names, self.locations, array.reshape(-1, len(self.names)), self.bind)
         return array
 
     def _vector(self, p: ArrayLike) -> Array:

@@ -1,7 +1,7 @@
-"""Units of a model's numbers, told from the names of the fields that hold them."""
+"""Units of a model's numbers, by the names of their fields."""
 
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.muscle.parameters.names import START, Place
+from myoquat.muscle.parameters.names import START, Location
 
 __all__ = ["unit_of"]
 
@@ -30,11 +30,11 @@ _ENDINGS = {
 }
 
 
-def unit_of(system: ArticulatedSystem, name: str, place: Place) -> str:
-    """The unit of a number at a place; "" where its name does not tell."""
-    key = next(str(step) for step in reversed(place.steps) if isinstance(step, str))
+def unit_of(system: ArticulatedSystem, name: str, location: Location) -> str:
+    """The unit of a number at a location; "" if its name determines none."""
+    key = next(str(step) for step in reversed(location.steps) if isinstance(step, str))
     if key in START:
-        return _start_unit(system, key, int(place.steps[-1]))
+        return _start_unit(system, key, int(location.steps[-1]))
     if key in _FIELDS:
         return _FIELDS[key]
     return next((unit for ending, unit in _ENDINGS.items() if key.endswith(ending)), "")

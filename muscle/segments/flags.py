@@ -11,7 +11,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts
-from myoquat.muscle.points import EDGE, ConditionalPoint, PathPoint
+from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Piece
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 
@@ -115,5 +115,5 @@ def _coincident(model: Model, muscle: Muscle, q: Array, poses: Poses) -> Array:
 def _at_edge(model: Model, point: ConditionalPoint, q: Array, near: float) -> Array:
     """Whether the coordinate of a conditional point is near an end of its range."""
     x = model.system.coordinate(point.coordinate, q)
-    low, high = point.range[0] - EDGE, point.range[1] + EDGE
+    low, high = point.range[0] - RANGE_MARGIN, point.range[1] + RANGE_MARGIN
     return (np.abs(x - low) < near) | (np.abs(x - high) < near)

@@ -9,8 +9,8 @@ of one that is round: where a one-sided surface leads the path on, both sides ma
 
 Past several surfaces without a side, spheres and ellipsoids, the length has few local minima, which differ in the side
 on which each is passed. They are sought from initial guesses that pass one surface in a plane through a line: the line
-between its neighbours on the path, or between the ends of the path. The lengths of guesses in PLANES at equal angles
-are compared, and the minimization starts only from local minima among them, and beside a saddle point.
+between its neighbours on the path, or between the ends of the path. The lengths of guesses in PLANES_PER_LINE planes at
+equal angles are compared. The minimization starts only from local minima among them, and beside a saddle point.
 """
 
 from collections.abc import Sequence
@@ -47,12 +47,12 @@ from myoquat.muscle.wrapping.surfaces.vectors import always, dot, nearest
 __all__ = ["shortest"]
 
 MAX_ROUGH_ITERATIONS = 3  # without a surface: over one other a single one is enough
-PLANES = 8  # of initial guesses through one line, at equal angles
-NEIGHBOURS, ENDS = 1.0, 0.0  # which points the line connects: the surface's neighbours on the path, or its ends
-LINES = NEIGHBOURS, ENDS
+PLANES_PER_LINE = 8  # planes of initial guesses through one line, at equal angles
+THROUGH_NEIGHBOURS, THROUGH_ENDS = 1.0, 0.0  # the points on the line: neighbours on the path, or its ends
+PLANE_LINES = THROUGH_NEIGHBOURS, THROUGH_ENDS
 MAX_SADDLE_RATIO = 0.1  # rise of the length over one plane to that over two; 0.29 for a cosine, less at a saddle point
 MAX_GUESS_RATIO = 1.1  # length of an initial guess to that of the path found: a longer guess is not used
-ITERATIONS = (1, 0.995), (1, 0.98)  # rough ones from there; cosine of the angle beyond which it is the path found
+ROUGH_STAGES = (1, 0.995), (1, 0.98)  # (rough iterations, cosine above which a guess is the path found)
 MAX_LENGTH_RATIO = 1.01  # of a path after these to the path found: a longer one is given up
 RETURNING_ITERATIONS = (1, 0.8), (2, 0.95)  # with the surface again; cosine between normals, beyond which paths differ
 SAME_LENGTH_M = 1e-8  # [m] by which the lengths of two equal paths may differ
@@ -175,9 +175,9 @@ def _from_tilted(
         here = reduce(or_, [x[0] for x in mine])
         points, _, exists = _tilted_start(segment, was.points, i, line, part, here)
         Y, tilted = choose(exists, _tangent_points(points), Y), tilted | exists
-        way = np.where(exists & (line == ENDS), KEEPS_LONGER_SIDE, way)
+        way = np.where(exists & (line == THROUGH_ENDS), KEEPS_LONGER_SIDE, way)
     used, other = tilted, _Compared(segment, was.points, way)
-    for count, cosine in ITERATIONS:
+    for count, cosine in ROUGH_STAGES:
         Y, length, least = _compared(other, Y, count, used, 0.0)
         changed = reduce(or_, [differ(x.on, on) for x, on in zip(Y, was.on, strict=True)])
         used = used & (changed | (length < own - SAME_LENGTH_M) | ~(least > cosine))
@@ -198,13 +198,13 @@ def _tilted_start(
     """An initial guess that passes the surface of number i in a plane; its length (...) [m]; and (...) whether there is
     one.
 
-    The plane is turned about a line by a `part` (...) of a turn. line (...): NEIGHBOURS or ENDS, on a path. where
-    (...): only there it is asked for.
+    The plane is turned about a line by a `part` (...) of a turn. line (...): THROUGH_NEIGHBOURS or THROUGH_ENDS, on a
+    path. where (...): only there it is asked for.
 
     The other surfaces are solved once, in the order of the list: an iteration from the first one would lose the tilt.
     """
     placed = segment.surfaces[i]
-    P, Q, on = points_of([choose(line == NEIGHBOURS, x, TangentPoints.none(0.0 * x.P)) for x in X])
+    P, Q, on = points_of([choose(line == THROUGH_NEIGHBOURS, x, TangentPoints.none(0.0 * x.P)) for x in X])
     start, end = segment.ends
     ends = before(segment.order, on, i, Q, start), after(segment.order, on, i, P, end)
     plane = _Plane(placed.seen(ends[0]), placed.seen(ends[1]), part, placed.numbers, placed.prototype)
@@ -242,9 +242,9 @@ def _plane_path(plane: _Plane) -> tuple[TangentPoints, Array]:
     through = (dot(x, x) < 1.0) & (dot(a, a) > 1.0) & (dot(b, b) > 1.0)
     a, b = (np.where(through[..., None], y, np.array(far)) for y, far in ((a, (2.0, 0.5, 0.0)), (b, (-2.0, 0.5, 0.0))))
     chord = Chord.between(a, b, axes)
-    bow = chord.bow(np.cos(angle), np.sin(angle))
-    P, Q = chord.ends_of(bow)
-    return TangentPoints(P * axes, through, Q * axes), bow.arc
+    path = chord.path_at(np.cos(angle), np.sin(angle))
+    P, Q = chord.ends_of(path)
+    return TangentPoints(P * axes, through, Q * axes), path.arc
 
 
 def _promising(segment: OrderedSegment, found: Iterate, where: Array) -> list[Array]:
@@ -255,13 +255,13 @@ def _promising(segment: OrderedSegment, found: Iterate, where: Array) -> list[Ar
     """
     own, tilts, result = length_of(segment, found), _tilts(segment.segment.types), []
     zero = 0.0 * own
-    begin = _Guesses(tuple(zero[..., None] * np.ones(PLANES) for _ in tilts[::PLANES]), zero)
+    begin = _Guesses(tuple(zero[..., None] * np.ones(PLANES_PER_LINE) for _ in tilts[::PLANES_PER_LINE]), zero)
     path = _Path(segment.segment, segment.order, found.points)
-    guesses = while_loop(_planes_left, _measured_in_next_plane, begin, path, max_steps=PLANES, where=where)
-    for lengths, (_, line, _) in zip(guesses.lengths, tilts[::PLANES], strict=True):
-        l = [lengths[..., k] for k in range(PLANES)]
-        chosen = [(l[k] < l[k - 1]) & (l[k] <= l[(k + 1) % PLANES]) for k in range(PLANES)]
-        if line == NEIGHBOURS:
+    guesses = while_loop(_planes_left, _measured_in_next_plane, begin, path, max_steps=PLANES_PER_LINE, where=where)
+    for lengths, (_, line, _) in zip(guesses.lengths, tilts[::PLANES_PER_LINE], strict=True):
+        l = [lengths[..., k] for k in range(PLANES_PER_LINE)]
+        chosen = [(l[k] < l[k - 1]) & (l[k] <= l[(k + 1) % PLANES_PER_LINE]) for k in range(PLANES_PER_LINE)]
+        if line == THROUGH_NEIGHBOURS:
             chosen[0] = ~always(where)
             for way in (1, -1):
                 chosen[way] = chosen[way] | (l[way] - l[0] < MAX_SADDLE_RATIO * (l[2 * way] - l[0]))
@@ -280,15 +280,15 @@ class _Path:
 
 @dataclass(frozen=True)
 class _Guesses:
-    """The lengths (..., PLANES) [m] of initial guesses of each surface and line, zero where there is none yet; and the
-    number (...) of planes that are done."""
+    """The lengths (..., PLANES_PER_LINE) [m] of initial guesses of each surface and line, zero where there is none yet;
+    and the number (...) of planes that are done."""
 
     lengths: tuple[Array, ...]
     done: Array
 
 
 def _planes_left(guesses: _Guesses) -> Array:
-    result: Array = guesses.done < PLANES
+    result: Array = guesses.done < PLANES_PER_LINE
     return result
 
 
@@ -296,9 +296,11 @@ def _measured_in_next_plane(guesses: _Guesses, path: _Path) -> _Guesses:
     """The lengths with those in one more plane."""
     segment, done = OrderedSegment.over_all(path.segment, path.order), guesses.done
     found = []
-    for lengths, (i, line, _) in zip(guesses.lengths, _tilts(path.segment.types)[::PLANES], strict=True):
-        _, own, exists = _tilted_start(segment, path.points, i, 0.0 * done + line, done / PLANES, path.points[i].on)
-        here = (done[..., None] == np.arange(float(PLANES))) & exists[..., None]
+    for lengths, (i, line, _) in zip(guesses.lengths, _tilts(path.segment.types)[::PLANES_PER_LINE], strict=True):
+        _, own, exists = _tilted_start(
+            segment, path.points, i, 0.0 * done + line, done / PLANES_PER_LINE, path.points[i].on
+        )
+        here = (done[..., None] == np.arange(float(PLANES_PER_LINE))) & exists[..., None]
         found.append(np.where(here, own[..., None], lengths))
     return _Guesses(tuple(found), done + 1.0)
 
@@ -306,7 +308,12 @@ def _measured_in_next_plane(guesses: _Guesses, path: _Path) -> _Guesses:
 def _tilts(types: Sequence[Wrap]) -> list[tuple[int, float, float]]:
     """The tilted initial guesses: a surface's number, the line about which the plane is turned, and the part of a turn
     by which it is."""
-    return [(i, line, number / PLANES) for i in round_surfaces(types) for line in LINES for number in range(PLANES)]
+    return [
+        (i, line, number / PLANES_PER_LINE)
+        for i in round_surfaces(types)
+        for line in PLANE_LINES
+        for number in range(PLANES_PER_LINE)
+    ]
 
 
 @dataclass(frozen=True)

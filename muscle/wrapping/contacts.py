@@ -72,6 +72,6 @@ def _taken(piece: Piece, on: Array | bool) -> Piece:
 
 
 def _where(c: Contact, on: Array) -> Contact:
-    """A contact, and nothing to be told of it where the path does not take its piece."""
+    """A contact, without flags where the path does not use this piece."""
     jump = np.where(on[..., None], c.jump, np.inf)
     return replace(c, on=c.on & on, inside=c.inside & on, jump=jump)

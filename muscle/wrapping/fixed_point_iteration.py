@@ -25,7 +25,7 @@ from myoquat.muscle.wrapping.surfaces.base import Near, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always, size
 
 __all__ = [
-    "SOLVED",
+    "MAX_RESIDUAL_M",
     "TOLERANCE_M",
     "Iterate",
     "OrderedSegment",
@@ -46,7 +46,7 @@ __all__ = [
 MAX_FORWARD_SHARE, MAX_BACKWARD_SHARE = 4.0, 0.5  # of the way between two iterates, by which the next is extrapolated
 WATCHED_ITERATIONS = 4  # in which surfaces are reported that are touched inside others, or touched and then not
 TOLERANCE_M = 1e-10  # [m] change of the last iteration
-SOLVED = 1e-9  # [m] by which X may miss Phi(X): ten times the tolerance
+MAX_RESIDUAL_M = 1e-9  # bound on |Phi(X) - X| of a converged path: ten times the tolerance
 
 Points = tuple[list[Array], list[Array], list[Array]]  # of all surfaces, P and Q (..., 3), and whether they are touched
 
@@ -99,9 +99,9 @@ class Iterate:
     @property
     def unsolved(self) -> Array:
         """(...) whether X is no solution, or the contact of a surface is none."""
-        missed = np.logical_not(self.moved <= SOLVED)
+        missed = np.logical_not(self.moved <= MAX_RESIDUAL_M)
         for contact in self.contacts:
-            missed = missed | np.logical_not(contact.missed <= SOLVED)
+            missed = missed | np.logical_not(contact.missed <= MAX_RESIDUAL_M)
         return missed
 
     def beside_a_jump(self, where: Array) -> "Iterate":
@@ -164,7 +164,7 @@ class OrderedSegment:
 
 
 def points_of(points: Sequence[TangentPoints]) -> Points:
-    """The tangent points of all surfaces, by their kind."""
+    """The tangent points of all surfaces: P, Q, and whether the surface is touched."""
     return [x.P for x in points], [x.Q for x in points], [x.on for x in points]
 
 

@@ -34,7 +34,7 @@ from myoquat.muscle.wrapping.geodesic_segments import (
 )
 from myoquat.muscle.wrapping.order_along_path import before, in_order
 from myoquat.muscle.wrapping.surfaces.base import Line, Near
-from myoquat.muscle.wrapping.surfaces.geodesics import FINE
+from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD
 from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
 
 __all__ = ["NewtonIterate", "NewtonProblem", "newton_start", "newton_step", "start_of_solver"]
@@ -55,7 +55,8 @@ class NewtonProblem:
 
 @dataclass(frozen=True)
 class NewtonIterate:
-    """A geodesic on each surface, in its frame; and by how much (...) [rad] the last step turned, at least FINE."""
+    """A geodesic on each surface, in its frame; and by how much (...) [rad] the last step turned, at least
+    MIN_STEP_RAD."""
 
     geodesics: tuple[Geodesic, ...]
     turn: Array
@@ -156,7 +157,7 @@ def newton_step(iterate: NewtonIterate, problem: NewtonProblem) -> NewtonIterate
         choose(c.on, _moved(placed, x, c, move, share), x)
         for placed, x, c, move in zip(surfaces, iterate.geodesics, given, moves, strict=True)
     ]
-    return NewtonIterate(tuple(found), np.maximum(turn, FINE))
+    return NewtonIterate(tuple(found), np.maximum(turn, MIN_STEP_RAD))
 
 
 def _moves(segments: Sequence[_OnSurface], ends: Line) -> list[_Move]:

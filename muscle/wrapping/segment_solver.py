@@ -22,7 +22,13 @@ from myoquat.kernels import choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.alternative_minima import shortest
 from myoquat.muscle.wrapping.contact_solve import SolvedContact
-from myoquat.muscle.wrapping.fixed_point_iteration import SOLVED, Iterate, OrderedSegment, Segment, TangentPoints
+from myoquat.muscle.wrapping.fixed_point_iteration import (
+    MAX_RESIDUAL_M,
+    Iterate,
+    OrderedSegment,
+    Segment,
+    TangentPoints,
+)
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
 from myoquat.muscle.wrapping.outer_iterations import Mode, minimised
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
@@ -49,7 +55,7 @@ class Piece:
 
 def over_one_surface(wrap: Wrap, contact: Contact) -> Piece:
     """The segment over one surface, from its contact in its body's frame."""
-    return Piece((wrap,), (contact,), np.logical_not(contact.missed <= SOLVED))
+    return Piece((wrap,), (contact,), np.logical_not(contact.missed <= MAX_RESIDUAL_M))
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class SideCylinder(WrapCylinder):
     >>> import numpy as np
     >>> from myoquat.muscle import SideCylinder, WrapCylinder
     >>> A, B = np.array([-0.1, 0.04, 0.0]), np.array([-0.01, 0.05, 0.0])
-    >>> surfaces = [kind(body="femur", radius=0.03, quadrant="+x") for kind in (SideCylinder, WrapCylinder)]
+    >>> surfaces = [cls(body="femur", radius=0.03, quadrant="+x") for cls in (SideCylinder, WrapCylinder)]
     >>> [bool(surface.contact(A, B).on) for surface in surfaces]
     [False, True]
     """

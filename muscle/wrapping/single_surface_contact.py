@@ -1,8 +1,8 @@
-"""Surfaces that are alone on their piece of a path: one formula for all of a kind.
+"""Contact of single surfaces: each one is the only surface between two path points. One formula serves each type.
 
-Each gives its contact from the two ends of the piece, all in its body's frame. While a kernel is traced, the surfaces
-of a kind and quadrant stand there once: those with a closed form as a table (`control_flow.map_rows`), those that are
-solved as a function that is called (`touch`).
+The contact follows from the two ends, in the frame of the surface's body. In a traced kernel, the surfaces of one type
+and quadrant share their code: those with a closed form are a table (`control_flow.map_rows`), the others call a
+solver.
 """
 
 from collections.abc import Sequence
@@ -22,17 +22,17 @@ from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap
 
 __all__ = ["contacts_alone"]
 
-SIZE = 11  # numbers of a contact with a closed form
+NUMBERS_PER_CONTACT = 11  # of a contact with a closed form, as packed below
 
 
 def contacts_alone(wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:
     """The contact of every surface with a path between two points (..., 3), all in the frame of the surface's body."""
     found: dict[int, Contact] = {}
-    for kind, members in _grouped(wraps, ends).items():
-        if kind is not None and kind.solved:
+    for prototype, members in _grouped(wraps, ends).items():
+        if prototype is not None and prototype.solved:
             found |= {i: _called(wraps[i], ends[i]) for i in members}
-        elif kind is not None and MinRows.FORMULA.reached_by(len(members)):
-            contacts = _together(kind, [wraps[i] for i in members], [ends[i] for i in members])
+        elif prototype is not None and MinRows.FORMULA.reached_by(len(members)):
+            contacts = _together(prototype, [wraps[i] for i in members], [ends[i] for i in members])
             found |= dict(zip(members, contacts, strict=True))
         else:
             found |= {i: _placed(wraps[i], wraps[i].contact(*_seen(wraps[i], ends[i]))) for i in members}
@@ -40,11 +40,11 @@ def contacts_alone(wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]
 
 
 def _grouped(wraps: Sequence[Wrap], ends: Sequence[Line]) -> dict[Wrap | None, list[int]]:
-    """The places of the surfaces by their prototypes; under None those that take floats alone."""
+    """The indices of the surfaces by prototype; None holds those with numeric ends."""
     groups: dict[Wrap | None, list[int]] = {}
     for i, (wrap, line) in enumerate(zip(wraps, ends, strict=True)):
-        kind = wrap.prototype if any(map(is_symbolic, line)) else None
-        groups.setdefault(kind, []).append(i)
+        prototype = wrap.prototype if any(map(is_symbolic, line)) else None
+        groups.setdefault(prototype, []).append(i)
     return groups
 
 
@@ -70,8 +70,8 @@ def _called(wrap: Wrap, ends: Line) -> Contact:
     return _placed(wrap, Contact(c.on, c.P, c.Q, c.arc, c.inside, c.jump, c.missed))
 
 
-def _together(kind: Wrap, wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:
-    """The contacts of surfaces of one kind: rows of their ends, and of their numbers where these are symbols."""
+def _together(prototype: Wrap, wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:
+    """The contacts of surfaces of one type. Rows hold the ends, and the surfaces' numbers if these are symbols."""
     numbers = [joined([as_array(wrap.position), as_array(wrap.orientation), _numbers(wrap)]) for wrap in wraps]
     rows: list[list[Array]] = [list(line) for line in ends]
     fixed = np.zeros((len(wraps), 0))
@@ -80,14 +80,14 @@ def _together(kind: Wrap, wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[C
     else:
         fixed = np.stack(numbers)
     stacked = np.stack(np.broadcast_arrays(*map(joined, rows), subok=True), axis=-2)
-    results = map_rows(partial(_packed, kind), stacked, fixed, SIZE)
+    results = map_rows(partial(_packed, prototype), stacked, fixed, NUMBERS_PER_CONTACT)
     return [_unpacked(results[..., k, :]) for k in range(len(wraps))]
 
 
-def _packed(kind: Wrap, row: Array, numbers: Array) -> Array:
-    """(..., SIZE) all numbers of the contact of a surface like `kind`, of its ends, its place and its own numbers."""
+def _packed(prototype: Wrap, row: Array, numbers: Array) -> Array:
+    """(..., NUMBERS_PER_CONTACT) the contact of a surface like the prototype, from its ends, frame and numbers."""
     own = row[..., 6:] if row.shape[-1] > 6 else numbers
-    wrap: Wrap = unchecked(kind.shaped(own[..., 7:]), {"position": own[..., :3], "orientation": own[..., 3:7]})
+    wrap: Wrap = unchecked(prototype.shaped(own[..., 7:]), {"position": own[..., :3], "orientation": own[..., 3:7]})
     c = _placed(wrap, wrap.contact(*_seen(wrap, (row[..., 0:3], row[..., 3:6]))))
     flags = [np.where(x, 1.0, 0.0) for x in (c.on, c.inside)]
     return joined([c.P, c.Q, *(x[..., None] for x in (c.arc, *flags)), c.jump])
@@ -96,4 +96,4 @@ def _packed(kind: Wrap, row: Array, numbers: Array) -> Array:
 def _unpacked(x: Array) -> Contact:
     P, Q = (x[..., 3 * i : 3 * i + 3] for i in range(2))
     arc, on, inside = (x[..., i] for i in range(6, 9))
-    return Contact(on > 0, P, Q, arc, inside > 0, x[..., 9:SIZE])
+    return Contact(on > 0, P, Q, arc, inside > 0, x[..., 9:NUMBERS_PER_CONTACT])

@@ -10,7 +10,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.muscle import Model
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
-from myoquat.muscle.laws.kinds import of_laws
+from myoquat.muscle.laws.shared_structure import of_laws
 
 __all__ = ["LawParameters", "bends", "chords", "least_activations", "strengths", "tangents"]
 

@@ -14,7 +14,7 @@ from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, compile
-from myoquat.muscle.laws.kinds import of_laws
+from myoquat.muscle.laws.shared_structure import of_laws
 from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010
 
 __all__ = ["MetabolicCurves", "MetabolicEffort"]

@@ -10,7 +10,7 @@ from myoquat.joints.compiled import kernel_for
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle import path_jacobian, path_lengths
-from myoquat.muscle.door import MuscleCall
+from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, carried_bodies, carried_wrenches, lengths
 from myoquat.muscle.segments.jacobians import velocity_of

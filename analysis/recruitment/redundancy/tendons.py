@@ -20,8 +20,8 @@ from myoquat.analysis.recruitment.redundancy.coupled import Recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.core.typing import Array
 from myoquat.muscle.laws import HillLaw
-from myoquat.muscle.laws.equilibrium import LawKind, kind_of, numbers_of
-from myoquat.muscle.laws.kinds import stacked_laws
+from myoquat.muscle.laws.equilibrium import LawType, law_type_of, numbers_of
+from myoquat.muscle.laws.shared_structure import stacked_laws
 from myoquat.muscle.laws.stretched import tendon_forces, tendon_strains
 from myoquat.muscle.model import Model
 
@@ -43,9 +43,9 @@ class Tendons:
         laws = {i: law for i, law in laws.items() if law.states}
         self.members = np.array(list(laws), dtype=int)
         self.kinds: list[tuple[list[int], Any]] = list(stacked_laws(list(laws.values())))
-        self.alike: dict[LawKind, list[int]] = {}
+        self.alike: dict[LawType, list[int]] = {}
         for k, law in enumerate(laws.values()):
-            self.alike.setdefault(kind_of(law), []).append(k)
+            self.alike.setdefault(law_type_of(law), []).append(k)
         self.numbers = {kind: numbers_of(kind, [list(laws.values())[k] for k in places])
                         for kind, places in self.alike.items()}  # fmt: skip
         self.strength = np.array([law.max_isometric_force for law in laws.values()])

@@ -27,7 +27,7 @@ class Columns:
         parameters = study.parameters
         offsets = {"start_q": 0, "start_u": study.model.system.nq}
         inner, starts, activations = [], [], []
-        for column, place in enumerate(parameters.places):
+        for column, place in enumerate(parameters.locations):
             steps = place.steps
             if steps[0] in offsets:
                 starts.append((column, offsets[str(steps[0])] + int(steps[1])))

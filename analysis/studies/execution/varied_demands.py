@@ -51,7 +51,7 @@ def _kind(steps: Sequence[str | int]) -> str:
 
 def check_varied(parameters: Parameters) -> None:
     """ValueError for a parameter that a trial cannot vary."""
-    for name, place in zip(parameters.names, parameters.places, strict=True):
+    for name, place in zip(parameters.names, parameters.locations, strict=True):
         if not _kind(place.steps):
             raise ValueError(
                 f"{name!r} cannot vary in a study of a trial: masses and inertias of bodies, gravity, and paths and "
@@ -73,13 +73,13 @@ class VariedDemands:
         check_varied(parameters)
         check_laws(model, parameters.names)
         self.parameters, self.motion = parameters, motion
-        kinds = [_kind(place.steps) for place in parameters.places]
+        kinds = [_kind(place.steps) for place in parameters.locations]
         self.columns = {kind: [k for k, own in enumerate(kinds) if own == kind] for kind in ("bodies", "paths", "laws")}
         self.base = Demands.of_motion(model, motion, loads, *actuators)
         self.needed, self.C = self.base.needed, self.base.C
-        places = [parameters.places[k].steps for k in self.columns["paths"]]
+        places = [parameters.locations[k].steps for k in self.columns["paths"]]
         self.moved = sorted({int(steps[1]) for steps in places})
-        self.least = any(place.steps[-1] == "minimum_activation" for place in parameters.places)
+        self.least = any(place.steps[-1] == "minimum_activation" for place in parameters.locations)
         self.bodies = joints_of(model, self.base.cones)
 
     def of(self, p: Array, *, stress: bool = False) -> Demands:

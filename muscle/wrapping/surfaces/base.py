@@ -15,9 +15,9 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 
-__all__ = ["QUADRANTS", "Contact", "Geodesic", "Line", "Near", "Wrap"]
+__all__ = ["QUADRANT_AXES", "Contact", "Geodesic", "Line", "Near", "Wrap"]
 
-QUADRANTS = {f"{sign}{axis}": (i, float(f"{sign}1")) for i, axis in enumerate("xyz") for sign in "+-"}
+QUADRANT_AXES = {f"{sign}{axis}": (i, float(f"{sign}1")) for i, axis in enumerate("xyz") for sign in "+-"}
 
 Line = tuple[Any, Any]  # two points
 
@@ -77,7 +77,7 @@ class Geodesic:
 
 @dataclass(frozen=True, kw_only=True)
 class Wrap(Record, ABC):
-    """A surface fixed to a body; a taut path between two points goes around it.
+    """A surface fixed to a body. A shortest path between two points goes around it.
 
     position [m] and orientation (unit quaternion) place the surface's frame in the body's. `points` are the numbers of
     the path's points between which the surface acts, all of them if None.
@@ -109,9 +109,9 @@ class Wrap(Record, ABC):
     kind: ClassVar[str] = "wrap"
     _sided: ClassVar[bool] = True  # whether the quadrant changes the path
     solved: ClassVar[bool] = False  # whether an iterative solver finds the contact, so that it has no closed form
-    both_ways: ClassVar[bool] = False  # whether paths on either side of it may be taut between the same ends
+    both_ways: ClassVar[bool] = False  # whether the length may have local minima on both sides of it
     ring: ClassVar[bool] = False  # whether the path passes through it, however far it lies from the way of the path
-    quadrants: ClassVar[tuple[str, ...]] = tuple(QUADRANTS)
+    quadrants: ClassVar[tuple[str, ...]] = tuple(QUADRANT_AXES)
 
     def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
         """ModelError for a body that the system lacks, impossible numbers, or points that a path of `count` lacks."""
@@ -160,9 +160,9 @@ class Wrap(Record, ABC):
         """The lengths [m] that make the shape, by name; all must be positive."""
 
     def scaled(self, factors: Array) -> Self:
-        """The surface on a body stretched by factors (3,) along its axes, of its own kind still, by OpenSim's rules.
+        """The surface on a body stretched by factors (3,) along its axes, of the same type, by OpenSim's rules.
 
-        With a_k its own axes, its extent along a_k grows by |factors * a_k|; see `resized` of each kind.
+        With a_k its own axes, its extent along a_k grows by |factors * a_k|; see `resized` of each type.
         """
         s = np.asarray(factors, dtype=float)
         along = np.linalg.norm(s[:, None] * self._rotation(), axis=0)
@@ -223,7 +223,7 @@ class Wrap(Record, ABC):
         return 0.0 * (A + B)
 
     def meets(self, A: Array, B: Array) -> Array:
-        """(...) whether the path from A to B (..., 3) touches, as far as can be told without a solver."""
+        """(...) whether the path from A to B (..., 3) touches, as far as this is known without a solver."""
         return self.contact(A, B).on
 
     @abstractmethod
@@ -269,7 +269,7 @@ class Wrap(Record, ABC):
         """(3,) the direction of the quadrant in the surface's frame, None for "all"."""
         if self.quadrant == "all":
             return None
-        axis, sign = QUADRANTS[self.quadrant]
+        axis, sign = QUADRANT_AXES[self.quadrant]
         direction: Array = sign * np.eye(3)[axis]
         return direction
 

@@ -1,4 +1,4 @@
-"""A taut string around a circle in the plane: what spheres and cylinders are made of."""
+"""The shortest string around a circle in the plane, used by spheres and cylinders."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -43,9 +43,9 @@ def around(
     the front, past both sides, even where the straight line between them clears the circle.
 
     The direction turns by Delta from a to b, of which arctan(t / r) at each end is straight, t = sqrt(rho^2 - r^2). The
-    string touches where more is left: angle = |Delta| - arctan(t_a / r) - arctan(t_b / r) > 0, which is also how a
-    straight line that meets the circle is told from one that does not. Length and tangents are continuous there. It is
-    the argument of one product of complex numbers, a* b (r - i t_a) (r - i t_b), its cross product without the sign.
+    string touches where more is left: angle = |Delta| - arctan(t_a / r) - arctan(t_b / r) > 0, which also distinguishes
+    a straight line that meets the circle from one that does not. Length and tangents are continuous there. It is the
+    argument of one product of complex numbers, a* b (r - i t_a) (r - i t_b), its cross product without the sign.
     """
     inside, depth, a, b = _outside(a, b, radius)
     cross, along = a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1]
@@ -69,7 +69,7 @@ def around(
 def beside(a: Plane, b: Plane, radius: Array | float, hint: Direction) -> Winding:
     """The string from a to b over the side of the circle on which the direction `hint` points.
 
-    It goes around in the sense of hint x (b - a), like a string that is laid over the hint and pulled taut. With the
+    It goes around in the sense of hint x (b - a), like a string laid over the hint under tension. With the
     azimuths of both tangent points counted from the hint, within half a turn, it touches where the second lies ahead of
     the first, be it by more than half a turn. Elsewhere it is straight, unless that would run into the circle: then it
     goes the shorter way. The length jumps where it touches and b - a turns past the hint's direction, and where a

@@ -22,22 +22,22 @@ from myoquat.kernels import call_where, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.circle import Winding, around
-from myoquat.muscle.wrapping.surfaces.geodesics import FINE, Force, finite, followed, within
-from myoquat.muscle.wrapping.surfaces.planar_guesses import COARSE, Section, as_short, shortest_sections
+from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD, Force, finite, followed, within
+from myoquat.muscle.wrapping.surfaces.planar_guesses import COARSE_EXCESS_RATIO, Section, as_short, shortest_sections
 from myoquat.muscle.wrapping.surfaces.vectors import any_exceeds, direction, dot, nearest, plane_of, project, size, unit
 
 __all__ = ["WrapEllipsoid"]
 
 MAX_NEWTON_STEPS = 8  # for theta and s; three to five are usual
 NEWTON_TOLERANCE = 2e-7  # [rad, m] change of the last step; its error is the square of that
-FINEST = 7  # substeps of the finest rule that is extrapolated
-PART = 0.45  # length of a part of a geodesic, of the distance within which the normal turns by an angle of order one
+MAX_SUBSTEPS = 7  # of the finest rule of the extrapolation
+MAX_PART_RATIO = 0.45  # length of a part of a geodesic over the radius of curvature along it
 PART_FACTORS = (
     (1.0, 3.0),
     (2e-2, 2.0),
-    (FINE, 1.5),
+    (MIN_STEP_RAD, 1.5),
 )  # after a step [rad] longer than the first, parts grow by the second
-LOST = 1e9  # residual that stands for a solution that was not found
+UNSOLVED_RESIDUAL = 1e9  # [m] marks a solution that was not found
 MAX_NEWTON_CHANGE = 0.5  # [rad] change of theta in one step, and of s seen from the largest radius
 MAX_SHRINKAGE = 0.75  # part of s that one step may take away: no path runs backwards
 
@@ -91,13 +91,13 @@ class WrapEllipsoid(Wrap):
         free = none[..., 0] <= 0
         known, rough = (~free, ~free) if near is None else (near.known, near.rough)
         e1, e2, _ = (none + e for e in np.eye(3))
-        unknown = Section(e1, e2, none[..., 0], none[..., 0] + LOST)
+        unknown = Section(e1, e2, none[..., 0], none[..., 0] + UNSOLVED_RESIDUAL)
         of_any_length = ~free if near is None else near.way > 1
         planes = _Planes(*ends, np.broadcast_to(radii, ends[0].shape, subok=True), of_any_length)
         best, other = call_where(_shortest_sections, planes, on & ~known, (unknown, unknown))
         if near is not None:
             free, aside = near.way == 0, _nearer(other, best, near.P / radii)
-            on = on & ((near.way >= 0) | aside | as_short(other, best, *ends, radii, COARSE))
+            on = on & ((near.way >= 0) | aside | as_short(other, best, *ends, radii, COARSE_EXCESS_RATIO))
             best = best.or_else(other, ~free & (aside == (near.way > 0)))
         first, first_missed = self._solved(ends, best, near, on & ~rough)
         doubtful = on & ~rough & ~known & free & as_short(other, best, *ends, radii)
@@ -107,13 +107,14 @@ class WrapEllipsoid(Wrap):
         )
         found = first.or_else(second, shorter)
         smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])
-        missed = np.where(on, np.where(rough, LOST, np.where(shorter, second_missed, first_missed)), 0.0)
+        missed = np.where(on, np.where(rough, UNSOLVED_RESIDUAL, np.where(shorter, second_missed, first_missed)), 0.0)
         jump = np.stack([x * smallest for x in winding.jump], axis=-1)
         return Contact(on, found.p, found.x, found.arc, inside, jump, missed)
 
     def _solved(self, ends: Line, start: Section, near: Near | None, where: Array) -> tuple[Section, Array]:
         """The path from the scaled ends, solved from a section, or from near a contact if there is one that is known,
-        on the ellipsoid itself, and how far it may be from the solution; elsewhere from the section and LOST."""
+        on the ellipsoid itself, and how far it may be from the solution; elsewhere from the section and
+        UNSOLVED_RESIDUAL."""
         radii, (a, b) = as_array(self.radii), ends
         zero, center = 0.0 * a[..., 0], a / dot(a, a)[..., None]
         f1 = start.p - center
@@ -121,7 +122,7 @@ class WrapEllipsoid(Wrap):
         if near is not None:
             known = near.known[..., None]
             f1 = np.where(known, _on_outline(near.P / radii, a, center), f1)
-            arc, step = np.where(near.known, near.arc, arc), np.where(near.known, zero + FINE, step)
+            arc, step = np.where(near.known, near.arc, arc), np.where(near.known, zero + MIN_STEP_RAD, step)
             Q = np.where(known, near.Q, Q)
         f2 = cross(unit(a), f1)
         tangents = _Tangents(a, b, center, f1, f2, np.broadcast_to(1.0 / radii, a.shape, subok=True))
@@ -132,8 +133,8 @@ class WrapEllipsoid(Wrap):
         P = (center + np.cos(theta) * f1 + np.sin(theta) * f2) * radii
         Q, arc = np.where(found[..., None], solved.end, Q), arc[..., 0]
         length = size(P - a * radii) + arc + size(b * radii - Q)
-        missed = np.where(found, solved.missed, zero + LOST)
-        return Section(P, Q, arc, length), np.where(where, missed, LOST)
+        missed = np.where(found, solved.missed, zero + UNSOLVED_RESIDUAL)
+        return Section(P, Q, arc, length), np.where(where, missed, UNSOLVED_RESIDUAL)
 
     @property
     def half_axes(self) -> Array | None:
@@ -174,7 +175,7 @@ class WrapEllipsoid(Wrap):
         radii = as_array(self.radii)
         zero = 0.0 * length
         y, dy = joined([zero + 1.0, zero]), joined([zero, zero + 1.0])
-        part = PART * longer(step + zero[..., 0])[..., None]
+        part = MAX_PART_RATIO * longer(step + zero[..., 0])[..., None]
         x, t, y, dy = geodesic(P, t, y, dy, length, 1.0 / (radii * radii), part)
         return Geodesic(x, t, y[..., 0], dy[..., 0], y[..., 1], dy[..., 1])
 
@@ -223,7 +224,8 @@ class _Tangents:
 @dataclass(frozen=True)
 class _Iterate:
     """Newton's iterate: the angle theta (...) [rad], the length s (...) [m] of the geodesic, its end (..., 3) [m], how
-    far it may be from the solution (...), the last step (...) [rad], at least FINE, and whether (...) it converged."""
+    far it may be from the solution (...), the last step (...) [rad], at least MIN_STEP_RAD, and whether (...) it
+    converged."""
 
     theta: Array
     s: Array
@@ -268,7 +270,7 @@ def _newton(state: _Iterate, tangents: _Tangents) -> _Iterate:
     size = 1 / np.minimum(np.minimum(scale[..., 0], scale[..., 1]), scale[..., 2])
     least = 1 / np.maximum(np.maximum(scale[..., 0], scale[..., 1]), scale[..., 2])
     curvature = size / (least * least)
-    part = PART * longer(state.step)
+    part = MAX_PART_RATIO * longer(state.step)
     along, side = dot(dx, v)[..., None], unit(cross(D * x, v))
     y, dy = dot(dx, side)[..., None], dot(dv, side)[..., None]
     x, v, y, dy = geodesic(x, v, y, dy, state.s[..., None], D, part[..., None])
@@ -290,7 +292,7 @@ def _newton(state: _Iterate, tangents: _Tangents) -> _Iterate:
     end = x + dx * rotation[..., None] + v * run[..., None]
     moved = np.abs(rotation) * size + np.abs(run)
     new = _Iterate(
-        state.theta + rotation, state.s + run, end, curvature * moved * moved, np.maximum(moved / size, FINE),
+        state.theta + rotation, state.s + run, end, curvature * moved * moved, np.maximum(moved / size, MIN_STEP_RAD),
         state.converged,
     )  # fmt: skip
     return replace(new, converged=~any_exceeds(new.numbers() - state.numbers(), NEWTON_TOLERANCE))
@@ -347,7 +349,7 @@ def geodesic(
         length,
         _longest,
         _Steps(np.broadcast_to(D, x.shape, subok=True), part),
-        FINEST,
+        MAX_SUBSTEPS,
     )
     return z[..., :3], w[..., :3], z[..., 3:], w[..., 3:]
 

@@ -18,10 +18,10 @@ from myoquat.joints.stacking import joined
 from myoquat.kernels import while_loop
 from myoquat.muscle.wrapping.surfaces.extrapolation import extrapolated
 
-__all__ = ["FINE", "Force", "finite", "followed", "within"]
+__all__ = ["MIN_STEP_RAD", "Force", "finite", "followed", "within"]
 
 MAX_PARTS = 512  # of a geodesic: no path winds around a surface so often
-FINE = 1e-3  # [rad] least step of a solver that is distinguished; after a longer one geodesics only steer
+MIN_STEP_RAD = 1e-3  # [rad] least step of a solver that is distinguished; after a longer one geodesics only steer
 
 Part = Callable[[Array, Array, Any], "Force"]  # x, v, parameters -> the right side
 Longest = Callable[[Array, Array, Any], Array]  # x, v, parameters -> the greatest length of a part (..., 1)

@@ -1,16 +1,15 @@
-"""Taut paths in planes through both ends of a path around an ellipsoid, which scaled by its radii is the unit sphere.
+"""Shortest paths around an ellipsoid in planes through both ends. Scaled by its radii the ellipsoid is the unit sphere.
 
-All these planes hold the line between the ends, the *chord*, and cut the sphere in circles. Turned by an angle from the
-plane through the centre, a plane lies sin(angle) height off the centre, height being that of the chord; the circle in
-it has the radius rho, rho^2 = 1 - sin(angle)^2 height^2, and the chord lies h = cos(angle) height off its centre. The
-straight pieces are as long in every plane, as tangents from one point to one sphere. Where the chord runs through the
-sphere the path over the circle turns by
+All these planes contain the line between the ends, the *chord*, and cut the sphere in circles. The chord lies at a
+distance `height` from the centre. A plane turned by an angle from the plane through the centre lies at a distance
+sin(angle) height from the centre. Its circle has the radius rho, rho^2 = 1 - sin(angle)^2 height^2, and the chord lies
+h = cos(angle) height off its centre. The straight pieces have the same length in every plane, as tangents from one
+point to one sphere. If the chord runs through the sphere, the path over the circle turns by
 
     angle = arg((h - i x_a) (h + i x_b) (rho - i t_a) (rho - i t_b)) ,
 
-x_a < 0 < x_b being the ends along the chord, from the point nearest to the centre on, and t the straight pieces. True
-lengths are a quadratic form of directions in the plane; that of the arc is an integral over the root of a sine, by
-Gauss quadrature.
+where x_a < 0 < x_b are the ends along the chord, from the point nearest to the centre, and t are the straight pieces.
+Lengths before scaling are a quadratic form of directions in the plane. Gauss quadrature integrates that of the arc.
 """
 
 from dataclasses import dataclass
@@ -21,28 +20,28 @@ from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross
 from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, plane_of, size, unit
 
-__all__ = ["LONG", "Bow", "Chord"]
+__all__ = ["SKIPPED_LENGTH_M", "Chord", "PlanarPath"]
 
-LONG = 1e3  # [m] that stands for the length of a path that is not looked at
-NARROW = 0.1  # least radius of a circle that is looked at, of the unit sphere's
-CENTRAL = 1e-8  # height of a chord that runs through the centre, but for rounding
-NODES = tuple(zip(*(x.tolist() for x in np.polynomial.legendre.leggauss(5)), strict=True))
-MIDDLE, PAIRS = NODES[2], NODES[3:]  # the others are their reflections
+SKIPPED_LENGTH_M = 1e3  # stands for the length of a path that is not considered
+MIN_CIRCLE_RADIUS = 0.1  # of a circle that is considered, over the unit sphere's
+CENTRAL_CHORD_HEIGHT = 1e-8  # up to which a chord counts as running through the centre
+GAUSS_NODES = tuple(zip(*(x.tolist() for x in np.polynomial.legendre.leggauss(5)), strict=True))
+MIDDLE_NODE, NODE_PAIRS = GAUSS_NODES[2], GAUSS_NODES[3:]  # the others are their reflections
 
 
 @dataclass(frozen=True)
-class Bow:
-    """A path over the sphere: of the angle by which its plane is turned, the cosine and the sine (...); and how long it
-    is, `arc` (...) [m] of its `length` (...) [m] on the surface."""
+class PlanarPath:
+    """A path over the sphere in one plane: cosine and sine (...) of the plane's angle, `arc` (...) [m] on the surface,
+    and the whole `length` (...) [m]."""
 
     cos: Array
     sin: Array
     arc: Array
     length: Array
 
-    def or_else(self, other: "Bow", condition: Array) -> "Bow":
+    def or_else(self, other: "PlanarPath", condition: Array) -> "PlanarPath":
         """The other one where the condition holds."""
-        return Bow(
+        return PlanarPath(
             np.where(condition, other.cos, self.cos),
             np.where(condition, other.sin, self.sin),
             np.where(condition, other.arc, self.arc),
@@ -70,17 +69,19 @@ class Chord:
         d = unit(b - a)
         foot = a - dot(a, d)[..., None] * d
         height = size(foot)
-        w = np.where((height > CENTRAL)[..., None], direction(foot), plane_of(a, b)[1])
+        w = np.where((height > CENTRAL_CHORD_HEIGHT)[..., None], direction(foot), plane_of(a, b)[1])
         v = cross(d, w)
         D, W, V = (x * radii for x in (d, w, v))
         products = dot(D, D), dot(D, W), dot(D, V), dot(W, W), dot(W, V), dot(V, V)
         straight = np.sqrt(dot(a, a) - 1.0), np.sqrt(dot(b, b) - 1.0)
         return cls(d, w, v, (dot(a, d), dot(b, d)), height, straight, products)
 
-    def bow(self, cos: Array | float, sin: Array | float) -> Bow:
-        """The path in the plane turned by an angle from the one through the centre, around the side to which it is
-        turned: beyond a right angle this is the longer way in its plane. Its length is LONG where the circle is narrow
-        or not touched."""
+    def path_at(self, cos: Array | float, sin: Array | float) -> PlanarPath:
+        """The path in the plane turned by an angle from the plane through the centre, around the side of the turn.
+
+        Beyond a right angle this is the longer way in its plane. The length is SKIPPED_LENGTH_M if the circle is
+        narrower than MIN_CIRCLE_RADIUS or not touched.
+        """
         (xa, xb), (ta, tb), (dd, dw, dv, ww, wv, vv) = self.ends, self.straight, self.products
         h, wide, rho = self._circle(cos, sin)
         re, im = h * h + xa * xb, h * (xb - xa)
@@ -96,22 +97,22 @@ class Chord:
         ]
         # the path's direction, from that of the chord on, turns from one spoke to the other: cosine and sine of the sum
         c, s = py * qy - px * qx, -px * qy - py * qx
-        total = MIDDLE[1] * np.sqrt(even + odd * c + mixed * s)
-        for node, weight in PAIRS:
+        total = MIDDLE_NODE[1] * np.sqrt(even + odd * c + mixed * s)
+        for node, weight in NODE_PAIRS:
             cn, sn = np.cos(node * angle), np.sin(node * angle)
             level, rise = even + cn * (odd * c + mixed * s), sn * (odd * s - mixed * c)
             total = total + weight * (np.sqrt(level + rise) + np.sqrt(level - rise))
         arc = 0.5 * angle * rho * total
         none = 0.0 * arc
-        length = np.where(wide & (angle > 0), straight[0] + arc + straight[1], LONG)
-        return Bow(cos + none, sin + none, arc, length)
+        length = np.where(wide & (angle > 0), straight[0] + arc + straight[1], SKIPPED_LENGTH_M)
+        return PlanarPath(cos + none, sin + none, arc, length)
 
-    def ends_of(self, bow: Bow) -> tuple[Array, Array]:
+    def ends_of(self, path: PlanarPath) -> tuple[Array, Array]:
         """(..., 3) where a path comes onto the unit sphere, and where it leaves it."""
-        h, _, rho = self._circle(bow.cos, bow.sin)
-        cos, sin = bow.cos[..., None], bow.sin[..., None]
+        h, _, rho = self._circle(path.cos, path.sin)
+        cos, sin = path.cos[..., None], path.sin[..., None]
         up, aside = cos * self.w + sin * self.v, cos * self.v - sin * self.w
-        center = -(self.height * bow.sin)[..., None] * aside
+        center = -(self.height * path.sin)[..., None] * aside
         P, Q = (center + (rho * x)[..., None] * self.d + (rho * y)[..., None] * up for x, y in self._spokes(h, rho))
         return P, Q
 
@@ -119,7 +120,7 @@ class Chord:
         """The height of the chord over the centre of the circle in a plane, whether this is wide, and its radius."""
         off = sin * self.height
         square = 1.0 - off * off
-        wide = square > NARROW**2
+        wide = square > MIN_CIRCLE_RADIUS**2
         return cos * self.height, wide, np.sqrt(np.where(wide, square, 1.0))
 
     def _spokes(self, h: Array, rho: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:

@@ -12,13 +12,13 @@ from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near,
 from myoquat.muscle.wrapping.surfaces.circle import around
 from myoquat.muscle.wrapping.surfaces.geodesics import Force, followed
 from myoquat.muscle.wrapping.surfaces.torus_moments import clear_of_tube
-from myoquat.muscle.wrapping.surfaces.torus_passage import SOLVED, azimuth, crossing, taut_through
+from myoquat.muscle.wrapping.surfaces.torus_passage import MAX_RESIDUAL, azimuth, crossing, shortest_through
 from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
 
 __all__ = ["WrapTorus"]
 
-PART = 0.8  # length of a part of a geodesic, of the lesser of the tube's radius and the distance from the axis
-FINEST = 7  # substeps of the finest rule that is extrapolated
+MAX_PART_RATIO = 0.8  # length of a part of a geodesic over the smaller of tube radius and distance from the axis
+MAX_SUBSTEPS = 7  # of the finest rule of the extrapolation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +78,9 @@ class WrapTorus(Wrap):
         inside = self.holds(A) | self.holds(B)
         free = through & clear_of_tube(A, B, R, r)
         wraps = ~free & ~inside
-        path = taut_through(A, B, R, r, wraps, near)
+        path = shortest_through(A, B, R, r, wraps, near)
         guessed = wraps & (near.rough if near is not None else False)
-        on = guessed | (wraps & (path.missed <= SOLVED))
+        on = guessed | (wraps & (path.missed <= MAX_RESIDUAL))
         return Contact(
             on, path.P, path.Q, path.arc, inside, self._jump(A, B, azimuth(x)), np.where(wraps, path.missed, 0.0)
         )
@@ -101,7 +101,7 @@ class WrapTorus(Wrap):
         return result
 
     def meets(self, A: Array, B: Array) -> Array:
-        """Nowhere: without the solver nothing is known."""
+        """False everywhere, since only the solver knows."""
         return np.zeros(np.broadcast_shapes(A.shape[:-1], B.shape[:-1])) > 0
 
     def onto(self, x: Array) -> Array:
@@ -121,7 +121,7 @@ class WrapTorus(Wrap):
         moment = P[..., :1] * t[..., 1:2] - P[..., 1:2] * t[..., :1]
         tube = _Tube(R + zero, r + zero, moment)
         y, w = joined([P, zero + 1.0, zero]), joined([t, zero, zero + 1.0])
-        z, w = followed(_part, y, w, length, _longest, tube, FINEST)
+        z, w = followed(_part, y, w, length, _longest, tube, MAX_SUBSTEPS)
         return Geodesic(z[..., :3], w[..., :3], z[..., 3], w[..., 3], z[..., 4], w[..., 4])
 
     def bent(self, P: Array, v: Array) -> Array:
@@ -160,5 +160,5 @@ def _part(y: Array, w: Array, tube: _Tube) -> Force:
 def _longest(y: Array, w: Array, tube: _Tube) -> Array:
     """(..., 1) how long a part may be: of the lesser of the tube's radius and the distance from the axis."""
     rho = np.sqrt(y[..., :1] * y[..., :1] + y[..., 1:2] * y[..., 1:2])
-    longest: Array = PART * np.minimum(tube.r, rho)
+    longest: Array = MAX_PART_RATIO * np.minimum(tube.r, rho)
     return longest

@@ -1,7 +1,7 @@
-"""Taut paths through a ring by their moment about its axis.
+"""Shortest paths through a ring by their moment about its axis.
 
-On a surface of revolution rho^2 phi' = c is the same all along a geodesic (Clairaut), and so it is along a straight
-line; at a tangent point both have the same direction. The whole path, pieces in the air and pieces on the tube, has one
+On a surface of revolution rho^2 phi' = c is constant along a geodesic (Clairaut's relation). It is also constant along
+a straight line, and at a tangent point both have the same direction. So the whole path, on and off the tube, has one
 moment c [m] of its unit direction about the axis of the ring, the z axis here.
 
 A point of the tube is at azimuth phi around the ring of radius R, and at angle psi around the tube of radius r, where
@@ -50,7 +50,7 @@ class Tangent:
 
 @dataclass(frozen=True)
 class Turn:
-    """A geodesic between two places around the tube: phi (...), arc (...) [m], and rate = dphi / dc (...) [1/m]."""
+    """A geodesic between two angles around the tube: phi (...), arc (...) [m], and rate = dphi / dc (...) [1/m]."""
 
     phi: Array
     arc: Array

@@ -1,14 +1,14 @@
-"""A taut path through a ring, around the inner side of its tube, by Newton's method.
+"""The shortest path through a ring, around the inner side of its tube, by Newton's method.
 
 The path has one moment c about the axis (`moments`). Where it bears on the tube once, three unknowns, the azimuths of
 the points where it comes on and leaves and c, meet three conditions: both lines have the moment c, and a geodesic of
 moment c spans the azimuth between the points. Between ends on opposite sides of the axis the path can bear twice and
 cross the hole in between, on a line that touches both sides; the line's parameter then takes the place of c.
 
-A solution is the path where it is taut: its lines do not enter the tube, and the geodesic bends away from the surface.
-No two such solutions were found between the same ends. Newton's method starts where a string over the edge of the hole
-would lie; then with a path that bears twice; then at the azimuths of the ends. Where none of these leads to a taut path
-one end is turned about the axis to the azimuth of the other, where the path is plane, and turns back step by step.
+A solution is a local minimum if its lines do not enter the tube and the geodesic bends away from the surface. No two
+such solutions were found between the same ends. Newton's method starts from a string over the edge of the hole, then
+from a path with two contacts, then at the azimuths of the ends. If all of these fail, one end is turned about the axis
+to the azimuth of the other, where the path is plane, and turns back step by step.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ from myoquat.muscle.wrapping.surfaces.torus_moments import (
 )
 from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, unit
 
-__all__ = ["Passage", "azimuth", "crossing", "taut_through"]
+__all__ = ["Passage", "azimuth", "crossing", "shortest_through"]
 
 MAX_NEWTON_STEPS = 14.0  # of an attempt; a step that is shortened counts as SHORTENED_STEPS
 SHORTENED_STEPS = 3.0
@@ -45,15 +45,15 @@ MIN_PARAMETER_SHARE = 0.3  # of the parameter of a line across the hole that one
 EDGE_ITERATIONS = 4  # for the azimuth at which a string over the edge of the hole would lie
 RETURN_STEPS = 16  # in which an end that was turned about the axis turns back
 START_PARAMETER = 0.2  # of a line across the hole between two points near each other
-SOLVED = 1e-9  # residual of the conditions, which are angles
-LOST = 1e9  # residual that stands for a solution that was not found
+MAX_RESIDUAL = 1e-9  # [rad] of the conditions of a converged path
+UNSOLVED_RESIDUAL = 1e9  # [rad] marks a solution that was not found
 
 
 @dataclass(frozen=True)
 class Passage:
     """P, Q (..., 3) [m] where the path comes onto the tube and where it leaves at last; arc (...) [m] between; missed
-    (...) the residual of the conditions, or LOST; phi, psi (...) the azimuths of P and Q and c (...) [m] the moment
-    that were found, whether they make a shortest path or not."""
+    (...) the residual of the conditions, or UNSOLVED_RESIDUAL. phi, psi (...) the azimuths of P and Q and c (...) [m]
+    the moment of the last iterate, even where it is no shortest path."""
 
     P: Array
     Q: Array
@@ -109,8 +109,9 @@ class _Ring:
 Attempt = Callable[[Passage, _Ring], Passage]  # from the passage before to the one that is found
 
 
-def taut_through(A: Array, B: Array, R: Array, r: Array, where: Array, near: Near | None = None) -> Passage:
-    """The taut path from A to B (..., 3) around the inner side of a tube of radius r (...) along a ring of radius R.
+def shortest_through(A: Array, B: Array, R: Array, r: Array, where: Array, near: Near | None = None) -> Passage:
+    """The shortest path from A to B (..., 3) around the inner side of a tube of radius r (...) along a ring of radius
+    R.
 
     where (...): elsewhere nothing is sought. near: where to begin; where it is rough, only a string over the edge of
     the hole is looked at.
@@ -118,7 +119,7 @@ def taut_through(A: Array, B: Array, R: Array, r: Array, where: Array, near: Nea
     none = 0.0 * (A[..., 0] + B[..., 0])
     A, B = (x + none[..., None] for x in (A, B))
     ring = _Ring((A, B), (R, r), _side(A, B), (A, B) if near is None else (near.P, near.Q))
-    path = Passage(A, B, none, none + LOST, none, none, none)
+    path = Passage(A, B, none, none + UNSOLVED_RESIDUAL, none, none, none)
 
     def tried(attempt: Attempt, where: Array) -> Passage:
         return while_loop(_always, attempt, path, ring, max_steps=1, where=where)
@@ -138,7 +139,7 @@ def taut_through(A: Array, B: Array, R: Array, r: Array, where: Array, near: Nea
         _lifted,
     ]
     for attempt in attempts:
-        path = tried(attempt, where & ~(path.missed <= SOLVED))
+        path = tried(attempt, where & ~(path.missed <= MAX_RESIDUAL))
     return path
 
 
@@ -293,17 +294,17 @@ def _judged_once(at: _OneBearing, ring: _Ring) -> Passage:
     phi, arc = ring.side * turn.phi, ring.side * turn.arc
     over = (ring.side * P.u < 0) & (ring.side * Q.u > 0)
     bends = (ring.hole * ring.hole * ring.hole > ring.radii[0] * c * c) | ~over
-    taut = (arc > 0) & bends & _lines_pass(ring, P, Q)
-    return _passage(ring, (P, Q), (at.phi, at.psi, c), (phi, arc), taut)
+    minimal = (arc > 0) & bends & _lines_pass(ring, P, Q)
+    return _passage(ring, (P, Q), (at.phi, at.psi, c), (phi, arc), minimal)
 
 
 def _judged_twice(at: _TwoBearings, ring: _Ring) -> Passage:
     """The passage of the last iterate."""
     (P, Q), gap, turns, phi = _over_gap(ring, at)
     arcs = [ring.side * turn.arc for turn in turns]
-    taut = (arcs[0] > 0) & (arcs[1] > 0) & _lines_pass(ring, P, Q)
+    minimal = (arcs[0] > 0) & (arcs[1] > 0) & _lines_pass(ring, P, Q)
     arc = arcs[0] + gap.length + arcs[1]
-    return _passage(ring, (P, Q), (at.phi, at.psi, gap.moment), (phi, arc), taut)
+    return _passage(ring, (P, Q), (at.phi, at.psi, gap.moment), (phi, arc), minimal)
 
 
 def _lines_pass(ring: _Ring, P: Tangent, Q: Tangent) -> Array:
@@ -312,17 +313,17 @@ def _lines_pass(ring: _Ring, P: Tangent, Q: Tangent) -> Array:
 
 
 def _passage(
-    ring: _Ring, lines: tuple[Tangent, Tangent], found: tuple[Array, ...], between: tuple[Array, Array], taut: Array
+    ring: _Ring, lines: tuple[Tangent, Tangent], found: tuple[Array, ...], between: tuple[Array, Array], minimal: Array
 ) -> Passage:
     """The passage: `found` are the azimuths of P and Q and the moment, `between` the azimuth and the length from P to
-    Q. It is LOST where it is no shortest path, or where these are not finite."""
+    Q. It is UNSOLVED_RESIDUAL where it is no shortest path, or where these are not finite."""
     (P, Q), (first, last, c), (phi, arc) = lines, found, between
     missed = (np.abs(P.moment + c) + np.abs(Q.moment - c)) / ring.hole + np.abs(phi - (last - first))
-    path = Passage(P.P, Q.P, arc, np.where(taut, missed, LOST), first, last, c)
+    path = Passage(P.P, Q.P, arc, np.where(minimal, missed, UNSOLVED_RESIDUAL), first, last, c)
     numbers = joined([P.P, Q.P, np.stack([arc, path.missed, first, last, c], axis=-1)])
-    known = np.sum(np.abs(numbers), axis=-1) <= 2.0 * LOST
+    known = np.sum(np.abs(numbers), axis=-1) <= 2.0 * UNSOLVED_RESIDUAL
     zero = 0.0 * c
-    return path.or_else(known, Passage(0.0 * P.P, 0.0 * Q.P, zero, zero + LOST, zero, zero, zero))
+    return path.or_else(known, Passage(0.0 * P.P, 0.0 * Q.P, zero, zero + UNSOLVED_RESIDUAL, zero, zero, zero))
 
 
 # ---- attempts ----------------------------------------------------------------------------------------------
@@ -344,7 +345,7 @@ def _guessed(_: Passage, ring: _Ring) -> Passage:
     phi = _at_edge(ring)
     P, Q = ring.lines(phi, phi)
     arc = 2.0 * ring.radii[1] * ring.side * (np.arctan(Q.u) - np.arctan(P.u))
-    return Passage(P.P, Q.P, arc, 0.0 * arc + LOST, phi, phi, 0.0 * arc)
+    return Passage(P.P, Q.P, arc, 0.0 * arc + UNSOLVED_RESIDUAL, phi, phi, 0.0 * arc)
 
 
 def _from_near(_: Passage, ring: _Ring) -> Passage:

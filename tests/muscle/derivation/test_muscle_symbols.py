@@ -137,8 +137,8 @@ def test_what_has_no_expression_is_refused_by_name(kind):
     ellipsoid = WrapEllipsoid(body="ground", radii=(0.1, 0.12, 0.1))
     torus = WrapTorus(body="ground", ring_radius=0.3, tube_radius=0.05)
     for wraps, what in (
-        ((ellipsoid,), "a surface of kind 'ellipsoid'"),
-        ((torus,), "a surface of kind 'torus'"),
+        ((ellipsoid,), "a surface of type 'ellipsoid'"),
+        ((torus,), "a surface of type 'torus'"),
         ((SPHERE, replace(SPHERE, position=(0.1, 0.0, 0.0))), "several surfaces"),
     ):
         with pytest.raises(TypeError, match=f"muscle 'elastic': its path around {what}"):

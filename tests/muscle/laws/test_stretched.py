@@ -9,7 +9,7 @@ from myoquat.kernels import root
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, Schutte1993, Thelen2003
 from myoquat.muscle.laws.bracketing import Bracket, searched
-from myoquat.muscle.laws.equilibrium import kind_of, numbers_of
+from myoquat.muscle.laws.equilibrium import law_type_of, numbers_of
 from myoquat.muscle.laws.stretched import tendon_forces, tendon_strain, tendon_strains
 
 LONGEST = 0.3
@@ -19,7 +19,7 @@ LONGEST = 0.3
 def test_strains_are_where_the_curve_has_the_force(law, rng):
     """Of three tendons of other strains at 40 forces each; slack ones and those that are pulled too far are told."""
     laws = [law(100.0 * k, 0.1, 0.2, tendon_strain=0.03 + 0.01 * k) for k in (1, 2, 3)]
-    kind, numbers = kind_of(laws[0]), numbers_of(kind_of(laws[0]), laws)
+    kind, numbers = law_type_of(laws[0]), numbers_of(law_type_of(laws[0]), laws)
     force = rng.uniform(0.001, 2.0, (40, 3))
     found = tendon_strains(kind, numbers, force, np.full(3, LONGEST))
     np.testing.assert_allclose(tendon_forces(kind, numbers, found), force, rtol=1e-9)
@@ -37,7 +37,7 @@ def test_strains_are_where_the_curve_has_the_force(law, rng):
 def test_strain_has_the_derivative_of_the_inverse_curve(law, rng):
     """By the force 1 / f_T'(strain), although it is found by a search between two ends; by the longest strain none."""
     own = law(100.0, 0.1, 0.2)
-    kind = kind_of(own)
+    kind = law_type_of(own)
     numbers = numbers_of(kind, [own])
     values, names = np.array([float(x[0]) for x in numbers.values()]), list(numbers)
 

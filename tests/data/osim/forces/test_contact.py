@@ -27,7 +27,7 @@ from myoquat.muscle.forces import (
     HuntCrossley,
     SmoothSphereHalfSpace,
 )
-from myoquat.muscle.parameters.names import places_of
+from myoquat.muscle.parameters.names import parameter_index
 from tests.data.osim.two_bodies import OPENSIM, body
 
 CENTER = (0.02, -0.05, 0.01)
@@ -151,8 +151,8 @@ def test_contacts_come_back_equal(tmp_path, suffix):
     back = load_model(tmp_path / f"standing.{suffix}", strict=True)
     if suffix == "toml":
         assert back.forces == MODEL.forces
-    read = places_of(back).places
-    for name, place in places_of(MODEL).places.items():
+    read = parameter_index(back).locations
+    for name, place in parameter_index(MODEL).locations.items():
         if name.startswith("forces.") and ".normal." not in name:
             assert read[name].value == pytest.approx(place.value, abs=1e-15)
     normal = back.forces[0].materials[0].surfaces[0].normal

@@ -1,4 +1,4 @@
-"""The door of public functions of muscles: `myoquat.joints.validation.Call` with what muscles add to a state."""
+"""Argument validation of public functions of muscles: `myoquat.joints.validation.Call` with activations and states."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -22,11 +22,11 @@ from myoquat.muscle.states import state_names
 
 __all__ = ["MuscleCall"]
 
-CHUNK = 8192  # numbers of coordinates from which a kernel looks them through, and poses that it looks at together
+ROWS_PER_CHECK = 8192  # poses that a kernel checks at once; arrays with fewer numbers are checked without it
 
 
 class MuscleCall(Call):
-    """A `Call` of a Model: also activations and the muscles' own states, and kernels by the content of the model."""
+    """A `Call` of a Model. It adds activations and states of muscles, and looks kernels up by the model's content."""
 
     def __init__(self, model: Model) -> None:
         check_type("model", model, Model)
@@ -48,14 +48,14 @@ class MuscleCall(Call):
         return self.put(name, activation, self.model.check_activation(activation, name), len(self.model.muscles))
 
     def time(self, time: ArrayLike | None) -> "MuscleCall":
-        """The time (...), as an input t (..., 1), where a force of the model depends on it and it is given."""
+        """The time (...) as an input t (..., 1), if it is given and a force of the model depends on it."""
         given = None if time is None else check_array("time", time)[..., None]
         if given is None or not is_timed(self.model):
             return self
         return self.put("t", given, check_state("time", given, 1, ("t",)), 1)
 
     def controls(self, controls: ArrayLike) -> "MuscleCall":
-        """Controls of the actuators (..., k) within their bounds, or what acts in their place."""
+        """Controls (..., k) of the actuators within their bounds, or the activations of delayed actuators."""
         checked = self.model.check_controls(controls, acting=True)
         return self.put("controls", controls, checked, len(self.model.control_names))
 
@@ -106,7 +106,7 @@ def _check_closed_form(muscle: Muscle, in_casadi: bool) -> None:
         acting = [wrap for wrap in muscle.wraps if wrap.acts(number)]
         solved = next((wrap.kind for wrap in acting if wrap.solved), None)
         if solved is not None or len(acting) > 1:
-            what = "several surfaces" if solved is None else f"a surface of kind {solved!r}"
+            what = "several surfaces" if solved is None else f"a surface of type {solved!r}"
             raise TypeError(
                 f"muscle {muscle.name!r}: its path around {what} is found by an iterative solver, which takes numbers "
                 "only, not SymPy or CasADi symbols or those of kernels.compile; on numbers, path_lengths and "
@@ -122,16 +122,16 @@ def _check_closed_form(muscle: Muscle, in_casadi: bool) -> None:
 def _checked_q(system: ArticulatedSystem, q: ArrayLike) -> Array:
     """As `ArticulatedSystem.check_q`, but reading a large batch only once, through a kernel."""
     array = check_array("q", q)
-    if is_symbolic(array) or array.size <= CHUNK or array.shape[-1] != system.nq:
+    if is_symbolic(array) or array.size <= ROWS_PER_CHECK or array.shape[-1] != system.nq:
         return system.check_q(q)
     rows = np.ascontiguousarray(array).reshape(-1, system.nq)
     kernel = kernel_for(
         ("probe", system.content_key),
         lambda content: kernels.compile(lambda q: _probe(system, q), {"q": system.nq}, name="probe", content=content),
     )
-    probe = np.empty((CHUNK, len(system.quaternion_slices()) + 1))
-    for start in range(0, len(rows), CHUNK):
-        part = rows[start : start + CHUNK]
+    probe = np.empty((ROWS_PER_CHECK, len(system.quaternion_slices()) + 1))
+    for start in range(0, len(rows), ROWS_PER_CHECK):
+        part = rows[start : start + ROWS_PER_CHECK]
         values = probe[: len(part)]
         kernel(part, out=values, threads=1)
         low, high = values[:, :-1].min(initial=1.0), values[:, :-1].max(initial=1.0)
@@ -142,7 +142,7 @@ def _checked_q(system: ArticulatedSystem, q: ArrayLike) -> Array:
 
 
 def _probe(system: ArticulatedSystem, q: Array) -> Array:
-    """(..., balls + 1): every |Q|^2, and a sum that is finite only if all other coordinates are."""
+    """(..., balls + 1): every |Q|^2, and the sum of the other coordinates, which is finite only if all of them are."""
     slices = system.quaternion_slices()
     other = np.ones(system.nq, dtype=bool)
     for s in slices:
