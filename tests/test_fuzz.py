@@ -13,7 +13,7 @@ from fuzz.kinds import DATA, STUDY
 from myoquat.analysis.studies import StoreError, Study, open_results
 from myoquat.analysis.studies.storage.verification import verify_results
 from myoquat.data import load_model
-from myoquat.data.motions.storage import read_motion
+from myoquat.data.storage import read_motion
 from myoquat.data.toml.document import line_of
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError

@@ -17,7 +17,7 @@ from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
-from myoquat.data.motions.storage import write_motion
+from myoquat.data.storage import write_motion
 
 __all__ = ["Solution", "solution_of"]
 

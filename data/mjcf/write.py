@@ -8,12 +8,12 @@ from lxml import etree
 
 from myoquat.data.files import check_output, write_text
 from myoquat.data.leftovers import Leftovers
-from myoquat.data.mjcf.bodies import Bodies
 from myoquat.data.mjcf.elements import add
-from myoquat.data.mjcf.equalities import add_equalities
-from myoquat.data.mjcf.joints import Joints
-from myoquat.data.mjcf.sites import Sites, why_no_tendon
-from myoquat.data.mjcf.tendons import add_tendons
+from myoquat.data.mjcf.writing.bodies import Bodies
+from myoquat.data.mjcf.writing.equalities import add_equalities
+from myoquat.data.mjcf.writing.joints import Joints
+from myoquat.data.mjcf.writing.sites import Sites, why_no_tendon
+from myoquat.data.mjcf.writing.tendons import add_tendons
 from myoquat.data.xml import Element
 from myoquat.joints.conversion.convert import convert_velocities
 from myoquat.joints.errors import ModelError

@@ -11,9 +11,10 @@ from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.data.c3d.read import read_c3d_plates
+from myoquat.data.external_loads.read import LoadEntry, read_external_loads
+from myoquat.data.external_loads.write import external_loads_text
 from myoquat.data.files import check_output, write_text
-from myoquat.data.motions.c3d import read_c3d_plates
-from myoquat.data.motions.loads import LoadEntry, external_loads_text, read_external_loads
 from myoquat.data.motions.series import (
     assign,
     axes_rotation,
@@ -24,8 +25,8 @@ from myoquat.data.motions.series import (
     indices_of,
     interpolated,
 )
-from myoquat.data.motions.storage import read_motion, write_motion
-from myoquat.data.motions.trc import AXES
+from myoquat.data.storage import read_motion, write_motion
+from myoquat.data.trc.read import AXES
 from myoquat.joints.errors import ModelError
 
 __all__ = ["Forces", "columns_of", "load_forces"]

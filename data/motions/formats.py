@@ -41,12 +41,12 @@ class MotionFormat:
 
 
 WRITTEN = (".xlsx", ".mat", ".parquet")  # tables for other programs, by `myoquat.data.tables`
-STORAGE = MotionFormat("OpenSim's tables", "myoquat.data.motions.storage", "read_motion", "write_motion")
+STORAGE = MotionFormat("OpenSim's tables", "myoquat.data.storage", "read_motion", "write_motion")
 MOTION_FORMATS = {
     ".mot": STORAGE,
     ".sto": STORAGE,
-    ".csv": MotionFormat("columns of numbers", "myoquat.data.motions.columns", "read_columns", "write_columns"),
-    ".trc": MotionFormat("markers", "myoquat.data.motions.trc", "read_markers", "write_markers"),
+    ".csv": MotionFormat("columns of numbers", "myoquat.data.csv", "read_columns", "write_columns"),
+    ".trc": MotionFormat("markers", "myoquat.data.trc", "read_markers", "write_markers"),
 }
 
 

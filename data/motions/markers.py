@@ -9,7 +9,7 @@ from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions.c3d import read_c3d_points
+from myoquat.data.c3d.read import read_c3d_points
 from myoquat.data.motions.series import (
     assign,
     axes_rotation,
@@ -21,7 +21,8 @@ from myoquat.data.motions.series import (
     indices_of,
     interpolated,
 )
-from myoquat.data.motions.trc import AXES, read_markers, write_markers
+from myoquat.data.trc import read_markers, write_markers
+from myoquat.data.trc.read import AXES
 from myoquat.joints.errors import ModelError, in_file
 
 __all__ = ["Markers", "load_markers"]

@@ -16,7 +16,7 @@ from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import assign, check_run, check_series, check_time, cut, indices_of
 from myoquat.data.motions.showing import Shown
-from myoquat.data.motions.storage import read_motion, write_motion
+from myoquat.data.storage import read_motion, write_motion
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.multibody.checks import warn_far
 from myoquat.joints.multibody.system import ArticulatedSystem

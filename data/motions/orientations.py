@@ -11,9 +11,9 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.files import check_output, read_lines, write_text
-from myoquat.data.motions.rows import check_labels, check_times, parse_rows
 from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, cut, indices_of
-from myoquat.data.motions.storage import MAX_BYTES, read_header
+from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows
+from myoquat.data.storage.read import read_header
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
 from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply

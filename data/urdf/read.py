@@ -3,17 +3,21 @@
 Extensions: <capsule radius= height=> (height between the centres of its spheres), the joint type 'spherical', and on
 <dynamics>: rotor_inertia (also written 'rotor inertia', or as <rotor inertia=>), stiffness and spring_mount (nq
 numbers, a quaternion, scalar first, for a spherical joint). What a file says of ranges, efforts and joints that mimic
-others belongs to a model: `drives`.
+others belongs to a model: `reading/drives.py`.
 """
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
 from myoquat.core.arguments import PATH, check_types
+from myoquat.data.leftovers import Census
 from myoquat.data.urdf import xml
-from myoquat.data.urdf.links import materials, pose, read_inertial, read_shapes
+from myoquat.data.urdf.reading.drives import read_actuators, read_coordinates, read_couplers, tell_left_out
+from myoquat.data.urdf.reading.links import materials, pose, read_inertial, read_shapes
 from myoquat.data.xml import Element, located
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.body import Body, Vector, check_body, check_mount
@@ -28,8 +32,10 @@ from myoquat.joints.types import (
     RevoluteJoint,
     SphericalJoint,
 )
+from myoquat.muscle.coordinates import follow
+from myoquat.muscle.model import Model
 
-__all__ = ["BASES", "load_urdf", "read_system"]
+__all__ = ["BASES", "load_urdf", "read_model", "read_system"]
 
 BASES = ("fixed", "floating")
 GROUND = "world"  # name of the ground, with underscores added until no link has it
@@ -40,6 +46,45 @@ _WITH_AXIS: dict[str, Callable[..., Joint]] = {
     "planar": PlanarJoint,
 }
 _PLAIN: dict[str, Callable[[], Joint]] = {"fixed": FixedJoint, "spherical": SphericalJoint, "floating": FloatingJoint}
+
+
+def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
+    """The model in a URDF file, without muscles, with the `options` of `read_system`.
+
+    Ranges of joints are those of `Model.coordinates`, efforts bounds of actuators with the names of the joints, joints
+    that mimic others couplers, which the start obeys. Friction, greatest speeds and other tools' elements are told in
+    one UnsupportedWarning; `strict` makes it an error.
+    """
+    path = Path(path)
+    robot, census = xml.parse(path), Census()
+    system = read_system(robot, path, **options)
+    names = set(system.coordinate_names)
+    joints = {xml.name_of(j): j for j in xml.children(robot, "joint") if j.get("name", "").strip() in names}
+    try:
+        couplers = read_couplers(joints)
+        tell_left_out(robot, census)
+        model = Model(
+            system,
+            name=system.name,
+            file=path,
+            coordinates=read_coordinates(joints),
+            couplers=couplers,
+            actuators=read_actuators(joints),
+        )
+    except ModelError as error:
+        raise located(error, path, robot) from None
+    census.report(path, strict)
+    return _obeying(model)
+
+
+def _obeying(model: Model) -> Model:
+    """The model, with a start that its couplers allow where the neutral one is none."""
+    q = model.start
+    driven = {coupler.dependent: coupler for coupler in model.couplers}
+    drivers = {name: [coupler.independent] for name, coupler in driven.items()}
+    order = TopologicalSorter(drivers).static_order()  # a joint may mimic one that mimics a third
+    follow([driven[name] for name in order if name in driven], model.system, q)
+    return model if (q == model.start).all() else replace(model, start_q=tuple(map(float, q)))
 
 
 def load_urdf(

@@ -8,8 +8,9 @@ from lxml import etree
 
 from myoquat.core.arguments import PATH, check_types
 from myoquat.data.files import check_output, write_text
-from myoquat.data.urdf.drives import UNLIMITED
-from myoquat.data.urdf.written import NO_DRIVE, Drive, joint_name
+from myoquat.data.leftovers import Leftovers
+from myoquat.data.urdf.reading.drives import UNLIMITED
+from myoquat.data.urdf.writing.drives import NO_DRIVE, Drive, joint_name, written_drives
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import euler_from_quaternion
@@ -17,13 +18,28 @@ from myoquat.joints.multibody.body import Body, Vector
 from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import PlanarJoint, PrismaticJoint, RevoluteJoint
+from myoquat.muscle.model import Model
 
-__all__ = ["write_system", "write_urdf"]
+__all__ = ["write_model", "write_urdf"]
 
 KINDS = {"fixed", "revolute", "prismatic", "planar", "spherical", "floating"}
 _NO_LIMITS = {"lower": repr(-UNLIMITED)} | dict.fromkeys(("upper", "effort", "velocity"), repr(UNLIMITED))
 _DYNAMICS = ("damping", "stiffness", "rotor_inertia")
 _PLACED = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
+
+
+def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
+    """Write a model's system, ranges, couplers and the bounds of its actuators on coordinates.
+
+    What else it has, muscles included, is told in one UnwrittenWarning, or refused if `strict`.
+    """
+    path = Path(path)
+    left = Leftovers()
+    drives = written_drives(model, left)
+    if strict:  # before anything is written
+        left.report(path, strict)
+    _write_system(model.system, path, overwrite, drives)
+    left.report(path, strict)
 
 
 def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = False) -> None:
@@ -45,10 +61,10 @@ def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = Fa
     ('knee',)
     """
     check_types(system=(system, ArticulatedSystem), path=(path, PATH))
-    write_system(system, path, overwrite, {})
+    _write_system(system, path, overwrite, {})
 
 
-def write_system(system: ArticulatedSystem, path: str | Path, overwrite: bool, drives: Mapping[str, Drive]) -> None:
+def _write_system(system: ArticulatedSystem, path: str | Path, overwrite: bool, drives: Mapping[str, Drive]) -> None:
     """Write a system, and what is known of its joints beyond it, by the names of their coordinates."""
     path = check_output(path, overwrite)
     robot = etree.Element("robot", name=system.name or "system")

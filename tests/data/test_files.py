@@ -8,8 +8,8 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.data.files import read_text, write_bytes
-from myoquat.data.motions.storage import read_motion, write_motion
-from myoquat.data.motions.trc import write_markers
+from myoquat.data.storage import read_motion, write_motion
+from myoquat.data.trc import write_markers
 from myoquat.data.urdf import load_urdf, write_urdf
 from myoquat.joints.errors import ModelError
 

@@ -16,8 +16,8 @@ from myoquat.data.motions import (
     save_table,
     states_from_motion,
 )
-from myoquat.data.motions.storage import read_motion, write_motion
-from myoquat.data.motions.trc import read_markers, write_markers
+from myoquat.data.storage import read_motion, write_motion
+from myoquat.data.trc import read_markers, write_markers
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.types import FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint

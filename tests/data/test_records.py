@@ -21,8 +21,9 @@ from myoquat.data import (
     load_orientations,
     lock_distance,
 )
-from myoquat.data.motions import c3d, c3d_child
-from myoquat.data.motions.storage import read_motion
+from myoquat.data.c3d import read as c3d
+from myoquat.data.c3d import read_child as c3d_child
+from myoquat.data.storage import read_motion
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, with_rotations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply, random_quaternions

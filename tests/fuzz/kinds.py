@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from myoquat import kernels
 from myoquat.analysis.studies import Study, open_results
@@ -126,9 +127,9 @@ def motion_seeds(folder: Path) -> list[bytes]:
 
 
 def marker_seeds(folder: Path) -> list[bytes]:
-    axes = motions.trc.AXES
-    columns = motions.trc.pd.MultiIndex.from_product([["a", "b"], axes])
-    frame = motions.trc.pd.DataFrame(np.arange(24.0).reshape(4, 6), np.arange(4) / 100, columns)
+    axes = ("x", "y", "z")
+    columns = pd.MultiIndex.from_product([["a", "b"], axes])
+    frame = pd.DataFrame(np.arange(24.0).reshape(4, 6), np.arange(4) / 100, columns)
     frame.iloc[1, 2] = np.nan
     motions.save_table(frame, folder / "seed.trc", overwrite=True)
     return [(folder / "seed.trc").read_bytes()]
@@ -157,7 +158,7 @@ LOADS = b"""<?xml version="1.0" encoding="UTF-8" ?>
 def load_seeds(folder: Path) -> list[bytes]:
     """Loads beside the table that they name, which stays whole: tables are a kind of their own."""
     labels = [f"{name}{axis}" for name in ("force_v", "point_p", "torque_") for axis in "xyz"]
-    frame = motions.trc.pd.DataFrame(np.ones((2, 9)), motions.trc.pd.Index([0.0, 0.1], name="time"), labels)
+    frame = pd.DataFrame(np.ones((2, 9)), pd.Index([0.0, 0.1], name="time"), labels)
     motions.save_table(frame, folder / "loads.sto", overwrite=True)
     return [LOADS]
 

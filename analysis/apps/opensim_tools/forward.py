@@ -16,10 +16,10 @@ from myoquat.analysis.apps.opensim_tools.moved import actuators_of, degree_scale
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
 from myoquat.core.typing import Array
 from myoquat.data import load_model
+from myoquat.data.external_loads.read import read_external_loads
 from myoquat.data.files import file_name
 from myoquat.data.leftovers import Census
 from myoquat.data.motions import Motion, load_table, muscle_states_from_motion
-from myoquat.data.motions.loads import read_external_loads
 from myoquat.data.motions.muscles import actuation_from_motion, actuator_columns, muscle_columns
 from myoquat.data.osim.document.older import modernize_names
 from myoquat.data.osim.reading.controllers import PRESCRIBED, read_inputs

@@ -12,7 +12,7 @@ import pandas as pd
 
 from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers
 from myoquat.data.files import check_output, write_text
-from myoquat.data.motions.storage import write_motion
+from myoquat.data.storage import write_motion
 from myoquat.joints.errors import ModelError
 
 __all__ = ["Outputs"]

@@ -6,8 +6,8 @@ from typing import Any
 from myoquat.data.document import boolean, last_name, number, objects, text
 from myoquat.data.elements import add, add_set
 from myoquat.data.leftovers import Census
-from myoquat.data.motions.storage import read_motion
 from myoquat.data.osim.functions import add_function, can_read, read_function
+from myoquat.data.storage import read_motion
 from myoquat.data.xml import Element, complain
 from myoquat.joints.functions import AxisFunction, NaturalSpline, PiecewiseConstant
 from myoquat.muscle.inputs import PrescribedInput

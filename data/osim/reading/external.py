@@ -5,9 +5,9 @@ from typing import Any
 
 from myoquat.core.typing import Array
 from myoquat.data.document import text
+from myoquat.data.external_loads.read import LoadEntry, load_entry
 from myoquat.data.motions.forces import columns_of
-from myoquat.data.motions.loads import LoadEntry, load_entry
-from myoquat.data.motions.storage import read_motion
+from myoquat.data.storage import read_motion
 from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseLinear
 from myoquat.muscle.forces import PrescribedForce
 

@@ -13,7 +13,7 @@ from myoquat.analysis.apps.opensim_tools import run_setup
 from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.data import load_table, motion_from_states
-from myoquat.data.motions.storage import write_motion
+from myoquat.data.storage import write_motion
 from myoquat.joints import ModelError, RevoluteJoint
 from myoquat.muscle import Muscle, PathPoint, equilibrium_states
 from myoquat.muscle.laws import Thelen2003

@@ -13,7 +13,7 @@ from myoquat.core.typing import Array
 from myoquat.data.document import last_name
 from myoquat.data.motions import load_table
 from myoquat.data.motions.series import interpolated
-from myoquat.data.osim.reading.read import read_frame
+from myoquat.data.osim.read import read_frame
 from myoquat.data.setups.analyses import JointReactionSetup
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.vectors import vecmat

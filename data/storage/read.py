@@ -1,11 +1,10 @@
-"""OpenSim's tables of numbers over time, .mot and .sto: a header, a line of labels, a row each time.
+"""Reading OpenSim's tables of numbers over time, .mot and .sto: a header, a line of labels, a row each time.
 
 The header's first line may be a name; then `key=value` (or the older `key value`) lines up to `endheader`. Read here:
 `nRows`, `nColumns` (`datarows`, `datacolumns`), which should agree with the table, and `inDegrees`, or in its place the
 sentence "Angles are in degrees." (or "radians.") of older files. The rest is kept.
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -16,14 +15,12 @@ import numpy as np
 
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
-from myoquat.data.files import check_output, read_lines, write_text
-from myoquat.data.leftovers import ImplausibleWarning
-from myoquat.data.motions.rows import Line, check_labels, check_times, format_rows, parse_rows
+from myoquat.data.files import read_lines
+from myoquat.data.rows import MAX_BYTES, Line, check_labels, check_times, parse_rows, tell
 from myoquat.joints.errors import ModelError
 
-__all__ = ["MAX_BYTES", "read_header", "read_motion", "tell", "write_motion"]
+__all__ = ["read_header", "read_motion"]
 
-MAX_BYTES = 256 * 2**20  # ten minutes of motion capture stay below
 MAX_HEADER_LINES = 10000
 PRINTED = 2e-10  # in rows that OpenSim writes twice the last of ten decimals may differ
 SHOWN = 5  # labels that are told
@@ -44,7 +41,7 @@ def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
 
     >>> import tempfile
     >>> import pandas as pd
-    >>> from myoquat.data.motions.storage import read_motion, write_motion
+    >>> from myoquat.data.storage import read_motion, write_motion
     >>> frame = pd.DataFrame({"knee_angle": [10.0, 20.0]}, index=pd.Index([0.0, 0.1], name="time"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_motion(frame, f"{folder}/knee.mot", in_degrees=True)
@@ -91,13 +88,6 @@ def read_header(path: Path, lines: Iterator[Line]) -> tuple[list[Line], Line]:
     raise ModelError("no line 'endheader' up to here: this is no .mot or .sto file", file=path, line=max(len(head), 1))
 
 
-def tell(path: Path, strict: bool, line: int, message: str) -> None:
-    """A warning that says what is odd, or, where `strict`, a ModelError."""
-    if strict:
-        raise ModelError(message, file=path, line=line)
-    warnings.warn(f"{path}:{line}: {message}", ImplausibleWarning, stacklevel=4)
-
-
 def _without_repeated_rows(table: np.ndarray, lines: np.ndarray, told: Told) -> tuple[np.ndarray, np.ndarray]:
     """The rows and their lines without those that the next row says once more, which are counted."""
     repeated = np.diff(table[:, 0]) == 0
@@ -127,51 +117,6 @@ def _without_repeated_labels(
         named = ", ".join(map(repr, twice[:SHOWN])) + (", ..." if len(twice) > SHOWN else "")
         told(line, f"several columns are labelled {named}; the first of each is kept, as in OpenSim's Storage")
     return table[:, list(first.values())], list(first)
-
-
-def write_motion(
-    frame: "pd.DataFrame",
-    path: str | Path,
-    *,
-    in_degrees: bool | None = None,
-    name: str | None = None,
-    overwrite: bool = False,
-) -> None:
-    """Write a table with the index `time` [s] as a .mot or .sto file that reads back equal and opens in OpenSim.
-
-    in_degrees and name are the frame's own (`.attrs`) where they are not given; in_degrees None, where nobody says,
-    writes no such line. Numbers are written as they are. Raises FileExistsError for an existing file unless
-    `overwrite` is True, ValueError for numbers that are not finite, labels that are empty, twice or hold a tab, and
-    times that do not increase.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import pandas as pd
-    >>> from myoquat.data.motions.storage import write_motion
-    >>> frame = pd.DataFrame({"knee_angle": [0.1, 0.2]}, index=pd.Index([0.0, 0.1], name="time"))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_motion(frame, f"{folder}/knee.mot", in_degrees=False)
-    ...     lines = Path(f"{folder}/knee.mot").read_text().splitlines()
-    >>> lines[4], lines[-1].split()
-    ('inDegrees=no', ['0.1', '0.2'])
-    """
-    check_types(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
-    path = check_output(path, overwrite)
-    table = np.column_stack([frame.index.to_numpy(dtype=float), frame.to_numpy(dtype=float)])
-    labels = ["time", *map(str, frame.columns)]
-    check_labels(path, 0, labels)
-    for label in labels:
-        if set(label) & set("\t\r\n"):
-            raise ValueError(f"the label {label!r} holds a tab or a line end")
-    if not np.isfinite(table).all():
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(table))[0])
-        raise ValueError(f"{labels[column]!r} is {table[row, column]} in row {row}; finite numbers are needed")
-    check_times(path, range(len(table)), table[:, 0])
-    degrees = frame.attrs.get("in_degrees") if in_degrees is None else in_degrees
-    lines = [name or frame.attrs.get("name") or path.stem, "version=1"]
-    lines += [f"nRows={len(table)}", f"nColumns={len(labels)}"]
-    lines += [] if degrees is None else [f"inDegrees={'yes' if degrees else 'no'}"]
-    write_text(path, "\n".join([*lines, "endheader", "\t".join(labels)]) + "\n" + format_rows(table))
 
 
 def _header(path: Path, lines: list[Line]) -> tuple[dict[str, tuple[str, int]], str]:

@@ -2,7 +2,7 @@
 
 The C3D format is described at c3d.org. ezc3d computes the force, the moment and the centre of pressure of force plates
 of types 1 to 4 from their analog channels, corners, origins and calibration matrices, in the laboratory's axes. It is
-written in C++ and runs in a process of its own (`c3d_child`), so that a damaged file ends that process, not this one.
+written in C++ and runs in a process of its own (`read_child`), so that a damaged file ends that process, not this one.
 """
 
 import json
@@ -23,8 +23,8 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.files import read_start
 from myoquat.data.motions.series import indices_of
-from myoquat.data.motions.storage import MAX_BYTES
-from myoquat.data.motions.trc import AXES, METRES
+from myoquat.data.rows import MAX_BYTES
+from myoquat.data.trc.read import AXES, METRES
 from myoquat.joints.errors import ModelError
 
 __all__ = ["Plate", "read_c3d_channels", "read_c3d_plates", "read_c3d_points"]
@@ -125,14 +125,14 @@ def _plate(path: Path, units: list[str], measured: list[Array], start: float, ra
 
 
 def _read(path: Path, kind: Literal["points", "plates", "channels"]) -> tuple[dict[str, Any], list[Array]]:
-    """What `c3d_child` finds, in a process of its own: the library ends it on some damaged files."""
+    """What `read_child` finds, in a process of its own: the library ends it on some damaged files."""
     if find_spec("ezc3d") is None:
         raise missing_extra(ModuleNotFoundError("No module named 'ezc3d'", name="ezc3d"))
     start, size = read_start(path, FIRST_BYTES, MAX_BYTES)
     _check_parameters(path, start, size)
     seconds = SECONDS + int(SECONDS_PER_BYTE * size)
     limits = [str(seconds), str(MEMORY + MEMORY_PER_BYTE * size)]
-    command = [sys.executable, "-I", str(Path(__file__).with_name("c3d_child.py")), str(path.resolve()), kind, *limits]
+    command = [sys.executable, "-I", str(Path(__file__).with_name("read_child.py")), str(path.resolve()), kind, *limits]
     try:
         done = _run([*command, *filter(None, sys.path)], WAIT + seconds)
     except subprocess.TimeoutExpired:

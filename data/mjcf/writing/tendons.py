@@ -5,7 +5,7 @@ from typing import Any
 
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
-from myoquat.data.mjcf.sites import Sites
+from myoquat.data.mjcf.writing.sites import Sites
 from myoquat.data.xml import Element
 from myoquat.muscle.laws import PathActuator, PathSpring
 from myoquat.muscle.path import Muscle

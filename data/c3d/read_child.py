@@ -1,6 +1,6 @@
 """The part of reading a .c3d file that runs in a process of its own.
 
-    python -I c3d_child.py FILE points|plates|channels SECONDS BYTES PATH ...
+    python -I read_child.py FILE points|plates|channels SECONDS BYTES PATH ...
 
 The library in C++ ends its process on some damaged files, and takes memory that others ask for; here it takes no other
 work with it. Nothing of myoquat is imported, which would take longer than the reading. What is found is written to the

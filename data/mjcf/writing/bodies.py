@@ -6,9 +6,9 @@ import numpy as np
 
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
-from myoquat.data.mjcf.joints import Joints
 from myoquat.data.mjcf.shapes import HALVED, file_sizes
-from myoquat.data.mjcf.sites import Sites
+from myoquat.data.mjcf.writing.joints import Joints
+from myoquat.data.mjcf.writing.sites import Sites
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.body import Body, check_inertia, principal_moments

@@ -1,18 +1,14 @@
-"""OpenSim's ExternalLoads, .xml: which columns of a data file act on which bodies, in which frames."""
+"""Reading OpenSim's ExternalLoads, .xml: which columns of a data file act on which bodies, in which frames."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lxml import etree
-
 from myoquat.data.document import boolean, last_name, text
-from myoquat.data.elements import add
 from myoquat.data.xml import complain, parse
 from myoquat.joints.errors import ModelError
 
-__all__ = ["LoadEntry", "external_loads_text", "load_entry", "read_external_loads"]
+__all__ = ["LoadEntry", "load_entry", "read_external_loads"]
 
 
 @dataclass(frozen=True)
@@ -50,23 +46,6 @@ def read_external_loads(path: str | Path) -> tuple[list[LoadEntry], Path, int]:
     except ModelError as error:
         raise error.located(path, error.line) from None
     return entries, path.parent / name, (0 if named is None else named.sourceline) or 0
-
-
-def external_loads_text(entries: Sequence[LoadEntry], data_file: str) -> str:
-    """The document of these loads, whose numbers are in another file."""
-    root = etree.Element("OpenSimDocument", Version="40000")
-    loads = add(root, "ExternalLoads", name="external_loads")
-    holder = add(loads, "objects")
-    for entry in entries:
-        force = add(holder, "ExternalForce", name=entry.name)
-        add(force, "applied_to_body", entry.body)
-        add(force, "force_expressed_in_body", entry.force_frame)
-        add(force, "point_expressed_in_body", entry.point_frame)
-        for key in ("force", "point", "torque"):
-            add(force, f"{key}_identifier", getattr(entry, key))
-    add(loads, "datafile", data_file)
-    text: str = etree.tostring(root, pretty_print=True, encoding="unicode")
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + text
 
 
 def _applies(force: Any) -> bool:

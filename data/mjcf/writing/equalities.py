@@ -8,7 +8,7 @@ from numpy.polynomial import Polynomial
 
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
-from myoquat.data.mjcf.joints import Joints
+from myoquat.data.mjcf.writing.joints import Joints
 from myoquat.data.xml import Element
 from myoquat.joints.functions import AxisFunction, coefficients_of
 from myoquat.muscle.coordinates import Coordinate

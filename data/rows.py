@@ -1,16 +1,20 @@
-"""Rows of numbers in a text file, read with their line numbers and written so that they read back equal."""
+"""What text formats of numbers share: rows read with their line numbers and written so that they read back equal."""
 
 import math
+import warnings
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from myoquat.data.leftovers import ImplausibleWarning
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
-__all__ = ["check_labels", "check_times", "format_rows", "parse_rows"]
+__all__ = ["MAX_BYTES", "check_labels", "check_times", "format_rows", "parse_rows", "tell"]
+
+MAX_BYTES = 256 * 2**20  # ten minutes of motion capture stay below
 
 Line = tuple[int, str]  # number and text
 
@@ -88,3 +92,10 @@ def check_times(path: Path, lines: Sequence[int] | np.ndarray, times: np.ndarray
 def format_rows(rows: np.ndarray) -> str:
     """A line per row, tabs between the shortest decimals that read back to the same floats."""
     return "".join("\t".join(repr(float(x)) for x in row) + "\n" for row in rows)
+
+
+def tell(path: Path, strict: bool, line: int, message: str) -> None:
+    """A warning that says what is odd, or, where `strict`, a ModelError."""
+    if strict:
+        raise ModelError(message, file=path, line=line)
+    warnings.warn(f"{path}:{line}: {message}", ImplausibleWarning, stacklevel=4)

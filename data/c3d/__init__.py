@@ -1,0 +1,1 @@
+"""C3D files of motion capture systems: read."""

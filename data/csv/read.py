@@ -1,0 +1,29 @@
+"""Reading columns of numbers over time, .csv: a line of labels, the first of them `time`, then a row each time."""
+
+from pathlib import Path
+
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.data.files import read_lines
+from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows
+from myoquat.joints.errors import ModelError
+
+__all__ = ["read_columns"]
+
+
+def read_columns(path: str | Path, strict: bool = False) -> "pd.DataFrame":
+    """A .csv file: a column per label over the index `time` [s]; an empty cell is NaN.
+
+    `strict` makes no difference.
+
+    Raises ModelError with the line where the first column is not `time`, labels are missing or repeated, a cell is no
+    number, or times do not increase.
+    """
+    path = Path(path)
+    lines = ((number, text.replace(",", "\t")) for number, text in read_lines(path, MAX_BYTES))
+    labels = [label.strip().strip('"') for label in next(lines)[1].split("\t")]
+    check_labels(path, 1, labels)
+    if labels[0] != "time":
+        raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=1)
+    table, rows = parse_rows(path, lines, labels, gaps=True)
+    check_times(path, rows, table[:, 0])
+    return pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])

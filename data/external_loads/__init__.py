@@ -1,0 +1,1 @@
+"""OpenSim's ExternalLoads, .xml: read and written."""

@@ -1,0 +1,1 @@
+"""Elements of a URDF as parts of a system."""
