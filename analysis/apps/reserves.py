@@ -8,9 +8,9 @@ import numpy as np
 
 from myoquat.analysis.recruitment import JointCone, Reserve, ReserveActuator, StabilityRule, published_rules
 from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
 from myoquat.data.motions.angles import balls
-from myoquat.data.motions.series import indices_of
 from myoquat.joints.types import FloatingJoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.model import Model

@@ -5,9 +5,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from myoquat.core.arguments import indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions.series import indices_of
 from myoquat.dynamics.constraints import HeldMotion
 from myoquat.dynamics.constraints.multipliers import carried_wrenches
 from myoquat.joints.constraints import Constraint

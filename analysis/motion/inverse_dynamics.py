@@ -8,12 +8,11 @@ import numpy as np
 
 from myoquat.analysis.motion.constraint_forces import ConstraintForces
 from myoquat.analysis.motion.continuity import check_jumps
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
-from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import inverse_dynamics
 from myoquat.dynamics.constraints import HeldMotion
 from myoquat.joints.compiled import Input, evaluate

@@ -23,12 +23,11 @@ from myoquat.analysis.motion.places import places_of, velocity_of
 from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, Naming, fit_frames
 from myoquat.analysis.motion.structure import split_couplers
-from myoquat.core.arguments import check_types, real_array
+from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.option_records import options_of
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
-from myoquat.data.motions.series import indices_of
 from myoquat.dynamics.constraints.own import as_constraint
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.errors import ModelError

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.motion.conventions import ISB, Convention
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.data.motions.orientations import continuous_quaternions
-from myoquat.data.motions.series import axes_rotation, indices_of
+from myoquat.data.motions.series import axes_rotation
 from myoquat.joints.euler import SEQUENCES, condition_euler, euler_from_quaternion
 from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.quaternion import (

@@ -12,10 +12,9 @@ import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
-from myoquat.core.arguments import check_types, real_array
+from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers
-from myoquat.data.motions.series import indices_of
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from myoquat.analysis.motion.problem import Sensor
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Orientations
-from myoquat.data.motions.series import indices_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import (
     quaternion_conjugate,

@@ -5,8 +5,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
-from myoquat.data.motions.series import indices_of
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.metabolics import Fiber, MetabolicCost

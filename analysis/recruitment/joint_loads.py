@@ -9,12 +9,11 @@ import numpy as np
 
 from myoquat.analysis.motion.constraint_forces import ConstraintForces, Load, load_columns
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
-from myoquat.core.arguments import check_types, real_array
+from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import is_imported
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
-from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
 from myoquat.dynamics.constraints import HeldMotion
 from myoquat.joints.errors import ModelError

@@ -18,11 +18,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from myoquat.core.arguments import indices_of
 from myoquat.core.lazy_imports import missing_extra, subprocess
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.files import read_start
-from myoquat.data.motions.series import indices_of
 from myoquat.data.rows import MAX_BYTES
 from myoquat.data.trc.read import AXES, METRES
 from myoquat.joints.errors import ModelError

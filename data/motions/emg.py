@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
+from myoquat.core.arguments import PATH, check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.c3d.read import read_c3d_channels
 from myoquat.data.motions.formats import load_table, save_table
-from myoquat.data.motions.series import assign, check_names, check_series, check_time, cut, indices_of, interpolated
+from myoquat.data.motions.series import assign, check_names, check_series, check_time, cut, interpolated
 from myoquat.joints.errors import ModelError, in_file
 
 __all__ = ["Emg", "load_emg"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
+from myoquat.core.arguments import PATH, check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
@@ -15,16 +15,7 @@ from myoquat.data.c3d.read import read_c3d_plates
 from myoquat.data.external_loads.read import LoadEntry, read_external_loads
 from myoquat.data.external_loads.write import external_loads_text
 from myoquat.data.files import check_output, write_text
-from myoquat.data.motions.series import (
-    assign,
-    axes_rotation,
-    check_names,
-    check_series,
-    check_time,
-    cut,
-    indices_of,
-    interpolated,
-)
+from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, cut, interpolated
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.trc.read import AXES
 from myoquat.joints.errors import ModelError

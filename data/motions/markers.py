@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
+from myoquat.core.arguments import PATH, check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
@@ -18,7 +18,6 @@ from myoquat.data.motions.series import (
     check_time,
     cut,
     gaps_of,
-    indices_of,
     interpolated,
 )
 from myoquat.data.trc import read_markers, write_markers

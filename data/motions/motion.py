@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
+from myoquat.core.arguments import PATH, check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_table, with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
-from myoquat.data.motions.series import assign, check_run, check_series, check_time, cut, indices_of
+from myoquat.data.motions.series import assign, check_run, check_series, check_time, cut
 from myoquat.data.motions.showing import Shown
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.joints.errors import ModelError, in_file

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
+from myoquat.core.arguments import PATH, check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.files import check_output, read_lines, write_text
-from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, cut, indices_of
+from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, cut
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows
 from myoquat.data.storage.read import read_header
 from myoquat.joints.errors import ModelError

@@ -1,6 +1,6 @@
 """What all records over time share: their times, names, gaps, and the axes in which vectors are given."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from myoquat.core.arguments import real_array, real_array_with_gaps
-from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.checks import check_array
 
@@ -23,7 +22,6 @@ __all__ = [
     "cut",
     "even_times",
     "gaps_of",
-    "indices_of",
     "interpolated",
 ]
 
@@ -91,18 +89,6 @@ def check_series(name: str, values: ArrayLike, shape: tuple[int, ...], gaps: boo
         where = [int(i) for i in np.argwhere(bad)[0]]
         raise ValueError(f"{name}{where} is {array[tuple(where)]}; finite numbers are needed")
     return array
-
-
-def indices_of(kind: str, wanted: Iterable[str], known: Sequence[str]) -> list[int]:
-    """Places of the wanted names; ValueError with the nearest known ones for a name that is not there."""
-    places = {name: i for i, name in enumerate(known)}
-    found = []
-    for name in wanted:
-        if name not in places:
-            near = difflib.get_close_matches(name, known, n=3) or list(known)[:6]
-            raise ValueError(f"there is no {kind} {name!r}; nearest: {', '.join(near) or 'none'}")
-        found.append(places[name])
-    return found
 
 
 def axes_rotation(axes: ArrayLike | str) -> Array:

@@ -3,13 +3,13 @@ argument.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from myoquat.core.lazy_imports import masked
+from myoquat.core.lazy_imports import difflib, masked
 from myoquat.core.typing import Array
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "check_types",
     "check_unmasked",
     "holds_masked",
+    "indices_of",
     "real_array",
     "real_array_with_gaps",
 ]
@@ -153,3 +154,15 @@ def _floats(name: str, x: Any) -> Array:
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name}: an array of real numbers is needed, not of {array.dtype}")
     return array.astype(np.float64, copy=False)
+
+
+def indices_of(what: str, wanted: Iterable[str], known: Sequence[str]) -> list[int]:
+    """Indices of the wanted names; ValueError with the nearest known ones for a name that is not there."""
+    index = {name: i for i, name in enumerate(known)}
+    found = []
+    for name in wanted:
+        if name not in index:
+            near = difflib.get_close_matches(name, known, n=3) or list(known)[:6]
+            raise ValueError(f"there is no {what} {name!r}; nearest: {', '.join(near) or 'none'}")
+        found.append(index[name])
+    return found

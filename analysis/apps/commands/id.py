@@ -10,9 +10,9 @@ from myoquat.analysis.apps.opensim_tools.sections import angle_units
 from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, load_motion, smooth
 from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.motion.inverse_dynamics import velocity_row
+from myoquat.core.arguments import indices_of
 from myoquat.data import load_model, save_table
 from myoquat.data.files import check_output
-from myoquat.data.motions.series import indices_of
 from myoquat.muscle.model import Model
 
 __all__ = ["command"]

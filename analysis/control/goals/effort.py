@@ -8,8 +8,8 @@ import numpy as np
 from myoquat.analysis.control.goals.base import IntegralGoal
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
+from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
-from myoquat.data.motions.series import indices_of
 
 __all__ = ["Effort"]
 

@@ -10,10 +10,10 @@ from myoquat.analysis.control.goals.base import IntegralGoal
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows, interpolated_velocity
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion
-from myoquat.data.motions.series import check_series, check_time, indices_of
+from myoquat.data.motions.series import check_series, check_time
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model

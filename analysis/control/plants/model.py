@@ -9,8 +9,8 @@ from myoquat.analysis.control.plants.base import Plant
 from myoquat.analysis.control.plants.constraints import PathEquations
 from myoquat.analysis.control.plants.loads import LoadFrames
 from myoquat.analysis.control.points import Point
+from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
-from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import inverse
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.integrators import StateEquations

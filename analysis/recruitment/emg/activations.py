@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.analysis.recruitment.redundancy import Effort
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg
-from myoquat.data.motions.series import check_time, indices_of
+from myoquat.data.motions.series import check_time
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.model import Model
 

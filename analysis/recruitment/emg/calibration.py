@@ -16,12 +16,11 @@ import numpy as np
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy.lines import least_activations
-from myoquat.core.arguments import check_types, real_array
+from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
-from myoquat.data.motions.series import indices_of
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.checks import check_laws

@@ -7,10 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from myoquat.analysis.recruitment.stability import StabilityRule
-from myoquat.core.arguments import check_types, real_array_with_gaps
+from myoquat.core.arguments import check_types, indices_of, real_array_with_gaps
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
-from myoquat.data.motions.series import indices_of
 from myoquat.joints.labels import figure_label
 from myoquat.joints.picture import Picture, curve_styles
 from myoquat.muscle.model import Model

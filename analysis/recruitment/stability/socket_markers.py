@@ -4,7 +4,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from myoquat.data.motions.series import indices_of
+from myoquat.core.arguments import indices_of
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 

@@ -9,8 +9,8 @@ import pandas as pd
 from myoquat.analysis.apps.opensim_tools.analyses.moving import Moving, note
 from myoquat.analysis.apps.opensim_tools.moved import degree_scale
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
+from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
-from myoquat.data.motions.series import indices_of
 from myoquat.data.setups.analyses import BodyKinematicsSetup, KinematicsSetup, PointKinematicsSetup
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import euler_from_quaternion

@@ -12,8 +12,8 @@ import pandas as pd
 from myoquat.analysis.apps.opensim_tools.analyses.moving import Moving, note
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
 from myoquat.analysis.recruitment.moment_arms import moment_arms
+from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
-from myoquat.data.motions.series import indices_of
 from myoquat.data.setups.analyses import MuscleAnalysisSetup
 from myoquat.joints.vectors import matvec
 from myoquat.muscle import path_jacobian, path_lengths
