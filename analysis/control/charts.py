@@ -14,7 +14,7 @@ from myoquat.joints.stacking import joined
 from myoquat.joints.types import Joint, SphericalJoint
 from myoquat.joints.vectors import matvec
 
-__all__ = ["chart_coordinates", "chart_pose", "displacement", "displacement_rate", "rotation_places"]
+__all__ = ["chart_coordinates", "chart_pose", "displacement", "displacement_rate"]
 
 
 def chart_pose(layout: Layout, reference: Array, z: Array) -> Array:
@@ -61,16 +61,6 @@ def displacement_rate(layout: Layout, theta: Array, q: Array, u: Array) -> Array
         if ball is not None:
             parts.append(rotation_vector_rate(theta[..., iu][..., flat:], own[..., flat:], ball.in_child))
     return joined(parts) if parts else u
-
-
-def rotation_places(layout: Layout) -> dict[int, slice]:
-    """Of every body with a quaternion, by its index: where its rotation vector lies in z."""
-    found = {}
-    for i, (body, iu) in enumerate(zip(layout.bodies, layout.u_slices, strict=True)):
-        flat = body.joint.facts.quaternion
-        if flat is not None and body.joint.nu:
-            found[i] = slice(iu.start + flat, iu.stop)
-    return found
 
 
 def _moving(layout: Layout) -> list[Joint]:

@@ -14,7 +14,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts, lengths
 from myoquat.muscle.segments.charts import charts, together
 
-__all__ = ["constrained", "constrained_size", "coordinates", "velocity", "velocity_of"]
+__all__ = ["constrained", "coordinates", "velocity", "velocity_of"]
 
 
 def velocity(model: Model, q: Array) -> Array:
@@ -37,11 +37,6 @@ def coordinates(model: Model, q: Array) -> Array:
     touching = contacts(model.system, model.muscles, q)
     result: Array = jacobian_at(lambda x: lengths(model.system, model.muscles, x, touching=touching), q)
     return result
-
-
-def constrained_size(model: Model) -> int:
-    """Number of columns of the constrained Jacobian: one less than nq for every quaternion."""
-    return model.system.nq - len(model.system.quaternion_slices())
 
 
 def constrained(model: Model, q: Array, eliminated: Array) -> Array:

@@ -21,7 +21,7 @@ from myoquat.analysis.recruitment.convex.records import ProgramConstants, Progra
 from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import Factors
 
-__all__ = ["ABOUT", "FAR", "LOOSE", "SAFE", "SMALL", "Conditions"]
+__all__ = ["FAR", "LOOSE", "SAFE", "SMALL", "Conditions"]
 
 program_of, sums_of = partial(from_columns, ProgramConstants), partial(from_columns, ProgramSums)
 
@@ -36,9 +36,6 @@ NEAR_BOUNDARY = 0.995  # of the step to the boundary that is taken
 REGULAR = 1e-14  # of a row's own entry, against which multipliers of dependent equations move
 BENT = 0.5  # times its curvature that the objective may bend along a step
 FAR = 1e299  # how far a point is from a solution where that is no number
-# Numbers of products and bounds; the greatest weight; the objective that is not told from zero; and of the mean product
-# that gradients which do not balance stand for.
-ABOUT = ("count", "bounds", "greatest", "floor", "balance")
 
 
 class Conditions:
