@@ -28,6 +28,7 @@ __all__ = [
     "forces_of_laws",
     "rates",
     "residuals",
+    "residuals_of_laws",
     "state_names",
     "state_slices",
     "torques",
@@ -130,12 +131,19 @@ def rates(model: Model, q: Array, u: Array, activation: Array, state: Array) -> 
     for muscle in model.muscles:
         if isinstance(muscle.law, HillLaw):
             muscle.law.check_rates(f"muscle {muscle.name!r}")
-    return _of_states(model, (q, u, activation), _rate, [state])
+    way = paths(model.system, model.muscles, q, u)
+    return _of_states(model, (way.length, way.speed, activation), _rate, [state])
 
 
 def residuals(model: Model, q: Array, u: Array, activation: Array, state: Array, rate: Array) -> Array:
     """(..., ns) the equations of the states in implicit form: the formula, on floats and symbols."""
-    return _of_states(model, (q, u, activation), _residual, [state, rate])
+    way = paths(model.system, model.muscles, q, u)
+    return residuals_of_laws(model, (way.length, way.speed, activation), state, rate)
+
+
+def residuals_of_laws(model: Model, at: tuple[Array, Array, Array], state: Array, rate: Array) -> Array:
+    """(..., ns) the same at path lengths, speeds and activations (..., m)."""
+    return _of_states(model, at, _residual, [state, rate])
 
 
 def _rate(law: ForceLaw, row: Array) -> Array:
@@ -165,9 +173,7 @@ def _followed(dynamics: ActivationDynamics, row: Array) -> Array:
 
 
 def _of_states(model: Model, at: tuple[Array, Array, Array], function: OfLaw, states: Sequence[Array]) -> Array:
-    """(..., ns) what a function gives for every law with states, at q, u and activation."""
-    q, u, activation = at
-    way = paths(model.system, model.muscles, q, u)
+    """(..., ns) what a function gives for every law with states, at lengths, speeds and activations (..., m)."""
     slices = state_slices(model)
     stateful = [i for i, s in enumerate(slices) if s.stop > s.start]
     parts: dict[int, Array] = {}
@@ -177,7 +183,7 @@ def _of_states(model: Model, at: tuple[Array, Array, Array], function: OfLaw, st
         rows = [
             joined(
                 [
-                    *(x[..., i : i + 1] for x in (way.length, way.speed, activation)),
+                    *(x[..., i : i + 1] for x in at),
                     *(x[..., slices[i]] for x in states),
                 ]
             )

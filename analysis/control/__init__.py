@@ -6,6 +6,7 @@ from myoquat.analysis.control.forward import Forward
 from myoquat.analysis.control.goals.base import EndGoal, Goal, IntegralGoal
 from myoquat.analysis.control.goals.effort import Effort
 from myoquat.analysis.control.goals.ends import Duration
+from myoquat.analysis.control.goals.muscles import TendonForceRates
 from myoquat.analysis.control.goals.own import OwnEndGoal, OwnGoal
 from myoquat.analysis.control.goals.tracking import TrackCoordinates, TrackMarkers, TrackPose, TrackSpeeds
 from myoquat.analysis.control.ipopt import Ipopt
@@ -49,6 +50,7 @@ __all__ = [
     "Radau",
     "Solution",
     "Status",
+    "TendonForceRates",
     "TrackCoordinates",
     "TrackMarkers",
     "TrackPose",

@@ -167,7 +167,9 @@ class Discretization:
             assert isinstance(transcription, Collocation)
             instances = transcription.instances(statement.plant, self.layout, self.references, statement.start)
             content = "collocation", transcription.points, transcription.straight, _chart_content(statement.plant)
-            blocks += [self._block(instances, np.zeros((len(instances.row_names), 2)), content), self._points()]
+            if instances.row_names:  # without states there is nothing between the points
+                blocks.append(self._block(instances, np.zeros((len(instances.row_names), 2)), content))
+            blocks.append(self._points())
         if statement.plant.constraints is not None:
             blocks.append(self._start())
             self.start_rows = blocks[-1].rows[0]
@@ -204,15 +206,17 @@ class Discretization:
             at = statement.loads.resampled(times)
             stacked = np.stack([at.force, at.torque, at.point], axis=2)
             parts.append(stacked.reshape(len(times), -1))
+        parts.append(statement.plant.samples(times))
         parts += [np.asarray(goal.samples(statement.plant, times)) for goal in statement.integrals]
         return np.concatenate(parts, axis=1)
 
     def _base(self, data: Array, duration: Array) -> Point:
         """Time, names and loads of a point."""
-        width = 0 if self.statement.loads is None else 9 * len(self.statement.loads.bodies)
-        return Point(
-            self.statement.names, self.statement.start + data[..., 0] * duration, loads=data[..., 1 : 1 + width]
-        )
+        statement = self.statement
+        first = 1 if statement.loads is None else 1 + 9 * len(statement.loads.bodies)
+        own = data[..., first : first + statement.plant.width]
+        t = statement.start + data[..., 0] * duration
+        return Point(statement.names, t, loads=data[..., 1:first], prescribed=own)
 
     def _at_point(self, point: Point, data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
         """Rows and terms at a point: the residual of the equations, path constraints, integrands times duration."""
@@ -220,7 +224,7 @@ class Discretization:
         rows.append(statement.plant.residual(point))
         for constraint in statement.path:
             rows.append(_as_row(constraint.formula(point)))
-        place = 1 + point.loads.shape[-1]
+        place = 1 + point.loads.shape[-1] + point.prescribed.shape[-1]
         for goal in statement.integrals:
             width = goal.width(statement.plant)
             own = data[..., place : place + width]
@@ -230,8 +234,7 @@ class Discretization:
 
     @property
     def _point_bounds(self) -> Array:
-        plant = self.statement.plant
-        zero = np.zeros((plant.nu + plant.nw + plant.nk, 2))
+        zero = np.zeros((len(self.statement.plant.residual_names), 2))
         return np.concatenate([zero, *(constraint.interval for constraint in self.statement.path)])
 
     @property

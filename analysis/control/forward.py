@@ -58,7 +58,8 @@ def run_forward(
     if isinstance(plant, OwnPlant):
         w = _own(plant, statement, time, states[2], controls, rtol)
         return Forward(time, states[0], states[1], w, w - states[2])
-    assert isinstance(plant, ModelPlant)
+    if not isinstance(plant, ModelPlant):
+        raise ValueError("the motion of this problem is prescribed, so that its controls have nothing to move")
     q, u, w = _model(plant, statement, time, states, controls)
     error = np.concatenate([plant.displacement(states[0], q), u - states[1], w - states[2]], axis=1)
     return Forward(time, q, u, w, error)

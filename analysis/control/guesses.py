@@ -8,7 +8,7 @@ import numpy as np
 
 from myoquat.analysis.control.discretization import Sites, Statement
 from myoquat.analysis.control.goals.tracking import TrackPose
-from myoquat.analysis.control.plants import ModelPlant
+from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
 from myoquat.analysis.control.quantities import Quantities
 from myoquat.analysis.control.splines import interpolated_pose, interpolated_velocity
 from myoquat.analysis.control.transcriptions.base import Layout
@@ -39,7 +39,7 @@ def default_sites(statement: Statement, layout: Layout, frame: Frame) -> Sites:
     plant, system = statement.plant, statement.plant.system
     sites = _still(statement, layout)
     if system is None:
-        return sites
+        return _with_fibers(statement, layout, sites)
     model = getattr(plant, "model", None)
     neutral = model.start if isinstance(model, Model) else system.neutral()
     first, last = (_filled(pose, neutral) for pose in (frame.first, frame.last))
@@ -48,7 +48,7 @@ def default_sites(statement: Statement, layout: Layout, frame: Frame) -> Sites:
     v = plant.displacement(first, last)
     q = plant.moved(np.broadcast_to(first, sites.q.shape), layout.fractions[:, None] * v)
     u = np.broadcast_to(v / sites.duration, (len(q), plant.nu))
-    return _with_fibers(statement, Sites(sites.duration, q, sites.fields | {"u": u}))
+    return _with_fibers(statement, layout, Sites(sites.duration, q, sites.fields | {"u": u}))
 
 
 def _filled(pose: Array | None, otherwise: Array) -> Array:
@@ -79,15 +79,18 @@ def _still(statement: Statement, layout: Layout) -> Sites:
     return Sites(duration, q, fields)
 
 
-def _with_fibers(statement: Statement, sites: Sites) -> Sites:
+def _with_fibers(statement: Statement, layout: Layout, sites: Sites) -> Sites:
     """The sites with fibers in equilibrium at rest; at their optimal lengths where a pose allows no balance."""
     plant = statement.plant
-    if not isinstance(plant, ModelPlant) or not plant.muscle_names or not state_names(plant.equations.muscled):
+    if not isinstance(plant, MuscledPlant) or not plant.muscle_names or not state_names(plant.equations.muscled):
         return sites
+    q = sites.q
+    if isinstance(plant, PrescribedPlant):
+        q = plant.motion_at(statement.start + layout.fractions * sites.duration).q
     model, first = plant.equations.muscled, len(plant.equations.excited)
     last = len(plant.equations.of_muscles)
     try:
-        fibers = equilibrium_states(model, sites.q, np.full(len(model.muscles), ACTIVATION))
+        fibers = equilibrium_states(model, q, np.full(len(model.muscles), ACTIVATION))
     except ValueError:
         laws = [m.law for m in model.muscles if m.law is not None and m.law.states]
         fibers = np.array([getattr(law, "optimal_fiber_length", 1.0) for law in laws for _ in law.states])
@@ -112,7 +115,7 @@ def sites_of_motion(statement: Statement, layout: Layout, motion: Motion) -> Sit
     times = statement.start + layout.fractions * sites.duration
     q, u = interpolated_pose(motion, times), interpolated_velocity(motion, times)
     udot = np.gradient(u, times, axis=0) if len(times) > 1 else 0.0 * u
-    return _with_fibers(statement, Sites(sites.duration, q, sites.fields | {"u": u, "udot": udot}))
+    return _with_fibers(statement, layout, Sites(sites.duration, q, sites.fields | {"u": u, "udot": udot}))
 
 
 def sites_of_mapping(

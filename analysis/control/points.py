@@ -56,6 +56,7 @@ class Point:
     controls: Array = field(default_factory=lambda: EMPTY)
     loads: Array = field(default_factory=lambda: EMPTY)
     multipliers: Array = field(default_factory=lambda: EMPTY)
+    prescribed: Array = field(default_factory=lambda: EMPTY)
 
     @property
     def system(self) -> ArticulatedSystem:

@@ -16,14 +16,14 @@ from myoquat.analysis.control.goals.base import Goal
 from myoquat.analysis.control.guesses import Frame, default_sites, sites_of_mapping, sites_of_motion
 from myoquat.analysis.control.ipopt import Ipopt, run_ipopt
 from myoquat.analysis.control.periodicity import periodic_constraint
-from myoquat.analysis.control.plants import Equations, LoadFrames, Plant, plant_of
+from myoquat.analysis.control.plants import Equations, LoadFrames, Plant, plant_of, prescribed_plant
 from myoquat.analysis.control.quantities import Bound, Ends, Quantities
 from myoquat.analysis.control.solution import Solution, solution_of
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
-from myoquat.data.motions import Forces, Motion
+from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.joints.validation import SystemLike, system_of
 
 __all__ = ["Problem"]
@@ -52,6 +52,8 @@ class Problem:
     constraints    `PathConstraint`s and `BoundaryConstraint`s.
     periodic       a `Periodic` motion.
     loads          external forces on bodies over time.
+    prescribed     a motion that the model follows exactly: poses and velocities are no unknowns, controls and states of
+                   muscles are. Between frames it is a spline, on couplers and constraints; locked coordinates stay.
 
     The unknown of a ball joint is a rotation vector about the guess at its site: |Q| = 1 by construction, without a
     lock. Raises ValueError, before any solver starts, for unknown names, contradicting bounds, ends outside the bounds,
@@ -80,6 +82,7 @@ class Problem:
     constraints: Sequence[PathConstraint | BoundaryConstraint] = ()
     periodic: Periodic | None = None
     loads: Forces | None = None
+    prescribed: MotionLike | None = None
 
     def __post_init__(self) -> None:
         for name in ("initial", "final", "bounds"):
@@ -91,6 +94,8 @@ class Problem:
             check_types(constraints=(constraint, (PathConstraint, BoundaryConstraint)))
         if not isinstance(self.model, Equations):
             system_of(self.model)
+        if self.prescribed is not None and self._span[0] != self._span[1]:
+            raise ValueError("a prescribed motion needs a fixed duration")
         for goal in self.goals:
             goal.check(self.plant, self._span[0] == self._span[1])
         self._check_ends()
@@ -108,6 +113,8 @@ class Problem:
         """What is controlled."""
         torques = self.torques if isinstance(self.torques, Mapping) else dict.fromkeys(self.torques, 1.0)
         loads = self.loads
+        if self.prescribed is not None:
+            return prescribed_plant(self.model, motion_of(self.prescribed), torques, loads)
         frames = LoadFrames() if loads is None else LoadFrames(loads.bodies, loads.force_frames, loads.point_frames)
         return plant_of(self.model, torques, frames)
 
@@ -185,7 +192,7 @@ class Problem:
         along += [PathConstraint(name, _Named(name), *bound) for name, bound in path.angles.items()]
         return Statement(
             self.plant, self.method, self.mesh, float(self.start), self._span, tuple(self.goals), tuple(along),
-            tuple(boundary), self.loads,
+            tuple(boundary), None if self.prescribed is not None else self.loads,
         )  # fmt: skip
 
     @cached_property

@@ -11,6 +11,7 @@ from myoquat.analysis.control.discretization import Discretization, Sites, State
 from myoquat.analysis.control.explanation import Explanation, explanation_of
 from myoquat.analysis.control.forward import Forward, run_forward
 from myoquat.analysis.control.ipopt import Iterates
+from myoquat.analysis.control.plants import PrescribedPlant
 from myoquat.analysis.control.splines import interpolated_pose
 from myoquat.analysis.control.statuses import IPOPT, Status
 from myoquat.analysis.control.transcriptions.base import Layout
@@ -151,7 +152,9 @@ class Solution:
 
     @property
     def motion(self) -> Motion:
-        """q and u at the nodes; ValueError for equations of one's own."""
+        """q and u at the nodes, of a prescribed motion udot too; ValueError for equations of one's own."""
+        if isinstance(self.statement.plant, PrescribedPlant):
+            return self.statement.plant.motion_at(self.time)
         if self.statement.plant.system is None:
             raise ValueError("a problem of equations of one's own has no motion of bodies; see to_dataframe()")
         return Motion(self.statement.plant.system, self.time, self.q, self.u)

@@ -8,6 +8,8 @@ model is inverse dynamics, the cheapest form of its equations of motion.
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 
+import numpy as np
+
 from myoquat.analysis.control.charts import chart_coordinates, chart_pose, displacement, displacement_rate
 from myoquat.analysis.control.plants.constraints import PathEquations
 from myoquat.analysis.control.points import Point
@@ -52,6 +54,15 @@ class Plant(ABC):
         forces = tuple(f"equation of motion of {name}" for name in self.velocity_names)
         names = self.constraints.names("acceleration") if self.constraints else ()
         return (*forces, *(f"equation of {name}" for name in self.state_names), *names)
+
+    @property
+    def width(self) -> int:
+        """How many numbers of data its equations take at each time."""
+        return 0
+
+    def samples(self, time: Array) -> Array:
+        """(t, width) these data at the times [s]; ValueError for times that they do not cover."""
+        return np.zeros((len(time), 0))
 
     @property
     def nq(self) -> int:

@@ -1,0 +1,103 @@
+"""A model whose muscles, actuators and torques are controlled: names, bounds, and the equations of its muscles."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from myoquat.analysis.control.plants.base import Plant
+from myoquat.analysis.control.points import Point
+from myoquat.core.typing import Array
+from myoquat.data.motions.series import indices_of
+from myoquat.dynamics.integrators import StateEquations
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.stacking import vector
+from myoquat.joints.validation import SystemLike, system_of
+from myoquat.muscle.actuators import delayed_rates
+from myoquat.muscle.model import Model
+from myoquat.muscle.states import activation_rates
+
+__all__ = ["MuscledPlant"]
+
+FIBER_RANGE = (0.2, 1.8)  # of the optimal fiber length: where active fibers have a force
+
+OfFibers = Callable[[Array, Array, Array], Array]  # of activations, states of the laws, their rates
+
+
+class MuscledPlant(Plant):
+    """The controls are the excitations of muscles with activation dynamics or the activations of the others, the
+    controls of the actuators, and the `torques`, each times its scale [N m, N], on velocities."""
+
+    def __init__(self, model: SystemLike, torques: Mapping[str, float], external_torque: bool) -> None:
+        system: ArticulatedSystem = system_of(model)
+        self.model = model
+        self.equations = StateEquations(model if isinstance(model, Model) else system, external_torque)
+        self.state_names = self.equations.own
+        self.torque_places = indices_of("velocity", torques, system.velocity_names)
+        self.torque_scales = tuple(map(float, torques.values()))
+        own = model if isinstance(model, Model) else None
+        self.muscle_names = own.muscle_names if own else ()
+        self.actuator_names = own.control_names if own else ()
+        self.control_names = (*self.muscle_names, *self.actuator_names, *(f"{name}.torque" for name in torques))
+
+    @property
+    def control_bounds(self) -> Array:
+        actuators = self.model.actuators if isinstance(self.model, Model) else ()
+        bounds = [b for actuator in actuators for b in actuator.bounds]
+        free = [(-np.inf, np.inf)] * len(self.torque_places)
+        return np.array([(0.0, 1.0)] * len(self.muscle_names) + bounds + free).reshape(-1, 2)
+
+    @property
+    def state_bounds(self) -> Array:
+        laws = {m.name: m.law for m in self.equations.muscled.muscles} if self.muscle_names else {}
+        return np.array([_state_bound(name, laws) for name in self.state_names]).reshape(-1, 2)
+
+    def given(self, point: Point) -> dict[str, Array]:
+        """What the forces depend on beside q and u, as `StateEquations` has it, but for external torques."""
+        m, k = len(self.muscle_names), len(self.actuator_names)
+        inputs: dict[str, Array] = {"own": point.states} if self.nw else {}
+        for name in self.equations.inputs:
+            if name == "controls":
+                inputs[name] = point.controls[..., m : m + k]
+            elif name != "torque":
+                inputs[name] = point.controls[..., :m]
+        return inputs
+
+    def torques_of(self, point: Point) -> Array:
+        """(..., k) the `torques` [N m, N]."""
+        first = len(self.muscle_names) + len(self.actuator_names)
+        result: Array = point.controls[..., first:] * np.array(self.torque_scales)
+        return result
+
+    @abstractmethod
+    def muscle_paths(self, point: Point) -> tuple[Array, Array]:
+        """(..., m) lengths [m] and speeds [m/s] of the muscles' paths."""
+
+    @property
+    def law_states(self) -> tuple[int, int]:
+        """Where the states of force laws, such as fiber lengths, begin and end among the states."""
+        return len(self.equations.excited), len(self.equations.of_muscles)
+
+    def own_rows(self, point: Point, given: Mapping[str, Array], fibers: OfFibers) -> Sequence[Array]:
+        """The equations of activations, of the laws' own states by `fibers`, and of delayed actuators."""
+        equations, parts = self.equations, []
+        first, last = self.law_states
+        if equations.excited:
+            rates = activation_rates(equations.muscled, given["excitation"], equations.activation(given))
+            parts.append(point.rates[..., :first] - vector([rates[..., i] for i in equations.excited]))
+        if last > first:
+            activation = equations.activation(given)
+            parts.append(fibers(activation, point.states[..., first:last], point.rates[..., first:last]))
+        if equations.delayed:
+            rates = delayed_rates(equations.muscled, given["controls"], point.states[..., last:])
+            parts.append(point.rates[..., last:] - rates)
+        return parts
+
+
+def _state_bound(name: str, laws: Mapping[str, object]) -> tuple[float, float]:
+    """Activations in [0, 1], fiber lengths within FIBER_RANGE of the optimal one, where a law has one."""
+    muscle, _, state = name.rpartition(".")
+    if state == "activation":
+        return 0.0, 1.0
+    optimal = getattr(laws.get(muscle), "optimal_fiber_length", None)
+    return (-np.inf, np.inf) if optimal is None else (FIBER_RANGE[0] * optimal, FIBER_RANGE[1] * optimal)

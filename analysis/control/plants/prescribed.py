@@ -1,0 +1,153 @@
+"""A model whose motion is prescribed: which controls produce the torques that inverse dynamics asks for.
+
+Lengths, speeds and moment arms of the muscles and the needed torques are known at every time, so that they are data of
+the points, and the equations are those of the muscles alone:
+
+    C^T (ID(q, u, udot) - loads) = sum_i r_i F_i(a_i, l_i, ldot_i, l_M,i) + C^T tau(c),
+
+C spans the velocities that locks, couplers and constraints leave free, so that the forces of constraints drop out.
+"""
+
+from collections.abc import Hashable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.control.plants.muscled import MuscledPlant
+from myoquat.analysis.control.points import Point
+from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows, interpolated_velocity
+from myoquat.analysis.motion import inverse_dynamics_of_motion
+from myoquat.analysis.recruitment import consistent_motion
+from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.core.typing import Array
+from myoquat.data.motions import Forces, Motion
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.errors import ModelError
+from myoquat.joints.stacking import joined, vector
+from myoquat.joints.vectors import matvec
+from myoquat.kernels import Kernel, compile
+from myoquat.muscle import path_jacobian, path_lengths
+from myoquat.muscle.actuators import forces
+from myoquat.muscle.model import Model
+from myoquat.muscle.states import forces_of_laws, residuals_of_laws
+
+__all__ = ["PrescribedPlant"]
+
+NO_ARM = 1e-12  # [m, -] moment arms and gains of controls below it at all frames are structurally zero
+PROBE = 0.5  # control at which actuators are compared with straight lines
+
+
+class PrescribedPlant(MuscledPlant):
+    """The muscles, actuators and torques of a model along a motion under external loads; poses are no unknowns."""
+
+    def __init__(self, model: Model, motion: Motion, torques: Mapping[str, float], loads: Forces | None) -> None:
+        super().__init__(model, torques, False)
+        self.model: Model = model
+        self.motion, self.loads = motion, loads
+        self.free_names, _ = free_velocities(model, motion.q[:1])
+        self._check_linear()
+
+    def _check_linear(self) -> None:
+        """ModelError where the force of an actuator is not an affine function of its control."""
+        once, twice = (self._of_actuators(self.motion.q[:1], c)[0] for c in (PROBE, 2 * PROBE))
+        for name, one, two in zip(self.actuator_names, once, twice, strict=True):
+            if not np.allclose(2 * one, two):
+                raise ModelError(f"the force of {name!r} is not proportional to its control")
+
+    def _of_actuators(self, q: Array, control: float) -> Array:
+        """(t, k, nu) generalized forces of each actuator at a control."""
+        k, nq, nu = len(self.actuator_names), self.model.system.nq, self.model.system.nu
+        if not k:
+            return np.zeros((len(q), 0, nu))
+
+        def formula(q: Array, control: Array) -> Array:
+            rows = [forces(self.model, q, control * unit) - forces(self.model, q, 0.0 * unit) for unit in np.eye(k)]
+            return joined(rows)
+
+        def build(content: str | None) -> Kernel:
+            inputs = {"q": nq, "control": ()}
+            return compile(formula, inputs, ["forces"], name="actuator_gains", content=content)
+
+        kernel: Any = kernel_for(("actuator gains", self.model.content_key), build)
+        result: Array = kernel(q, np.full(len(q), control)).reshape(len(q), k, nu)
+        return result
+
+    @property
+    def residual_names(self) -> tuple[str, ...]:
+        torques = tuple(f"torque of {name}" for name in self.free_names)
+        return (*torques, *(f"equation of {name}" for name in self.state_names))
+
+    @cached_property
+    def _structure(self) -> tuple[Array, Array]:
+        """(m, n) and (k, n): whether a muscle or a control has an effect on a free velocity at any frame."""
+        arms, gains = (np.abs(effects).max(axis=0) > NO_ARM for effects in self._effects(self.motion.q))
+        return arms, gains
+
+    @cached_property
+    def content(self) -> Hashable:
+        arms, gains = self._structure
+        return "prescribed", self.equations.key, arms.tobytes(), gains.tobytes(), len(self.free_names)
+
+    # ---- data of the points ----------------------------------------------------------------------------------
+
+    def motion_at(self, time: Array) -> Motion:
+        """The motion at other times, on the model's couplers and constraints, with u and udot."""
+        motion = self.motion
+        if motion.udot is not None:
+            udot = interpolated_rows(motion.time, motion.udot, time)
+        else:
+            u = motion.u if motion.u is not None else interpolated_velocity(motion, motion.time)
+            udot = interpolated_rows(motion.time, u, time, 1)
+        q, u = interpolated_pose(motion, time), interpolated_velocity(motion, time)
+        return consistent_motion(self.model, Motion(motion.system, time, q, u, udot))
+
+    def _effects(self, q: Array) -> tuple[Array, Array]:
+        """(t, m, n) moment arms of the muscles, (t, k, n) of a unit of every other control."""
+        _, C = free_velocities(self.model, q)
+        axes = np.array(self.torque_scales)[:, None] * np.eye(self.model.system.nu)[self.torque_places]
+        torques = np.broadcast_to(axes, (len(q), *axes.shape))
+        units = np.concatenate([self._of_actuators(q, 1.0), torques], axis=1)
+        return -path_jacobian(self.model, q) @ C, units @ C
+
+    @property
+    def width(self) -> int:
+        arms, gains = self._structure
+        return len(self.free_names) + 2 * len(self.muscle_names) + int(arms.sum()) + int(gains.sum())
+
+    def samples(self, time: Array) -> Array:
+        at = self.motion_at(time)
+        assert at.u is not None
+        torque = inverse_dynamics_of_motion(self.model, at, self.loads).torque
+        _, C = free_velocities(self.model, at.q)
+        arms, gains = self._effects(at.q)
+        of_arms, of_gains = self._structure
+        length = path_lengths(self.model, at.q)
+        speed = matvec(path_jacobian(self.model, at.q), at.u)
+        needed = np.einsum("tij,ti->tj", C, torque)
+        return np.concatenate([needed, length, speed, arms[:, of_arms], gains[:, of_gains]], axis=1)
+
+    # ---- equations -------------------------------------------------------------------------------------------
+
+    def muscle_paths(self, point: Point) -> tuple[Array, Array]:
+        n, m, data = len(self.free_names), len(self.muscle_names), point.prescribed
+        return data[..., n : n + m], data[..., n + m : n + 2 * m]
+
+    def residual(self, point: Point) -> Array:
+        n, m, data = len(self.free_names), len(self.muscle_names), point.prescribed
+        length, speed = self.muscle_paths(point)
+        given, equations = self.given(point), self.equations
+        activation, states = equations.activation(given), equations.states(given)
+        tension = forces_of_laws(self.model, length, speed, activation, states)
+        other = [equations.actuation(given)] if self.actuator_names else []
+        other += [point.controls[..., m + len(self.actuator_names) :]] if self.torque_scales else []
+        act = joined([tension, *other])
+        missing, place = [data[..., j] for j in range(n)], n + 2 * m
+        for i, j in np.argwhere(np.concatenate(self._structure)):
+            missing[j] = missing[j] - data[..., place] * act[..., i]
+            place += 1
+
+        def fibers(activation: Array, state: Array, rate: Array) -> Array:
+            return residuals_of_laws(self.model, (length, speed, activation), state, rate)
+
+        return joined([vector(missing), *self.own_rows(point, given, fibers)])

@@ -1,0 +1,1 @@
+"""Optimal control beside CasADi alone and OpenSim Moco."""

@@ -1,0 +1,110 @@
+"""Prescribed motions: the controls that produce them, beside muscle redundancy and Newton's equation."""
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.control import Effort, Equations, Problem, TendonForceRates
+from myoquat.analysis.recruitment import redundancy
+from myoquat.data import Motion
+from myoquat.dynamics.constraints import CoordinateCoupler
+from myoquat.muscle import ActivationDynamics, PathPoint, muscle_forces
+from myoquat.muscle.laws import DeGrooteFregly2016, ExponentialMuscle
+
+TIME = np.linspace(0.0, 0.5, 26)
+
+
+@pytest.fixture(scope="module")
+def lifted():
+    """A mass that goes up and down on a muscle with an elastic tendon, and the controls behind it."""
+    mass = mq.Body("mass", "ground", mq.joints.PrismaticJoint((0, 0, -1)), mass=0.5, coordinate_names=("height",))
+    law = DeGrooteFregly2016(30.0, optimal_fiber_length=0.10, tendon_slack_length=0.05)
+    path = PathPoint("ground", (0, 0, 0)), PathPoint("mass", (0, 0, 0))
+    muscle = mq.Muscle("muscle", path, law, activation_dynamics=ActivationDynamics())
+    model = mq.Model(mq.ArticulatedSystem((mass,)), (muscle,))
+    w = 4 * np.pi
+    height, rate, second = (0.002 * w**k * f(w * TIME) for k, f in enumerate((np.cos, _minus_sine, _minus_cosine)))
+    motion = Motion(model, TIME, 0.152 + height[:, None], rate[:, None], second[:, None])
+    goals = Effort(weight=1e-6), TendonForceRates(name="rates")
+    return model, Problem(model, 0.5, goals, 25, "radau", prescribed=motion).solve()
+
+
+def _minus_sine(x):
+    return -np.sin(x)
+
+
+def _minus_cosine(x):
+    return -np.cos(x)
+
+
+def test_tension_is_that_of_newton(lifted):
+    """F = m (g - udot) at every node, by a law that the problem does not call in this form."""
+    model, solution = lifted
+    assert solution.success
+    motion = solution.motion
+    tension = muscle_forces(
+        model, motion.q[1:], motion.u[1:], solution["muscle.activation"][1:, None], solution.states[1:, 1:]
+    )
+    exact = 0.5 * (9.81 + 0.002 * (4 * np.pi) ** 2 * np.cos(4 * np.pi * solution.time[1:]))
+    assert np.allclose(tension[:, 0], exact, rtol=1e-5)
+
+
+def test_rates_of_tension_are_integrated(lifted):
+    """The integral of (Fdot / F0)^2 of m (g - udot), by hand: (m A w^3 / F0)^2 T / 2."""
+    _, solution = lifted
+    by_hand = (0.5 * 0.002 * (4 * np.pi) ** 3 / 30.0) ** 2 * 0.5 / 2
+    assert solution.goals["rates"] == pytest.approx(by_hand, rel=1e-3)
+
+
+def two_link():
+    model = mq.load_model("two_link")
+    way = mq.simulate(model, duration=0.3, step=1e-3, output_step=0.01)
+    return model, Motion(model, way.time, way.q, way.u)
+
+
+def test_activations_without_dynamics_are_those_of_muscle_redundancy():
+    """Two ball joints in quaternions: each time by itself is the program of `redundancy`, another solver."""
+    model, motion = two_link()
+    torques = dict.fromkeys(model.system.velocity_names, 1.0)
+    problem = Problem(model, 0.3, (Effort(),), 3, prescribed=motion, torques=torques)
+    solution = problem.solve()
+    assert solution.success
+    at = problem.plant.motion_at(solution.control_time)
+    other = redundancy(model, at, reserves=1.0)
+    assert np.allclose(solution.controls[:, :6], other.activation, atol=1e-5)
+    assert np.allclose(solution.controls[:, 6:], other.reserve, atol=1e-4)
+
+
+def test_forces_of_couplers_drop_out():
+    """b follows a: one torque on a moves both masses, F = (m_a + m_b) udot, and the muscle on b pulls on a."""
+    bodies = tuple(mq.Body(n, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for n in ("a", "b"))
+    band = mq.Muscle(
+        "band", (PathPoint("ground", (-1.0, 0, 0)), PathPoint("b", (0.0, 0, 0))), ExponentialMuscle(0.5, 1)
+    )
+    model = mq.Model(
+        mq.ArticulatedSystem(bodies), (band,), constraints=(CoordinateCoupler("b.position", "a.position"),)
+    )
+    x = 0.1 * TIME**2
+    motion = Motion(model, TIME, np.stack([x, x], axis=1))
+    name = model.system.velocity_names[0]
+    solution = Problem(
+        model, 0.5, (Effort(),), 4, prescribed=motion, torques=(name,), bounds={"band": (0.0, 0.0)}
+    ).solve()
+    force = mq.muscle.muscle_forces(model, solution.motion.q, solution.motion.u, np.zeros((5, 1)))
+    assert solution.statement.plant.free_names in ((name,), (model.system.velocity_names[1],))
+    assert np.allclose(solution.controls_at(solution.time)[:, 0 + 1] - force[:, 0], 2 * 0.2, atol=1e-6)
+
+
+def test_what_cannot_be_prescribed_is_rejected():
+    model, motion = two_link()
+    with pytest.raises(ValueError, match="a prescribed motion needs a fixed duration"):
+        Problem(model, (0.1, 0.3), prescribed=motion)
+    cart = Equations(("x",), ("v",), lambda point: (point["v"],))
+    with pytest.raises(ValueError, match="equations of one's own have none"):
+        Problem(cart, 0.1, prescribed=motion)
+    with pytest.raises(ValueError, match="another system"):
+        Problem(mq.load_model("two_link", "sequence"), 0.1, prescribed=motion)
+    with pytest.raises(ValueError, match="no muscles with elastic tendons"):
+        Problem(model, 0.1, (TendonForceRates(),), prescribed=motion)
+    with pytest.raises(ValueError, match=r"the data cover 0 to 0.3 s; they are wanted from 0 to 0.5 s"):
+        Problem(model, 0.5, (Effort(),), prescribed=motion).solve()
