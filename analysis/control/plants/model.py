@@ -7,7 +7,6 @@ from myoquat.analysis.control.plants.constraints import PathEquations
 from myoquat.analysis.control.plants.loads import LoadFrames
 from myoquat.analysis.control.plants.muscled import MuscledPlant
 from myoquat.analysis.control.points import Point
-from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
 from myoquat.dynamics import inverse
 from myoquat.dynamics.constraints import constraints_of

@@ -7,8 +7,8 @@ import numpy as np
 
 from myoquat.analysis.control.plants.base import Plant
 from myoquat.analysis.control.points import Point
+from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
-from myoquat.data.motions.series import indices_of
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import vector
