@@ -34,6 +34,7 @@ PACKAGES = (
     "myoquat.dynamics.integrators",
     "myoquat.dynamics.udwadia_kalaba",
     "myoquat.analysis",
+    "myoquat.analysis.motion",
     "myoquat.analysis.mapping",
     "myoquat.analysis.fits",
     "myoquat.analysis.recruitment",

@@ -16,7 +16,7 @@ from myoquat.data.motions import Motion
 from myoquat.dynamics.skeleton import PlanarSkeleton
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = (*public_api.PACKAGES, "myoquat.analysis.motion")
+PACKAGES = public_api.PACKAGES
 ODD = {"None": None, "text": "/no such/thing.mot", "array": np.zeros((2, 3, 5)), "object": object(), "number": 7.5}
 # Functions that take anything, and formulas without argument validation, since they run in kernels.
 OPEN = {"as_array", "as_casadi_vector", "is_symbolic", "constant", "coefficients_of", "forces", "delayed_rates"}

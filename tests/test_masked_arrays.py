@@ -53,7 +53,7 @@ def array_arguments(node):
 def public_arguments():
     """(label, class or None, function, argument) of every public argument that takes an array."""
     found, seen = [], set()
-    for package in (*public_api.PACKAGES, "myoquat.analysis.motion"):
+    for package in public_api.PACKAGES:
         module = importlib.import_module(package)
         for name in module.__all__:
             value = getattr(module, name)

@@ -198,7 +198,16 @@ MUSCLE = tuple(
     for item in sorted((ROOT / "muscle").iterdir())
     if item.name not in ("segments", "path.py", "evaluate.py", "__pycache__")
 )
-CLEAN = ("myoquat/core", "kernels", "joints", "dynamics", "benchmarks", *MUSCLE, *PAGES)  # grows until it holds all
+CLEAN = (
+    "myoquat/core",
+    "kernels",
+    "joints",
+    "dynamics",
+    "benchmarks",
+    "analysis/motion",
+    *MUSCLE,
+    *PAGES,
+)  # grows until it holds all
 CLEAN_TESTS = tuple(f"tests/{name}" for name in ("core", "kernels", "joints", "dynamics", "data", "conftest.py"))
 
 

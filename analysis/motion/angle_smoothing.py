@@ -32,8 +32,8 @@ from myoquat.joints.vectors import cross, matvec, vecmat
 
 __all__ = ["natural_spline", "smooth_angles"]
 
-DEGREE = 5
-HELD = 3  # values at the start of a pass that the filter leaves alone
+SPLINE_DEGREE = 5
+FILTER_ORDER = 3  # of the Butterworth filter; as many values at the start of a pass stay as they are
 
 
 def smooth_angles(motion: MotionLike, cutoff: float | None = 6.0, *, model: SystemLike | None = None) -> Motion:
@@ -54,8 +54,8 @@ def smooth_angles(motion: MotionLike, cutoff: float | None = 6.0, *, model: Syst
     held = held_by(motion, model)
     held.tell(motion)
     system, time = motion.system, motion.time if cutoff is None else even_times(motion.time)
-    if len(time) <= DEGREE:
-        raise ValueError(f"at least {DEGREE + 1} frames are needed, not {len(time)}")
+    if len(time) <= SPLINE_DEGREE:
+        raise ValueError(f"at least {SPLINE_DEGREE + 1} frames are needed, not {len(time)}")
     named = {ball.body: ball for ball in balls(system)}
     for i, body in enumerate(system.bodies):
         if body.joint.facts.quaternion is not None and i not in named:
@@ -129,7 +129,7 @@ def natural_spline(time: Array, x: Array) -> "scipy.interpolate.BSpline":
     kept = np.concatenate([[True], steps > 1e-9 * steps.mean()])
     time, x = time[kept], x[kept]
     ends = [(3, np.zeros(x.shape[1])), (4, np.zeros(x.shape[1]))]
-    return scipy.interpolate.make_interp_spline(time, x, k=DEGREE, bc_type=(ends, ends))
+    return scipy.interpolate.make_interp_spline(time, x, k=SPLINE_DEGREE, bc_type=(ends, ends))
 
 
 def _filtered(x: Array, rate: float, cutoff: float) -> Array:
@@ -137,19 +137,20 @@ def _filtered(x: Array, rate: float, cutoff: float) -> Array:
     (`scipy.signal` has it too, but takes longer to import than all of the rest takes.)"""
     b, a = _butterworth(np.tan(np.pi * cutoff / rate))
     right = np.array(x)
-    right[HELD:] = sum(b[k] * x[HELD - k : len(x) - k] for k in range(HELD + 1))
-    band = np.zeros((HELD + 1, len(x)))
+    right[FILTER_ORDER:] = sum(b[k] * x[FILTER_ORDER - k : len(x) - k] for k in range(FILTER_ORDER + 1))
+    band = np.zeros((FILTER_ORDER + 1, len(x)))
     band[0] = 1.0
-    for k in range(1, HELD + 1):
-        band[k, HELD - k : len(x) - k] = a[k]
+    for k in range(1, FILTER_ORDER + 1):
+        band[k, FILTER_ORDER - k : len(x) - k] = a[k]
     solve = scipy.linalg.blas.dtbsv
-    return np.stack([solve(HELD, band, column, lower=1, diag=1) for column in right.T], axis=-1)
+    return np.stack([solve(FILTER_ORDER, band, column, lower=1, diag=1) for column in right.T], axis=-1)
 
 
 def _butterworth(warped: float) -> tuple[Array, Array]:
-    """b, a (HELD + 1,) of the low-pass of order HELD: its analog poles at the cutoff tan(pi f / rate), by the bilinear
-    transform (A. V. Oppenheim, R. W. Schafer, Discrete-Time Signal Processing, 3rd ed., sec. 7.2.2); b sums as a."""
-    poles = warped * np.exp(1j * np.pi * (2 * np.arange(HELD) + HELD + 1) / (2 * HELD))
+    """b, a (FILTER_ORDER + 1,) of the low-pass of order FILTER_ORDER: its analog poles at the cutoff tan(pi
+    f / rate), by the bilinear transform (A. V. Oppenheim, R. W. Schafer, Discrete-Time Signal Processing, 3rd ed., sec.
+    7.2.2); b sums as a."""
+    poles = warped * np.exp(1j * np.pi * (2 * np.arange(FILTER_ORDER) + FILTER_ORDER + 1) / (2 * FILTER_ORDER))
     a = np.poly((1 + poles) / (1 - poles)).real
-    b = np.poly(np.full(HELD, -1.0))
+    b = np.poly(np.full(FILTER_ORDER, -1.0))
     return b * a.sum() / b.sum(), a

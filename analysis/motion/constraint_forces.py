@@ -37,8 +37,8 @@ class Load(NamedTuple):
 
 def load_columns(root: str, load: Load) -> dict[str, Array]:
     """Columns '<root>_fx' ... '_mx' ... '_px' ..., as OpenSim's JointReaction names them."""
-    return {f"{root}_{kind}{axis}": values[:, k]
-            for kind, values in zip("fmp", load, strict=True) for k, axis in enumerate(AXES)}  # fmt: skip
+    return {f"{root}_{letter}{axis}": values[:, k]
+            for letter, values in zip("fmp", load, strict=True) for k, axis in enumerate(AXES)}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
-from myoquat.analysis.motion.places import velocity_of
 from myoquat.analysis.motion.structure import PoseStructure, split_couplers
+from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
@@ -29,8 +29,8 @@ from myoquat.muscle.model import Model
 
 __all__ = ["Held", "held_by"]
 
-ON_THEM = 1e-10  # |phi| [m, rad] of a pose on the constraints
-FAR_OFF = 1e-4  # |phi| [m, rad] of a recorded motion from which moving it is told
+PROJECTION_TOLERANCE = 1e-10  # |phi| [m, rad] up to which a pose is on the constraints
+MIN_REPORTED_VIOLATION = 1e-4  # |phi| [m, rad] of a recorded motion above which a warning reports the projection
 
 
 class Held:
@@ -58,8 +58,8 @@ class Held:
         phi = ConstraintArrays(Constraints(self.system, self.holonomic))
         q = kernel(structure.allowed(q), time)
         off = np.abs(phi.position(q, time)).max(axis=-1)
-        if not (off <= ON_THEM).all():
-            row = int(np.argmax(~(off <= ON_THEM)))
+        if not (off <= PROJECTION_TOLERANCE).all():
+            row = int(np.argmax(~(off <= PROJECTION_TOLERANCE)))
             raise ValueError(
                 f"frame {row} (time {time[row]:g} s) cannot be brought onto the constraints of the model: they stay "
                 f"off by {off[row]:.3g}; fit the motion with them (inverse_kinematics), or take the model without them"
@@ -98,7 +98,7 @@ class Held:
             return
         time, held = motion.time, ConstraintArrays(Constraints(self.system, self.holonomic))
         off = np.abs(held.position(motion.q, time))
-        if off.max(initial=0.0) > FAR_OFF:
+        if off.max(initial=0.0) > MIN_REPORTED_VIOLATION:
             row, k = np.unravel_index(int(np.argmax(off)), off.shape)
             warnings.warn(
                 f"the motion is off the constraints of the model by up to {off[row, k]:.3g} (frame {row}, time "

@@ -11,8 +11,8 @@ from itertools import combinations
 
 import numpy as np
 
-from myoquat.analysis.motion.places import velocity_of
 from myoquat.analysis.motion.structure import PoseStructure
+from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
@@ -33,26 +33,29 @@ __all__ = [
 ]
 
 Range = tuple[float, float]
-TURN = 2 * np.pi
-SAME_POSE = 1e-9  # entry of a pose by which two count as one
-SAMPLES = 3  # poses at which they are compared
-STEADY = 0.5  # [rad] median change of a step of a motion whose frames follow from each other
-MAX_SYSTEMS = 16  # whose hinges are kept
+FULL_TURN_RAD = 2 * np.pi
+SAME_POSE = 1e-9  # difference of entries up to which two poses are equal
+COMPARED_POSES = 3  # random poses at which two systems are compared
+MAX_MEDIAN_STEP_RAD = 0.5  # median change per frame of a continuous motion
+MAX_SYSTEMS = 16  # whose hinges are cached
 
 
 @dataclass(frozen=True)
 class Hinges:
-    """Of one joint: its coordinates whose full turns change no pose, and of three of them the constant c for which
-    (x1 + pi, c - x2, x3 + pi) is the same pose, where there is one."""
+    """The angles of one joint: the indices in q of coordinates whose full turns change no pose.
 
-    places: tuple[int, ...]
-    twin: float | None = None
+    Three Euler angles may have a second triple (x1 + pi, c - x2, x3 + pi) for the same pose; `second_triple` is its
+    constant c, or None.
+    """
+
+    columns: tuple[int, ...]
+    second_triple: float | None = None
 
     def other(self, x: Array) -> Array:
-        """(t, 3) the other triple of angles x (t, 3) of the same poses, or x itself where there is none."""
-        if self.twin is None:
+        """(t, 3) the other triple of angles x (t, 3) of the same poses, or x itself if there is none."""
+        if self.second_triple is None:
             return x
-        return np.stack([x[:, 0] + np.pi, self.twin - x[:, 1], x[:, 2] + np.pi], axis=-1)
+        return np.stack([x[:, 0] + np.pi, self.second_triple - x[:, 1], x[:, 2] + np.pi], axis=-1)
 
 
 class _BySystem:
@@ -76,29 +79,29 @@ def hinges_of(system: ArticulatedSystem) -> tuple[Hinges, ...]:
 @lru_cache(maxsize=MAX_SYSTEMS)
 def _hinges(key: _BySystem) -> tuple[Hinges, ...]:
     system = key.system
-    q = system.random(SAMPLES, np.random.default_rng(0))
+    q = system.random(COMPARED_POSES, np.random.default_rng(0))
     joints = [
         tuple(iq.start + k for k, unit in enumerate(body.joint.facts.coordinate_units) if unit == "rad")
         for body, iq in zip(system.bodies, system.q_slices, strict=True)
     ]
     single = [Hinges((i,)) for angles in joints for i in angles]
     triples = [Hinges(t, c) for angles in joints for t in combinations(angles, 3) for c in (0.0, np.pi)]
-    moves = [(h, q[:, h.places] + TURN) for h in single] + [(h, h.other(q[:, h.places])) for h in triples]
+    moves = [(h, q[:, h.columns] + FULL_TURN_RAD) for h in single] + [(h, h.other(q[:, h.columns])) for h in triples]
     same = {h for h, kept in zip([*single, *triples], _same_poses(system, q, moves), strict=True) if kept}
     found: list[Hinges] = []
     for triple in triples:
-        turning = all(Hinges((i,)) in same for i in triple.places)
-        if triple in same and turning and not {i for h in found for i in h.places} & {*triple.places}:
+        turning = all(Hinges((i,)) in same for i in triple.columns)
+        if triple in same and turning and not {i for h in found for i in h.columns} & {*triple.columns}:
             found.append(triple)
-    taken = {i for h in found for i in h.places}
-    return (*found, *(h for h in single if h in same and h.places[0] not in taken))
+    taken = {i for h in found for i in h.columns}
+    return (*found, *(h for h in single if h in same and h.columns[0] not in taken))
 
 
 def _same_poses(system: ArticulatedSystem, q: Array, moves: list[tuple[Hinges, Array]]) -> list[bool]:
     """Whether all poses at q (n, nq) stay where they are, for each of several changes of a joint's angles."""
     rows = np.repeat(q[None], len(moves) + 1, axis=0)
     for row, (hinges, values) in zip(rows[1:], moves, strict=True):
-        row[:, hinges.places] = values
+        row[:, hinges.columns] = values
     poses = _entries(system, rows.reshape(-1, system.nq)).reshape(len(rows), -1)
     away = np.abs(poses[1:] - poses[0]).max(axis=-1, initial=0.0)
     return [bool(x < SAME_POSE) for x in away]
@@ -124,13 +127,13 @@ def free_hinges(problem: PoseStructure, with_tasks: bool = False) -> tuple[Hinge
     taken |= {system.coordinate_names.index(name) for name, k in rates.items() if k in problem.held}
     found: list[Hinges] = []
     for hinges in hinges_of(system):
-        left = [i for i in hinges.places if i not in taken]
-        found += [hinges] if len(left) == len(hinges.places) else [Hinges((i,)) for i in left]
+        left = [i for i in hinges.columns if i not in taken]
+        found += [hinges] if len(left) == len(hinges.columns) else [Hinges((i,)) for i in left]
     return tuple(found)
 
 
 def _named_by(constraint: Constraint, system: ArticulatedSystem) -> set[int]:
-    """Places in q on which a constraint depends beyond the poses of bodies."""
+    """Indices in q on which a constraint depends beyond the poses of bodies."""
     if isinstance(constraint, Pair):
         return set()
     if isinstance(constraint, CoordinateCoupler):
@@ -149,11 +152,11 @@ def named(hinges: Hinges, x: Array, ranges: Sequence[Range | None]) -> Array:
     most frames. Where these do not tell, those whose first frame is principal: in (-pi, pi], and the middle one of
     three in [-pi/2, pi/2], or [0, pi] where the first and the third axis are parallel."""
     smooth = unwrapped(hinges, x)
-    choices = [smooth] if hinges.twin is None else [smooth, hinges.other(smooth)]
+    choices = [smooth] if hinges.second_triple is None else [smooth, hinges.other(smooth)]
     placed = [np.stack([_placed(y[:, k], r) for k, r in enumerate(ranges)], axis=-1) for y in choices]
-    if hinges.twin is None:
+    if hinges.second_triple is None:
         return placed[0]
-    middle = np.cos if hinges.twin else np.sin
+    middle = np.cos if hinges.second_triple else np.sin
     scores = [(sum(_inside(y[:, k], r) for k, r in enumerate(ranges)), float(middle(y[0, 1]))) for y in placed]
     return placed[scores.index(max(scores))]
 
@@ -162,19 +165,19 @@ def is_named(hinges: Hinges, x: Array, ranges: Sequence[Range | None]) -> bool:
     """Whether `named` would change nothing, as far as a look tells."""
     within = all(r is None or (x[:, k].min() >= r[0] and x[:, k].max() <= r[1]) for k, r in enumerate(ranges))
     principal = bool(np.all((x[0] > -np.pi) & (x[0] <= np.pi)))
-    if hinges.twin is not None:
-        principal &= bool((np.cos if hinges.twin else np.sin)(x[0, 1]) > 0)
+    if hinges.second_triple is not None:
+        principal &= bool((np.cos if hinges.second_triple else np.sin)(x[0, 1]) > 0)
     return within and principal and bool(np.abs(np.diff(x, axis=0)).max(initial=0.0) < np.pi / 2)
 
 
 def _placed(y: Array, range_: Range | None) -> Array:
     """(t,) an angle by whole turns in its range in the most frames, principal in the first if that does not tell."""
-    principal: Array = y - TURN * np.ceil((y[0] - np.pi) / TURN)
+    principal: Array = y - FULL_TURN_RAD * np.ceil((y[0] - np.pi) / FULL_TURN_RAD)
     if range_ is None:
         return principal
     tries: list[Array] = [principal]
-    turns = np.round((sum(range_) / 2 - principal.mean()) / TURN)
-    tries += [principal + TURN * (turns + k) for k in (0, -1, 1)]
+    turns = np.round((sum(range_) / 2 - principal.mean()) / FULL_TURN_RAD)
+    tries += [principal + FULL_TURN_RAD * (turns + k) for k in (0, -1, 1)]
     scores = [_inside(x, range_) for x in tries]
     return tries[scores.index(max(scores))]
 
@@ -186,8 +189,8 @@ def _inside(y: Array, range_: Range | None) -> int:
 
 def turned_to(hinges: Hinges, x: Array, near: Array) -> Array:
     """(t, k) of the angles of the same poses as x (t, k) those that are nearest to `near` (t, k) or (k,)."""
-    choices = np.stack([x, hinges.other(x)]) if hinges.twin is not None else x[None]
-    choices = choices + TURN * np.round((near - choices) / TURN)
+    choices = np.stack([x, hinges.other(x)]) if hinges.second_triple is not None else x[None]
+    choices = choices + FULL_TURN_RAD * np.round((near - choices) / FULL_TURN_RAD)
     best = np.argmin(((choices - near) ** 2).sum(axis=-1), axis=0)
     found: Array = choices[best, np.arange(len(x))]
     return found
@@ -196,11 +199,11 @@ def turned_to(hinges: Hinges, x: Array, near: Array) -> Array:
 def unwrapped(hinges: Hinges, x: Array) -> Array:
     """(t, k) of the angles of the same poses as x (t, k) those that are nearest to the frame before, beginning with the
     first of x; only frames that jump change."""
-    if hinges.twin is not None:
+    if hinges.second_triple is not None:
         return nearest_branch(x, hinges.other(x))
-    turns = np.cumsum(np.round(np.diff(x, axis=0) / TURN), axis=0)
+    turns = np.cumsum(np.round(np.diff(x, axis=0) / FULL_TURN_RAD), axis=0)
     found: Array = x.copy()
-    found[1:] -= TURN * turns
+    found[1:] -= FULL_TURN_RAD * turns
     return found
 
 
@@ -219,10 +222,13 @@ def continuous(motion: MotionLike) -> Motion:
     motion = motion_of(motion)
     q, changed = motion.q.copy(), False
     for hinges in hinges_of(motion.system):
-        places = list(hinges.places)
-        x = unwrapped(hinges, q[:, places])
-        changed |= bool(np.abs(np.round((x - q[:, places]) / TURN) * TURN - (x - q[:, places])).max(initial=0.0) > 1e-6)
-        q[:, places] = x
+        columns = list(hinges.columns)
+        x = unwrapped(hinges, q[:, columns])
+        changed |= bool(
+            np.abs(np.round((x - q[:, columns]) / FULL_TURN_RAD) * FULL_TURN_RAD - (x - q[:, columns])).max(initial=0.0)
+            > 1e-6
+        )
+        q[:, columns] = x
     if changed and (motion.u is not None or motion.udot is not None):
         raise ValueError(
             "u and udot belong to the triples of angles that jump; leave them out: Motion(system, time, q)"
@@ -248,18 +254,18 @@ def _jumps(motion: Motion, steady: bool) -> Iterator[tuple[int, int, float]]:
     if len(motion.time) < 2:
         return
     for hinges in hinges_of(motion.system):
-        x = motion.q[:, hinges.places]
+        x = motion.q[:, hinges.columns]
         steps = np.diff(x, axis=0)
-        if steady and not np.median(np.abs(steps).max(axis=-1)) < STEADY:
+        if steady and not np.median(np.abs(steps).max(axis=-1)) < MAX_MEDIAN_STEP_RAD:
             continue
         sudden = np.abs(steps - _beside(steps)) > np.pi
-        if hinges.twin is not None:
+        if hinges.second_triple is not None:
             other = turned_to(hinges, hinges.other(x[1:]), x[:-1])
             far = np.abs(steps).max(axis=-1)
             sudden[:, 1] |= (far > np.pi / 2) & (2 * np.abs(other - x[:-1]).max(axis=-1) < far)
         for row, k in np.argwhere(sudden):
-            worst = k if hinges.twin is None else int(np.argmax(np.abs(steps[row])))
-            yield int(row), hinges.places[worst], float(steps[row, worst])
+            worst = k if hinges.second_triple is None else int(np.argmax(np.abs(steps[row])))
+            yield int(row), hinges.columns[worst], float(steps[row, worst])
 
 
 def _beside(steps: Array) -> Array:

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from myoquat.analysis.motion.problem import PoseProblem
+from myoquat.core.deprecation import former_attribute
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 
 __all__ = ["FittedMotion"]
 
-SAMPLE = 200  # frames that are looked at
+MAX_SAMPLED_FRAMES = 200  # frames from which the sampling is judged
 
 
 def _empty() -> Array:
@@ -22,11 +23,10 @@ def _empty() -> Array:
 class FittedMotion(Motion):
     """A motion with its residuals.
 
-    marker_error (t, n) [m] and sensor_error (t, s) [rad] are distances and angles to what was seen, NaN where nothing
-    was; task_error (t, c) [rad or m]. `cost` (t,) is what was minimised. constraint_error (t,) is the greatest |phi| of
-    the constraints that hold [m, rad]. settled (t,) tells whether a further step
-    would move no coordinate by more than 1e-8; empty (t,) marks frames without any data, whose pose is that of a frame
-    beside them.
+    marker_error (t, n) [m] and sensor_error (t, s) [rad] are distances and angles to the measured markers and sensors,
+    NaN without a measurement; task_error (t, c) [rad or m]. `cost` (t,) is the minimised sum. constraint_error (t,) is
+    the greatest |phi| of the constraints [m, rad]. converged (t,) is True if a further step moves no coordinate by more
+    than 1e-8. empty (t,) marks frames without data, whose pose is that of a neighbouring frame.
     """
 
     problem: PoseProblem | None = None
@@ -36,13 +36,15 @@ class FittedMotion(Motion):
     task_error: Array = field(default_factory=_empty)
     cost: Array = field(default_factory=_empty)
     constraint_error: Array = field(default_factory=_empty)
-    settled: Array = field(default_factory=_empty)
+    converged: Array = field(default_factory=_empty)
     empty: Array = field(default_factory=_empty)
+
+    settled = former_attribute("settled", "converged")
 
     def __repr__(self) -> str:
         worst = f"{np.nanmax(self.marker_rms) * 1e3:.3g} mm RMS at most" if self.marker_error.size else "no markers"
-        rest = int((~self.settled & ~self.empty).sum())
-        return f"<FittedMotion {len(self.time)} frames, {worst}, {rest} not settled, {int(self.empty.sum())} empty>"
+        rest = int((~self.converged & ~self.empty).sum())
+        return f"<FittedMotion {len(self.time)} frames, {worst}, {rest} not converged, {int(self.empty.sum())} empty>"
 
     @property
     def marker_names(self) -> tuple[str, ...]:
@@ -68,7 +70,7 @@ class FittedMotion(Motion):
         """Velocities on which nothing that was seen in any frame depends: their coordinates keep their start."""
         problem = self._fitted
         frames = len(self.time)
-        rows = np.unique(np.linspace(0, frames - 1, min(SAMPLE, frames), dtype=int))
+        rows = np.unique(np.linspace(0, frames - 1, min(MAX_SAMPLED_FRAMES, frames), dtype=int))
         q, data = self.q[rows], self.data[rows]
         free = (self.system.velocity_names[k] for k in problem.free)
         return tuple(name for name, known in zip(free, problem.determined(q, data), strict=True) if not known)
@@ -89,7 +91,7 @@ class FittedMotion(Motion):
             "task_error",
             "cost",
             "constraint_error",
-            "settled",
+            "converged",
             "empty",
         )
         parts = {name: getattr(self, name)[rows] for name in kept}

@@ -59,9 +59,9 @@ class JointTorques:
     def residuals(self) -> "pd.DataFrame":
         """The columns of the roots: forces [N] and torques [N m] that nothing in the model gives."""
         system = self.motion.system
-        places = [k for b, s in zip(system.bodies, system.u_slices, strict=True) if b.name in self.roots
+        columns = [k for b, s in zip(system.bodies, system.u_slices, strict=True) if b.name in self.roots
                   for k in range(s.start, s.stop)]  # fmt: skip
-        return self.to_dataframe().iloc[:, places]
+        return self.to_dataframe().iloc[:, columns]
 
     def of_coordinates(self) -> "pd.DataFrame":
         """Generalized forces on the coordinates of the file that the model came from, named as OpenSim's tool does:
@@ -144,9 +144,9 @@ def inverse_dynamics_of_motion(
         return JointTorques(motion, torque, wrenches)
     own = model if isinstance(model, Model) else Model(system)
     held = HeldMotion(own, motion.q, motion.time)
-    places = [velocity_row(system, name) for name in motors]
+    rows = [velocity_row(system, name) for name in motors]
     try:
-        multipliers = held.shared(torque, places)
+        multipliers = held.shared(torque, rows)
     except ValueError as error:
         raise ValueError(f"motors {', '.join(motors)}: {error}") from None
     forces = ConstraintForces.of_multipliers(held, multipliers)

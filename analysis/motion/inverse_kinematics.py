@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.places import places_of, velocity_of
 from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, Naming, fit_frames
 from myoquat.analysis.motion.structure import split_couplers
+from myoquat.analysis.motion.task_coordinates import task_coordinates, velocity_of
 from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.option_records import options_of
 from myoquat.core.typing import Array, ArrayLike
@@ -39,7 +39,7 @@ from myoquat.muscle.model import Model
 __all__ = ["FitOptions", "MotionWarning", "inverse_kinematics"]
 
 IN_LOCK = 1e-6  # sine of an angle's distance from its lock
-KEPT = 8  # problems whose names have been checked
+MAX_CACHED_PROBLEMS = 8  # problems whose names have been checked
 
 
 class MotionWarning(UserWarning):
@@ -158,7 +158,8 @@ def inverse_kinematics(
     ignore       names in the data that may be passed over without a warning.
     options      `FitOptions`: the options from `locked` to `ignore` in a record instead of singly.
 
-    Couplers and holonomic constraints of the model hold exactly. Returns a Motion with errors, and what has settled.
+    Couplers and holonomic constraints of the model hold exactly. Returns a Motion with its errors and the frames that
+    converged.
 
     Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
     (with the nearest ones), negative weights, times that differ; ModelError for a single locked angle of a quaternion.
@@ -170,12 +171,14 @@ def inverse_kinematics(
     markers, orientations = _parts(data)
     setting = _setting(_Same(model), _wishes((markers, orientations), weights, coordinates, sensors, options))
     for names in setting.strange:
-        if told := names.nearest(options.ignore):
-            warnings.warn(f"not used, since the model has no such {names.kind}: {told}", MotionWarning, stacklevel=2)
+        if unknown := names.nearest(options.ignore):
+            warnings.warn(f"not used, since the model has no such {names.kind}: {unknown}", MotionWarning, stacklevel=2)
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
     first, naming = _start(model, options.start, len(time)), _naming(model, options.start)
-    return _locks_told(fit_frames(setting.problem, time, frames, first, options.method, naming), setting.problem)
+    return _with_lock_warnings(
+        fit_frames(setting.problem, time, frames, first, options.method, naming), setting.problem
+    )
 
 
 def _wishes(
@@ -198,8 +201,8 @@ def _wishes(
     )
 
 
-def _locks_told(motion: FittedMotion, problem: PoseProblem) -> FittedMotion:
-    """The motion; a MotionWarning of frames in which an angle that drives a coordinate is in its lock."""
+def _with_lock_warnings(motion: FittedMotion, problem: PoseProblem) -> FittedMotion:
+    """The motion, after a MotionWarning of frames in which an angle that drives a coordinate is in its lock."""
     for name, driver in {d.coupler.independent: d.driver for d in problem.driven if d.driver.ball}.items():
         assert driver.ball is not None
         angles = driver.ball.angles
@@ -216,8 +219,8 @@ def _locks_told(motion: FittedMotion, problem: PoseProblem) -> FittedMotion:
 
 
 def _naming(model: Model, start: ArrayLike | None) -> Naming:
-    places = model.system.coordinate_names
-    known = {places.index(c.name): c.range for c in model.coordinates if c.range is not None and c.name in places}
+    names = model.system.coordinate_names
+    known = {names.index(c.name): c.range for c in model.coordinates if c.range is not None and c.name in names}
     return Naming(known, start is not None)
 
 
@@ -227,8 +230,8 @@ def _parts(data: Markers | Orientations | tuple[Markers, Orientations]) -> tuple
     markers = [part for part in parts if isinstance(part, Markers)]
     orientations = [part for part in parts if isinstance(part, Orientations)]
     if len(markers) > 1 or len(orientations) > 1 or len(markers) + len(orientations) != len(parts) or not parts:
-        kinds = ", ".join(type(part).__name__ for part in parts)
-        raise TypeError(f"data are Markers, Orientations, or one of each, not {kinds or 'nothing'}")
+        types = ", ".join(type(part).__name__ for part in parts)
+        raise TypeError(f"data are Markers, Orientations, or one of each, not {types or 'nothing'}")
     if markers and orientations and not np.array_equal(markers[0].time, orientations[0].time):
         raise ValueError("markers and orientations have different times; resample one of them")
     return (markers[0] if markers else None), (orientations[0] if orientations else None)
@@ -238,9 +241,9 @@ def _names(data: Markers | Orientations | None) -> tuple[str, ...]:
     return () if data is None else data.names
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MAX_CACHED_PROBLEMS)
 def _setting(same: _Same, wishes: _Wishes) -> _Setting:
-    """What is fitted to what, every name checked; kept for the next frames of the same model and names."""
+    """The problem and its data, every name checked; cached for the next frames of the same model and names."""
     model = same.model
     known = {marker.name: marker for marker in model.markers}
     carried = {sensor.name: sensor for sensor in wishes.sensors}
@@ -271,8 +274,8 @@ def _setting(same: _Same, wishes: _Wishes) -> _Setting:
         _Names("sensor", [name for name in felt if name not in carried], list(carried)),
     )
     if not markers and not sensors:
-        told = ", ".join(filter(None, (names.nearest() for names in strange))) or "all of weight zero"
-        raise ValueError(f"nothing to fit: no marker or sensor with a weight is known to the model; given: {told}")
+        unknown = ", ".join(filter(None, (names.nearest() for names in strange))) or "all of weight zero"
+        raise ValueError(f"nothing to fit: no marker or sensor with a weight is known to the model; given: {unknown}")
     _check_tasks(problem)
     if not problem.free:
         raise ValueError("no coordinate is free: all are locked or follow others; locked=(...) says which keep still")
@@ -296,7 +299,7 @@ def _check_weights(wishes: _Wishes, names: list[str]) -> None:
 
 
 def _check_tasks(problem: PoseProblem) -> None:
-    known = places_of(problem.system)
+    known = task_coordinates(problem.system)
     for name in problem.tasks:
         if name not in known:
             raise ValueError(f"{name!r} is a part of a quaternion; a coordinate task needs an angle or a length")

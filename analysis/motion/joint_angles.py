@@ -141,11 +141,11 @@ def _bodies(motion: Motion, joint: str | tuple[str, str]) -> tuple[str, str]:
     if not isinstance(joint, str):
         indices_of("body", joint, known)
         return joint[0], joint[1]
-    places = {b.name: b for b in system.bodies} | {b.joint_name: b for b in system.bodies if b.joint_name}
-    indices_of("joint", [joint], list(places))
-    body = places[joint]
+    bodies = {b.name: b for b in system.bodies} | {b.joint_name: b for b in system.bodies if b.joint_name}
+    indices_of("joint", [joint], list(bodies))
+    body = bodies[joint]
     if body.parent != system.ground:
-        above = places[body.parent]
+        above = bodies[body.parent]
         if isinstance(body.joint, FixedJoint) and not body.joint_name and above.joint_name:
             return above.parent, body.name  # the body hangs on the frame of its own joint
     carried = [b for b in system.bodies if b.parent == body.name and not b.joint_name]
@@ -181,7 +181,7 @@ Reading = tuple[tuple[str, ...], Array, Array]
 
 def _reader(convention: str) -> Callable[[Array], Reading]:
     group = convention.removeprefix("ISB ")
-    kind, _, axis = convention.partition(" ")
+    name, _, axis = convention.partition(" ")
     if group in ISB:
         return lambda Q: _euler(Q, ISB[group])
     if convention in SEQUENCES:
@@ -191,8 +191,8 @@ def _reader(convention: str) -> Callable[[Array], Reading]:
         return lambda Q: _euler(Q, Convention(convention, names))  # type: ignore[arg-type]
     if convention == "helical":
         return _helical
-    if kind in ("swing-twist", "tilt-torsion") and axis in ("x", "y", "z"):
-        read = _swings if kind == "swing-twist" else _tilts
+    if name in ("swing-twist", "tilt-torsion") and axis in ("x", "y", "z"):
+        read = _swings if name == "swing-twist" else _tilts
         return lambda Q: read(Q, "xyz".index(axis))
     raise ValueError(
         f"unknown convention {convention!r}; known: {', '.join(ISB)}, a sequence such as 'ZXY', 'swing-twist x', "

@@ -34,16 +34,16 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.analysis.motion.curvature import drift_matrix, loaded_point
-from myoquat.analysis.motion.places import (
+from myoquat.analysis.motion.structure import Data, PoseStructure, Sensor, elimination_order
+from myoquat.analysis.motion.tangent import Step, constrained_step, least_pivot, multipliers
+from myoquat.analysis.motion.task_coordinates import (
     Place,
     angle_period,
     coordinate_rates,
     coordinate_value,
     driving_velocities,
-    places_of,
+    task_coordinates,
 )
-from myoquat.analysis.motion.structure import Data, PoseStructure, Sensor, elimination_order
-from myoquat.analysis.motion.tangent import Step, constrained_step, least_pivot, multipliers
 from myoquat.core.typing import Array
 from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.factor import factor, solve
@@ -58,19 +58,20 @@ from myoquat.muscle.coordinates import Marker
 
 __all__ = ["PoseProblem", "Sensor", "elimination_order", "rotation_vector"]
 
-ROUNDING = 1e-14  # [m] root mean square of residuals by which one that is no better still counts as equal
-LOW, HIGH, JUMP = 1e-9, 1e12, 1e-6  # damping: the least, the most, the least after a step that was refused
-FALL, RISE = 0.1, 10.0  # its factors after a step that was taken, and one that was refused
-SHORTER = 0.25  # how much of a step is tried after it was refused
-SHORTEST, LONGEST = 0.3, 2.0  # of a step that is tried at first
-UNKNOWN = 1e300  # cost before the first look
-UNSEEN = 1e-12  # entry of the normal matrix, in those of the weights, at which a velocity is not determined
-FARTHEST = 3.0  # [rad or m] that a step along constraints may move a coordinate, however ill they are conditioned
-SHORT = 0.1  # [rad or m] step below which the curvature of the residuals is taken into account
-SHORTER_STILL = 0.1  # of a step after which the Hessian was not positive definite, below which it is tried again
-AGAIN = 2.0  # what is left to do, where the step is to be found again
-SMALLEST = 1e-9  # [rad or m] movement of a step below which a search ends
-TURNS = 2  # of forces of constraints, and which bounds are pressed by them
+COST_ROUNDOFF_M = 1e-14  # [m] change of the root mean square of residuals that is round-off
+MIN_DAMPING, MAX_DAMPING = 1e-9, 1e12
+MIN_DAMPING_AFTER_REJECTION = 1e-6
+DAMPING_DECREASE, DAMPING_INCREASE = 0.1, 10.0  # factors of the damping after an accepted and a rejected step
+REJECTED_STEP_FACTOR = 0.25  # part of a rejected step that is tried next
+MIN_FIRST_STEP, MAX_FIRST_STEP = 0.3, 2.0  # bounds on the part of a step that is tried first
+UNKNOWN_COST = 1e300  # cost before the first evaluation
+UNDETERMINED_PIVOT = 1e-12  # pivot of the normal matrix, over the weights, below which a velocity is not determined
+MAX_CONSTRAINT_STEP = 3.0  # [rad or m] change of a coordinate in one step along constraints
+NEWTON_STEP_LENGTH = 0.1  # [rad or m] step below which the curvature of the residuals is taken into account
+INDEFINITE_STEP_FACTOR = 0.1  # part of a step with an indefinite Hessian below which Newton's is tried again
+REPEATED_STEP = 2.0  # marks a step that is computed again
+MIN_MOVEMENT = 1e-9  # [rad or m] movement of a step below which a search ends
+ACTIVE_SET_ITERATIONS = 2  # of constraint forces and active bounds
 
 
 class Terms(NamedTuple):
@@ -124,7 +125,7 @@ class PoseProblem(PoseStructure):
     def task_residuals(self, q: Array, data: Data) -> list[Array]:
         """(...) y_j - y_j(q) of every coordinate task; of angles in place of a quaternion, within half a turn."""
         found, entries = [], components(q)
-        for j, place in enumerate(self.task_places):
+        for j, place in enumerate(self.task_locations):
             wanted = data.values[..., j]
             x = coordinate_value(place, entries)
             if place.ball is None:
@@ -217,7 +218,7 @@ class PoseProblem(PoseStructure):
             return force, normal
         batch = np.broadcast_shapes(q.shape[:-1], given.value_weights.shape[:-1])
         rows = []
-        for place in self.task_places:
+        for place in self.task_locations:
             row: Array = np.zeros((*batch, self.system.nu)) + 0.0 * q[..., :1]
             for k, rate in zip(driving_velocities(place), coordinate_rates(place, q), strict=True):
                 row[..., k] = rate
@@ -261,7 +262,7 @@ class PoseProblem(PoseStructure):
         phi, A = self.constraint_rows(q, data.time)
         f, N = self._on_free(q, terms, bent)
         pull, open_ = f[..., self.touched], np.ones(len(self.touched))
-        for _ in range(TURNS if self.bounds else 1):
+        for _ in range(ACTIVE_SET_ITERATIONS if self.bounds else 1):
             forces = multipliers(A, pull, open_)
             rest = self.with_touched(pull - vecmat(forces, A), f)
             open_ = self.open_touched(q, rest)
@@ -271,7 +272,11 @@ class PoseProblem(PoseStructure):
         rows = [self.with_touched(open_ * A[..., i, :], 0.0 * f) for i in range(phi.shape[-1])]
         step = constrained_step(self.order, self._damped(N, data, damping), f, np.stack(rows, axis=-2), phi)
         longest = _longest(step.v)
-        shortened = np.where(longest > FARTHEST, FARTHEST / np.where(longest > FARTHEST, longest, 1.0), 1.0)
+        shortened = np.where(
+            longest > MAX_CONSTRAINT_STEP,
+            MAX_CONSTRAINT_STEP / np.where(longest > MAX_CONSTRAINT_STEP, longest, 1.0),
+            1.0,
+        )
         return step._replace(v=step.v * shortened[..., None], force=rest)
 
     def along(self, q: Array, data: Array) -> tuple[Array, Array]:
@@ -283,8 +288,8 @@ class PoseProblem(PoseStructure):
         velocity, or the constraints leave it no choice."""
         along, normal = self.along(q, data)
         seen = np.diagonal(along @ normal @ along, axis1=-2, axis2=-1).max(axis=0, initial=0.0)
-        moves = np.diagonal(along, axis1=-2, axis2=-1).max(axis=0, initial=0.0) > UNSEEN
-        known: Array = ~moves | (seen > UNSEEN * self.unpacked(data).scale.max(initial=0.0))
+        moves = np.diagonal(along, axis1=-2, axis2=-1).max(axis=0, initial=0.0) > UNDETERMINED_PIVOT
+        known: Array = ~moves | (seen > UNDETERMINED_PIVOT * self.unpacked(data).scale.max(initial=0.0))
         return known
 
     # ---- steps ----------------------------------------------------------------------------------------------
@@ -321,7 +326,7 @@ class PoseProblem(PoseStructure):
     def has_hessian(self) -> bool:
         """Whether `terms` and `reduced` have the whole curvature: there are neither sensors, nor tasks of angles of
         ball joints, nor constraints with weights."""
-        flat = all(place.ball is None and place.floating is None for place in self.task_places)
+        flat = all(place.ball is None and place.floating is None for place in self.task_locations)
         return flat and not (self.sensors or self.pulling)
 
     @property
@@ -339,8 +344,8 @@ class PoseProblem(PoseStructure):
         """(..., search_size) the search at its beginning, whose first step is one of Gauss and Newton."""
         z = np.zeros((*q.shape[:-1], self.search_size))
         z[..., : self.system.nq] = q
-        z[..., self.system.nq : -6] = AGAIN
-        z[..., -4:] = damping, UNKNOWN, SHORT, AGAIN
+        z[..., self.system.nq : -6] = REPEATED_STEP
+        z[..., -4:] = damping, UNKNOWN_COST, NEWTON_STEP_LENGTH, REPEATED_STEP
         return z
 
     @staticmethod
@@ -374,14 +379,17 @@ class PoseProblem(PoseStructure):
         terms = self.terms(trial, data, bent)
         found, f, change, pivot = self._step(trial, terms, given, at.damping, bent)
         cost = np.maximum(terms.cost + change, 0.0)
-        equal = np.sqrt(at.cost) * (1 + ROUNDING) + ROUNDING * np.sqrt(given.scale)
+        equal = np.sqrt(at.cost) * (1 + COST_ROUNDOFF_M) + COST_ROUNDOFF_M * np.sqrt(given.scale)
         fits = cost <= equal * equal
         again = fits & newton & ~(pivot > 0)
-        less, more = np.maximum(at.damping * FALL, LOW), np.minimum(np.maximum(at.damping, JUMP) * RISE, HIGH)
+        less, more = (
+            np.maximum(at.damping * DAMPING_DECREASE, MIN_DAMPING),
+            np.minimum(np.maximum(at.damping, MIN_DAMPING_AFTER_REJECTION) * DAMPING_INCREASE, MAX_DAMPING),
+        )
         best = _best_share(at.slope, dot(f, at.v), at.share)
         best = np.where(newton, 1.0, best) if self.has_hessian else best
-        v = np.where(again[..., None], AGAIN, np.where(fits[..., None], found, at.v))
-        share = np.where(again, 0.0, np.where(fits, best, at.share * SHORTER))
+        v = np.where(again[..., None], REPEATED_STEP, np.where(fits[..., None], found, at.v))
+        share = np.where(again, 0.0, np.where(fits, best, at.share * REJECTED_STEP_FACTOR))
         left = share * _longest(v)
         return Search(
             np.where(fits[..., None], trial, at.q),
@@ -389,12 +397,12 @@ class PoseProblem(PoseStructure):
             np.where(fits, np.where(again, 0.0, dot(f, found)), at.slope),
             share,
             np.where(fits, less, more),
-            np.where(again, UNKNOWN, np.where(fits, cost, at.cost)),
-            np.where(again, SHORTER_STILL * last, at.reach),
-            np.where(again, AGAIN, np.where(left > SMALLEST, left, 0.0)),
+            np.where(again, UNKNOWN_COST, np.where(fits, cost, at.cost)),
+            np.where(again, INDEFINITE_STEP_FACTOR * last, at.reach),
+            np.where(again, REPEATED_STEP, np.where(left > MIN_MOVEMENT, left, 0.0)),
         )
 
-    # ---- places ---------------------------------------------------------------------------------------------
+    # ---- positions ------------------------------------------------------------------------------------------
 
     def _spot(self, marker: Marker) -> tuple[int, Array]:
         """The link that carries a marker, and where it is on it."""
@@ -407,9 +415,9 @@ class PoseProblem(PoseStructure):
         return frame.link, frame.R @ rotation_matrix(np.array(sensor.orientation))
 
     @cached_property
-    def task_places(self) -> list[Place]:
+    def task_locations(self) -> list[Place]:
         """Where the coordinates of the tasks are."""
-        return [places_of(self.system)[name] for name in self.tasks]
+        return [task_coordinates(self.system)[name] for name in self.tasks]
 
 
 def _longest(v: Array) -> Array:
@@ -423,7 +431,7 @@ def _best_share(before: Array, after: Array, share: Array) -> Array:
     fall = before - after
     bends = fall > 0
     best = share * before / np.where(bends, fall, 1.0)
-    best = np.where(bends, np.minimum(np.maximum(best, SHORTEST), LONGEST), LONGEST)
+    best = np.where(bends, np.minimum(np.maximum(best, MIN_FIRST_STEP), MAX_FIRST_STEP), MAX_FIRST_STEP)
     share_: Array = np.where(before > 0, best, 1.0)
     return share_
 

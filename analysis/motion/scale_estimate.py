@@ -12,6 +12,7 @@ from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.scale_problem import Arrow, ScaleProblem, Size
 from myoquat.analysis.motion.scaling import check_axes
 from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.deprecation import former_argument, former_attribute
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.option_records import options_of
 from myoquat.core.typing import Array, ArrayLike
@@ -21,10 +22,10 @@ from myoquat.muscle.scaling import scaled
 
 __all__ = ["ScaleEstimate", "ScalePrior", "estimate_scale"]
 
-STEPS = 50  # Gauss-Newton steps of one call
-HALVINGS = 30  # of one of them
+MAX_GAUSS_NEWTON_STEPS = 50  # of one call
+MAX_HALVINGS = 30  # of one step
 ROUND_OFF = 1e-13  # of what is minimised, by which it may grow in a step
-SETTLED = 1e-7  # step of factors, and of offsets [m], in their standard deviations, at which the search ends
+CONVERGED_STEP = 1e-7  # step of factors, and of offsets [m], in their standard deviations, at which the search ends
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class ScaleEstimate:
     """What a moving trial says of a person's size.
 
     The covariance counts independent errors of the markers. Skin that slides with a joint's angle is none: with it, the
-    estimates are less certain than they say. A shift of all markers of a body and its factor are told apart by its
-    joints alone; a body with a single joint, such as a foot, learns little beyond the prior (`to_dataframe`).
+    estimates are less certain than they say. Only the joints of a body distinguish its factor from a shift of all its
+    markers. A body with a single joint, such as a foot, learns little beyond the prior (`to_dataframe`).
 
     model        the model in that size, its markers where they were found
     motion       the poses of the frames in which markers were seen
@@ -68,7 +69,7 @@ class ScaleEstimate:
     marker_error (t, m) [m] distances that remain, NaN where a marker was not seen; marker_names says of which
     noise        [m] what the residuals say of the standard deviation of the markers in each direction, to be compared
                  with the one that was assumed
-    settled      whether the search has come to an end, and steps, after how many
+    converged    whether the search has converged; steps: the number of its steps
     problem      what was minimised
     """
 
@@ -79,13 +80,15 @@ class ScaleEstimate:
     covariance: Array
     marker_error: Array
     noise: float
-    settled: bool
+    converged: bool
     steps: int
     problem: ScaleProblem
 
+    settled = former_attribute("settled", "converged")
+
     def __repr__(self) -> str:
         found = ", ".join(f"{name} {s:.4g}" for name, s in self.factors.items())
-        end = "" if self.settled else ", not settled"
+        end = "" if self.converged else ", not converged"
         return f"<ScaleEstimate {found}; residuals of {self.noise * 1e3:.3g} mm in each direction{end}>"
 
     @property
@@ -95,7 +98,7 @@ class ScaleEstimate:
 
     @property
     def by_body(self) -> dict[str, Array]:
-        """The factors (3,) of every body that one of them stretches."""
+        """The factors (3,) of every body that is scaled."""
         return self.problem.by_body(self.size.factors)
 
     @property
@@ -124,8 +127,9 @@ class ScaleEstimate:
         return pd.DataFrame(columns, index=pd.Index(self.names, name="parameter"))
 
 
+@former_argument("stretches", "scaled_axes")
 def estimate_scale(
-    model: Model, trial: Markers, stretches: Mapping[str, Mapping[str, str]] | None = None,
+    model: Model, trial: Markers, scaled_axes: Mapping[str, Mapping[str, str]] | None = None,
     weights: Mapping[str, float] | None = None, *, noise: float = 0.003, expected: Mapping[str, float] | None = None,
     factor_deviation: float = 0.1, offset_deviation: float = 0.01, fixed: Collection[str] | None = None,
     locked: Collection[str] | None = None, ranges: bool = True, start: ArrayLike | None = None,
@@ -134,19 +138,19 @@ def estimate_scale(
 ) -> ScaleEstimate:  # fmt: skip
     """Factors of bodies, offsets of markers and poses that fit a moving trial best, all of them at once.
 
-    Where `scale_model` takes lengths from markers of one pose, which sit on the skin, this looks for the sizes and
-    places with which the joints of the model can have moved as the markers did; its constraints hold in every frame. It
-    needs a trial in which these joints move much; a few hundred frames are enough, and memory grows with their number.
+    `scale_model` takes lengths from markers on the skin in one pose. This function estimates the sizes and marker
+    positions for which the model can move as the markers did; its constraints hold in every frame. The joints must move
+    much in the trial. A few hundred frames are enough, and memory grows with their number.
 
     trial             markers in metres and in the model's axes; NaN where one was not seen.
-    stretches         the factors: by name, the axes of the bodies that each of them stretches, {"thighs": {"femur_r":
-                      "XYZ", "femur_l": "XYZ"}}; one for each body that has a marker in the trial if None.
+    scaled_axes       the axes of bodies that each factor scales, by factor: {"thighs": {"femur_r": "XYZ", "femur_l":
+                      "XYZ"}}. None: one factor for each body with a marker in the trial.
     weights           by marker, 1 for those not named.
     noise             [m] standard deviation of a marker of weight 1 in each direction; of weight w, noise / sqrt(w).
-    expected          what the factors are thought to be before the trial is seen, 1 for those not named, and
-    factor_deviation  the standard deviation of that.
-    offset_deviation  [m] the same of the places of markers on their bodies, in each direction.
-    fixed             markers whose places on the stretched body are known; those of the model that are, if None.
+    expected          prior means of the factors, 1 for those not named.
+    factor_deviation  standard deviation of the factors before the trial.
+    offset_deviation  [m] the same of the offsets of markers on their bodies, in each direction.
+    fixed             markers whose positions on the scaled body are known; None: those that are fixed in the model.
     mass, keep_masses as of `scale_model`; locked, ranges, start and ignore as of `inverse_kinematics`.
     prior, options    `ScalePrior` (noise to fixed) and `FitOptions`: options in records instead of singly.
 
@@ -158,8 +162,8 @@ def estimate_scale(
     >>> from myoquat.analysis import motion as mo
     >>> hinge = mq.joints.RevoluteJoint()
     >>> bodies = (mq.Body("arm", "ground", hinge), mq.Body("hand", "arm", hinge, (1.0, 0.0, 0.0)))
-    >>> places = (("arm", (0.5, 0.1, 0.0)), ("hand", (0.2, 0.0, 0.0)), ("hand", (0.1, 0.1, 0.0)))
-    >>> markers = tuple(mq.muscle.coordinates.Marker(f"m{k}", *place) for k, place in enumerate(places))
+    >>> positions = (("arm", (0.5, 0.1, 0.0)), ("hand", (0.2, 0.0, 0.0)), ("hand", (0.1, 0.1, 0.0)))
+    >>> markers = tuple(mq.muscle.coordinates.Marker(f"m{k}", *position) for k, position in enumerate(positions))
     >>> model = mq.Model(mq.ArticulatedSystem(bodies), markers=markers)
     >>> person = mo.scale_model(model, factors={"arm": 1.1, "hand": 0.9})
     >>> poses = person.system.poses(np.random.default_rng(0).uniform(-1, 1, (20, 2)))
@@ -169,7 +173,7 @@ def estimate_scale(
     1.1
     """
     check_types(model=(model, Model), trial=(trial, Markers))
-    wanted = _stretches(model, trial, stretches)
+    wanted = _scaled_axes(model, trial, scaled_axes)
     singly = ScalePrior(noise, expected, factor_deviation, offset_deviation, fixed)
     prior = options_of("prior", prior, singly)
     means = _means(wanted, prior.expected)
@@ -185,7 +189,7 @@ def estimate_scale(
 def _problem(
     model: Model,
     fit: FittedMotion,
-    stretches: tuple[Mapping[str, str], ...],
+    scaled_axes: tuple[Mapping[str, str], ...],
     means: Array,
     prior: ScalePrior,
 ) -> tuple[ScaleProblem, Array]:
@@ -201,10 +205,10 @@ def _problem(
         np.concatenate([means, np.zeros(count[1])]),
         np.repeat((prior.factor_deviation, prior.offset_deviation), count),
     )
-    return ScaleProblem(model, poses, fit.data[seen], stretches, moving, mean, spread, prior.noise), fit.q[seen]
+    return ScaleProblem(model, poses, fit.data[seen], scaled_axes, moving, mean, spread, prior.noise), fit.q[seen]
 
 
-def _stretches(
+def _scaled_axes(
     model: Model, trial: Markers, given: Mapping[str, Mapping[str, str]] | None
 ) -> dict[str, dict[str, str]]:
     """The axes by body of every factor."""
@@ -213,7 +217,7 @@ def _stretches(
         carrying = {m.body for m in model.markers if m.name in trial.names}
         return {name: {name: "XYZ"} for name in known if name in carrying and name != model.system.ground}
     if not given:
-        raise ValueError("stretches names no factor; place_markers finds the markers of a model that is not stretched")
+        raise ValueError("scaled_axes names no factor; place_markers finds the markers of a model that is not scaled")
     taken: dict[tuple[str, str], str] = {}
     for name, bodies in given.items():
         indices_of("body", bodies, known)
@@ -241,7 +245,7 @@ class _Search:
     q: Array
     arrow: Arrow
     steps: int
-    settled: bool
+    converged: bool
 
 
 def _search(problem: ScaleProblem, size: Size, q: Array) -> _Search:
@@ -250,13 +254,13 @@ def _search(problem: ScaleProblem, size: Size, q: Array) -> _Search:
     cost = problem.cost(size, q)
     if not np.isfinite(cost):
         raise ValueError("the poses of the trial cannot be brought onto the constraints of the model in that size")
-    for count in range(1, STEPS + 1):
+    for count in range(1, MAX_GAUSS_NEWTON_STEPS + 1):
         arrow = problem.arrow(size, q)
         step = np.linalg.solve(arrow.matrix, arrow.right)
         poses = arrow.poses - arrow.coupling @ step
         sized = problem.sized(size)
-        done = bool((np.abs(step) * np.sqrt(np.diagonal(arrow.matrix)) < SETTLED).all())
-        for halving in range(HALVINGS):
+        done = bool((np.abs(step) * np.sqrt(np.diagonal(arrow.matrix)) < CONVERGED_STEP).all())
+        for halving in range(MAX_HALVINGS):
             share = 0.5**halving
             new, moved = problem.changed(size, share * step), sized.moved(q, share * poses)
             if (new.factors > 0).all():
@@ -269,7 +273,7 @@ def _search(problem: ScaleProblem, size: Size, q: Array) -> _Search:
             return _Search(size, q, arrow, count, done)
         if done:
             return _Search(size, q, arrow, count, True)
-    return _Search(size, q, problem.arrow(size, q), STEPS, False)
+    return _Search(size, q, problem.arrow(size, q), MAX_GAUSS_NEWTON_STEPS, False)
 
 
 def _result(
@@ -277,9 +281,9 @@ def _result(
 ) -> ScaleEstimate:
     size, markers = search.size, problem.poses.markers
     person, fitted = scaled(problem.model, problem.by_body(size.factors), *masses), problem.sized(size)
-    places = {m.name: m.position for m in fitted.markers}
+    positions = {m.name: m.position for m in fitted.markers}
     person = replace(
-        person, markers=tuple(replace(m, position=places.get(m.name, m.position)) for m in person.markers), file=None
+        person, markers=tuple(replace(m, position=positions.get(m.name, m.position)) for m in person.markers), file=None
     )
     q = fitted.allowed(search.q)
     for s in person.system.quaternion_slices():
@@ -296,7 +300,7 @@ def _result(
         covariance=covariance,
         marker_error=np.where(seen, np.linalg.norm(r, axis=-1), np.nan),
         noise=problem.noise * float(np.sqrt(weighted / spare)) if spare > 0 else np.nan,
-        settled=search.settled,
+        converged=search.converged,
         steps=search.steps,
         problem=problem,
     )

@@ -39,10 +39,10 @@ from myoquat.muscle.scaling import scaled
 
 __all__ = ["ScaleProblem", "Size"]
 
-CHUNK = 128  # frames whose derivatives are held at the same time
-STEP = 1e-4  # of a factor, by which constraints are differentiated
-HELD = 1e-10  # |phi| of the constraints of a pose that counts
-RANK = 1e-9  # of the largest eigenvalue of a frame's normal matrix, below which a direction is not seen
+FRAMES_PER_BLOCK = 128  # whose derivatives are in memory at the same time
+DIFFERENCE_STEP = 1e-4  # of a factor, in finite differences of constraints
+MAX_VIOLATION = 1e-10  # |phi| of the constraints of a pose that is used
+RANK_TOLERANCE = 1e-9  # of the largest eigenvalue of a frame's normal matrix, below which a direction is not determined
 
 
 class Size(NamedTuple):
@@ -64,7 +64,8 @@ class Arrow(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScaleProblem:
-    """What is estimated: the axes by body that each factor stretches, and the markers, by place, that have an offset.
+    """The estimated quantities: the axes by body that each factor scales, and the indices of the markers with an
+    offset.
 
     poses   the least-squares problem of the poses of the unscaled model, and data (t, ...) of the frames
     mean, deviations (p,)  of factors, then offsets, before the trial is seen
@@ -74,7 +75,7 @@ class ScaleProblem:
     model: Model
     poses: PoseProblem
     data: Array
-    stretches: tuple[Mapping[str, str], ...]
+    scaled_axes: tuple[Mapping[str, str], ...]
     moving: tuple[int, ...]
     mean: Array
     deviations: Array
@@ -91,9 +92,9 @@ class ScaleProblem:
         return self.frames.position_weights / self.noise**2
 
     def by_body(self, factors: Array) -> dict[str, Array]:
-        """The factors (3,) of every body that one of them stretches."""
+        """The factors (3,) of every body that is scaled."""
         found: dict[str, Array] = {}
-        for s, bodies in zip(factors, self.stretches, strict=True):
+        for s, bodies in zip(factors, self.scaled_axes, strict=True):
             for body, axes in bodies.items():
                 for axis in axes:
                     found.setdefault(body, np.ones(3))["XYZ".index(axis)] = s
@@ -102,9 +103,9 @@ class ScaleProblem:
     def sized(self, size: Size) -> PoseProblem:
         """The least-squares problem of the poses of the model in that size."""
         model = scaled(self._skeleton, self.by_body(size.factors))
-        places = {m.name: np.array(m.position) for m in model.markers}
+        positions = {m.name: np.array(m.position) for m in model.markers}
         markers = tuple(
-            replace(m, position=tuple(places[m.name] + d))
+            replace(m, position=tuple(positions[m.name] + d))
             for m, d in zip(self.poses.markers, size.offsets, strict=True)
         )
         couplers = {coupler.name: coupler for coupler in model.couplers}
@@ -136,7 +137,7 @@ class ScaleProblem:
         if not (size.factors > 0).all():
             return np.inf
         sized = self.sized(size)
-        if not (np.abs(_violation(sized, q, self.frames.time)) <= HELD).all():
+        if not (np.abs(_violation(sized, q, self.frames.time)) <= MAX_VIOLATION).all():
             return np.inf
         r = self.residuals(sized, q)
         prior = (self.vector(size) - self.mean) / self.deviations
@@ -160,8 +161,8 @@ class ScaleProblem:
         prior = self.deviations**-2.0
         A, h = np.diag(prior), prior * (self.mean - self.vector(size))
         poses, coupling = [], []
-        for start in range(0, len(q), CHUNK):
-            rows = slice(start, start + CHUNK)
+        for start in range(0, len(q), FRAMES_PER_BLOCK):
+            rows = slice(start, start + FRAMES_PER_BLOCK)
             r = self.residuals(problem, q[rows], rows)
             w = np.sqrt(self.weights[rows])[..., None]
             P = self._by_size(problem, others, q[rows], rows, r)
@@ -170,7 +171,7 @@ class ScaleProblem:
             J, back, along = self._along(problem, q[rows], rows, J, r)
             moved = back @ self._held_by_size(size, q[rows], rows)
             P, J = P - J @ moved, J @ along
-            N = np.linalg.pinv(_transposed(J) @ J, rcond=RANK, hermitian=True) @ _transposed(J)
+            N = np.linalg.pinv(_transposed(J) @ J, rcond=RANK_TOLERANCE, hermitian=True) @ _transposed(J)
             poses.append((N @ r)[..., 0])
             coupling.append(N @ P + moved)
             left = P - J @ (N @ P)  # P^T W P - B^T N^+ B = P^T W (P - J N^+ B)
@@ -191,9 +192,9 @@ class ScaleProblem:
     def _held_by_size(self, size: Size, q: Array, rows: slice) -> Array:
         """(t, k, p) dphi/d(s, d) of the constraints, by central differences."""
         time, count = self.frames.time[rows], len(self.mean)
-        moves = [STEP * e for e in np.eye(count)[: len(size.factors)]] if self.poses.constraints else []
+        moves = [DIFFERENCE_STEP * e for e in np.eye(count)[: len(size.factors)]] if self.poses.constraints else []
         pairs = [(self.changed(size, move), self.changed(size, -move)) for move in moves]
-        columns = [(_violation(self.sized(a), q, time) - _violation(self.sized(b), q, time)) / (2 * STEP)
+        columns = [(_violation(self.sized(a), q, time) - _violation(self.sized(b), q, time)) / (2 * DIFFERENCE_STEP)
                    for a, b in pairs]  # fmt: skip
         if not columns:
             return np.zeros((len(q), 0, count))

@@ -70,8 +70,8 @@ def scale_model(
     contacts are fixed to are stretched with the body that they are on; inertias follow
     `myoquat.joints.multibody.scaling`; the optimal fibers, slack tendons and resting ligaments, and the rest of
     springs and rods between points, grow as the paths do in the pose at the start. Muscle strengths, stiffnesses
-    and coordinates stay. Unlike in OpenSim, which stretches along the axes of the frame that a point is given in,
-    it is always the body's axes that count, and every law with lengths is scaled, its RigidTendonMuscle among them.
+    and coordinates stay. Unlike in OpenSim, which scales along the axes of the frame of a point, the body's axes
+    always count. Every law with lengths is scaled, OpenSim's RigidTendonMuscle included.
 
     Raises ValueError for markers and bodies that do not exist (with the nearest ones), a pair that is never seen at the
     same time or lies at one point of the model, factors or a mass that are not positive, measurements without a trial.
@@ -180,11 +180,11 @@ def _ratio(model: Model, trial: Markers | None, measurement: Measurement) -> flo
     ratios = []
     for pair in measurement.pairs:
         indices_of("marker", pair, list(own))
-        places = indices_of("recorded marker", pair, trial.names)
+        columns = indices_of("recorded marker", pair, trial.names)
         a, b = (poses[own[name].body] for name in pair)
         x, y = (R @ np.array(own[n].position) + p for n, (R, p) in zip(pair, (a, b), strict=True))
         length = float(np.linalg.norm(x - y))
-        recorded = np.linalg.norm(trial.positions[:, places[0]] - trial.positions[:, places[1]], axis=-1)
+        recorded = np.linalg.norm(trial.positions[:, columns[0]] - trial.positions[:, columns[1]], axis=-1)
         together = recorded[~np.isnan(recorded)]
         if not len(together):
             raise ValueError(f"the measurement {measurement.name!r}: {' and '.join(pair)} are never seen together")

@@ -38,8 +38,8 @@ from myoquat.muscle.coordinates import follow
 
 __all__ = ["differentiate", "smooth"]
 
-HALF = 3  # frames on each side of a stencil
-ROUNDS = 3  # of filtering
+STENCIL_HALF_WIDTH = 3  # frames on each side of a stencil
+FILTER_PASSES = 3  # of the filter over a trial
 
 
 def smooth(
@@ -97,25 +97,25 @@ def differentiate(motion: MotionLike) -> Motion:
     system, time, q = motion.system, even_times(motion.time), motion.q
     n, h = len(q), (time[-1] - time[0]) / (len(q) - 1)
     first, second = np.zeros((n, system.nu)), np.zeros((n, system.nu))
-    middle = np.clip(np.arange(n), HALF, n - 1 - HALF)
-    for shift in range(-HALF, HALF + 1):
+    middle = np.clip(np.arange(n), STENCIL_HALF_WIDTH, n - 1 - STENCIL_HALF_WIDTH)
+    for shift in range(-STENCIL_HALF_WIDTH, STENCIL_HALF_WIDTH + 1):
         x = system.difference(q, q[middle + shift])
         for rows in _stencils(n):
             c1, c2 = _weights(int(middle[rows[0]] - rows[0]))
-            first[rows] += c1[shift + HALF] / h * x[rows]
-            second[rows] += c2[shift + HALF] / h**2 * x[rows]
+            first[rows] += c1[shift + STENCIL_HALF_WIDTH] / h * x[rows]
+            second[rows] += c2[shift + STENCIL_HALF_WIDTH] / h**2 * x[rows]
     return Motion(system, time, q, first, second)
 
 
 def _stencils(n: int) -> list[Array]:
     """Rows that share a stencil: the middle, and one each near the ends."""
-    ends = [np.array([k]) for k in [*range(HALF), *range(n - HALF, n)]]
-    return [np.arange(HALF, n - HALF), *ends]
+    ends = [np.array([k]) for k in [*range(STENCIL_HALF_WIDTH), *range(n - STENCIL_HALF_WIDTH, n)]]
+    return [np.arange(STENCIL_HALF_WIDTH, n - STENCIL_HALF_WIDTH), *ends]
 
 
 def _weights(offset: int) -> tuple[Array, Array]:
     """Weights of the first and second derivative at 0 of the polynomial through points offset - 3 ... offset + 3."""
-    points = np.arange(-HALF, HALF + 1) + offset
+    points = np.arange(-STENCIL_HALF_WIDTH, STENCIL_HALF_WIDTH + 1) + offset
     powers = np.vander(points.astype(float), increasing=True)  # value of x^j at each point
     inverse = np.linalg.inv(powers)
     return inverse[1], 2 * inverse[2]
@@ -128,7 +128,7 @@ def _filtered(system: ArticulatedSystem, q: Array, time: Array, cutoff: float, o
     flat = replace(system, velocity_frame="parent")  # slides of a floating joint along axes that do not turn
     sections = scipy.signal.butter(order // 2, cutoff, fs=rate, output="sos")
     smooth_ = q
-    for _ in range(ROUNDS):
+    for _ in range(FILTER_PASSES):
         steps = np.cumsum(flat.difference(smooth_[:-1], smooth_[1:]), axis=0)
         beside = flat.difference(smooth_, q)
         curve = beside + np.concatenate([np.zeros((1, system.nu)), steps])

@@ -22,19 +22,19 @@ from myoquat.kernels import compile, while_loop
 
 __all__ = ["Frames", "Naming", "fit_frames"]
 
-STEPS = 200  # of one call; a frame that needs more is given as not settled
-RESTARTS = 3  # along constraints, of poses that have not settled
-SETTLED = 1e-8  # [rad or m] movement of a step at which a frame counts as settled
-STRIDE = 32  # frames between those that are solved one after the other in a batch
-FAR, NEAR = 1e-3, 1e-7  # damping at the start, of a frame that may be far and of one that is near
-ON_THEM = 1e-12  # |phi| of the constraints above which a pose is brought onto them
-OFF = 1e-7  # |phi| of the constraints above which the cost of a pose does not count
-HELD = 1e-10  # |phi| of the constraints of a frame that counts as settled
-GAIN = 1e-9  # of a cost, by which another pose is better
-APART = 0.5  # [rad or m] of a coordinate, from which a frame is far from the one before
-TRIES = 32  # poses from which a first frame without a start is sought beside the orientations of its root
-SPREAD = 0.7  # [rad] their standard deviation
-WORSE = 4.0  # cost, in those of the neighbours, at which a frame is solved again from them
+MAX_STEPS = 200  # of one call; a frame that needs more does not converge
+MAX_RESTARTS = 3  # along constraints, of poses that have not converged
+CONVERGED_STEP = 1e-8  # [rad or m] movement of the last step of a converged frame
+BATCH_STRIDE = 32  # frames between those that a batch solves one after the other
+FAR_START_DAMPING, NEAR_START_DAMPING = 1e-3, 1e-7  # initial damping far from and near the solution
+PROJECTION_TOLERANCE = 1e-12  # |phi| of the constraints above which a pose is projected onto them
+MAX_COUNTED_VIOLATION = 1e-7  # |phi| of the constraints up to which the cost of a pose counts
+MAX_CONVERGED_VIOLATION = 1e-10  # |phi| of the constraints of a converged frame
+MIN_RELATIVE_GAIN = 1e-9  # decrease of the cost at which another pose is better
+FAR_FRAME_CHANGE = 0.5  # [rad or m] change of a coordinate above which a frame is far from the one before
+RANDOM_STARTS = 32  # of a first frame without a start, beside the orientations of its root
+RANDOM_START_DEVIATION = 0.7  # [rad] standard deviation of the random starts
+RETRY_COST_RATIO = 4.0  # cost over that of the neighbours, above which a frame is solved again from them
 
 
 @functools.cache
@@ -78,8 +78,8 @@ class _Solver:
 
         def solved(z: Array, data: Array, far: bool) -> Array:
             step = partial(problem.step, far=far)
-            found = while_loop(_goes_on, step, problem.search(z), data, max_steps=STEPS)
-            return problem.packed(problem.finished(found, SETTLED))
+            found = while_loop(_goes_on, step, problem.search(z), data, max_steps=MAX_STEPS)
+            return problem.packed(problem.finished(found, CONVERGED_STEP))
 
         def solver(name: str, far: bool) -> Callable[..., Array]:
             formula = lambda z, data: solved(z, data, far)  # noqa: E731
@@ -121,13 +121,13 @@ class _Solver:
 
     def __call__(self, q: Array, data: Array, damping: float) -> tuple[Array, Array]:
         """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next)."""
-        found, size = self._run(self.near if damping == NEAR else self.far, q, data, damping)
-        for again in range(RESTARTS if self.near is not self.far else 0):
-            rows = ~(size <= SETTLED)
+        found, size = self._run(self.near if damping == NEAR_START_DAMPING else self.far, q, data, damping)
+        for again in range(MAX_RESTARTS if self.near is not self.far else 0):
+            rows = ~(size <= CONVERGED_STEP)
             if not rows.any():
                 break
-            start = q if again == 0 and damping == NEAR else self.onto(found, data)
-            found[rows], size[rows] = self._run(self.far, start[rows], data[rows], FAR)
+            start = q if again == 0 and damping == NEAR_START_DAMPING else self.onto(found, data)
+            found[rows], size[rows] = self._run(self.far, start[rows], data[rows], FAR_START_DAMPING)
         return found, size
 
     def _run(self, solve: Callable[..., Array], q: Array, data: Array, damping: float) -> tuple[Array, Array]:
@@ -135,7 +135,7 @@ class _Solver:
         at = self.problem.search(z)
         size = np.array(np.abs(at.v).max(axis=-1, initial=0.0))
         if self.near is not self.far:  # a step that is short because it is damped says nothing
-            size[at.damping > FAR] = np.inf
+            size[at.damping > FAR_START_DAMPING] = np.inf
         return at.q.copy(), size
 
 
@@ -163,20 +163,20 @@ def fit_frames(
     empty: Array = np.all(np.concatenate([frames.lost, frames.silent], axis=-1), axis=-1)
     q, size = np.empty((len(time), problem.system.nq)), np.empty(len(time))
     if start.ndim == 2:
-        q[:], size[:] = solver(solver.onto(start, data), data, FAR)
+        q[:], size[:] = solver(solver.onto(start, data), data, FAR_START_DAMPING)
     elif len(time):
         first = int(np.argmin(frames.lost.sum(axis=-1) + frames.silent.sum(axis=-1)))
         anchor = solver.onto(start, data[first])
         ranges = None if naming.from_start else naming.ranges
         q[first], size[first] = _first(problem, solver, anchor, data[first], ranges)
-        stride = 1 if method == "sequential" else STRIDE
+        stride = 1 if method == "sequential" else BATCH_STRIDE
         _spread(solver, q, size, data, first, stride)
     q = _normalized(problem, q)
     if start.ndim == 1:
         _mend(problem, solver, q, size, data)
     _turn_to_tasks(problem, solver, q, size, data)
     _name(problem, q, start, naming)
-    return _assessed(solver, time, frames, q, size <= SETTLED, empty)
+    return _assessed(solver, time, frames, q, size <= CONVERGED_STEP, empty)
 
 
 def _first(
@@ -205,7 +205,7 @@ def _first(
 def _solved(problem: PoseProblem, solver: _Solver, tries: Array, data: Array) -> tuple[Array, Array, Array]:
     """Poses (n, nq) of one frame from n others, the sizes of their next steps, and their costs."""
     rows = np.broadcast_to(data, (len(tries), len(data)))
-    found, size = solver(solver.onto(tries, rows), rows, FAR)
+    found, size = solver(solver.onto(tries, rows), rows, FAR_START_DAMPING)
     found = _normalized(problem, found)
     return found, size, _cost(problem, solver, found, rows)
 
@@ -213,8 +213,8 @@ def _solved(problem: PoseProblem, solver: _Solver, tries: Array, data: Array) ->
 def _scattered(problem: PoseProblem, q: Array, ranges: Ranges, moving: Array) -> Array:
     """(n, nq) poses about q, in their ranges; the velocities that move are 1 in `moving` (n,), others 0."""
     rng = np.random.default_rng(len(q))
-    steps = rng.normal(size=(TRIES, len(problem.free))) * SPREAD * moving
-    found = problem.moved(np.broadcast_to(q, (TRIES, len(q))), steps)
+    steps = rng.normal(size=(RANDOM_STARTS, len(problem.free))) * RANDOM_START_DEVIATION * moving
+    found = problem.moved(np.broadcast_to(q, (RANDOM_STARTS, len(q))), steps)
     for i, (lower, upper) in ranges.items():
         inside = np.clip(found[:, i], lower, upper)
         moved = (found[:, i] != q[i]) & (upper - lower < 2 * np.pi)
@@ -225,10 +225,10 @@ def _scattered(problem: PoseProblem, q: Array, ranges: Ranges, moving: Array) ->
 def _way(problem: PoseProblem, start: Array, q: Array) -> Array:
     """(n,) how far poses (n, nq) are from the start, one or one for each: the greatest change of a coordinate, or angle
     of a ball joint."""
-    way, places = np.abs(q - start), problem.system.layout.quaternion_indices
-    if len(places):
-        together = np.abs(np.sum(q[:, places] * start[..., places], axis=-1, keepdims=True))
-        way[:, places] = 2 * np.arccos(np.minimum(together, 1.0))
+    way, indices = np.abs(q - start), problem.system.layout.quaternion_indices
+    if len(indices):
+        together = np.abs(np.sum(q[:, indices] * start[..., indices], axis=-1, keepdims=True))
+        way[:, indices] = 2 * np.arccos(np.minimum(together, 1.0))
     farthest: Array = way.max(axis=-1, initial=0.0)
     return farthest
 
@@ -260,12 +260,12 @@ def _spread(solver: _Solver, q: Array, size: Array, data: Array, first: int, str
     for way in (1, -1):
         rows = np.arange(first, len(q) if way > 0 else -1, way * stride)
         for before, row in pairwise(rows):
-            q[row], size[row] = solver(q[before], data[row], NEAR)
+            q[row], size[row] = solver(q[before], data[row], NEAR_START_DAMPING)
         step = stride // 2
         while step:
             rows = np.arange(first + way * step, len(q) if way > 0 else -1, way * 2 * step)
             if len(rows):
-                q[rows], size[rows] = solver(q[rows - way * step], data[rows], NEAR)
+                q[rows], size[rows] = solver(q[rows - way * step], data[rows], NEAR_START_DAMPING)
             step //= 2
 
 
@@ -284,10 +284,10 @@ def _mend(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Ar
             rows = np.flatnonzero(bad)
             if not len(rows):
                 continue
-            again, sizes = solver(before[rows], data[rows], FAR)
+            again, sizes = solver(before[rows], data[rows], FAR_START_DAMPING)
             again = _normalized(problem, again)
             costs = _cost(problem, solver, again, data[rows])
-            better = costs < cost[rows] * (1 - GAIN)
+            better = costs < cost[rows] * (1 - MIN_RELATIVE_GAIN)
             kept = rows[better]
             q[kept], size[kept], cost[kept], changed[kept] = again[better], sizes[better], costs[better], True
         fresh = changed
@@ -295,8 +295,8 @@ def _mend(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Ar
 
 def _suspect(problem: PoseProblem, q: Array, before: Array, cost: Array, others: Array, round_off: Array) -> Array:
     """(t,) whether frames cost much more than those before them, or more and are far from them."""
-    far = _way(problem, before, q) > APART
-    bad: Array = ~(cost <= WORSE * others + round_off) | (far & (cost > others + round_off))
+    far = _way(problem, before, q) > FAR_FRAME_CHANGE
+    bad: Array = ~(cost <= RETRY_COST_RATIO * others + round_off) | (far & (cost > others + round_off))
     return bad
 
 
@@ -305,15 +305,15 @@ def _turn_to_tasks(problem: PoseProblem, solver: _Solver, q: Array, size: Array,
     to that."""
     if not problem.tasks:
         return
-    turning = {h.places[0] for h in free_hinges(problem, with_tasks=True) if len(h.places) == 1}
+    turning = {h.columns[0] for h in free_hinges(problem, with_tasks=True) if len(h.columns) == 1}
     wanted, rows = problem.unpacked(data).values, np.zeros(len(q), dtype=bool)
     near = q.copy()
-    for j, place in enumerate(problem.task_places):
+    for j, place in enumerate(problem.task_locations):
         if place.ball is None and place.floating is None and place.q in turning:
             near[:, place.q] = turned_to(Hinges((place.q,)), q[:, [place.q]], wanted[:, [j]])[:, 0]
     rows = np.any(near != problem.allowed(q), axis=-1) & np.all(problem.allowed(near) == near, axis=-1)
     if rows.any():
-        q[rows], size[rows] = solver(near[rows], data[rows], NEAR)
+        q[rows], size[rows] = solver(near[rows], data[rows], NEAR_START_DAMPING)
 
 
 def _name(problem: PoseProblem, q: Array, start: Array, naming: Naming) -> None:
@@ -321,45 +321,46 @@ def _name(problem: PoseProblem, q: Array, start: Array, naming: Naming) -> None:
     if not len(q):
         return
     for hinges in free_hinges(problem):
-        places, ranges = list(hinges.places), [naming.ranges.get(i) for i in hinges.places]
-        x = q[:, places]
+        columns, ranges = list(hinges.columns), [naming.ranges.get(i) for i in hinges.columns]
+        x = q[:, columns]
         if start.ndim == 1 and not naming.from_start and is_named(hinges, x, ranges):
             continue
         if start.ndim == 2:
-            x = turned_to(hinges, x, start[:, places])
+            x = turned_to(hinges, x, start[:, columns])
         elif naming.from_start:
-            x = unwrapped(hinges, np.concatenate([turned_to(hinges, x[:1], start[places]), x[1:]]))
+            x = unwrapped(hinges, np.concatenate([turned_to(hinges, x[:1], start[columns]), x[1:]]))
         else:
             x = named(hinges, x, ranges)
-        kept = q[:, places].copy()
-        q[:, places] = x
-        if not np.all(problem.allowed(q)[:, places] == q[:, places]):
-            q[:, places] = kept
+        kept = q[:, columns].copy()
+        q[:, columns] = x
+        if not np.all(problem.allowed(q)[:, columns] == q[:, columns]):
+            q[:, columns] = kept
 
 
 def _cost(problem: PoseProblem, solver: _Solver, q: Array, data: Array) -> Array:
     """(t,) costs, infinite off the constraints."""
     cost, *_, off = solver.assess(q, np.ascontiguousarray(data))
-    found: Array = np.where(np.isfinite(cost) & (off < OFF), cost, np.inf)
+    found: Array = np.where(np.isfinite(cost) & (off < MAX_COUNTED_VIOLATION), cost, np.inf)
     return found
 
 
 def _normalized(problem: PoseProblem, q: Array) -> Array:
     """Quaternions divided by their length, from which many steps have taken round-off."""
-    q, places = q.copy(), problem.system.layout.quaternion_indices
-    if not len(places):
+    q, columns = q.copy(), problem.system.layout.quaternion_indices
+    if not len(columns):
         return q
-    Q = q[..., places]
-    q[..., places] = Q / np.linalg.norm(Q, axis=-1, keepdims=True)
+    Q = q[..., columns]
+    q[..., columns] = Q / np.linalg.norm(Q, axis=-1, keepdims=True)
     return q
 
 
-def _assessed(solver: _Solver, time: Array, frames: Frames, q: Array, settled: Array, empty: Array) -> FittedMotion:
-    """The result, with the errors of every frame. Frames that are a little off the constraints are brought onto them;
-    of those that are settled, the ones that are not on them count as not settled."""
+def _assessed(solver: _Solver, time: Array, frames: Frames, q: Array, converged: Array, empty: Array) -> FittedMotion:
+    """The result, with the errors of every frame. Frames a little off the constraints are projected onto them.
+
+    A converged frame off the constraints counts as not converged."""
     data = np.ascontiguousarray(frames.data)
     cost, markers, sensors, tasks, held = solver.assess(q, data)
-    off = held > ON_THEM
+    off = held > PROJECTION_TOLERANCE
     if off.any():
         q[off] = solver.onto(q[off], data[off])
         cost, markers, sensors, tasks, held = solver.assess(q, data)
@@ -374,6 +375,6 @@ def _assessed(solver: _Solver, time: Array, frames: Frames, q: Array, settled: A
         task_error=tasks,
         cost=cost,
         constraint_error=held,
-        settled=settled & (held <= HELD) & ~empty,
+        converged=converged & (held <= MAX_CONVERGED_VIOLATION) & ~empty,
         empty=empty,
     )

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.places import (
+from myoquat.analysis.motion.tangent import solve_implied
+from myoquat.analysis.motion.task_coordinates import (
     Place,
     coordinate_rates,
     coordinate_value,
     driving_velocities,
-    places_of,
+    task_coordinates,
     velocity_of,
 )
-from myoquat.analysis.motion.tangent import solve_implied
 from myoquat.core.content import content_key, lasting_content
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints.equations import Constraints
@@ -111,11 +111,11 @@ class PoseStructure:
 
     @cached_property
     def driven(self) -> list[Driven]:
-        """What couplers drive, what drives others after what drives it. Drivers may be angles of a quaternion."""
-        rates, places = velocity_of(self.system), places_of(self.system)
+        """The coordinates that couplers drive, in dependency order. Drivers may be angles of a quaternion."""
+        rates, tasks = velocity_of(self.system), task_coordinates(self.system)
         found = []
         for c in self.couplers:
-            driver = places[c.independent]
+            driver = tasks[c.independent]
             found.append(Driven(rates[c.dependent], c, driver, driving_velocities(driver)))
         return found
 
@@ -178,7 +178,7 @@ class PoseStructure:
 
     @cached_property
     def touched(self) -> list[int]:
-        """Places among the free velocities on which constraints depend: for one between two bodies the joints from them
+        """Indices of the free velocities on which constraints depend: for one between two bodies the joints from them
         to their last common ancestor, as it holds their relative pose, and the others where it does not hold alone."""
         near: set[int] = set()
         for constraint in self.constraints:
@@ -314,8 +314,8 @@ def split_couplers(
 ) -> tuple[tuple[Coupler, ...], tuple[Holonomic, ...]]:
     """The couplers that can be followed, each after those that drive its driver, and the others as constraints: those
     that drive an angle of a quaternion, which has no velocity of its own."""
-    rates, places = velocity_of(system), places_of(system)
-    followed = [c for c in couplers if c.dependent in rates and c.independent in places]
+    rates, tasks = velocity_of(system), task_coordinates(system)
+    followed = [c for c in couplers if c.dependent in rates and c.independent in tasks]
     return in_order(followed), tuple(as_constraint(c) for c in couplers if c not in followed)
 
 
@@ -334,10 +334,10 @@ def touched_by(system: ArticulatedSystem, constraint: Constraint) -> set[int]:
 
 def _chain(system: ArticulatedSystem, body: str) -> set[int]:
     """The velocities of the joints between a body and the ground."""
-    places = {b.name: k for k, b in enumerate(system.bodies)}
+    index = {b.name: k for k, b in enumerate(system.bodies)}
     found: set[int] = set()
-    while body in places:
-        k = places[body]
+    while body in index:
+        k = index[body]
         found |= set(range(system.u_slices[k].start, system.u_slices[k].stop))
         body = system.bodies[k].parent
     return found

@@ -21,9 +21,9 @@ from myoquat.joints.vectors import dot, matvec, vecmat
 
 __all__ = ["Step", "constrained_step", "least_pivot", "multipliers", "solve_implied"]
 
-IMPLIED = 1e-12  # pivot of a row, of its diagonal entry, below which the rows before it imply it
+REDUNDANT_PIVOT = 1e-12  # pivot of a row, of its diagonal entry, below which the rows before it imply it
 NO_ROW = 1e-24  # of the greatest diagonal entry, below which a row is zero
-ACROSS = 100.0  # weight of phi^T S^-1 phi in the merit of a pose, large enough that none off the constraints is kept
+VIOLATION_WEIGHT = 100.0  # of phi^T S^-1 phi in the merit of a pose, so that poses off the constraints are rejected
 
 
 class Step(NamedTuple):
@@ -45,7 +45,7 @@ def solve_implied(S: Array, B: Array) -> Array:
     least = NO_ROW * reduce(np.maximum, diagonal)
     scale = [np.where(d > least, 1.0 / np.sqrt(np.where(d > least, d, 1.0)), 0.0) for d in diagonal]
     lower = [[(S[..., i, j] * (scale[i] * scale[j]))[..., None] for j in range(i + 1)] for i in range(k)]
-    found = Factors(lower, IMPLIED).solve([B[..., i, :] * scale[i][..., None] for i in range(k)])
+    found = Factors(lower, REDUNDANT_PIVOT).solve([B[..., i, :] * scale[i][..., None] for i in range(k)])
     return np.stack([row * s[..., None] for row, s in zip(found, scale, strict=True)], axis=-2)
 
 
@@ -78,4 +78,4 @@ def constrained_step(order: list[tuple[int, list[int]]], N: Array, f: Array, A: 
     found = solve_implied(S, np.stack([free + phi, phi], axis=-1))
     v = solve(order, F, (f - vecmat(found[..., 0], A))[..., None])[..., 0]
     across = found[..., 1]
-    return Step(v, f, dot(2 * free + ACROSS * phi, across), least_pivot(F))
+    return Step(v, f, dot(2 * free + VIOLATION_WEIGHT * phi, across), least_pivot(F))

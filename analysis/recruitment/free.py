@@ -5,15 +5,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from myoquat.analysis.motion.places import (
+from myoquat.analysis.motion.structure import split_couplers
+from myoquat.analysis.motion.task_coordinates import (
     Place,
     coordinate_rates,
     coordinate_value,
     driving_velocities,
-    places_of,
+    task_coordinates,
     velocity_of,
 )
-from myoquat.analysis.motion.structure import split_couplers
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
@@ -116,12 +116,12 @@ def _constrained(
 def _coupled(model: Model, q: Array) -> tuple[list[int], np.ndarray]:
     """The free velocities without the constraints, and C, read-only: one matrix for all poses without couplers."""
     system = model.system
-    rates, places = velocity_of(system), places_of(system)
+    rates, tasks = velocity_of(system), task_coordinates(system)
     C = np.tile(np.eye(system.nu), (len(q) if model.couplers else 1, 1, 1))
     held = {rates[c.name] for c in model.coordinates if c.locked and c.name in rates}
     followed, _ = split_couplers(system, model.couplers)
     for coupler in followed:
-        driver = places[coupler.independent]
+        driver = tasks[coupler.independent]
         _check_unlocked(coupler, driver, q)
         slope = coupler.scale * coupler.function.slope(coordinate_value(driver, components(q)))
         row = rates[coupler.dependent]

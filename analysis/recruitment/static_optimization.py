@@ -18,6 +18,7 @@ from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.solving import Recruitment
 from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.arguments import check_types
+from myoquat.core.deprecation import former_attribute
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
@@ -34,7 +35,7 @@ __all__ = ["StaticOptimization", "static_optimization", "torques_of_motion"]
 @dataclass(frozen=True)
 class StaticOptimization:
     """activation, force (..., m) [N], torque and reserve (..., n) [N m, N] on the free velocities `velocities`, whose
-    sum of muscles, reserve and the model's limits is the torque that was wanted; effort (...); settled (...): whether
+    sum of muscles, reserve and the model's limits is the torque that was wanted; effort (...); converged (...): whether
     the torques are met and no activations near have less effort. Of laws that are affine in the activation it is
     the least effort; of others the least that `redundancy` finds, which also says whether it is the least of all.
 
@@ -46,7 +47,7 @@ class StaticOptimization:
     >>> muscles = tuple(mq.Muscle(name, ends, ExponentialMuscle(0.5, 100.0)) for name in ("biceps", "brachialis"))
     >>> model = mq.Model(mq.ArticulatedSystem((rod,)), muscles)
     >>> found = static_optimization(model, [0.0], [0.0], [-12.0], reserves=1e-3)
-    >>> found.force.round(2), bool(found.settled)  # alike muscles share alike
+    >>> found.force.round(2), bool(found.converged)  # alike muscles share alike
     (array([25., 25.]), True)
     """
 
@@ -57,7 +58,9 @@ class StaticOptimization:
     torque: np.ndarray
     reserve: np.ndarray
     effort: np.ndarray
-    settled: np.ndarray
+    converged: np.ndarray
+
+    settled = former_attribute("settled", "converged")
 
     def to_dataframe(self) -> "pd.DataFrame":
         """A row per pose: '<muscle>.activation', '<muscle>.force', '<velocity>.torque', '<velocity>.reserve'."""
@@ -124,8 +127,8 @@ def static_optimization(
     given = matvec(np.swapaxes(demands.arms, -1, -2), force)
     rest = demands.torque - given
     parts = [x.reshape(*batch, x.shape[-1]) for x in (a, force, given, rest)]
-    effort, settled = found.objective.reshape(batch), are_met(found.status).reshape(batch)
-    return StaticOptimization(model, names, parts[0], parts[1], parts[2], parts[3], effort, settled)
+    effort, converged = found.objective.reshape(batch), are_met(found.status).reshape(batch)
+    return StaticOptimization(model, names, parts[0], parts[1], parts[2], parts[3], effort, converged)
 
 
 def torques_of_motion(

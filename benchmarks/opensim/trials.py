@@ -108,7 +108,7 @@ def _row(trial: _Trial, route: str, model: Model, found: dict[str, FittedMotion]
     cost = angles.problem.cost(_projected(angles, theirs.q), angles.data)
     work = f"inverse kinematics of {trial.name}, {len(fit.time)} frames, OpenSim at {ACCURACY:g}"
     row: dict[str, Any] = {"work": work, "route": route}
-    row |= {"converged": int(fit.settled.sum()), "angles, deg": float(apart.drop(weak).max())}
+    row |= {"converged": int(fit.converged.sum()), "angles, deg": float(apart.drop(weak).max())}
     row |= {"weakly determined, deg": float(apart[weak].max()) if weak else 0.0, "which": " ".join(weak)}
     row |= {"cost above": float(((fit.cost - cost) / cost).max()), "constraint": float(fit.constraint_error.max())}
     return row | _times(trial, model)

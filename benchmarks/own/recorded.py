@@ -125,7 +125,7 @@ def _fit_many() -> None:
     there_and_back = np.concatenate([short, short[::-1]])
     positions = np.tile(there_and_back, (MANY // len(there_and_back), 1, 1))
     trial = Markers(np.arange(len(positions)) / RATE, tuple(m.name for m in model.markers), positions)
-    assert inverse_kinematics(model, trial).settled.all()
+    assert inverse_kinematics(model, trial).converged.all()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)  # kB on Linux
 
 

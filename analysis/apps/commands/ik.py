@@ -53,5 +53,5 @@ def command(
         title = f"{output.name} of {markers.name}"
         write_report(report, title, [told(fit)], [marker_errors(fit), angles, over_time])
         click.echo(f"wrote {report}")
-    if not (fit.settled | fit.empty).all():
+    if not (fit.converged | fit.empty).all():
         raise click.exceptions.Exit(1)

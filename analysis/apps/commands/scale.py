@@ -65,13 +65,13 @@ def command(
              for name, words in (_split(text, "--factor is BODY=S or BODY=SX,SY,SZ") for text in factors)}  # fmt: skip
     masses: _Masses = {"mass": mass, "keep_masses": keep_masses}
     generic = load_model(model, marker_set=marker_set)
-    person, settled = scale_model(generic, static, measurements, factors=given, **masses), True
+    person, converged = scale_model(generic, static, measurements, factors=given, **masses), True
     if trial is not None:
         wanted = {name: _axes_by_body(bodies) for name, bodies in (_split(text, STRETCH) for text in stretch)} or None
         found = estimate_scale(person, load_markers(trial, axes), wanted, noise=noise, factor_deviation=priors[0],
                                offset_deviation=priors[1], **masses)  # fmt: skip
         click.echo(f"{told(found)}\n{found.to_dataframe().to_string(float_format='%.4g')}")
-        person, settled = found.model, found.settled
+        person, converged = found.model, found.converged
     person.save(output, overwrite=force)
     total = sum(body.mass for body in person.system.bodies)
     click.echo(f"{total:.6g} kg; wrote {output}")
@@ -80,7 +80,7 @@ def command(
             report, f"{output.name} of {generic.name}", [f"{total:.6g} kg"], scaling_sections(generic, person, static)
         )
         click.echo(f"wrote {report}")
-    if not settled:
+    if not converged:
         raise click.exceptions.Exit(1)
 
 

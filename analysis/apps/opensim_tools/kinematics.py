@@ -39,7 +39,7 @@ def run_inverse_kinematics(
         )
         warnings.warn(f"{setup.path}: {told}", MotionWarning, stacklevel=2)
     tell(f"{len(fit.time)} frames, marker RMS {np.nanmax(fit.marker_rms) * 1e3:.3g} mm at most, "
-         f"{int((~fit.settled).sum())} not settled")  # fmt: skip
+         f"{int((~fit.converged).sum())} not converged")  # fmt: skip
     outputs.table(setup.motion, fit.angles(in_degrees=True), "Coordinates", True)
     if setup.errors:
         path = setup.results / file_name(f"{setup.name}_ik_marker_errors.sto")

@@ -58,7 +58,7 @@ def run_sensor_tracking(
     except ValueError as error:
         raise in_file(error, setup.path) from None
     tell(f"{len(fit.time)} frames, {np.degrees(np.nanmax(fit.sensor_error)):.3g} degrees at most, "
-         f"{int((~fit.settled).sum())} not settled")  # fmt: skip
+         f"{int((~fit.converged).sum())} not converged")  # fmt: skip
     name = f"ik_{setup.orientations.stem}"
     motion = setup.motion or setup.results / file_name(f"{name}.mot")
     outputs.table(motion, fit.angles(in_degrees=True), name, True)

@@ -67,11 +67,11 @@ def plot_cycles(
     ])  # (trials, curves, 101)  # fmt: skip
     spread = each.std(axis=0, ddof=1).T if len(trials) > 1 else None
     panels = _panels(chosen, tables[0].attrs["units"], each.mean(axis=0).T, spread, _bands(reference or {}))
-    places = {
+    percents = {
         name: float(np.mean([100 * (t - a) / (b - a) for t, (a, b) in zip(times, cycles, strict=True)]))
         for name, times in (events or {}).items()
     }
-    return draw_panels(PERCENT, panels, "cycle [%]", places)
+    return draw_panels(PERCENT, panels, "cycle [%]", percents)
 
 
 def _table(trial: Any) -> "pd.DataFrame":

@@ -17,6 +17,7 @@ from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy.lines import least_activations
 from myoquat.core.arguments import check_types, indices_of, real_array
+from myoquat.core.deprecation import former_attribute
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
@@ -59,7 +60,7 @@ class Calibration:
     """model, with the numbers found; factors, a table of muscles by "strength", "optimal_length" and "slack_length",
     NaN where a law has no such number, and deviations, the standard deviations of their logarithms to first order;
     errors, per velocity the root mean squares [N m, N] of what the motions need, and of torque - needed before and
-    after; settled: whether no further step would help.
+    after; converged: whether no further step would help.
 
     >>> from myoquat.analysis.recruitment import Calibration
     >>> Calibration.__dataclass_fields__.keys() >= {"model", "factors", "errors"}  # see calibrate_muscles
@@ -71,7 +72,9 @@ class Calibration:
     deviations: "pd.DataFrame"
     errors: "pd.DataFrame"
     bounds: Mapping[str, tuple[float, float]]
-    settled: bool
+    converged: bool
+
+    settled = former_attribute("settled", "converged")
 
     def __repr__(self) -> str:
         before, after = (float(np.sqrt(np.mean(self.errors[c] ** 2))) for c in ("before", "after"))
@@ -144,7 +147,7 @@ def calibrate_muscles(
         deviations=problem.table(np.sqrt(np.diag(covariance))),
         errors=problem.errors(found.x),
         bounds=limits,
-        settled=bool(found.success),
+        converged=bool(found.success),
     )
 
 

@@ -62,8 +62,8 @@ def test_fitted_poses_are_those_of_the_angles(pair, method):
     expected, found = (
         inverse_kinematics(m, data, weights, coordinates=tasks, method=method, start=m.pose()) for m in pair
     )
-    assert expected.settled.all()
-    assert found.settled.all()
+    assert expected.converged.all()
+    assert found.converged.all()
     assert found.constraint_error.max() < 1e-10
     np.testing.assert_allclose(convert_coordinates(ball.system, euler.system, found.q), expected.q, atol=1e-9)
     np.testing.assert_allclose(found.marker_error, expected.marker_error, atol=1e-9)

@@ -142,7 +142,7 @@ def test_constraints_hold_in_every_frame(make, kind, method):
     data = {"markers": seen(model, motion), "sensors": felt(model, motion)}
     data["both"] = (data["markers"], data["sensors"])
     fit = inverse_kinematics(model, data[kind], sensors=() if kind == "markers" else SENSORS, method=method)
-    assert fit.settled.all()
+    assert fit.converged.all()
     assert violation(model, fit) < 1e-10
     assert fit.constraint_error.max() < 1e-10
     free = inverse_kinematics(replace(model, constraints=()), data[kind],
@@ -194,7 +194,7 @@ def test_constraints_that_are_said_twice_change_nothing():
     rod = Distance("upper", "lower", (0.02, 0.01, 0.15), (0.0, 0.02, 0.35), distance=0.3, name="implied")
     twice = replace(model, constraints=(*model.constraints, rod, replace(model.constraints[0], name="again")))
     once, both = inverse_kinematics(model, markers), inverse_kinematics(twice, markers)
-    assert both.settled.all()
+    assert both.converged.all()
     assert violation(twice, both) < 1e-10
     np.testing.assert_allclose(both.q, once.q, atol=1e-7)
 
@@ -211,7 +211,7 @@ def test_bounds_and_constraints_hold_together():
         low, high = np.quantile(free.q[:, k], [0.3, 0.8])
         tight = replace(model, coordinates=(Coordinate(name, (float(low), float(high)), clamped=True),))
         fit = inverse_kinematics(tight, markers)
-        assert fit.settled.all()
+        assert fit.converged.all()
         assert violation(model, fit) < 1e-10
         assert ((fit.q[:, k] >= low - 1e-12) & (fit.q[:, k] <= high + 1e-12)).all()
         gradient = slopes(model.system, fit.q, lambda q: cost(model, markers, q))
@@ -308,7 +308,7 @@ def test_markers_are_placed_and_sizes_found_on_the_constraints():
     _, pose = place_markers(model, markers.between(0.0, 0.05))
     assert violation(model, pose) < 1e-10
     found = estimate_scale(model, markers, {"lower": {"lower": "XYZ"}}, noise=0.002, offset_deviation=0.001)
-    assert found.settled
+    assert found.converged
     assert violation(found.model, found.motion) < 1e-10
     assert abs(found.factors["lower"] - 1) < 0.1
     exact = estimate_scale(model, seen(model, motion, 0.0), {"lower": {"lower": "XYZ"}}, noise=1e-5)

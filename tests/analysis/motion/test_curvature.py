@@ -140,7 +140,7 @@ def test_a_search_ends_in_few_steps_where_residuals_are_large(rng):
     positions = np.stack(seen, axis=1) + 0.03 * rng.normal(size=(20, 6, 3))
     trial = Markers(np.arange(20.0), tuple(m.name for m in problem.markers), positions)
     fit = inverse_kinematics(Model(problem.system, markers=problem.markers), trial, start=q)
-    assert fit.settled.all()
+    assert fit.converged.all()
     assert fit.marker_rms.min() > 0.01
     search, count = problem.search(problem.start(problem.moved(fit.q, 0.01 * rng.normal(size=(20, 5))), 1e-7)), 0
     while search.left.any():

@@ -180,7 +180,7 @@ def test_exact_markers_give_back_the_motion_through_every_lock(ball_leg, recordi
     play = recording(ball_leg)
     motion = play.motion(rng)
     fit = inverse_kinematics(ball_leg, play.markers(motion), method=method)
-    assert fit.settled.all()
+    assert fit.converged.all()
     assert np.abs(ball_leg.system.difference(motion.q, fit.q)).max() < 1e-9
     assert fit.marker_error.max() < 1e-9
     steps = np.abs(np.diff(fit.q, axis=0)).max()
@@ -202,7 +202,7 @@ def test_the_first_frame_may_face_any_way(model, recording, rng):
         fit = inverse_kinematics(
             model, Markers(markers.time, markers.names, markers.positions + np.array([5.0, -3.0, 2.0]))
         )
-        assert fit.settled.all()
+        assert fit.converged.all()
         assert fit.marker_error.max() < 1e-9
 
 
@@ -255,7 +255,7 @@ def test_batch_and_sequence_agree(model, recording, rng):
     markers = play.markers(play.motion(rng, 150, speed=1.0), noise=0.005, rng=rng)
     fits = [inverse_kinematics(model, markers, method=method) for method in ("batch", "sequential")]
     np.testing.assert_allclose(fits[0].q, fits[1].q, atol=1e-7)
-    assert all(fit.settled.all() for fit in fits)
+    assert all(fit.converged.all() for fit in fits)
 
 
 def test_angles_of_both_descriptions_agree(leg, ball_leg, recording, rng):
@@ -289,7 +289,7 @@ def test_markers_and_sensors_together_balance_by_their_weights(ball_leg, recordi
             ball_leg, (markers, sensors), {s.name: weight for s in SENSORS}, sensors=SENSORS
         )  # fmt: skip
         errors.append((fit.marker_rms.mean(), fit.sensor_error.mean()))
-        assert fit.settled.all()
+        assert fit.converged.all()
     assert errors[0][0] < errors[1][0] < errors[2][0]
     assert errors[0][1] > errors[1][1] > errors[2][1]
 
@@ -307,8 +307,8 @@ def test_missing_markers_and_empty_frames(model, recording, rng):
     fit = inverse_kinematics(model, Markers(motion.time, play.markers(motion).names, x))
     assert np.flatnonzero(fit.empty).tolist() == [20, 21, 22]
     full = ~fit.empty
-    assert fit.settled[full].all()
-    assert not fit.settled[~full].any()
+    assert fit.converged[full].all()
+    assert not fit.converged[~full].any()
     assert np.isnan(fit.marker_error).sum() == np.isnan(x[..., 0]).sum()
     assert np.nanmax(fit.marker_error) < 1e-9
     assert np.isfinite(fit.q).all()
@@ -321,7 +321,7 @@ def test_what_nothing_depends_on_stays(ball_leg, recording, rng):
     fit = inverse_kinematics(ball_leg, play.markers(motion).select(names))
     assert fit.undetermined() == ("foot_angle_dot",)
     assert np.abs(fit.q[:, ball_leg.system.coordinate_names.index("foot_angle")]).max() < 1e-9
-    assert fit.settled.all()
+    assert fit.converged.all()
 
 
 def test_locked_coordinates_keep_their_start_and_couplers_hold(model, recording, rng):
@@ -359,7 +359,7 @@ def test_clamped_coordinates_stay_in_their_range_at_the_constrained_optimum(mode
     knee = fit.q[:, model.system.coordinate_names.index("shank_angle")]
     assert knee.min() == -1.2
     assert knee.max() == -0.6
-    assert fit.settled.all()
+    assert fit.converged.all()
     problem = fit.problem
     free = replace(problem, bounds=())
     f, N = free.reduced(fit.q, free.terms(fit.q, fit.data))
@@ -384,8 +384,8 @@ def test_coordinate_tasks_pull(model, recording, rng):
     np.testing.assert_allclose(tight.angles()["adduction"], wanted["adduction"], atol=1e-4)
     loose = inverse_kinematics(model, markers, dict.fromkeys(wanted, 1e-9), coordinates=wanted)
     assert loose.marker_error.max() < 1e-6
-    assert tight.settled.all()
-    assert loose.settled.all()
+    assert tight.converged.all()
+    assert loose.converged.all()
 
 
 def test_a_weight_of_zero_leaves_a_marker_out(model, recording, rng):

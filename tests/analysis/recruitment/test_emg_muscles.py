@@ -115,7 +115,7 @@ def test_known_muscles_are_found_again(arm, rng):
     other = replace(arm, muscles=tuple(replace(m, law=law) for m, law in zip(arm.muscles, laws, strict=True)))
     trials = [Trial(*caused(other, rng, 60)) for _ in range(2)]
     found = calibrate_muscles(arm, trials, prior=1.0, torque_error=1e-4)
-    assert found.settled
+    assert found.converged
     assert not found.at_bounds()
     assert found.deviations.to_numpy().max() < 1e-3
     for kind, values in true.items():

@@ -175,5 +175,5 @@ def test_loads_from_markers_are_those_of_the_motion_behind_them(folder, capsys):
               "arm", "--smooth", "-1", "--consistent", "--rotations", "file", "--reserve-torque", "30",
               "--reserve-force", "700"])  # fmt: skip
         tables.append(load_table(folder / f"{source}.sto").to_numpy())
-    assert "0 not settled" in capsys.readouterr().out
+    assert "0 not converged" in capsys.readouterr().out
     np.testing.assert_allclose(tables[0], tables[1], atol=1e-4 * np.abs(tables[1]).max())

@@ -39,7 +39,7 @@ def test_the_conditions_of_the_minimum(model, asked, power):
     np.testing.assert_allclose(found.torque + found.reserve, torque, atol=1e-9)
     np.testing.assert_allclose(found.torque, muscle_torques(model, q, u, found.activation), atol=1e-9)
     a = found.activation
-    assert found.settled.all()
+    assert found.converged.all()
     assert a.min() >= -1e-12
     assert a.max() <= 1 + 1e-12
     y = power * np.sign(found.reserve) * np.abs(found.reserve / 5.0) ** (power - 1) / 5.0
@@ -92,7 +92,7 @@ def test_what_muscles_cannot_do_the_reserves_do(model, power):
     q = model.system.neutral()
     torque = np.full(6, 1e4)
     found = static_optimization(model, q, np.zeros(6), torque, power=power, reserves={"A.omega_x": 1e3})
-    assert found.settled
+    assert found.converged
     np.testing.assert_allclose(found.torque + found.reserve, torque)
     assert np.abs(found.reserve).max() > 5e3
     assert ((found.activation < 1e-6) | (found.activation > 1 - 1e-6)).mean() > 0.5

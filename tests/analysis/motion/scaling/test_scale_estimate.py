@@ -35,7 +35,7 @@ def test_known_places(ball_leg, recording, rng):
     record = recording(person_of(ball_leg, np.zeros((len(ball_leg.markers), 3))))
     trial = record.markers(record.motion(rng, frames=100), NOISE, rng)
     found = estimate_scale(ball_leg, trial, STRETCHES, noise=NOISE, fixed=trial.names)
-    assert found.settled
+    assert found.converged
     assert found.factors == pytest.approx(KNOWN, rel=1e-3)
     assert found.names == tuple(KNOWN)
     assert found.noise == pytest.approx(NOISE, rel=0.05)
@@ -45,7 +45,7 @@ def test_unknown_places(study):
     """With offsets of 5 mm, segments between two joints that move come out within 0.1 % too; and the errors of all
     factors and offsets are together as large as the covariance says (chi squared within 4 of its deviations)."""
     offsets, _, found = study
-    assert found.settled
+    assert found.converged
     for name in ("thigh", "shank"):
         assert found.factors[name] == pytest.approx(KNOWN[name], rel=1e-3)
     error = found.problem.vector(found.size) - [*KNOWN.values(), *offsets.ravel()]
@@ -88,10 +88,10 @@ def test_bad_input(leg, recording, rng):
     record = recording(leg)
     trial = record.markers(record.motion(rng, frames=3))
     for arguments, words in (
-        ({"stretches": {}}, "no factor"),
-        ({"stretches": {"a": {"thih": "X"}}}, "no body 'thih'; nearest: thigh"),
-        ({"stretches": {"a": {"thigh": "XW"}}}, "the factor 'a': axes of 'thigh' are of X, Y, Z"),
-        ({"stretches": {"a": {"thigh": "X"}, "b": {"thigh": "XY"}}}, "stretched along X by both 'a' and 'b'"),
+        ({"scaled_axes": {}}, "no factor"),
+        ({"scaled_axes": {"a": {"thih": "X"}}}, "no body 'thih'; nearest: thigh"),
+        ({"scaled_axes": {"a": {"thigh": "XW"}}}, "the factor 'a': axes of 'thigh' are of X, Y, Z"),
+        ({"scaled_axes": {"a": {"thigh": "X"}, "b": {"thigh": "XY"}}}, "stretched along X by both 'a' and 'b'"),
         ({"expected": {"thih": 1.0}}, "no factor 'thih'"),
         ({"expected": {"thigh": 0.0}}, "must be positive"),
         ({"noise": 0.0}, "noise must be positive and finite"),

@@ -19,7 +19,7 @@ __all__ = [
     "coordinate_rates",
     "coordinate_value",
     "driving_velocities",
-    "places_of",
+    "task_coordinates",
     "velocity_of",
 ]
 
@@ -45,7 +45,7 @@ def velocity_of(system: ArticulatedSystem) -> dict[str, int]:
     return found
 
 
-def places_of(system: ArticulatedSystem) -> dict[str, Place]:
+def task_coordinates(system: ArticulatedSystem) -> dict[str, Place]:
     """Every coordinate that a task can name: all but entries of quaternions, and the named angles in their place."""
     q_of = {name: i for i, name in enumerate(system.coordinate_names)}
     found = {name: Place(q_of[name], u) for name, u in velocity_of(system).items()}
