@@ -27,6 +27,18 @@ class FittedMotion(Motion):
     NaN without a measurement; task_error (t, c) [rad or m]. `cost` (t,) is the minimised sum. constraint_error (t,) is
     the greatest |phi| of the constraints [m, rad]. converged (t,) is True if a further step moves no coordinate by more
     than 1e-8. empty (t,) marks frames without data, whose pose is that of a neighbouring frame.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint(), mass=2.0, center_of_mass=(0.5, 0.0, 0.0))
+    >>> hand = mq.muscle.coordinates.Marker("hand", "arm", (1.0, 0.0, 0.0))
+    >>> model = mq.Model(mq.ArticulatedSystem((arm,)), markers=(hand,))
+    >>> time = np.linspace(0.0, 1.0, 21)
+    >>> seen = np.stack([np.cos(time), np.sin(time), 0 * time], axis=-1)[:, None]
+    >>> fit = mo.inverse_kinematics(model, mo.Markers(time, ("hand",), seen))
+    >>> fit.marker_names, bool(fit.converged.all()), bool(fit.marker_error.max() < 1e-9)
+    (('hand',), True, True)
     """
 
     problem: PoseProblem | None = None

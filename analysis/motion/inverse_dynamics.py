@@ -35,6 +35,16 @@ class JointTorques:
     On a ball joint that is the torque vector in the joint's velocity frame (child or parent), on a floating joint the
     force and the torque. `wrenches` (t, bodies, 6) are the external forces [N] and torques [N m] on the bodies at their
     origins, in world axes. `constraints` are the forces of the model's constraints, where `motors` were named.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint(), mass=2.0, center_of_mass=(0.5, 0.0, 0.0))
+    >>> time = np.linspace(0.0, 1.0, 21)
+    >>> motion = mo.Motion(mq.ArticulatedSystem((arm,)), time, time[:, None] ** 2)
+    >>> found = mo.inverse_dynamics_of_motion(motion.system, mo.differentiate(motion))
+    >>> found, found.wrenches.shape
+    (<JointTorques 1 velocities, 21 frames>, (21, 1, 6))
     """
 
     motion: Motion
@@ -126,6 +136,16 @@ def inverse_dynamics_of_motion(
     loads on or in frames that do not exist (with the nearest ones), loads on no body yet, and times that the loads do
     not cover, motors that do not exist, and motors that push against constraints, so that neither is determined;
     ModelError where a moving leaf has no mass, and for constraints on velocities if motors are named.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint(), mass=2.0, center_of_mass=(0.5, 0.0, 0.0))
+    >>> time = np.linspace(0.0, 1.0, 21)
+    >>> motion = mo.Motion(mq.ArticulatedSystem((arm,)), time, time[:, None] ** 2)
+    >>> found = mo.inverse_dynamics_of_motion(motion.system, mo.differentiate(motion))
+    >>> found.torque[10].round(6)  # m l^2 udot = 2 kg (0.5 m)^2 2 rad/s^2, about the vertical
+    array([1.])
     """
     check_types(loads=(loads, (Forces, NoneType)))
     motion = motion_of(motion)
@@ -163,7 +183,20 @@ def velocity_row(system: ArticulatedSystem, name: str) -> int:
 
 
 def external_wrenches(model: SystemLike, motion: MotionLike, loads: Forces) -> Array:
-    """(t, bodies, 6) external forces [N] and torques [N m] on the bodies at their origins, in world axes."""
+    """(t, bodies, 6) external forces [N] and torques [N m] on the bodies at their origins, in world axes.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint(), mass=2.0, center_of_mass=(0.5, 0.0, 0.0))
+    >>> time = np.linspace(0.0, 1.0, 21)
+    >>> motion = mo.Motion(mq.ArticulatedSystem((arm,)), time, time[:, None] ** 2)
+    >>> push, point = np.zeros((21, 1, 3)), np.zeros((21, 1, 3))
+    >>> push[..., 2], point[..., 0] = 10.0, 1.0  # N upwards, at 1 m along the arm
+    >>> loads = mo.Forces(time, ("hand",), ("arm",), push, point, 0 * push, ("ground",), ("arm",))
+    >>> mo.external_wrenches(motion.system, motion, loads)[0, 0] + 0.0
+    array([  0.,   0.,  10.,   0., -10.,   0.])
+    """
     check_types(loads=(loads, Forces))
     motion = motion_of(motion)
     system = system_of(model)

@@ -43,7 +43,12 @@ MAX_CACHED_PROBLEMS = 8  # problems whose names have been checked
 
 
 class MotionWarning(UserWarning):
-    """Something of a recording is not used, or lies where it should not."""
+    """Something of a recording is not used, or lies where it should not.
+
+    >>> from myoquat.analysis.motion import MotionWarning
+    >>> issubclass(MotionWarning, UserWarning)  # warnings.simplefilter("ignore", MotionWarning) silences it
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -164,6 +169,18 @@ def inverse_kinematics(
     Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
     (with the nearest ones), negative weights, times that differ; ModelError for a single locked angle of a quaternion.
     Warns with MotionWarning of names that the model does not know, and of angles that drive others in their lock.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint(), mass=2.0, center_of_mass=(0.5, 0.0, 0.0))
+    >>> hand = mq.muscle.coordinates.Marker("hand", "arm", (1.0, 0.0, 0.0))
+    >>> model = mq.Model(mq.ArticulatedSystem((arm,)), markers=(hand,))
+    >>> time = np.linspace(0.0, 1.0, 21)
+    >>> seen = np.stack([np.cos(time), np.sin(time), 0 * time], axis=-1)[:, None]
+    >>> fit = mo.inverse_kinematics(model, mo.Markers(time, ("hand",), seen))
+    >>> fit.q[[0, 10, 20], 0].round(6) + 0.0
+    array([0. , 0.5, 1. ])
     """
     check_types(model=(model, Model), data=(data, (Markers, Orientations, tuple)))
     single = FitOptions(locked, ranges, constraint_weight, start, method, ignore)

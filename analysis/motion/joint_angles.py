@@ -35,6 +35,16 @@ class JointAngles:
 
     condition (t,): by how much a small rotation may change them at most, in that rotation: 1 where they are at ease,
     infinite at the lock of the convention. `convention` says which it is, with its source.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint(), mass=2.0, center_of_mass=(0.5, 0.0, 0.0))
+    >>> time = np.linspace(0.0, 1.0, 21)
+    >>> motion = mo.Motion(mq.ArticulatedSystem((arm,)), time, time[:, None])
+    >>> angles = mo.joint_angles(motion, "arm", "ZXY")
+    >>> angles.names, angles.values[-1].round(6) + 0.0
+    (('first_Z', 'second_X', 'third_Y'), array([1., 0., 0.]))
     """
 
     time: Array
@@ -104,6 +114,11 @@ def swing_twist(Q: ArrayLike, axis: int) -> tuple[Array, Array]:
     """(swing (..., 3), twist (...)) [rad] with Q = exp(swing) exp(twist a), the swing across the axis a = 0, 1 or 2.
 
     twist = 2 atan2(Q.a, Q0), within (-pi, pi]; where the swing is half a turn, the twist is not determined, and zero.
+
+    >>> from myoquat.analysis.motion import swing_twist
+    >>> swing, twist = swing_twist([0.6, 0.0, 0.0, 0.8], 2)  # a rotation about the third axis
+    >>> swing, float(twist.round(6))
+    (array([0., 0., 0.]), 1.85459)
     """
     check_types(axis=(axis, (int, np.integer)))
     Q = check_array("Q", Q)
@@ -124,7 +139,12 @@ def swing_twist(Q: ArrayLike, axis: int) -> tuple[Array, Array]:
 def tilt_torsion(Q: ArrayLike, axis: int) -> Array:
     """(..., 3) azimuth, tilt and torsion [rad]: the axis tilts by `tilt` towards `azimuth`, measured from the next axis
     to the one after it, and the body turns by `torsion` about it, R = R(azimuth) S(tilt) R(torsion - azimuth) [I. A.
-    Bonev, D. Zlatanov, C. M. Gosselin, Advantages of the modified Euler angles ..., Proc. PKM 2002]."""
+    Bonev, D. Zlatanov, C. M. Gosselin, Advantages of the modified Euler angles ..., Proc. PKM 2002].
+
+    >>> from myoquat.analysis.motion import tilt_torsion
+    >>> tilt_torsion([0.6, 0.8, 0.0, 0.0], 2).round(6) + 0.0  # a tilt of the third axis
+    array([-1.570796,  1.85459 ,  0.      ])
+    """
     swing, twist = swing_twist(Q, axis)
     i, j = (axis + 1) % 3, (axis + 2) % 3
     tilt = np.hypot(swing[..., i], swing[..., j])

@@ -71,6 +71,10 @@ class ScaleEstimate:
                  with the one that was assumed
     converged    whether the search has converged; steps: the number of its steps
     problem      what was minimised
+
+    >>> from myoquat.analysis.motion import ScaleEstimate
+    >>> {"factors", "offsets", "covariance"} <= set(ScaleEstimate.__dataclass_fields__)  # see estimate_scale
+    True
     """
 
     model: Model

@@ -28,7 +28,12 @@ NOTHING: Mapping[str, ArrayLike] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Measurement:
-    """A factor found between `pairs` of markers, for the axes, such as "XYZ" or "Y", of each body in `bodies`."""
+    """A factor found between `pairs` of markers, for the axes, such as "XYZ" or "Y", of each body in `bodies`.
+
+    >>> from myoquat.analysis.motion import Measurement
+    >>> Measurement("thigh", (("hip", "knee"),), {"thigh": "Y"}).bodies
+    {'thigh': 'Y'}
+    """
 
     name: str
     pairs: tuple[tuple[str, str], ...]
@@ -97,7 +102,21 @@ def scale_factors(
     factors: Mapping[str, ArrayLike] = NOTHING,
     order: Sequence[str] = ORDERS,
 ) -> dict[str, Array]:
-    """The factors (3,) along the axes of every body, and of the ground, that `scale_model` applies, by name."""
+    """The factors (3,) along the axes of every body, and of the ground, that `scale_model` applies, by name.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> hinge = mq.joints.RevoluteJoint()
+    >>> leg = (mq.Body("thigh", "ground", hinge), mq.Body("shank", "thigh", hinge, (0.0, -0.4, 0.0)))
+    >>> points = {"hip": ("thigh", (0.0, 0.0, 0.0)), "knee": ("thigh", (0.0, -0.4, 0.0))}
+    >>> markers = tuple(mq.muscle.coordinates.Marker(name, *point) for name, point in points.items())
+    >>> model = mq.Model(mq.ArticulatedSystem(leg), markers=markers)
+    >>> trial = mo.Markers([0.0], ("hip", "knee"), [[[0.0, 0.0, 0.0], [0.0, -0.44, 0.0]]])
+    >>> length = mo.Measurement("thigh", (("hip", "knee"),), {"thigh": "Y"})
+    >>> mo.scale_factors(model, trial, [length])["thigh"].round(6)
+    array([1. , 1.1, 1. ])
+    """
     check_types(model=(model, Model), static_trial=(static_trial, (Markers, NoneType)))
     if not set(order) <= set(ORDERS):
         raise ValueError(f"order is made of {' and '.join(map(repr, ORDERS))}, not {list(order)}")
@@ -131,6 +150,17 @@ def place_markers(
     The mean positions of the markers are fitted as `inverse_kinematics` does, with weights and wanted coordinates; then
     every marker that was seen goes to its mean position on its body, except those in `fixed`, by default the ones that
     the model says keep their place. Markers that the trial lacks stay. Errors as in `inverse_kinematics`.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint(), mass=2.0, center_of_mass=(0.5, 0.0, 0.0))
+    >>> hand = mq.muscle.coordinates.Marker("hand", "arm", (1.0, 0.0, 0.0))
+    >>> model = mq.Model(mq.ArticulatedSystem((arm,)), markers=(hand,))
+    >>> static = mo.Markers([0.0], ("hand",), [[[1.1, 0.0, 0.0]]])
+    >>> placed, pose = mo.place_markers(model, static)
+    >>> placed.markers[0].position
+    (1.1, 0.0, 0.0)
     """
     check_types(model=(model, Model), static_trial=(static_trial, Markers))
     keep = {m.name for m in model.markers if m.fixed} if fixed is None else {*fixed}

@@ -68,6 +68,16 @@ def smooth(
     times, fewer than 16 frames, a cutoff outside (0, half the sampling rate), an odd order, gaps that are not bridged,
     angles that jump to others of the same pose (`continuous` takes them out), and poses that cannot be brought onto the
     constraints. Warns with MotionWarning of a motion that is off these by more than 1e-4.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint(), mass=2.0, center_of_mass=(0.5, 0.0, 0.0))
+    >>> time = np.linspace(0.0, 2.0, 201)
+    >>> q = np.sin(np.pi * time) + 1e-3 * np.sin(80 * np.pi * time)  # 0.5 Hz, and noise of 40 Hz
+    >>> found = mo.smooth(mo.Motion(mq.ArticulatedSystem((arm,)), time, q[:, None]), cutoff=6.0)
+    >>> bool(abs(found.q[100:110, 0] - np.sin(np.pi * time[100:110])).max() < 1e-4)
+    True
     """
     if method not in ("rotations", "angles"):
         raise ValueError(f'method is "rotations" or "angles", not {method!r}')
@@ -91,6 +101,16 @@ def differentiate(motion: MotionLike) -> Motion:
 
     Raises ValueError for times that are not even to 5 % of a step, fewer than 16 frames, and angles that jump to others
     of the same pose.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint(), mass=2.0, center_of_mass=(0.5, 0.0, 0.0))
+    >>> time = np.linspace(0.0, 1.0, 21)
+    >>> motion = mo.Motion(mq.ArticulatedSystem((arm,)), time, time[:, None] ** 2)
+    >>> found = mo.differentiate(motion)
+    >>> found.u[10].round(6), found.udot[10].round(6)  # of the angle t^2 at 0.5 s
+    (array([1.]), array([2.]))
     """
     motion = motion_of(motion)
     check_jumps(motion)

@@ -42,7 +42,12 @@ ON_THEM = 1e-15  # [rad or m] change of a coordinate by which they end
 @dataclass(frozen=True)
 class Sensor:
     """An inertial sensor on a body: `orientation` (4,), a unit quaternion, takes the sensor's components to the
-    body's."""
+    body's.
+
+    >>> from myoquat.analysis.motion import Sensor
+    >>> Sensor("thigh_imu", "thigh", (1.0, 0.0, 0.0, 0.0)).body
+    'thigh'
+    """
 
     name: str
     body: str

@@ -61,6 +61,7 @@ FORMER = {
     },
 }
 SLED = mq.ArticulatedSystem((mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0),))
+FITTED = mq.analysis.motion.FittedMotion(SLED, [0.0, 0.1], *np.zeros((3, 2, 1)), converged=np.array([True, False]))
 STILL = mq.data.Motion(SLED, [0.0, 0.1], *np.zeros((3, 2, 1)))
 
 
@@ -89,6 +90,11 @@ FORMER_SPELLINGS = {  # argument: (the former spelling, the new one), each of wh
         lambda: MuscleTrial(STILL, dynamics=True).dynamics,
         lambda: MuscleTrial(STILL, dynamics=Sequential()).dynamics,
     ),
+    "Parameters.places": (
+        lambda: len(mq.muscle.Parameters.of(SLED, "bodies.sled.mass").places),
+        lambda: len(mq.muscle.Parameters.of(SLED, "bodies.sled.mass").locations),
+    ),
+    "FittedMotion.settled": (lambda: FITTED.settled, lambda: FITTED.converged),
     "Study.from_toml": (lambda: raised(Study.from_toml, "none.toml"), lambda: raised(Study.load, "none.toml")),
     "dynamics=False": (
         lambda: MuscleTrial(STILL, dynamics=False).dynamics,
