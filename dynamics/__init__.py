@@ -24,6 +24,7 @@ from myoquat.dynamics.equations import (
 from myoquat.dynamics.gamma import Gamma, forward_dynamics_gamma
 from myoquat.dynamics.ground import ground_reactions
 from myoquat.dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
+from myoquat.dynamics.sensitivity import Linearization, StepDerivatives, linearize, step_derivatives
 from myoquat.dynamics.simulation import (
     Event,
     Inputs,
@@ -52,6 +53,7 @@ __all__ = [
     "Gamma",
     "Inputs",
     "InverseDynamicsDerivatives",
+    "Linearization",
     "Occurrence",
     "Output",
     "PlanarSkeleton",
@@ -59,6 +61,7 @@ __all__ = [
     "SimulationWarning",
     "Simulator",
     "Solver",
+    "StepDerivatives",
     "StiffnessWarning",
     "Trajectory",
     "bias_force",
@@ -75,6 +78,7 @@ __all__ = [
     "inverse_mass_matrix",
     "joint_reactions",
     "kinetic_energy",
+    "linearize",
     "mass_matrix",
     "potential_energy",
     "power",
@@ -86,6 +90,7 @@ __all__ = [
     "skeleton_fd",
     "skeleton_id",
     "skeleton_mass",
+    "step_derivatives",
     "udwadia_kalaba",
     "wrench_at",
 ]

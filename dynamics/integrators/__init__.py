@@ -6,6 +6,7 @@ from myoquat.dynamics.integrators.lie_rk4 import LieRungeKutta4
 from myoquat.dynamics.integrators.radau import Radau, differences
 from myoquat.dynamics.integrators.rk4 import RungeKutta4
 from myoquat.dynamics.integrators.semi_implicit import SemiImplicitEuler
+from myoquat.dynamics.integrators.step_formula import StepFormula
 from myoquat.dynamics.integrators.variational import Variational
 from myoquat.dynamics.integrators.varied import VariedEquations
 
@@ -21,6 +22,7 @@ __all__ = [
     "RungeKutta4",
     "SemiImplicitEuler",
     "StateEquations",
+    "StepFormula",
     "Variational",
     "VariedEquations",
     "differences",

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.equations import StateEquations
+from myoquat.dynamics.integrators.step_formula import StepFormula
 from myoquat.joints.stacking import joined
 from myoquat.kernels import StepLoop
 
@@ -12,7 +13,7 @@ __all__ = ["FixedStep"]
 
 
 class FixedStep(ABC):
-    """A method of fixed step: how it builds its compiled loop, and how its state follows from (q, u) and back.
+    """A method of fixed step: the formula of its step, and how its state follows from (q, u) and back.
 
     >>> from myoquat.dynamics.integrators import FIXED_STEP
     >>> {name: method.order for name, method in FIXED_STEP.items()}
@@ -24,10 +25,21 @@ class FixedStep(ABC):
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "baumgarte", "none")
 
     @abstractmethod
+    def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
+        """The step of the method's state."""
+
     def loop(
         self, equations: StateEquations, stabilization: str, lanes: int | None, content: str | None = None
     ) -> StepLoop:
         """The compiled loop over the method's state; `content` as for `myoquat.kernels.step_loop`."""
+        return self.formula(equations, stabilization).loop(
+            equations.size,
+            inputs=equations.inputs,
+            parameters=equations.parameters,
+            name=f"simulate_{self.name}",
+            content=content,
+            lanes=lanes,
+        )
 
     def begin(self, equations: StateEquations, q: Array, u: Array, *own: Array) -> Array:
         """(..., n) the method's state from q (..., nq), u (..., nu) and, if there are any, the muscles' states."""

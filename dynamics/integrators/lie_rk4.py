@@ -7,9 +7,10 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
+from myoquat.dynamics.integrators.step_formula import StepFormula
 from myoquat.joints.multibody import state
 from myoquat.joints.stacking import joined
-from myoquat.kernels import ExplicitMethod, StepLoop, step_loop
+from myoquat.kernels import ExplicitMethod
 
 __all__ = ["LieRungeKutta4"]
 
@@ -37,9 +38,7 @@ class LieRungeKutta4(FixedStep):
     order: ClassVar[int] = 4
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
 
-    def loop(
-        self, equations: StateEquations, stabilization: str, lanes: int | None, content: str | None = None
-    ) -> StepLoop:
+    def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
         system, nu, count = equations.system, equations.system.nu, len(equations.own)
 
         def moved(x: Array, *steps: Array) -> Array:
@@ -67,11 +66,8 @@ class LieRungeKutta4(FixedStep):
             middle = 2 * (k2 + k3)
             return moved(x, h / 12 * (3 * k1 + middle - k4), h / 12 * (middle - k1 + 3 * k4))
 
-        return step_loop(
-            equations.size,
-            rhs=slope,
-            inputs=equations.inputs,
-            parameters=equations.parameters,
+        return StepFormula(
+            slope=slope,
             method=ExplicitMethod(
                 (0.0, 0.5, 0.5, 1.0), ((0,), (1,), (0, 2), (0, 1, 2, 3)), (second, second, fourth, last)
             ),
@@ -79,7 +75,4 @@ class LieRungeKutta4(FixedStep):
             if stabilization in ("projection", "norm")
             else None,
             bound=equations.beyond,
-            name="simulate_lie_rk4",
-            content=content,
-            lanes=lanes,
         )

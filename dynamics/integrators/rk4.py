@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
-from myoquat.kernels import StepLoop, step_loop
+from myoquat.dynamics.integrators.step_formula import StepFormula
 
 __all__ = ["RungeKutta4"]
 
@@ -23,20 +23,11 @@ class RungeKutta4(FixedStep):
     name: ClassVar[str] = "rk4"
     order: ClassVar[int] = 4
 
-    def loop(
-        self, equations: StateEquations, stabilization: str, lanes: int | None, content: str | None = None
-    ) -> StepLoop:
-        return step_loop(
-            equations.size,
-            rhs=equations.rate,
-            inputs=equations.inputs,
-            parameters=equations.parameters,
-            method="rk4",
+    def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
+        return StepFormula(
+            slope=equations.rate,
             project=(lambda x: equations.stabilized(x, stabilization))
             if stabilization in ("projection", "norm")
             else None,
             bound=equations.beyond,
-            name="simulate_rk4",
-            content=content,
-            lanes=lanes,
         )

@@ -5,9 +5,9 @@ from typing import ClassVar
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
+from myoquat.dynamics.integrators.step_formula import StepFormula
 from myoquat.joints.multibody import state
 from myoquat.joints.stacking import joined
-from myoquat.kernels import StepLoop, step_loop
 
 __all__ = ["SemiImplicitEuler"]
 
@@ -28,9 +28,7 @@ class SemiImplicitEuler(FixedStep):
     order: ClassVar[int] = 1
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
 
-    def loop(
-        self, equations: StateEquations, stabilization: str, lanes: int | None, content: str | None = None
-    ) -> StepLoop:
+    def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
         def step(t: Array, h: Array, x: Array, *values: Array) -> Array:
             q, u = equations.split(x)
             given = equations.given(x, values)
@@ -39,13 +37,4 @@ class SemiImplicitEuler(FixedStep):
             after = joined([state.integrate(equations.system.layout, q, h * u), u, *own])
             return equations.stabilized(after, stabilization, t + h)
 
-        return step_loop(
-            equations.size,
-            step=step,
-            inputs=equations.inputs,
-            parameters=equations.parameters,
-            bound=equations.beyond,
-            name="simulate_euler",
-            content=content,
-            lanes=lanes,
-        )
+        return StepFormula(step=step, bound=equations.beyond)

@@ -1,6 +1,6 @@
 """A variational method: symplectic, and with the momenta that the symmetries of the system keep."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,11 +10,12 @@ from myoquat.core.typing import Array
 from myoquat.dynamics import composite, energy, factor
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
+from myoquat.dynamics.integrators.step_formula import StepFormula
 from myoquat.dynamics.passive import damping_force
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.multibody import state
 from myoquat.joints.stacking import joined
-from myoquat.kernels import Kernel, StepLoop, step_loop
+from myoquat.kernels import Kernel, is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["Variational"]
@@ -48,9 +49,7 @@ class Variational(FixedStep):
     order: ClassVar[int] = 2
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
 
-    def loop(
-        self, equations: StateEquations, stabilization: str, lanes: int | None, content: str | None = None
-    ) -> StepLoop:
+    def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
         if equations.constraints:
             raise ValueError("method 'variational' takes no constraints; lie_rk4 and the adaptive methods do")
         if equations.own:
@@ -68,26 +67,24 @@ class Variational(FixedStep):
             moved = joined([after, gain])
             return equations.stabilized(moved, stabilization)
 
-        return step_loop(
-            equations.size,
-            step=step,
-            inputs=equations.inputs,
-            parameters=equations.parameters,
-            node=0.5,
-            name="simulate_variational",
-            content=content,
-            lanes=lanes,
-        )
+        return StepFormula(step=step, node=0.5)
 
     def begin(self, equations: StateEquations, q: Array, u: Array, *own: Array) -> Array:
-        p = _kernel(
-            equations, "momenta", lambda q, u: np.sum(composite.mass(equations.system, q) * u[..., None, :], -1)
-        )
-        return super().begin(equations, q, p(q, u))
+        return super().begin(equations, q, _converted(equations, "momenta", _momentum, q, u))
 
     def end(self, equations: StateEquations, x: Array) -> tuple[Array, Array]:
         q, p = equations.split(x)
-        return q, _kernel(equations, "velocities", lambda q, p: _velocity(equations, q, p))(q, p)
+        return q, _converted(equations, "velocities", _velocity, q, p)
+
+
+def _converted(
+    equations: StateEquations, name: str, formula: Callable[[StateEquations, Array, Array], Array], q: Array, v: Array
+) -> Array:
+    """formula(equations, q, v): by a kernel for floats, the formula itself for symbols and complex numbers."""
+    if is_symbolic(q) or is_symbolic(v) or np.iscomplexobj(q) or np.iscomplexobj(v):
+        return formula(equations, q, v)
+    converted: Array = _kernel(equations, name, lambda q, v: formula(equations, q, v))(q, v)
+    return converted
 
 
 def _kernel(equations: StateEquations, name: str, formula: Any) -> Kernel:
@@ -96,6 +93,12 @@ def _kernel(equations: StateEquations, name: str, formula: Any) -> Kernel:
     return kernel_for(
         key, lambda content: kernels.compile(formula, sizes, [name], name=f"variational_{name}", content=content)
     )
+
+
+def _momentum(equations: StateEquations, q: Array, u: Array) -> Array:
+    """(..., nu) M u."""
+    result: Array = np.sum(composite.mass(equations.system, q) * u[..., None, :], -1)
+    return result
 
 
 def _velocity(equations: StateEquations, q: Array, p: Array) -> Array:

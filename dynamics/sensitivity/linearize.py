@@ -1,0 +1,99 @@
+"""`linearize`: the equations of motion beside a state, as matrices A and B on the tangent space."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from myoquat import kernels
+from myoquat.core.option_records import options_of
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.dynamics.constraints import Constraint
+from myoquat.dynamics.integrators import StateEquations
+from myoquat.dynamics.sensitivity.points import StatePoint
+from myoquat.dynamics.sensitivity.tangent import StateTangent
+from myoquat.dynamics.simulation.controls import Inputs
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.stacking import joined
+from myoquat.joints.validation import SystemLike
+from myoquat.kernels.tracing.derivatives import jacobian_at
+
+__all__ = ["Linearization", "linearize"]
+
+
+class Linearization(NamedTuple):
+    """dx/dt = rate + A dx + B dv to first order, for small changes dx of the state and dv of the inputs.
+
+    rate (..., n), A (..., n, n), B (..., n, m); state_names (n,), input_names (m,). dx = (small motion, du, changes of
+    muscles' states): three numbers for each quaternion.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import linearize
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> found = linearize(mq.ArticulatedSystem((bob,)), [0.0], [0.0])
+    >>> found.A.round(3), found.state_names
+    (array([[  0.  ,   1.  ],
+           [-19.62,   0.  ]]), ('dbob.u', 'bob.u'))
+    """
+
+    rate: Array
+    A: Array
+    B: Array
+    state_names: tuple[str, ...]
+    input_names: tuple[str, ...]
+
+
+def linearize(
+    model: SystemLike, q: ArrayLike | None = None, u: ArrayLike | None = None, *,
+    activation: ArrayLike | None = None, torque: ArrayLike | None = None, excitation: ArrayLike | None = None,
+    muscle_states: ArrayLike | None = None, controls: ArrayLike | None = None,
+    constraints: Sequence[Constraint] = (), time: float = 0.0, inputs: Inputs | None = None,
+) -> Linearization:  # fmt: skip
+    """The equations of motion of a Model or an ArticulatedSystem beside the state q (..., nq), u (..., nu).
+
+    Muscles, actuators, springs, limits, passive forces and constraints act as in `simulate`. Arguments of the same
+    names have the same meaning and defaults; they are taken at `time`, and all may have leading axes. The inputs of B
+    are the muscles' excitations (activations without activation dynamics), controls of actuators, and torques on u.
+
+    A state need not be an equilibrium: beside a motion, a small change of a ball joint's pose in the child's frame
+    moves by d(dq)/dt = -omega x dq + du. Under constraints, accelerations are those with multipliers. Where a path has
+    a kink or jumps (`myoquat.muscle.path_flags`), A is that of one side.
+
+    Raises as `simulate` does.
+    """
+    single = Inputs(activation, torque, excitation, muscle_states, {}, controls)
+    point = StatePoint.of(model, (q, u), options_of("inputs", inputs, single), constraints, time)
+    equations = point.equations
+    kernel = kernel_for(("linearize", equations.key), lambda content: _kernel(equations, content))
+    rate, A, B = kernel(point.time, point.x, *point.values)
+    return Linearization(rate, A, B, StateTangent(equations).names, point.input_names)
+
+
+def _kernel(equations: StateEquations, content: str | None) -> kernels.Kernel:
+    sizes = {"t": (), "x": equations.size, **equations.inputs}
+
+    def formula(t: Array, x: Array, *values: Array) -> tuple[Array, ...]:
+        return linearized(equations, t, x, values)
+
+    return kernels.compile(formula, sizes, ["rate", "A", "B"], name="linearize", content=content)
+
+
+def linearized(equations: StateEquations, t: Array, x: Array, values: Sequence[Array]) -> tuple[Array, Array, Array]:
+    """The rate (n,), A (n, n) and B (n, m) at the state x and the inputs `values`."""
+    tangent, nu = StateTangent(equations), equations.system.nu
+    n = tangent.size
+    ends = n + np.cumsum([0, *equations.inputs.values()])
+
+    def slope(d: Array) -> Array:
+        moved = tangent.moved(x, d[..., :n])
+        given = equations.given(moved, [v + d[..., i:j] for v, i, j in zip(values, ends, ends[1:], strict=False)])
+        q, u = equations.split(moved)
+        return joined([equations.acceleration(t, q, u, given), *equations.own_rate(q, u, given)])
+
+    D = jacobian_at(slope, np.zeros(int(ends[-1])), like=x)
+    kinematic = np.concatenate([tangent.structure(x), np.eye(nu), np.zeros((nu, n - 2 * nu))], axis=-1)
+    A = np.concatenate([kinematic, D[..., :n]], axis=-2)
+    B = np.concatenate([np.zeros((nu, int(ends[-1]) - n)), D[..., n:]], axis=-2)
+    _, u = equations.split(x)
+    return joined([u, slope(np.zeros(int(ends[-1])))]), A, B

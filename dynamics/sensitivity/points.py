@@ -1,0 +1,58 @@
+"""A checked state with its inputs, at which derivatives are asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.dynamics.constraints import Constraint, constraints_of
+from myoquat.dynamics.integrators import StateEquations
+from myoquat.dynamics.simulation.controls import Inputs
+from myoquat.dynamics.simulation.methods import MethodChoice
+from myoquat.dynamics.simulation.problem import Problem
+from myoquat.dynamics.simulation.start import Start
+from myoquat.joints.locks import check_followed_locks, check_locks
+from myoquat.joints.stacking import joined
+from myoquat.joints.validation import SystemLike, system_of
+
+__all__ = ["StatePoint"]
+
+
+@dataclass(frozen=True)
+class StatePoint:
+    """The states x (..., n) of equations of motion at a time, and the values of their inputs, (..., k) each."""
+
+    equations: StateEquations
+    time: float
+    x: Array
+    values: tuple[Array, ...]
+
+    @classmethod
+    def of(
+        cls, model: SystemLike, given: tuple[ArrayLike | None, ArrayLike | None], inputs: Inputs,
+        constraints: Sequence[Constraint] = (), time: float = 0.0, choice: MethodChoice | None = None,
+    ) -> "StatePoint":  # fmt: skip
+        """The state from the arguments of `simulate`, with torques on u among the inputs. Raises as that does."""
+        held = constraints_of(model, constraints) if system_of(model).nu else ()
+        problem = Problem(model, choice or MethodChoice("rk4", "none"), held, external_torque=True)
+        start = Start.of(model, *given, held, project=False, time=time)
+        check = check_followed_locks if held else check_locks
+        check(problem.system, start.q, "the state")
+        controls = problem.controls(inputs)
+        own = problem.own_start(start.q, controls, inputs, time=time)
+        x = joined([start.q, start.u, *own])
+        values = tuple(control.at(np.array([time]))[..., 0, :] for control in controls.values())
+        return cls(problem.equations, time, x, values)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The name of every component of the inputs, in order."""
+        equations = self.equations
+        names = {
+            "excitation": () if not equations.muscles else equations.muscled.muscle_names,
+            "activation": () if not equations.muscles else equations.muscled.muscle_names,
+            "controls": () if not equations.actuated else equations.muscled.control_names,
+            "torque": tuple(f"torque.{name}" for name in equations.system.velocity_names),
+        }
+        return tuple(name for key in equations.inputs for name in names[key])

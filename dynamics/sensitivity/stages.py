@@ -1,0 +1,135 @@
+"""The derivative of one step by the chain rule over the stages of its method, each stage in a compiled kernel."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from myoquat import kernels
+from myoquat.core.typing import Array
+from myoquat.dynamics.integrators import FixedStep, StateEquations, StepFormula
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.stacking import joined
+from myoquat.kernels import Kernel
+from myoquat.kernels.tracing.derivatives import jacobian_at
+
+__all__ = ["StepChain"]
+
+
+@dataclass(frozen=True)
+class StepChain:
+    """The step of a method on equations of motion, and its derivatives by the state x (n,) and by the inputs (m,).
+
+    Methods by slopes: the derivative of the slope stands in one kernel, called at every stage, so that the code is as
+    long as that of one stage; others: the derivative of the whole step.
+    """
+
+    method: FixedStep
+    equations: StateEquations
+    stabilization: str
+
+    @property
+    def formula(self) -> StepFormula:
+        """The step."""
+        return self.method.formula(self.equations, self.stabilization)
+
+    def __call__(
+        self, t: float, h: float, x: Array, values: Sequence[Array], constants: Sequence[Any] = ()
+    ) -> tuple[Array, Array]:
+        """x' (..., n) and its derivatives (..., n, n + m) by x and by the inputs `values`, (..., k) each."""
+        step = self.formula
+        if step.slope is None:
+            after, J = self._kernel("step", self._step(step))(t, h, x, *values, *constants)
+            return after, J
+        slope = self._kernel("slope", _slope(self.equations, step))
+        n, m = self.equations.size, sum(self.equations.inputs.values())
+        start = np.concatenate([np.eye(n), np.zeros((n, m))], axis=-1)
+        inputs = np.concatenate([np.zeros((m, n)), np.eye(m)], axis=-1)
+        at, dx, slopes, turned = x, start, [], []
+        for stage, (node, taken) in enumerate(zip(step.method.c, step.method.taken, strict=True)):
+            k, K = slope(t + node * h, h, at, *values, *constants)
+            slopes.append(k)
+            turned.append(K[..., :n] @ dx + K[..., n:] @ inputs)
+            of = [slopes[j] for j in taken], [turned[j] for j in taken]
+            at, dx = self._updated(step, stage, (x, start), h, of)
+        if step.project is None:
+            return at, dx
+        at, P = self._kernel("project", _projection(step.project))(t, h, at, *values, *constants)
+        return at, P @ dx
+
+    def _updated(
+        self, step: StepFormula, stage: int, x: tuple[Array, Array], h: float, slopes: tuple[list[Array], list[Array]]
+    ) -> tuple[Array, Array]:
+        """The state of the next stage and its derivatives, from those of x and of the slopes."""
+        update = step.method.updates[stage]
+        if step.method.entrywise:  # a Runge-Kutta method: sums, the same for states and for derivatives
+            return update(x[0], h, *slopes[0]), update(x[1], h, *slopes[1])
+        n, count = self.equations.size, len(slopes[0])
+        sizes = {"h": (), "x": n, **{f"slope{j}": n for j in range(count)}}
+
+        def formula(h: Array, x: Array, *given: Array) -> tuple[Array, Array]:
+            def after(d: Array) -> Array:
+                moved = [v + d[..., j * n : (j + 1) * n] for j, v in enumerate((x, *given))]
+                result: Array = update(moved[0], h, *moved[1:])
+                return result
+
+            return update(x, h, *given), jacobian_at(after, np.zeros((count + 1) * n), like=x)
+
+        after, J = self._built(f"update{stage}", formula, sizes)(h, x[0], *slopes[0])
+        parts = [x[1], *slopes[1]]
+        return after, sum(J[..., j * n : (j + 1) * n] @ part for j, part in enumerate(parts))
+
+    def _step(self, step: StepFormula) -> Callable[..., tuple[Array, Array]]:
+        """(t, h, x, *values) -> x' and its derivatives, from (q, u, w) to (q, u, w)."""
+        method, equations = self.method, self.equations
+
+        def after(t: Array, h: Array, x: Array, *values: Array) -> Array:
+            begun = method.begin(equations, *equations.split(x), *_own(equations, x))
+            stepped = step(t, h, begun, *values)
+            return joined([*method.end(equations, stepped), *_own(equations, stepped)])
+
+        return lambda t, h, x, *values: _differentiated(equations, lambda x, *v: after(t, h, x, *v), x, values)
+
+    def _kernel(self, name: str, formula: Callable[..., Any]) -> Kernel:
+        sizes = {"t": (), "h": (), "x": self.equations.size, **self.equations.inputs, **self.equations.parameters}
+        return self._built(name, formula, sizes)
+
+    def _built(self, name: str, formula: Callable[..., Any], sizes: dict[str, Any]) -> Kernel:
+        key = ("step derivatives", name, self.method.name, self.stabilization, self.equations.key)
+        label = f"{self.method.name}_{name}"
+        return kernel_for(
+            key, lambda content: kernels.compile(formula, sizes, ["after", "J"], name=label, content=content)
+        )
+
+
+def _own(equations: StateEquations, x: Array) -> list[Array]:
+    return [equations.rest(x)] if equations.own else []
+
+
+def _differentiated(
+    equations: StateEquations, function: Callable[..., Array], x: Array, values: Sequence[Array]
+) -> tuple[Array, Array]:
+    """function(x, *values) and its derivatives by x and by the inputs, the first of the values."""
+    n, sizes = equations.size, list(equations.inputs.values())
+    ends = n + np.cumsum([0, *sizes])
+    constants = values[len(sizes) :]
+
+    def moved(d: Array) -> Array:
+        given = [v + d[..., i:j] for v, i, j in zip(values, ends, ends[1:], strict=False)]
+        return function(x + d[..., :n], *given, *constants)
+
+    return function(x, *values), jacobian_at(moved, np.zeros(int(ends[-1])), like=x)
+
+
+def _slope(equations: StateEquations, step: StepFormula) -> Callable[..., tuple[Array, Array]]:
+    slope = step.slope
+    assert slope is not None
+    return lambda t, h, x, *values: _differentiated(equations, lambda x, *v: slope(t, x, *v), x, values)
+
+
+def _projection(project: Callable[[Array], Array]) -> Callable[..., tuple[Array, Array]]:
+    def formula(t: Array, h: Array, x: Array, *values: Array) -> tuple[Array, Array]:
+        return project(x), jacobian_at(lambda d: project(x + d), np.zeros(x.shape[-1]), like=x)
+
+    return formula

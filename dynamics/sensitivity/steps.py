@@ -1,0 +1,97 @@
+"""`step_derivatives`: one step of a method, x -> x', and its Jacobians on the tangent space."""
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+
+from myoquat import kernels
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.dynamics.constraints import Constraint
+from myoquat.dynamics.integrators import StateEquations
+from myoquat.dynamics.sensitivity.points import StatePoint
+from myoquat.dynamics.sensitivity.stages import StepChain
+from myoquat.dynamics.sensitivity.tangent import StateTangent
+from myoquat.dynamics.simulation.controls import Inputs
+from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, method_named
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.validation import SystemLike
+from myoquat.kernels.tracing.derivatives import jacobian_at
+
+__all__ = ["StepDerivatives", "step_derivatives"]
+
+
+class StepDerivatives(NamedTuple):
+    """The state q, u and muscle_states (..., ns) after a step, and dx' = A dx + B dv for small changes before it.
+
+    A (..., n, n), B (..., n, m); state_names (n,), input_names (m,). dx is a change at the state before the step, dx'
+    at the one after it: a small motion, three numbers for each quaternion, du, and changes of muscles' states.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import step_derivatives
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
+    >>> found = step_derivatives(mq.ArticulatedSystem((sled,)), [0.0], [3.0], step=0.1)
+    >>> found.q.round(3), found.A, found.B.ravel().round(6)  # dx = h^2 / 2 m and du = h / m for each newton
+    (array([0.3]), array([[1. , 0.1],
+           [0. , 1. ]]), array([0.0025, 0.05  ]))
+    """
+
+    q: Array
+    u: Array
+    muscle_states: Array
+    A: Array
+    B: Array
+    state_names: tuple[str, ...]
+    input_names: tuple[str, ...]
+
+
+def step_derivatives(
+    model: SystemLike, q: ArrayLike | None = None, u: ArrayLike | None = None, step: float = 1e-3, *,
+    method: str = "rk4", stabilization: str = "projection", inputs: Inputs | None = None,
+    constraints: Sequence[Constraint] = (), time: float = 0.0,
+) -> StepDerivatives:  # fmt: skip
+    """One step of `step` [s] from q (..., nq), u (..., nu), as `simulate` makes it, and its derivatives.
+
+    method, stabilization   of fixed step, as for `simulate`.
+    inputs                  `Inputs`, constant during the step: torques on u, activations or excitations, controls,
+                            muscle_states; those of `simulate` by default.
+    constraints, time       as for `simulate`, time that of the start of the step.
+
+    For optimizers and filters of one's own: x' = F(x, v), with exact A = dF/dx and B = dF/dv. Solutions inside the step
+    (wrapped paths, fibers, constraints, the equations of the variational method) have implicit derivatives. Raises as
+    `simulate` does.
+    """
+    choice = MethodChoice(method, stabilization)
+    found = StatePoint.of(model, (q, u), inputs or Inputs(), constraints, time, choice)
+    equations, chosen = found.equations, method_named(method)
+    if not (isinstance(step, Real) and 0 < step < math.inf):
+        raise ValueError(f"step must be positive and finite [s], not {step!r}")
+    constants = (BAUMGARTE_STEPS * step,) if equations.baumgarte else ()
+    after, J = StepChain(chosen, equations, stabilization)(found.time, step, found.x, found.values, constants)
+    A, B = _on_tangents(equations, found.x, after, J)
+    q, u = equations.split(after)
+    return StepDerivatives(q, u, equations.rest(after), A, B, StateTangent(equations).names, found.input_names)
+
+
+def _on_tangents(equations: StateEquations, x: Array, after: Array, J: Array) -> tuple[Array, Array]:
+    """A and B on the tangent spaces at x and at x', from the derivatives J (..., n, n + m) by the components of x."""
+    kernel = kernel_for(("state tangent", equations.key), lambda content: _tangents(equations, content))
+    n = equations.size
+    (basis, _), (_, components) = kernel(x), kernel(after)
+    moved = components @ J
+    return moved[..., :n] @ basis, moved[..., n:]
+
+
+def _tangents(equations: StateEquations, content: str | None) -> kernels.Kernel:
+    tangent = StateTangent(equations)
+
+    def formula(x: Array) -> tuple[Array, Array]:
+        basis = jacobian_at(lambda d: tangent.moved(x, d), np.zeros(tangent.size), like=x)
+        components = jacobian_at(lambda d: tangent.components(x, d), np.zeros(equations.size), like=x)
+        return basis, components
+
+    return kernels.compile(
+        formula, {"x": equations.size}, ["basis", "components"], name="state_tangent", content=content
+    )

@@ -1,0 +1,66 @@
+"""The tangent space of the state x = (q, u, w): small changes, with three numbers for each quaternion."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.dynamics.integrators import StateEquations
+from myoquat.joints.multibody import state
+from myoquat.joints.stacking import joined
+from myoquat.kernels.tracing.derivatives import jacobian_at
+
+__all__ = ["StateTangent"]
+
+
+@dataclass(frozen=True)
+class StateTangent:
+    """Small changes (dq, du, dw) of states: a small motion (nu), velocities (nu) and the states of muscles."""
+
+    equations: StateEquations
+
+    @property
+    def size(self) -> int:
+        """Number of components."""
+        return 2 * self.equations.system.nu + len(self.equations.own)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the components: small motions, velocities, states of muscles and actuators."""
+        velocities = self.equations.system.velocity_names
+        return (*(f"d{name}" for name in velocities), *velocities, *self.equations.own)
+
+    def moved(self, x: Array, change: Array) -> Array:
+        """(..., n) x after a small change (..., size), exact to first order."""
+        system = self.equations.system
+        q, u = self.equations.split(x)
+        dq, du, dw = self.split(change)
+        rest = [self.equations.rest(x) + dw] if self.equations.own else []
+        return joined([state.displaced(system.layout, q, dq), u + du, *rest])
+
+    def split(self, change: Array) -> tuple[Array, Array, Array]:
+        """(dq, du, dw) of a change (..., size)."""
+        nu = self.equations.system.nu
+        return change[..., :nu], change[..., nu : 2 * nu], change[..., 2 * nu :]
+
+    def components(self, x: Array, dx: Array) -> Array:
+        """(..., size) the change whose x moves by dx (..., n), a tangent vector at x."""
+        q, _ = self.equations.split(x)
+        dq, du = self.equations.split(dx)
+        rest = [self.equations.rest(dx)] if self.equations.own else []
+        return joined([state.velocities(self.equations.system.layout, q, dq), du, *rest])
+
+    def structure(self, x: Array) -> Array:
+        """(..., nu, nu) C(q, u): beside a motion, a small change of pose moves by ddq/dt = C dq + du.
+
+        With N(q) u = qdot, C dq = N^+ (the derivative of N u along N dq, minus that of N dq along N u), the Lie bracket
+        of the two fields: -omega x dq for a ball joint with velocities in the child's frame, zero for coordinates.
+        """
+        layout = self.equations.system.layout
+        q, u = self.equations.split(x)
+        moved = partial(state.displaced, layout, q)
+        turned = jacobian_at(lambda d: state.rates(layout, moved(d), u), np.zeros(layout.nu), like=q)
+        carried = jacobian_at(lambda s: state.rate_matrix(layout, moved(s * u)), np.zeros(1), like=q)[..., 0]
+        found: Array = state.rate_inverse(layout, q) @ (turned - carried)
+        return found
