@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.option_records import options_of
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
@@ -45,16 +44,18 @@ class Linearization(NamedTuple):
 
 
 def linearize(
-    model: SystemLike, q: ArrayLike | None = None, u: ArrayLike | None = None, *,
-    activation: ArrayLike | None = None, torque: ArrayLike | None = None, excitation: ArrayLike | None = None,
-    muscle_states: ArrayLike | None = None, controls: ArrayLike | None = None,
-    constraints: Sequence[Constraint] = (), time: float = 0.0, inputs: Inputs | None = None,
+    model: SystemLike, q: ArrayLike | None = None, u: ArrayLike | None = None, *, inputs: Inputs | None = None,
+    constraints: Sequence[Constraint] = (), time: float = 0.0,
 ) -> Linearization:  # fmt: skip
     """The equations of motion of a Model or an ArticulatedSystem beside the state q (..., nq), u (..., nu).
 
-    Muscles, actuators, springs, limits, passive forces and constraints act as in `simulate`. Arguments of the same
-    names have the same meaning and defaults; they are taken at `time`, and all may have leading axes. The inputs of B
-    are the muscles' excitations (activations without activation dynamics), controls of actuators, and torques on u.
+    inputs       `Inputs` at `time`: activations or excitations, controls, torques on u, muscle_states; those of
+                 `simulate` by default.
+    constraints  as for `simulate`, beside the model's own.
+
+    Muscles, actuators, springs, limits, passive forces and constraints act as in `simulate`; all arrays may have
+    leading axes. The inputs of B are the muscles' excitations (activations without activation dynamics), controls of
+    actuators, and torques on u.
 
     A state need not be an equilibrium: beside a motion, a small change of a ball joint's pose in the child's frame
     moves by d(dq)/dt = -omega x dq + du. Under constraints, accelerations are those with multipliers. Where a path has
@@ -62,8 +63,7 @@ def linearize(
 
     Raises as `simulate` does.
     """
-    single = Inputs(activation, torque, excitation, muscle_states, {}, controls)
-    point = StatePoint.of(model, (q, u), options_of("inputs", inputs, single), constraints, time)
+    point = StatePoint.of(model, (q, u), inputs or Inputs(), constraints, time)
     equations = point.equations
     kernel = kernel_for(("linearize", equations.key), lambda content: _kernel(equations, content))
     rate, A, B = kernel(point.time, point.x, *point.values)

@@ -77,7 +77,7 @@ def test_steps_have_the_slopes_of_their_motions(method):
 
 def test_short_steps_have_the_linearization_as_their_rate():
     """Richardson's extrapolation of (A(h) - 1) / h to h = 0."""
-    wanted = linearize(SYSTEM, Q, U, torque=TAU)
+    wanted = linearize(SYSTEM, Q, U, inputs=Inputs(torque=TAU))
 
     def rate(h):
         found = step_derivatives(SYSTEM, Q, U, h, method="lie_rk4", inputs=Inputs(torque=TAU))
@@ -91,10 +91,10 @@ def test_muscles_and_their_states_are_part_of_it():
     """By differences of the acceleration, at a batch of activations."""
     model = mq.load_model("two_link")
     activation = RNG.uniform(size=(3, 6))
-    found = linearize(model, activation=activation)
+    found = linearize(model, inputs=Inputs(activation))
     assert found.A.shape == (3, 12, 12)
     assert found.input_names[:6] == model.muscle_names
-    plus, minus = (linearize(model, activation=activation + e * np.eye(6)[2]).rate for e in (1e-5, -1e-5))
+    plus, minus = (linearize(model, inputs=Inputs(activation + e * np.eye(6)[2])).rate for e in (1e-5, -1e-5))
     assert np.abs(found.B[..., 2] - (plus - minus) / 2e-5).max() < 1e-6 * np.abs(found.B).max()
 
 
@@ -117,4 +117,4 @@ def test_what_is_wrong_is_named():
     with pytest.raises(ValueError, match="radau"):
         step_derivatives(SYSTEM, Q, U, method="radau")
     with pytest.raises(ValueError, match="activation"):
-        linearize(SYSTEM, Q, U, activation=[0.5])
+        linearize(SYSTEM, Q, U, inputs=Inputs([0.5]))
