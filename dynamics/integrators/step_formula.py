@@ -35,7 +35,7 @@ class StepFormula:
     bound: Callable[..., Array] | None = None
     node: float = 0.0
 
-    def __call__(self, t: Any, h: Any, x: Array, *values: Array) -> Array:
+    def __call__(self, t: Array, h: Array, x: Array, *values: Array) -> Array:
         """x after the step, from values that are constant during it."""
         if self.step is not None:
             return self.step(t, h, x, *values)
