@@ -41,6 +41,7 @@ MAX_ITERATIONS = 5  # fixed-point iterations of an outer iteration
 MAX_SLOW_ITERATIONS = 120  # of an outer iteration that nothing else has solved: near a saddle point of the length
 SLOW_TOLERANCE_M = 1e-5  # [m] change of one of these, from which Newton's method converges
 MAX_NEWTON_RESTARTS = 3  # of an outer iteration: Newton's method with a fixed-point iteration behind it
+EXACT_M = 1e-13  # [m] change of the last fixed-point iteration, above which Newton's method follows it once
 MAX_NEWTON_STEPS = 7  # of each
 NEWTON_TOLERANCE = 1e-7  # [m, rad] change of the last step; its error is the square of that
 MAX_SURFACES_PASSED_OVER = 6  # times that a surface is passed over, where no path touches all
@@ -205,8 +206,17 @@ def _slow(state: _SlowIterate, segment: OrderedSegment) -> _SlowIterate:
 
 
 def _after_newton(iterate: Iterate, segment: OrderedSegment) -> Iterate:
-    """The iterate of the last fixed-point iteration after Newton's method, where it was needed."""
-    return while_loop(_unsolved, _restarted, iterate, segment, max_steps=MAX_NEWTON_RESTARTS)
+    """The iterate of the last fixed-point iteration after Newton's method, where it was needed.
+
+    Fixed-point iterations converge linearly. One that changes the path by less than the tolerance is a solution, but
+    rounding errors decide whether another one follows, and the Jacobian would show it.
+    """
+    found = while_loop(_inexact, _restarted, iterate, segment, max_steps=1)
+    return while_loop(_unsolved, _restarted, found, segment, max_steps=MAX_NEWTON_RESTARTS - 1)
+
+
+def _inexact(iterate: Iterate) -> Array:
+    return np.logical_not(iterate.moved <= EXACT_M) | iterate.unsolved
 
 
 def _unsolved(iterate: Iterate) -> Array:

@@ -30,8 +30,7 @@ __all__ = ["WrapEllipsoid"]
 
 MAX_NEWTON_STEPS = 8  # for theta and s; three to five are usual
 NEWTON_TOLERANCE = 2e-7  # [rad, m] change of the last step; its error is the square of that
-MAX_SUBSTEPS = 7  # of the finest rule of the extrapolation
-MAX_PART_RATIO = 0.45  # length of a part of a geodesic over the radius of curvature along it
+MAX_PART_RATIO = 0.46  # length of a part of a geodesic over the radius of curvature along it
 PART_FACTORS = (
     (1.0, 3.0),
     (2e-2, 2.0),
@@ -349,7 +348,6 @@ def geodesic(
         length,
         _longest,
         _Steps(np.broadcast_to(D, x.shape, subok=True), part),
-        MAX_SUBSTEPS,
     )
     return z[..., :3], w[..., :3], z[..., 3:], w[..., 3:]
 

@@ -1,6 +1,8 @@
 """Extrapolation to steps of length zero."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import prod
 
 import numpy as np
 
@@ -9,13 +11,16 @@ from myoquat.core.typing import Array
 __all__ = ["extrapolated"]
 
 
-def extrapolated(rule: Callable[[int], Array], last: int) -> Array:
-    """The limit of rule(1), ..., rule(last), results of 1, ..., last steps whose error holds even powers of the step
-    only: sum_j rule(j) prod_i j^2 / (j^2 - i^2) [E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential
-    Equations I, II.9]."""
-    counts = range(1, last + 1)
-    weights = [np.prod([count**2 / (count**2 - other**2) for other in counts if other != count]) for count in counts]
-    total: Array = sum(
-        (weight * rule(count) for count, weight in zip(counts, weights, strict=True)), start=np.zeros(())
-    )
+def extrapolated(rule: Callable[[int], Array], counts: Sequence[int]) -> Array:
+    """The limit of rule(n) for the numbers of steps n = `counts`, results whose error holds even powers of the step
+    only: sum_j rule(n_j) prod_i n_j^2 / (n_j^2 - n_i^2) [E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary
+    Differential Equations I, II.9].
+
+    Rounding errors of the results grow with the sum of the weights' magnitudes.
+    """
+    total: Array = sum((_weight(n, counts) * rule(n) for n in counts), start=np.zeros(()))
     return total
+
+
+def _weight(count: int, counts: Sequence[int]) -> float:
+    return float(prod(Fraction(count**2, count**2 - other**2) for other in counts if other != count))

@@ -18,7 +18,6 @@ from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
 __all__ = ["WrapTorus"]
 
 MAX_PART_RATIO = 0.8  # length of a part of a geodesic over the smaller of tube radius and distance from the axis
-MAX_SUBSTEPS = 7  # of the finest rule of the extrapolation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +120,7 @@ class WrapTorus(Wrap):
         moment = P[..., :1] * t[..., 1:2] - P[..., 1:2] * t[..., :1]
         tube = _Tube(R + zero, r + zero, moment)
         y, w = joined([P, zero + 1.0, zero]), joined([t, zero, zero + 1.0])
-        z, w = followed(_part, y, w, length, _longest, tube, MAX_SUBSTEPS)
+        z, w = followed(_part, y, w, length, _longest, tube)
         return Geodesic(z[..., :3], w[..., :3], z[..., 3], w[..., 3], z[..., 4], w[..., 4])
 
     def bent(self, P: Array, v: Array) -> Array:

@@ -79,3 +79,15 @@ def test_how_the_normal_turns(surface, begins):
         turn = (normal(surface, after(surface, P, v, H).x) - normal(surface, after(surface, P, v, -H).x)) / (2 * H)
         for w in (t, b):
             assert np.abs(np.sum((turn - surface.bent(P, v)) * w, axis=-1)).max() < 1e-6
+
+
+def test_rounding_errors_of_a_scaled_geodesic_are_small(begins):
+    """A surface, a start and a length that are 1.1 times as large give 1.1 times the geodesic: all else is rounding."""
+    radii, (P, t, _) = np.array([0.03, 0.05, 0.02]), begins
+    ellipsoid, larger = (WrapEllipsoid(body="b", radii=tuple(s * radii)) for s in (1.0, 1.1))
+    P = ellipsoid.onto(P)
+    t = unit(np.cross(normal(ellipsoid, P), t))
+    length = np.full((len(P), 1), LENGTH)
+    found, scaled = ellipsoid.geodesic(P, t, length), larger.geodesic(1.1 * P, t, 1.1 * length)
+    assert np.sqrt(np.mean((found.t - scaled.t) ** 2)) < 4e-15
+    assert np.sqrt(np.mean((found.x - scaled.x / 1.1) ** 2)) < 4e-15 * radii.max()

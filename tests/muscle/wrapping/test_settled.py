@@ -174,3 +174,16 @@ def test_where_surfaces_overlap_one_is_passed_over():
     assert not np.any(wrong & ~unsolved & ~jump)
     lengths, others = (path_lengths(m, q)[:, 0] for m in (both, over_ball))
     assert np.all(lengths[~unsolved] > others[~unsolved] - 1e-9)  # a surface more never makes a path shorter
+
+
+def test_jacobian_past_two_surfaces_does_not_follow_rounding_errors():
+    """Ends that differ by 1e-15 m have the same Jacobian, although an iteration more or less may solve their paths."""
+    sphere = WrapSphere(body="ground", position=(0.0, 0.0, 0.03), radius=0.024)
+    cylinder = WrapCylinder(body="ground", orientation=(0.5, 0.5, 0.5, 0.5), radius=0.02)
+    model, rng = past((sphere, cylinder), (0.03, 0.005, -0.06)), np.random.default_rng(0)
+    q = np.array([-0.01, 0.0, 0.08]) + rng.uniform(-0.03, 0.03, (500, 3))
+    near = q + 1e-15 * rng.standard_normal((4, *q.shape))
+    change = np.abs(path_jacobian(model, near) - path_jacobian(model, q))[..., 0, :]
+    solved = path_flags(model, q)[:, 0] == PathFlag.WRAPPED
+    assert np.count_nonzero(solved) > 400
+    assert change[:, solved].max() < 1e-12
