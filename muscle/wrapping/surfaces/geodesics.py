@@ -63,8 +63,8 @@ def _advanced(rules: tuple[Part, Longest], arc: _Arc, parameters: Any) -> _Arc:
     force = part(x, v, parameters)
     change = extrapolated(lambda count: _stoermer(x, v, h, count, force), STEPS)
     going = remaining != 0
-    arrived = x + (h * v + change[..., :n]), v + change[..., n:]
-    return _Arc(*(np.where(going, new, old) for new, old in zip(arrived, (x, v), strict=True)), remaining - h)
+    end, end_v = x + (h * v + change[..., :n]), v + change[..., n:]
+    return _Arc(np.where(going, end, x), np.where(going, end_v, v), remaining - h)
 
 
 def _stoermer(x: Array, v: Array, length: Array, count: int, force: Force) -> Array:
