@@ -19,7 +19,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.labels import figure_label
 from myoquat.joints.picture import Picture, curve_styles
 
-__all__ = ["MOST", "Panel", "by_unit", "draw_panels", "plain_axis"]
+__all__ = ["MOST", "Panel", "by_unit", "draw_panels", "legend_beside", "plain_axis"]
 
 MOST = 8  # curves of an axis
 ACROSS, MANY = 2, 8  # axes side by side; one more where there are many
@@ -107,6 +107,11 @@ def plain_axis(axis: Any) -> None:
     axis.tick_params(labelsize=8)
 
 
+def legend_beside(axis: Any) -> None:
+    """The legend at the right of an axis, off the curves."""
+    axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handlelength=2.8)
+
+
 def _without_zeros(panels: Iterable[Panel]) -> tuple[list[Panel], list[str]]:
     """The panels without curves that are zero throughout, and the names of these."""
     moving, still = [], []
@@ -166,7 +171,7 @@ def _draw(axis: Any, x: Array, panel: Panel, events: Mapping[str, float]) -> Non
         axis.set_xlim(x[0], x[-1] if x[-1] > x[0] else x[0] + 1)
     axis.set_title(figure_label(panel.title), fontsize=9, loc="left")
     axis.set_ylabel(f"[{panel.unit}]" if panel.unit else "", fontsize=9)
-    axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handlelength=2.8)
+    legend_beside(axis)
 
 
 def _bound(axis: Any, panel: Panel) -> None:

@@ -46,6 +46,7 @@ def plot_tornado(axes: "Axes", effects: pd.Series, most: int = 12) -> None:
     axes.set_xlabel(f"effect on {figure_label(str(effects.name))}" + (f" [{figure_label(unit)}]" if unit else ""))
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
+    axes.locator_params(axis="x", nbins=4)  # names of small numbers are long
 
 
 def plot_heat_map(axes: "Axes", table: pd.DataFrame, limit: float | None = 1.0) -> "AxesImage":

@@ -17,8 +17,19 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from documents import ROOT, running_blocks
 
 import myoquat as mq
-from myoquat.analysis import plot_curves, plot_cycles, plot_lengths, plot_moment_arms
+from myoquat.analysis import (
+    plot_activations,
+    plot_curves,
+    plot_cycles,
+    plot_lengths,
+    plot_loads,
+    plot_moment_arms,
+    plot_socket,
+)
+from myoquat.analysis.recruitment import JointCone, emg_driven, moment_arm_surface
+from myoquat.analysis.recruitment.figures.muscles import plot_surface
 from myoquat.analysis.studies import plot_heat_map, plot_sobol, plot_tornado
+from myoquat.data import Emg
 from myoquat.joints.panels import Panel, draw_panels
 from myoquat.muscle import PathPoint, WrapSphere
 from myoquat.muscle.laws import Thelen2003
@@ -87,6 +98,28 @@ def force_law():
     return plot_curves(Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2))
 
 
+def loads():
+    return plot_loads(90 * TIME, {name: np.outer(500 * TIME * k, [1, 0.5, 0]) for k, name in ((1, "a"), (2, "b"))})
+
+
+def socket():
+    course = np.stack([0.3 * TIME, 0.2 * np.sin(3 * TIME), np.ones_like(TIME)], axis=-1)
+    return plot_socket(JointCone("shoulder", (0.0, 0.0, 1.0), 0.5), {"found": course, "measured": course * [1, -1, 1]})
+
+
+def activations():
+    model = mq.load_model("two_link")
+    motion = mq.simulate(model, duration=0.4, step=1e-2).to_motion()
+    signal = 0.3 + 0.2 * np.sin(10 * motion.time)[:, None]
+    emg = Emg(motion.time, ("m1",), signal, "1")
+    return plot_activations(emg_driven(model, motion, emg, others=0.1), emg)
+
+
+def surface():
+    euler = mq.load_model("two_link", rotations="sequence")
+    return plot_surface(moment_arm_surface(euler, {"A.p2": np.linspace(0.2, 1.2, 11)}))
+
+
 def start():
     """The picture of the ten-minute page, drawn by the code of the page itself."""
     found = {}
@@ -98,7 +131,21 @@ def start():
     raise ValueError("start.md draws no figure")
 
 
-FIGURES = {f.__name__: f for f in (start, many_curves, motion, moment_arms, lengths, cycles, study, force_law)}
+DRAWN = (
+    start,
+    many_curves,
+    motion,
+    moment_arms,
+    lengths,
+    cycles,
+    study,
+    force_law,
+    loads,
+    socket,
+    activations,
+    surface,
+)
+FIGURES = {f.__name__: f for f in DRAWN}
 
 
 def pixels(figure):

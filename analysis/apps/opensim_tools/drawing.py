@@ -17,7 +17,15 @@ from myoquat.joints.panels import Panel, draw_panels
 __all__ = ["curves", "inline_picture", "inline_svg"]
 
 MOST = 96  # columns of a table that are drawn; the page names the others
-TITLES = {"deg": "angles", "N": "forces", "N m": "moments", "m": "positions", "mm": "distances", "W": "power"}
+TITLES = {
+    "deg": "angles",
+    "N": "forces",
+    "N m": "moments",
+    "m": "positions",
+    "mm": "distances",
+    "W": "power",
+    "1": "dimensionless",
+}
 
 
 def curves(table: pd.DataFrame, units: Mapping[str, str]) -> str:

@@ -9,14 +9,13 @@ from matplotlib.ticker import MaxNLocator
 
 from myoquat.joints.errors import ModelError
 from myoquat.joints.labels import figure_label
-from myoquat.joints.picture import Picture
+from myoquat.joints.panels import plain_axis
+from myoquat.joints.picture import Picture, curve_styles
 from myoquat.muscle import ActivationDynamics, Muscle
 from myoquat.muscle.laws import ForceLaw, HillLaw
 
 __all__ = ["plot_curves"]
 
-STYLES = ("-", "--", "-.", ":")  # with their greys, lines stay apart without colour
-GREYS = ("0.0", "0.45", "0.3", "0.6")
 POINTS = 401
 LEVELS = (0.0, 0.5, 1.0)  # activations
 
@@ -52,24 +51,29 @@ def plot_curves(muscle: Muscle | ForceLaw) -> Figure:
     if dynamics is not None:
         _steps(axes[-1], dynamics)
     for ax in axes:
-        ax.grid(alpha=0.3)
-        ax.legend(fontsize=8)
+        plain_axis(ax)
+        ax.xaxis.label.set_size(9)
+        ax.yaxis.label.set_size(9)
+        ax.legend(fontsize=7, frameon=False, handlelength=2.8)
     title = law.kind if not isinstance(muscle, Muscle) else f"{figure_label(muscle.name)}: {law.kind}"
-    figure.suptitle(title)
+    figure.suptitle(title, fontsize=10)
     return figure
 
 
 def _lines(ax: Any, x: np.ndarray, curves: dict[str, np.ndarray]) -> None:
-    for (name, y), style, grey in zip(curves.items(), STYLES, GREYS, strict=False):
-        ax.plot(x, y, style, color=grey, lw=1.6, label=name)
+    for (name, y), style in zip(curves.items(), curve_styles(len(curves)), strict=True):
+        ax.plot(x, y, linewidth=1.3, label=name, **style)
 
 
 def _scales(ax: Any, length: float, x_label: str, force: float) -> None:
     """The same axes in SI units, opposite."""
     top = ax.secondary_xaxis("top", functions=(lambda x: x * length, lambda x: x / length))
-    top.set_xlabel(x_label)
+    top.set_xlabel(x_label, fontsize=9)
     top.xaxis.set_major_locator(MaxNLocator(4))
-    ax.secondary_yaxis("right", functions=(lambda y: y * force, lambda y: y / force)).set_ylabel("force [N]")
+    right = ax.secondary_yaxis("right", functions=(lambda y: y * force, lambda y: y / force))
+    right.set_ylabel("force [N]", fontsize=9)
+    for side in (top, right):
+        side.tick_params(labelsize=8)
 
 
 def _fiber_lengths(ax: Any, law: HillLaw) -> None:

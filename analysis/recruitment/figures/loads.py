@@ -11,6 +11,7 @@ from myoquat.core.arguments import check_types, indices_of, real_array_with_gaps
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
 from myoquat.joints.labels import figure_label
+from myoquat.joints.panels import legend_beside, plain_axis
 from myoquat.joints.picture import Picture, curve_styles
 from myoquat.muscle.model import Model
 
@@ -63,8 +64,8 @@ def plot_activations(
     indices_of("muscle", names, found.model.muscle_names)
     recorded = None if emg is None else emg if emg.units == "1" else emg.normalized()
     shown = {label: found, **(others or {})}
-    columns = min(COLUMNS, len(names))
-    rows = -(-len(names) // columns)
+    rows = -(-len(names) // COLUMNS)
+    columns = -(-len(names) // rows)
     figure = Picture(figsize=(2.4 * columns, 1.7 * rows + 0.5), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for axis in axes.ravel()[len(names) :]:
@@ -76,18 +77,24 @@ def plot_activations(
         for style, (label, one) in zip(curve_styles(len(shown)), shown.items(), strict=True):
             column = one.model.muscle_names.index(name)
             axis.plot(one.motion.time, one.activation[:, column], label=label, **style)
-        axis.set_title(figure_label(name), fontsize=9)
-        axis.grid(True, color="0.9")
+        plain_axis(axis)
+        axis.set_title(figure_label(name), fontsize=9, loc="left")
     most = max([float(one.activation.max(initial=0.0)) for one in shown.values()])
     if recorded is not None and recorded.signal.size:
         most = max(most, float(np.nanmax(recorded.signal)))
     axes[0, 0].set_ylim(0, min(1.0, 1.1 * most) or 1.0)
-    figure.supxlabel("time [s]", fontsize=10)
-    figure.supylabel("activation", fontsize=10)
+    figure.supxlabel("time [s]", fontsize=9)
+    figure.supylabel("activation", fontsize=9)
     if len(shown) > 1 or recorded is not None:
-        handles = {label: h for a in figure.axes for h, label in zip(*a.get_legend_handles_labels(), strict=True)}
-        figure.legend(list(handles.values()), list(handles), loc="outside upper right", ncols=len(handles), fontsize=9)
+        _legend_above(figure)
     return figure
+
+
+def _legend_above(figure: Figure) -> None:
+    """One legend for all axes, above them."""
+    handles = {label: h for a in figure.axes for h, label in zip(*a.get_legend_handles_labels(), strict=True)}
+    options = {"loc": "outside upper right", "ncols": len(handles), "fontsize": 7, "frameon": False}
+    figure.legend(list(handles.values()), list(handles), **options)
 
 
 def plot_loads(
@@ -105,19 +112,19 @@ def plot_loads(
     """
     check_types(forces=(forces, Mapping))
     x = real_array_with_gaps("over", over)
-    figure = Picture(figsize=(6.0, 4.0), layout="constrained")
+    figure = Picture(figsize=(5.6, 3.0), layout="constrained")
     axis = figure.subplots()
     for style, (name, given) in zip(curve_styles(len(forces)), forces.items(), strict=True):
         force = real_array_with_gaps("forces", given)
         if x.ndim != 1 or force.shape != (len(x), 3):
             raise ValueError(f"forces {name!r} must have the shape ({x.size}, 3), not {force.shape}")
         size = np.linalg.norm(force, axis=-1)
-        axis.plot(x, size if weight is None else 100 * size / weight, label=name, **style)
-    axis.set_xlabel(label)
-    axis.set_ylabel("force [N]" if weight is None else "force [% of body weight]")
+        axis.plot(x, size if weight is None else 100 * size / weight, label=figure_label(name), linewidth=1.3, **style)
+    plain_axis(axis)
+    axis.set_xlabel(label, fontsize=9)
+    axis.set_ylabel("force [N]" if weight is None else "force [% of body weight]", fontsize=9)
     axis.set_ylim(bottom=0)
-    axis.grid(True, color="0.9")
-    axis.legend(fontsize=9, frameon=False)
+    legend_beside(axis)
     return figure
 
 
@@ -137,7 +144,7 @@ def plot_socket(cone: StabilityRule, forces: Mapping[str, ArrayLike]) -> Figure:
     ['edge of the socket', 'found']
     """
     check_types(cone=(cone, StabilityRule), forces=(forces, Mapping))
-    figure = Picture(figsize=(4.8, 4.8), layout="constrained")
+    figure = Picture(figsize=(5.8, 4.4), layout="constrained")
     axis = figure.subplots()
     turn = np.linspace(0, 2 * np.pi, 200)
     edge = np.degrees(cone.edge(turn))
@@ -151,14 +158,14 @@ def plot_socket(cone: StabilityRule, forces: Mapping[str, ArrayLike]) -> Figure:
         angle, side = np.degrees(np.arctan2(np.hypot(*across), along)), np.stack(across, axis=-1)
         size = np.linalg.norm(side, axis=-1, keepdims=True)
         place = angle[:, None] * np.divide(side, size, out=np.zeros_like(side), where=size > 0)
-        axis.plot(*place.T, label=name, **style)
+        axis.plot(*place.T, label=figure_label(name), linewidth=1.3, **style)
         axis.plot(*place[:1].T, "o", color=style["color"], markersize=5)
         farthest = max(farthest, float(angle.max(initial=0.0)))
     axis.set_aspect("equal")
     axis.set_xlim(-1.1 * farthest, 1.1 * farthest)
     axis.set_ylim(-1.1 * farthest, 1.1 * farthest)
-    axis.set_xlabel("angle to the middle of the socket [degrees]")
-    axis.set_title(figure_label(cone.joint), fontsize=11)
-    axis.grid(True, color="0.9")
-    axis.legend(fontsize=9, frameon=False, loc="upper right")
+    plain_axis(axis)
+    axis.set_xlabel("angle to the middle of the socket [deg]", fontsize=9)
+    axis.set_title(figure_label(cone.joint), fontsize=9, loc="left")
+    legend_beside(axis)
     return figure

@@ -21,7 +21,7 @@ def test_activations_beside_emg(found):
     raw = Emg([0.0, 0.2], ("triceps",), [[2.0], [1.0]])  # drawn over its greatest value
     figure = plot_activations(found, raw, others={"again": found})
     axes = [axis for axis in figure.axes if axis.lines]
-    assert [axis.get_title() for axis in axes] == ["biceps", "triceps"]
+    assert [axis.get_title("left") for axis in axes] == ["biceps", "triceps"]
     np.testing.assert_array_equal(axes[0].lines[0].get_ydata(), found.activation[:, 0])
     assert [len(axis.collections) for axis in axes] == [0, 1]
     assert axes[0].get_ylim() == (0.0, 1.0)

@@ -61,7 +61,9 @@ def test_pictures(euler, tmp_path, count):
         figure = plot_surface(moment_arm_surface(euler, over, muscles=["m1", "m2", "m3", "m4"]), variable)
         figure.savefig(tmp_path / f"{variable}.png")
         labels = [axis.get_xlabel() for axis in figure.axes if axis.get_xlabel()]
-        assert labels[0] == f"{euler.system.coordinate_names[0]} [rad]"
+        assert labels[0] == f"{euler.system.coordinate_names[0]} [deg]"
+        reach = np.degrees(VALUES)[[0, -1]]
+        np.testing.assert_allclose(figure.axes[0].get_xlim(), reach)
 
 
 def test_two_descriptions_of_one_model_have_the_same_lengths(euler):
