@@ -1,7 +1,7 @@
 """Pictures of what muscles and joints bear: activations against EMG, loads over elevation, forces in a socket."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -93,8 +93,8 @@ def plot_activations(
 def _legend_above(figure: Figure) -> None:
     """One legend for all axes, above them."""
     handles = {label: h for a in figure.axes for h, label in zip(*a.get_legend_handles_labels(), strict=True)}
-    options = {"loc": "outside upper right", "ncols": len(handles), "fontsize": 7, "frameon": False}
-    figure.legend(list(handles.values()), list(handles), **options)
+    options: dict[str, Any] = {"ncols": len(handles), "fontsize": 7, "frameon": False}
+    figure.legend(list(handles.values()), list(handles), loc="outside upper right", **options)
 
 
 def plot_loads(
