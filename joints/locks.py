@@ -5,7 +5,7 @@ mass matrix is singular there. A quaternion has no lock, but a frame with inerti
 (`FollowerJoint`) turns without bound.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +14,13 @@ from myoquat.core.typing import Array
 from myoquat.joints.conversion.balls import rotation_angles
 from myoquat.joints.euler import CONDITION_LIMIT, check_lock, condition_euler
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.types import CustomJoint, EulerJoint, FollowerJoint, GimbalJoint
+from myoquat.joints.types import CustomJoint, EulerJoint, FollowerJoint, GimbalJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint
 from myoquat.joints.types.follower import named_coordinates
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
-__all__ = ["check_followed_locks", "check_locks", "near_locks"]
+__all__ = ["FOLLOWED_SINE", "check_followed_locks", "check_locks", "followed_sines", "near_locks"]
 
 ANGLE_SINE = 1 / CONDITION_LIMIT  # distance from the lock of angles that are coordinates [rad]
 FOLLOWED_SINE = 1e-8  # of angles that come from a quaternion: nearer, rounding errors of their rates exceed the rates
@@ -84,6 +84,30 @@ def check_followed_locks(system: ArticulatedSystem, q: Array, function: str) -> 
                 f"where {', '.join(lock.followers)} would turn without bound; set the mass and the inertia of these "
                 "frames to zero, or move away from the lock"
             )
+
+
+def followed_sines(
+    system: ArticulatedSystem, q: Array, bodies: Collection[str], angles: Collection[str]
+) -> list[Array]:
+    """(...) each, |sin| of the angle to the lock of ball joints at q (..., nq), on floats and symbols.
+
+    They are those whose angles the bodies, or bodies that carry them, follow, and those by quaternions to which the
+    named angles belong.
+    """
+    carried, leaders = {*bodies}, set()
+    parents = {body.name: body for body in system.bodies}
+    while carried:
+        body = parents.get(carried.pop())
+        if body is not None:
+            carried.add(body.parent)
+            leaders |= {body.joint.leader} if isinstance(body.joint, FollowerJoint) else set()
+    found = []
+    for body, span in zip(system.bodies, system.q_slices, strict=True):
+        joint, own = body.joint, getattr(body.joint, "angles", None)
+        named = own is not None and isinstance(joint, SphericalJoint) and not {*angles}.isdisjoint(own.names)
+        if own is not None and (named or body.name in leaders):
+            found.append(own.lock_sine(named_coordinates(joint, q[..., span])))
+    return found
 
 
 def near_locks(system: ArticulatedSystem, q: Array) -> str:

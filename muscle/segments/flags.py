@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.joints.locks import FOLLOWED_SINE, followed_sines
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts
-from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, PathPoint
+from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
 from myoquat.muscle.wrapping import Piece
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 
@@ -32,6 +33,9 @@ class PathFlag(IntFlag):
     OUTSIDE     a fitted path outside the set of poses that it was fitted to: its length is extrapolated
     COINCIDENT  two consecutive points of the path are in one place, to 1e-12 m: the piece between them has no
                 direction, and the Jacobian is not determined: it may be NaN
+    LOCKED      the path depends on named angles of a quaternion that are in gimbal lock, to 1e-8 rad: a point or a
+                surface of it is on a frame that follows them, or they drive a point. The angles have no rates there,
+                and the Jacobian is not determined: it may be huge or NaN
 
     >>> from myoquat.muscle import PathFlag
     >>> flag = PathFlag(3)
@@ -45,6 +49,7 @@ class PathFlag(IntFlag):
     UNSOLVED = 8
     COINCIDENT = 16
     OUTSIDE = 32
+    LOCKED = 64
 
 
 APART = 1e-12  # [m] below which points count as in one place
@@ -72,10 +77,19 @@ def _of(model: Model, muscle: Muscle, pieces: tuple[Piece, ...], q: Array, near:
         PathFlag.JUMP: [*_jumps(muscle, pieces, near), *edges],
         PathFlag.UNSOLVED: [piece.unsolved for piece in pieces if piece.contacts],
         PathFlag.OUTSIDE: [left for left in outside if left is not None],
+        PathFlag.LOCKED: [sine <= FOLLOWED_SINE for sine in _lock_sines(model, muscle, q)],
     }
     columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
     total: Array = sum(columns[1:], start=columns[0])
     return total
+
+
+def _lock_sines(model: Model, muscle: Muscle, q: Array) -> list[Array]:
+    """(...) each, |sin| of the angle to the locks of the angles on which a path depends."""
+    bodies = {point.body for point in muscle.path} | {wrap.body for wrap in muscle.wraps}
+    driven = (point for point in muscle.path if isinstance(point, DrivenPoint))
+    angles = {name for point in driven for name in point.driving(model.system)}
+    return followed_sines(model.system, q, bodies, angles)
 
 
 def _jumps(muscle: Muscle, pieces: tuple[Piece, ...], near: float) -> Iterator[Array]:

@@ -26,6 +26,7 @@ from myoquat.joints import (
 from myoquat.joints.conversion.axes import in_angles
 from myoquat.joints.conversion.chains.find import find_chains, why_no_chain
 from myoquat.joints.errors import ModelError
+from myoquat.muscle import PathFlag, PathPoint, path_flags
 from tests.joints.phantom_arm import INERTIA, arm, on_chest, states
 
 
@@ -149,6 +150,21 @@ def test_frames_with_inertia_that_follow_locked_angles_are_named():
             ValueError, match="the start: the angles plane, elev, axial of body 'arm' are in gimbal lock"
         ):
             mq.simulate(ball, q, duration=0.01)
+
+
+def test_paths_that_depend_on_locked_angles_are_flagged():
+    """Their Jacobian is not determined in the lock; that of a path on the leader alone is, and has no flag."""
+    model = arm()
+    plain = mq.Muscle("plain", (PathPoint("blade", (0.1, 0.05, 0.0)), PathPoint("arm", (0.02, -0.1, 0.01))))
+    ball = replace(model, muscles=(*model.muscles, plain)).with_rotations("quaternion")
+    beside = [model.pose({"elev": x}) for x in (0.0, 1e-9, 1e-7, 0.5)]
+    poses = convert_coordinates(model.system, ball.system, np.array(beside))
+    locked = np.bitwise_and(path_flags(ball, poses), PathFlag.LOCKED) > 0
+    assert locked.tolist() == [[True, True, True, False]] * 2 + [[False] * 4] * 2
+    J = mq.path_jacobian(ball, poses)
+    assert np.abs(J[:, 3]).max() < 1.0
+    assert np.abs(J[3]).max() < 1.0
+    assert not np.abs(J[0, 0]).max() < 1e6  # huge, or not a number
 
 
 def test_a_massless_chest_moves_as_its_couplers_say(rng):
