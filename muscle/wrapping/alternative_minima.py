@@ -80,14 +80,17 @@ class _Search:
     attempt: Array
 
 
-def shortest(segment: OrderedSegment, found: Iterate, where: Array) -> Iterate:
+def shortest(segment: OrderedSegment, found: Iterate, longest: Array, where: Array) -> Iterate:
     """The shortest of a path over all surfaces that was found and of the alternative local minima, `where` (...) it is
     certain. Where there is one the length may jump between poses beside each other: at one of them it may not be found.
+
+    longest (...) [m]: the length of the longest of the paths over one surface without a side each. A path that touches
+    one surface and is no longer has no shorter alternative without a side.
     """
     types = segment.segment.types
     if not (_one_sided(types) or round_surfaces(types)):
         return found
-    planned = tuple(x & where for x in _planned(segment, found, where))
+    planned = tuple(x & where for x in _planned(segment, found, longest, where))
     attempts = _Attempts(planned, segment.segment, segment.order)
     begin = _Search(found, _next(planned, float(len(planned) + 1) + 0.0 * segment.ends[0][..., 0]))
     return while_loop(_any_left, _attempted, begin, attempts, max_steps=len(planned)).iterate
@@ -98,11 +101,12 @@ def _any_left(search: _Search) -> Array:
     return result
 
 
-def _planned(segment: OrderedSegment, found: Iterate, where: Array) -> list[Array]:
+def _planned(segment: OrderedSegment, found: Iterate, longest: Array, where: Array) -> list[Array]:
     """(...) each, whether the attempt of a number, from 1 on, is made: without each one-sided surface, on the other
     side of each with two, and from each tilted start, where the path touches these."""
     types, on = segment.segment.types, found.on
-    several = _several(on)
+    some_round = reduce(or_, [on[i] for i in round_surfaces(types)], ~always(longest))
+    several = _several(on) | (some_round & (length_of(segment, found) > longest + SAME_LENGTH_M))
     tilted = [several & x for x in _promising(segment, found, several & where)]
     return [*(on[i] for i in _one_sided(types)), *(several & on[i] for i in two_sided_surfaces(types)), *tilted]
 
@@ -120,7 +124,7 @@ def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     types, on = attempts.segment.types, was.on
     X, without, there = _begun(segment, was, _without(types, on, number))
     for n, i in enumerate(two_sided_surfaces(types), len(_one_sided(types)) + 1):
-        other, exists = _turned(segment, was.points, i, _several(on) & (number == float(n)))
+        other, exists = _turned(segment, was.points, i, number == float(n))
         X, there = choose(exists, other, X), there | exists
     X, there, tilted, way = _from_tilted(segment, was, number, X, there)
     remaining = replace(segment, active=tuple(~x for x in without))

@@ -60,14 +60,16 @@ def over_one_surface(wrap: Wrap, contact: Contact) -> Piece:
 
 @dataclass(frozen=True)
 class _Try:
-    """An iterate; the order of the surfaces; which one (...) the path runs through; the order of the next try; and how
-    many tries are left: none where the path is solved and runs through no surface."""
+    """An iterate; the order of the surfaces; which one (...) the path runs through; the order of the next try; how many
+    tries are left: none where the path is solved and runs through no surface; and the length (...) [m] of the longest
+    of the paths over one surface without a side each."""
 
     iterate: Iterate
     order: tuple[Array, ...]
     through: tuple[Array, ...]
     next_order: tuple[Array, ...]
     left: Array
+    longest: Array
 
 
 def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
@@ -82,10 +84,10 @@ def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -
     prescribed = any(wrap.ring or wrap.hint is not None for wrap in wraps)
     order = tuple(zero + float(i) for i in range(len(wraps))) if prescribed else guessed_order(segment)
     tries = 1 if prescribed else MAX_TRIES
-    begin = _Try(Iterate.at(none), order, (never,) * len(wraps), order, zero + float(tries))
+    begin = _Try(Iterate.at(none), order, (never,) * len(wraps), order, zero + float(tries), zero)
     found = while_loop(_any_left, _tried, begin, segment, max_steps=tries)
     clear = ~reduce(or_, found.through) & ~found.iterate.unsolved
-    iterate = shortest(OrderedSegment.over_all(segment, found.order), found.iterate, clear)
+    iterate = shortest(OrderedSegment.over_all(segment, found.order), found.iterate, found.longest, clear)
     contacts = zip(wraps, iterate.contacts, found.order, found.through, strict=True)
     return Piece(wraps, tuple(_in_body(*each) for each in contacts), iterate.unsolved)
 
@@ -100,12 +102,12 @@ def _tried(before: _Try, segment: Segment) -> _Try:
     ends without a solution the one before stays. Which surfaces are passed over, where no path touches all, is left to
     the last try."""
     through, order, left = before.through, before.next_order, before.left
-    X, all_surfaces = start_over_one_surface(segment, through), OrderedSegment.over_all(segment, order)
+    (X, longest), all_surfaces = start_over_one_surface(segment, through), OrderedSegment.over_all(segment, order)
     iterate, active = minimised(all_surfaces, X, Mode(left == 1.0, 0.0 * left))
     next_order, cut = moved_in_order(replace(all_surfaces, active=active), iterate.points)
     some, unsolved = reduce(or_, cut), iterate.unsolved
     rest = np.where(some, left - 1.0, np.where(unsolved & (left > 1.0), 1.0, 0.0))
-    found = _Try(iterate, order, cut, choose(some, next_order, order), rest)
+    found = _Try(iterate, order, cut, choose(some, next_order, order), rest, longest)
     stays = unsolved & reduce(or_, through) & ~before.iterate.unsolved
     return choose(stays, replace(before, left=0.0 * left), found)
 

@@ -7,6 +7,7 @@ between these.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -14,7 +15,13 @@ from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import call_where, choose
 from myoquat.muscle.wrapping.contact_solve import is_cut, solve_contact, unknown_start
-from myoquat.muscle.wrapping.fixed_point_iteration import OrderedSegment, Segment, TangentPoints, points_of
+from myoquat.muscle.wrapping.fixed_point_iteration import (
+    OrderedSegment,
+    Segment,
+    TangentPoints,
+    points_of,
+    round_surfaces,
+)
 from myoquat.muscle.wrapping.order_along_path import after, before
 from myoquat.muscle.wrapping.surfaces.vectors import always, dot, size
 
@@ -41,14 +48,18 @@ class _Start:
     wanted: Flags
 
 
-def start_over_one_surface(segment: Segment, wanted: Flags) -> tuple[TangentPoints, ...]:
-    """The tangent points from which to look for the path: it touches one surface alone, the one that is `wanted` (...),
-    or else the one over which alone it is longest. No shortest path over all is shorter, unless surfaces have sides."""
+def start_over_one_surface(segment: Segment, wanted: Flags) -> tuple[tuple[TangentPoints, ...], Array]:
+    """The tangent points from which to look for the path, and the length (...) [m] of the longest of the paths over one
+    surface without a side each, zero if none is touched.
+
+    It touches one surface alone, the one that is `wanted` (...), or else the one over which alone it is longest. No
+    shortest path over all is shorter, unless surfaces have sides.
+    """
     none = tuple(TangentPoints.none(0.0 * segment.start) for _ in segment.surfaces)
-    return call_where(_started, _Start(segment, wanted), True, none)
+    return call_where(_started, _Start(segment, wanted), True, (none, 0.0 * segment.start[..., 0]))
 
 
-def _started(problem: _Start) -> tuple[TangentPoints, ...]:
+def _started(problem: _Start) -> tuple[tuple[TangentPoints, ...], Array]:
     start, end = problem.segment.start, problem.segment.end
     never = ~always(start[..., 0])
     near = unknown_start(0.0 * start[..., 0], ~never)
@@ -66,7 +77,8 @@ def _started(problem: _Start) -> tuple[TangentPoints, ...]:
         here = (lengths_or_wanted[..., i] >= most) & ~taken
         taken = taken | here
         X.append(choose(here, points, TangentPoints.none(0.0 * points.P)))
-    return tuple(X)
+    longest = reduce(np.maximum, [lengths[i] for i in round_surfaces(problem.segment.types)], 0.0 * start[..., 0])
+    return tuple(X), longest
 
 
 @dataclass(frozen=True)

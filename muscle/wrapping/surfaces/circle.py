@@ -7,7 +7,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 
-__all__ = ["Plane", "Winding", "around", "beside"]
+__all__ = ["Plane", "Winding", "among_surfaces", "around", "beside"]
 
 Plane = tuple[Array, Array]  # x, y
 Direction = tuple[Array | float, Array | float]
@@ -64,6 +64,26 @@ def around(
     P, Q = _tangent(a, before, radius, sense), _tangent(b, after, radius, -sense)
     on = (angle > 0) & ~inside
     return Winding(on, before, after, P, Q, angle, inside, _jump(on, inside, depth, sides), behind)
+
+
+def among_surfaces(jump: Both, neighbours: tuple[Plane, Plane], ends: tuple[Plane, Plane], ahead: Direction) -> Both:
+    """How far each end of a path over several surfaces would have to move, from the `jump` of the neighbours on it.
+
+    No part of the path crosses the ray against `ahead`, so that the length jumps also where an end crosses it beyond
+    another surface. Around the front two senses are equally long for neighbours in one direction behind, but not the
+    whole paths.
+    """
+    a, b = neighbours
+    fronts = [ahead[0] * p[0] + ahead[1] * p[1] for p in neighbours]
+    sides = [ahead[0] * p[1] - ahead[1] * p[0] for p in neighbours]
+    around_front = (fronts[0] < 0) & (fronts[1] < 0) & (sides[0] * sides[1] > 0)
+    cross = np.abs(a[0] * b[1] - a[1] * b[0])
+    found = []
+    for own, p, other, end in zip(jump, neighbours, (b, a), ends, strict=True):
+        beyond = (end[0] != p[0]) | (end[1] != p[1])
+        turned = np.where(around_front, cross / np.sqrt(np.where(around_front, _square(other), 1.0)), np.inf)
+        found.append(np.minimum(np.minimum(own, turned), np.where(beyond, _to_ray_behind(end, ahead), np.inf)))
+    return found[0], found[1]
 
 
 def beside(a: Plane, b: Plane, radius: Array | float, hint: Direction) -> Winding:
@@ -146,13 +166,9 @@ def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction, held: Array | bo
     fronts = [ahead[0] * p[0] + ahead[1] * p[1] for p in (a, b)]
     crossing = (sides[0] * sides[1] < 0) & (cross * (sides[1] - sides[0]) < 0)
     rear = held & (fronts[0] < 0) & (fronts[1] < 0)
-    # from the ray against `ahead`: the distance aside, or to its start
     square = ahead[0] * ahead[0] + ahead[1] * ahead[1]
     size = np.where(square > 0, square, 1.0)
-    aside = [
-        np.where(rear, np.inf, np.sqrt(np.where(front < 0, side * side / size, _square(p))))
-        for p, side, front in zip((a, b), sides, fronts, strict=True)
-    ]
+    aside = [np.where(rear, np.inf, _to_ray_behind(p, ahead)) for p in (a, b)]
     # and, with the other end behind on the same side, from the line across it through the centre
     alike = held & (sides[0] * sides[1] > 0)
     level = [
@@ -160,3 +176,12 @@ def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction, held: Array | bo
     ]
     near = np.minimum(aside[0], level[0]), np.minimum(aside[1], level[1])
     return crossing | (rear & alike), near
+
+
+def _to_ray_behind(p: Plane, ahead: Direction) -> Array:
+    """How near a point is to the ray against `ahead`: the distance aside, or to its start."""
+    side, front = ahead[0] * p[1] - ahead[1] * p[0], ahead[0] * p[0] + ahead[1] * p[1]
+    square = ahead[0] * ahead[0] + ahead[1] * ahead[1]
+    size = np.where(square > 0, square, 1.0)
+    result: Array = np.sqrt(np.where(front < 0, side * side / size, _square(p)))
+    return result

@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import Winding, around, beside
+from myoquat.muscle.wrapping.surfaces.circle import Plane, Winding, among_surfaces, around, beside
 from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
 
 __all__ = ["WrapCylinder"]
@@ -74,7 +74,10 @@ class WrapCylinder(Wrap):
             hint = as_array(self.hint)
             return beside(a, b, self.radius, (hint[..., 0], hint[..., 1])), np.inf
         ahead, to_axis = self._side(line)
-        return around(a, b, self.radius, ahead, self.ahead is not None), to_axis
+        winding = around(a, b, self.radius, ahead, self.ahead is not None)
+        if self.ahead is None or ahead is None or line is None:
+            return winding, to_axis
+        return replace(winding, jump=among_surfaces(winding.jump, (a, b), _across(line), ahead)), to_axis
 
     def _side(self, line: Line | None) -> tuple[tuple[Array, Array] | None, Array | float]:
         """The direction across the axis on whose side the path passes, and how far a line is from passing the other."""
@@ -149,3 +152,9 @@ class WrapCylinder(Wrap):
         flat = np.stack([v[..., 0], v[..., 1], 0.0 * v[..., 2]], axis=-1)
         result: Array = flat / as_array(self.radius)[..., None]
         return result
+
+
+def _across(line: Line) -> tuple[Plane, Plane]:
+    """Two points as seen along the axis."""
+    (ax, ay), (bx, by) = ((x[..., 0], x[..., 1]) for x in line)
+    return (ax, ay), (bx, by)

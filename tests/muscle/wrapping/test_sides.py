@@ -152,3 +152,23 @@ def test_surfaces_of_one_kind_in_a_table_are_the_surfaces_one_by_one():
     model, turns = Model(ArticulatedSystem((turn,)), tuple(muscles)), np.linspace(-1.5, 1.5, 61)[:, None]
     np.testing.assert_allclose(path_lengths(model, turns), path_lengths(model, turns, backend="numpy"), rtol=1e-14)
     assert (path_flags(model, turns) == path_flags(model, turns, backend="numpy")).all()
+
+
+CLOSE = WrapCylinder(body="ground", radius=0.02, quadrant="+x")
+AHEAD, BEYOND = np.array([0.1, 0.02, 0.0]), np.array([-0.2, 1e-9, 0.0])
+BESIDE = np.array([-0.08, 0.03, 0.01])  # behind, on another surface between the cylinder and the end BEYOND
+
+
+def test_a_path_jumps_where_its_end_beyond_another_surface_crosses_the_half_plane_behind():
+    neighbours_alone, whole_path = CLOSE.contact(AHEAD, BESIDE), CLOSE.contact(AHEAD, BESIDE, (AHEAD, BEYOND))
+    np.testing.assert_allclose(neighbours_alone.jump[1], BESIDE[1], rtol=1e-12)
+    np.testing.assert_allclose(whole_path.jump, [neighbours_alone.jump[0], BEYOND[1]], rtol=1e-12)
+
+
+def test_a_path_past_several_surfaces_jumps_where_both_senses_around_the_front_are_equal():
+    """For one cylinder both senses are equally long there, and its length has a kink."""
+    A = 1.5 * BESIDE + np.array([0.0, 1e-9, 0.0])
+    assert CLOSE.contact(A, BESIDE).jump.min() > 0.02
+    jump = CLOSE.contact(A, BESIDE, (A, BESIDE)).jump
+    cross = A[0] * BESIDE[1] - A[1] * BESIDE[0]
+    np.testing.assert_allclose(jump, abs(cross) / np.array([np.hypot(*BESIDE[:2]), np.hypot(*A[:2])]), rtol=1e-6)
