@@ -1,0 +1,360 @@
+"""Signals and muscles in the size of a person, together: delay, gains, shapes, strengths, lengths and passive moments
+under which recorded EMG gives the measured joint moments.
+
+minimise 1/2 sum w ((moment - measured) / error)^2 + 1/2 |z|^2 over standardized parameters z: the most probable ones
+where errors are normal and the parameters have the distributions of `MomentPriors`. Errors of neighbouring instants are
+alike: w = step / error_time counts one independent error per `error_time`. Levenberg-Marquardt on the normal equations,
+whose matrix is I at least.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from myoquat.analysis.motion.places import velocity_of
+from myoquat.analysis.recruitment.emg.moment_model import (
+    PARAMETERS,
+    PASSIVE,
+    SCALED,
+    MomentModel,
+    MomentPriors,
+    TrialArrays,
+)
+from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.core.arguments import check_types, real_array
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.data.motions import Emg, Motion
+from myoquat.data.motions.series import indices_of
+from myoquat.joints.vectors import matvec
+from myoquat.muscle import path_jacobian, path_lengths
+from myoquat.muscle.checks import check_laws
+from myoquat.muscle.laws import HillLaw
+from myoquat.muscle.laws.equilibrium import kind_of
+from myoquat.muscle.model import Model
+
+__all__ = ["MomentCalibration", "MomentObjective", "MomentTrial", "calibrate_moments"]
+
+MAX_STEPS = 200
+SMALL_STEP = 1e-6  # of a standardized parameter
+MAX_DAMPING = 1e12
+PASSES = 3  # of the estimate of the errors' sizes and times, each from the fit before
+FIRST_TIME = 0.1  # [s] per independent error, assumed at first
+PER_ERROR = 3.0  # instants per `error_time` that are compared
+FIRST_ERROR = 0.3  # of the root mean square of measured moments
+
+
+@dataclass(frozen=True, eq=False)
+class MomentTrial:
+    """A motion (q, u) with normalized envelopes, channels called as the muscles, and measured moments (t,) [N m] by the
+    name of their velocity, at the motion's times. Muscles without a channel carry nothing.
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.recruitment import MomentTrial
+    >>> from myoquat.data import Emg, Motion
+    >>> import myoquat as mq
+    >>> rod = mq.ArticulatedSystem((mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0),))
+    >>> still = Motion(rod, [0.0, 0.1], [[0.0]] * 2, [[0.0]] * 2)
+    >>> trial = MomentTrial(still, Emg([0.0, 0.1], ("biceps",), [[0.2]] * 2, "1"), {"rod.speed": [5.0, 5.0]})
+    >>> sorted(trial.moments)
+    ['rod.speed']
+    """
+
+    motion: Motion
+    emg: Emg
+    moments: Mapping[str, ArrayLike]
+
+
+class MomentObjective:
+    """-log of the posterior density, up to a constant, over z (n,); `weights` (e,) of squared errors by trial."""
+
+    def __init__(self, models: Sequence[MomentModel], weights: Sequence[Array]) -> None:
+        self.models, self.weights = list(models), list(weights)
+        self.size = self.models[0].size
+
+    def value_and_gradient(self, z: Array) -> tuple[Array, Array]:
+        """(...) and (..., n) at z (..., n)."""
+        value, gradient = 0.5 * np.sum(z * z, axis=-1), np.array(z)
+        for model, weight in zip(self.models, self.weights, strict=True):
+            moments, slope = model.pulled_back(z, lambda m, w=weight, t=model.trial: w * (m - t.moments))
+            value = value + 0.5 * np.sum(weight * (moments - model.trial.moments) ** 2, axis=(-2, -1))
+            gradient = gradient + slope
+        return value, gradient
+
+    def normal_equations(self, z: Array) -> tuple[float, Array, Array]:
+        """The value, its gradient (n,) and the Gauss-Newton matrix (n, n) of its second derivatives at z (n,)."""
+        value, gradient, matrix = 0.5 * float(z @ z), np.array(z), np.eye(self.size)
+        for model, weight in zip(self.models, self.weights, strict=True):
+            moments, J = model.with_jacobian(z)
+            off = moments - model.trial.moments
+            rows = (np.sqrt(weight)[:, None] * J).reshape(-1, self.size)
+            value += 0.5 * float(np.sum(weight * off**2))
+            gradient += np.einsum("ke,ken->n", weight * off, J)
+            matrix += rows.T @ rows
+        return value, gradient, matrix
+
+    def minimum(self, start: Array) -> tuple[Array, Array, bool]:
+        """z of the minimum next to the start, the matrix there, and whether the last step was below `SMALL_STEP`."""
+        z, damping = start, 1e-3
+        value, gradient, matrix = self.normal_equations(z)
+        for _ in range(MAX_STEPS):
+            step = -np.linalg.solve(matrix + damping * np.diag(np.diag(matrix)), gradient)
+            if np.abs(step).max() < SMALL_STEP:
+                return z, matrix, True
+            ahead = self.normal_equations(z + step)
+            if ahead[0] < value:
+                z, damping = z + step, damping / 10
+                value, gradient, matrix = ahead
+            elif damping > MAX_DAMPING:
+                return z, matrix, False
+            else:
+                damping = max(10 * damping, 1e-9)
+        return z, matrix, False
+
+
+@dataclass(frozen=True, eq=False)
+class MomentCalibration:
+    """model: with the strengths and lengths found. muscles, a table of `gain`, `shape`, `strength`, `optimal_length`,
+    `slack_length` by muscle; passive, of `offset` [N m], `stiffness` [N m / rad] and `damping` [N m s / rad] by
+    velocity; delay [s]; errors, by velocity the root mean squares [N m] of the measured moments and of the differences
+    before and after; moment_error (e,) [N m] and error_time (e,) [s] of the errors that were assumed; z (n,), the
+    standardized parameters, and precision (n, n), the inverse of their covariance by Laplace's approximation.
+
+    >>> from myoquat.analysis.recruitment import MomentCalibration
+    >>> MomentCalibration.__dataclass_fields__.keys() >= {"model", "muscles", "delay"}  # see calibrate_moments
+    True
+    """
+
+    model: Model
+    velocities: tuple[str, ...]
+    muscles: "pd.DataFrame"
+    passive: "pd.DataFrame"
+    delay: float
+    errors: "pd.DataFrame"
+    moment_error: Array
+    error_time: Array
+    priors: MomentPriors
+    z: Array
+    precision: Array
+    converged: bool
+    objective: MomentObjective
+    original: Model
+
+    def __repr__(self) -> str:
+        before, after = (float(np.sqrt(np.mean(self.errors[c] ** 2))) for c in ("before", "after"))
+        return f"<MomentCalibration {len(self.muscles)} muscles, RMS error {before:.3g} N m before, {after:.3g} after>"
+
+    @cached_property
+    def deviations(self) -> Array:
+        """(n,) standard deviations of z by Laplace's approximation; 1 where the trials say nothing."""
+        result: Array = np.sqrt(np.diag(np.linalg.inv(self.precision)))
+        return result
+
+    def moments(self, trial: MomentTrial, z: Array | None = None) -> Array:
+        """(..., t, e) [N m] that the muscles and passive moments of a trial give, with the parameters found, or with
+        others (..., n); moments of the trial are not read."""
+        record = trial_arrays(self.original, replace(trial, moments={}), self.velocities)
+        return MomentModel(_laws(self.original), record, self.priors).moments(self.z if z is None else z)
+
+
+def calibrate_moments(
+    model: Model,
+    trials: Sequence[MomentTrial],
+    *,
+    priors: MomentPriors | None = None,
+    moment_error: float | None = None,
+    error_time: float | None = None,
+) -> MomentCalibration:
+    """Parameters of signals and muscles from trials with EMG and measured moments, the most probable ones.
+
+    priors        distributions of the parameters, `MomentPriors()` if none are given.
+    moment_error  standard deviation [N m] of the errors of moments, and
+    error_time    [s] per independent error. Without them they are those of the differences that are left, by velocity:
+                  their root mean square, and their integrated autocorrelation time.
+
+    Muscles have Hill-type laws of one class; elastic tendons are taken as rigid. Before the first and after the last
+    time of an envelope its end value holds. What the trials do not tell stays at the priors' means. Raises ValueError
+    for no trials, trials with other muscles or velocities, motions without u, moments of another shape, channels that
+    are no muscles, signals in volts, outside [0, 1] or with gaps, velocities that are not free or not the rate of a
+    coordinate, and sizes that are not positive; ModelError for muscles without a Hill-type law.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import MomentTrial, calibrate_moments
+    >>> from myoquat.data import Emg, Motion
+    >>> from myoquat.muscle import PathPoint
+    >>> from myoquat.muscle.laws import DeGrooteFregly2016
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0)
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> law = DeGrooteFregly2016(100.0, optimal_fiber_length=0.4, tendon_slack_length=0.1, tendon="rigid")
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, law),))
+    >>> time = np.linspace(0.0, 2.0, 41)
+    >>> still = Motion(model, time, np.zeros((41, 1)), np.zeros((41, 1)))
+    >>> burst = Emg(time, ("biceps",), 0.5 + 0.4 * np.sin(3 * time)[:, None], "1")
+    >>> found = calibrate_moments(model, [MomentTrial(still, burst, {"rod.speed": -20 * burst.signal[:, 0]})])
+    >>> bool(found.errors["after"].max() < 0.1 * found.errors["before"].max())
+    True
+    """
+    check_types(model=(model, Model), trials=(trials, (list, tuple)), priors=(priors, (MomentPriors, type(None))))
+    for name, size in (("moment_error", moment_error), ("error_time", error_time)):
+        if size is not None and not (np.isfinite(size) and size > 0):
+            raise ValueError(f"{name} must be positive, not {size}")
+    if not trials:
+        raise ValueError("at least one trial is needed")
+    priors = priors or MomentPriors()
+    own = _measured_muscles(model, trials)
+    velocities = tuple(trials[0].moments)
+    if not velocities:
+        raise ValueError("the first trial has no measured moments")
+    records = [trial_arrays(own, trial, velocities) for trial in trials]
+    models = [MomentModel(_laws(own), record, priors) for record in records]
+    z = np.zeros(models[0].size)
+    sizes = np.sqrt(np.mean(np.concatenate([m.trial.moments for m in models]) ** 2, axis=0))
+    before = _differences(models, z)
+    error = np.full(len(velocities), moment_error) if moment_error else np.maximum(FIRST_ERROR * sizes, 1e-9)
+    span = np.full(len(velocities), error_time) if error_time else np.full(len(velocities), FIRST_TIME)
+    for _ in range(1 if moment_error and error_time else PASSES):
+        thinned = [_thinned(record, float(span.min())) for record in records]
+        objective = MomentObjective([MomentModel(_laws(own), r, priors) for r in thinned],
+                                    [_weights(r, error, span) for r in thinned])  # fmt: skip
+        z, precision, converged = objective.minimum(z)
+        left = _differences(models, z)
+        assumed = error, span
+        error = error if moment_error else np.maximum(np.sqrt(np.mean(np.concatenate(left) ** 2, axis=0)), 1e-6 * sizes)
+        span = span if error_time else _correlation_times(models, left)
+    return _result(own, velocities, objective, (z, precision, converged), (sizes, before, left), assumed)
+
+
+def trial_arrays(model: Model, trial: MomentTrial, velocities: Sequence[str]) -> TrialArrays:
+    """What a trial's moments are computed from, at the motion's times; NaN for moments that it does not hold."""
+    motion = trial.motion
+    motion.check_system(model.system)
+    if motion.u is None:
+        raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
+    signal = _signal(model, trial.emg)
+    names, C = free_velocities(model, motion.q)
+    rows = indices_of("free velocity", velocities, names)
+    angles = _coordinates(model, velocities)
+    J = path_jacobian(model, motion.q)
+    arms = -np.swapaxes(J @ C[..., rows], -1, -2)
+    u = [model.system.velocity_names.index(name) for name in velocities]
+    measured = np.full((len(motion.time), len(rows)), np.nan)
+    for k, name in enumerate(velocities):
+        if name in trial.moments:
+            measured[:, k] = _moment(name, trial.moments[name], len(motion.time))
+    speeds = matvec(J, motion.u)  # type: ignore[arg-type]
+    return TrialArrays(motion.time, path_lengths(model, motion.q), speeds, arms, motion.q[:, angles],
+                       motion.u[:, u], measured, trial.emg.time, signal)  # fmt: skip
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _measured_muscles(model: Model, trials: Sequence[MomentTrial]) -> Model:
+    """The model with the muscles that have a channel, and rigid tendons. ValueError where trials differ."""
+    first = trials[0]
+    for k, trial in enumerate(trials):
+        indices_of("muscle", trial.emg.names, model.muscle_names)
+        for what, given, known in (("channels", trial.emg.names, first.emg.names),
+                                   ("moments", trial.moments, first.moments)):  # fmt: skip
+            if set(given) != set(known):
+                raise ValueError(f"trial {k} has other {what} than the first: {', '.join(given)}")
+    muscles = tuple(m for m in model.muscles if m.name in first.emg.names)
+    own = replace(model, muscles=muscles, groups=()).with_rigid_tendons()
+    check_laws(own)
+    _laws(own)
+    return own
+
+
+def _laws(model: Model) -> list[HillLaw]:
+    """The laws, Hill-type and of one class. ValueError for others."""
+    laws = [muscle.law for muscle in model.muscles]
+    for muscle, law in zip(model.muscles, laws, strict=True):
+        if not isinstance(law, HillLaw) or kind_of(law) != kind_of(laws[0]):
+            raise ValueError(f"muscle {muscle.name!r}: all muscles need Hill-type laws of one class, not {law!r}")
+    return [law for law in laws if isinstance(law, HillLaw)]
+
+
+def _signal(model: Model, emg: Emg) -> Array:
+    """(t, m) envelopes in the order of the muscles."""
+    if emg.units != "1":
+        raise ValueError(f"the signal must be normalized, not in {emg.units}; Emg.normalized makes it")
+    if len(emg.time) < 2 or np.isnan(emg.signal).any() or (emg.signal < 0).any() or (emg.signal > 1).any():
+        raise ValueError("envelopes need two instants or more, without gaps, and values in [0, 1]")
+    return emg.select(model.muscle_names).signal
+
+
+def _coordinates(model: Model, velocities: Sequence[str]) -> list[int]:
+    """Places in q of the coordinates whose rates the velocities are. ValueError for a velocity that is none."""
+    names, coordinates = model.system.velocity_names, model.system.coordinate_names
+    known = {names[u]: coordinates.index(name) for name, u in velocity_of(model.system).items()}
+    for name in velocities:
+        if name not in known:
+            raise ValueError(f"velocity {name!r} is not the rate of a coordinate")
+    return [known[name] for name in velocities]
+
+
+def _moment(name: str, given: ArrayLike, frames: int) -> Array:
+    found = real_array(f"moment of {name}", given)
+    if found.shape != (frames,) or not np.isfinite(found).all():
+        raise ValueError(f"the moment of {name!r} must be {frames} finite numbers, one per frame of the motion")
+    return found
+
+
+def _thinned(trial: TrialArrays, span: float) -> TrialArrays:
+    """Every so-manieth instant, `PER_ERROR` of them per span [s]."""
+    step = float(np.median(np.diff(trial.time)))
+    return trial.at(slice(None, None, max(1, int(span / PER_ERROR / step + 1e-9))))
+
+
+def _weights(trial: TrialArrays, error: Array, span: Array) -> Array:
+    """(e,) of squared errors: 1 / error^2 for one error per `span`."""
+    step = float(np.median(np.diff(trial.time)))
+    return np.minimum(step / span, 1.0) / error**2
+
+
+def _differences(models: Sequence[MomentModel], z: Array) -> list[Array]:
+    return [m.moments(z) - m.trial.moments for m in models]
+
+
+def _correlation_times(models: Sequence[MomentModel], left: Sequence[Array]) -> Array:
+    """(e,) [s] integrated autocorrelation times of the differences, summed up to where they first are not positive."""
+    found = []
+    for model, off in zip(models, left, strict=True):
+        step, size = float(np.median(np.diff(model.trial.time))), 2 * len(off)
+        power = np.abs(np.fft.rfft(off - off.mean(axis=0), size, axis=0)) ** 2
+        c = np.fft.irfft(power, size, axis=0)[: len(off)]
+        c = c / np.where(c[0] > 0, c[0], 1.0)
+        inside = np.cumprod(c > 0, axis=0)
+        found.append(step * np.maximum(2 * np.sum(c * inside, axis=0) - 1, 1.0))
+    return np.max(found, axis=0)
+
+
+def _result(
+    model: Model,
+    velocities: tuple[str, ...],
+    objective: MomentObjective,
+    solved: tuple[Array, Array, bool],
+    differences: tuple[Array, list[Array], list[Array]],
+    assumed: tuple[Array, Array],
+) -> MomentCalibration:
+    z, precision, converged = solved
+    first = objective.models[0]
+    delay, factors, passive = first.named(z)
+    muscles = []
+    for muscle, row in zip(model.muscles, factors, strict=True):
+        numbers = {SCALED[p]: float(getattr(muscle.law, SCALED[p]) * row[PARAMETERS.index(p)]) for p in SCALED}
+        muscles.append(replace(muscle, law=replace(muscle.law, **numbers)))  # type: ignore[type-var]
+    sizes, before, after = differences
+    rms = [np.sqrt(np.mean(np.concatenate(x) ** 2, axis=0)) for x in (before, after)]
+    index = pd.Index(velocities)
+    return MomentCalibration(
+        model=replace(model, muscles=tuple(muscles)), velocities=velocities,
+        muscles=pd.DataFrame(factors, pd.Index(model.muscle_names), pd.Index(PARAMETERS)),
+        passive=pd.DataFrame(passive, index, pd.Index(PASSIVE)), delay=float(delay),
+        errors=pd.DataFrame({"measured": sizes, "before": rms[0], "after": rms[1]}, index),
+        moment_error=assumed[0], error_time=assumed[1], priors=first.priors, z=z, precision=precision,
+        converged=converged, objective=objective, original=model,
+    )  # fmt: skip

@@ -1,0 +1,99 @@
+"""What a calibration leaves open: draws of its parameters, and bands on joint moments."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.analysis.recruitment.emg.hamiltonian import Chains, hamiltonian_monte_carlo
+from myoquat.analysis.recruitment.emg.moment_calibration import MomentCalibration, MomentTrial
+from myoquat.core.arguments import check_types
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
+
+__all__ = ["METHODS", "MomentPosterior", "moment_posterior"]
+
+METHODS = ("laplace", "hmc")
+CHAINS = 4
+WARM_UP = 100  # samples of each chain that are thrown away
+MAX_NUMBERS = 2**22  # tensions that are held at once
+
+
+@dataclass(frozen=True, eq=False)
+class MomentPosterior:
+    """draws (k, n) of a calibration's standardized parameters; chains, how Hamiltonian Monte Carlo found them, None for
+    Laplace's approximation.
+
+    >>> from myoquat.analysis.recruitment import MomentPosterior
+    >>> list(MomentPosterior.__dataclass_fields__)  # see moment_posterior
+    ['calibration', 'draws', 'chains']
+    """
+
+    calibration: MomentCalibration
+    draws: Array
+    chains: Chains | None = None
+
+    def __repr__(self) -> str:
+        how = "Laplace's approximation" if self.chains is None else (
+            f"{len(self.chains.draws)} chains, R-hat at most {self.chains.potential_scale_reduction.max():.3f}, "
+            f"{self.chains.diverged} diverged"
+        )  # fmt: skip
+        return f"<MomentPosterior {len(self.draws)} draws, {how}>"
+
+    def bands(self, trial: MomentTrial, level: float = 0.9, *, errors: bool = False, seed: int = 0) -> Array:
+        """(2, t, e) [N m] low and high quantiles of the moments of a trial: that share `level` of the posterior lies
+        between. errors: of measured moments, with the errors of measurement and model, too. ValueError for a level
+        outside (0, 1)."""
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1, not {level}")
+        size = max(1, MAX_NUMBERS // max(1, len(trial.motion.time) * len(trial.emg.names)))
+        parts = [self.draws[k : k + size] for k in range(0, len(self.draws), size)]
+        found = np.concatenate([self.calibration.moments(trial, z) for z in parts])
+        if errors:
+            found = found + self.calibration.moment_error * np.random.default_rng(seed).normal(size=found.shape)
+        result: Array = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return result
+
+    def table(self, level: float = 0.9) -> "pd.DataFrame":
+        """A row per muscle and parameter, and one for the delay [s]: median, low and high quantile."""
+        model = self.calibration.objective.models[0]
+        delay, factors, _ = model.named(self.draws)
+        at = [0.5, (1 - level) / 2, (1 + level) / 2]
+        names = [(muscle, kind) for muscle in self.calibration.muscles.index for kind in self.calibration.muscles]
+        values = np.concatenate([delay[:, None], factors.reshape(len(self.draws), -1)], axis=1)
+        index = pd.MultiIndex.from_tuples([("all", "delay"), *names], names=["muscle", "parameter"])
+        return pd.DataFrame(np.quantile(values, at, axis=0).T, index, pd.Index(["median", "low", "high"]))
+
+
+def moment_posterior(
+    calibration: MomentCalibration, method: str = "laplace", *, samples: int = 1000, seed: int = 0
+) -> MomentPosterior:
+    """Draws of the parameters that a calibration's trials leave possible.
+
+    method   "laplace": the normal distribution with the calibration's precision about the most probable parameters;
+             "hmc": Hamiltonian Monte Carlo, four chains from there with exact gradients, the first 100 samples of each
+             thrown away; `MomentPosterior.chains` says how far the chains agree.
+    samples  of all chains together, a multiple of 4 for "hmc".
+
+    The same seed gives the same bits. Raises ValueError for another method and a number of samples that does not fit.
+
+    >>> from myoquat.analysis.recruitment import moment_posterior  # see the guide on validation
+    >>> moment_posterior.__defaults__
+    ('laplace',)
+    """
+    check_types(calibration=(calibration, MomentCalibration))
+    if method not in METHODS:
+        raise ValueError(f"method is 'laplace' or 'hmc', not {method!r}")
+    if samples < CHAINS or (method == "hmc" and samples % CHAINS):
+        raise ValueError(f"samples must be a multiple of {CHAINS}, not {samples}")
+    if method == "hmc":
+        objective = calibration.objective
+        chains = hamiltonian_monte_carlo(
+            objective.value_and_gradient, calibration.z, calibration.precision,
+            chains=CHAINS, samples=samples // CHAINS, warm_up=WARM_UP, seed=seed,
+        )  # fmt: skip
+        return MomentPosterior(calibration, chains.draws.reshape(samples, -1), chains)
+    L = np.linalg.cholesky(calibration.precision)
+    y = np.random.default_rng(seed).normal(size=(len(L), samples))
+    draws = calibration.z + scipy.linalg.solve_triangular(L, y, trans=1, lower=True).T
+    return MomentPosterior(calibration, draws)
