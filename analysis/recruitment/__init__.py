@@ -2,12 +2,18 @@
 
 from myoquat.analysis.recruitment.emg import (
     Calibration,
+    MomentCalibration,
+    MomentPosterior,
+    MomentPriors,
+    MomentTrial,
     MuscleTorques,
     Trial,
+    calibrate_moments,
     calibrate_muscles,
     emg_activations,
     emg_driven,
     emg_effort,
+    moment_posterior,
 )
 from myoquat.analysis.recruitment.figures.surfaces import compare_models, moment_arm_surface
 from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_control, forward_check, track
@@ -60,6 +66,10 @@ __all__ = [
     "Load",
     "MetabolicEffort",
     "MetabolicPower",
+    "MomentCalibration",
+    "MomentPosterior",
+    "MomentPriors",
+    "MomentTrial",
     "MuscleTorques",
     "PlanarPenalty",
     "PowerCheck",
@@ -73,6 +83,7 @@ __all__ = [
     "Tracking",
     "Trial",
     "WholeTrial",
+    "calibrate_moments",
     "calibrate_muscles",
     "compare_models",
     "computed_muscle_control",
@@ -88,6 +99,7 @@ __all__ = [
     "metabolic_power",
     "moment_arm_surface",
     "moment_arms",
+    "moment_posterior",
     "power_check",
     "published_rules",
     "redundancy",

@@ -7,7 +7,7 @@ Measured and computed force both start at time zero, as in the study.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -118,10 +118,10 @@ class Comparison:
         }
 
 
-def file_states(folder: Path) -> dict[str, str]:
-    """Of every file of the published lateral raise: "as published", "other content" or "missing"."""
+def file_states(folder: Path, hashes: Mapping[str, str] = HASHES) -> dict[str, str]:
+    """Of every file with a published hash: "as published", "other content" or "missing"."""
     found = {}
-    for name, digest in HASHES.items():
+    for name, digest in hashes.items():
         path = folder / name
         if not path.is_file():
             found[name] = "missing"

@@ -3,8 +3,8 @@
 With H = L L' the second derivatives at the optimum z0, z = z0 + L'^-1 y: in y the density is nearly a standard normal
 one, so that one step size and one length of paths serve all directions. Leapfrog paths of about a quarter period, each
 of a random length, accepted by Metropolis' rule [R. M. Neal, MCMC using Hamiltonian dynamics, Handbook of Markov Chain
-Monte Carlo, 2011, ch. 5]; the step size is adapted while samples are thrown away [M. D. Hoffman, A. Gelman, The No-U-Turn
-sampler, JMLR 15, 2014, sec. 3.2].
+Monte Carlo, 2011, ch. 5]; the step size is adapted while samples are thrown away [M. D. Hoffman, A. Gelman, The
+No-U-Turn sampler, JMLR 15, 2014, sec. 3.2]. A path that diverges stops and is not accepted.
 """
 
 from collections.abc import Callable
@@ -19,6 +19,7 @@ __all__ = ["Chains", "hamiltonian_monte_carlo"]
 
 LONGEST_PATH = np.pi / 2  # a quarter period of a standard normal density
 MOST_STEPS = 32  # of one path
+LARGEST_STEP = 1.5  # leapfrog on a standard normal density is stable below 2
 ACCEPTED = 0.8  # share of paths that the step size aims at
 GAMMA, DELAY, DECAY = 0.05, 10.0, 0.75  # dual averaging, as in the source
 DIVERGED = 1000.0  # energy that a path may gain
@@ -59,9 +60,9 @@ def hamiltonian_monte_carlo(
     L = np.linalg.cholesky(precision)
 
     def at(y: Array) -> tuple[Array, Array, Array]:
-        z = center + scipy.linalg.solve_triangular(L, y.T, trans=1, lower=True).T
+        z = center + scipy.linalg.solve_triangular(L, y.T, trans=1, lower=True, check_finite=False).T
         value, gradient = density(z)
-        return z, value, scipy.linalg.solve_triangular(L, gradient.T, lower=True).T
+        return z, value, scipy.linalg.solve_triangular(L, gradient.T, lower=True, check_finite=False).T
 
     y = rng.normal(size=(chains, len(center)))
     state = (y, *at(y))
@@ -91,20 +92,23 @@ def _path(at: Callable[[Array], tuple[Array, Array, Array]], state: State, step:
     start = value + 0.5 * np.sum(p * p, axis=-1)
     count = min(max(int(np.ceil(rng.uniform(0.5, 1.0) * LONGEST_PATH / step)), 1), MOST_STEPS)
     there, found, ahead, gradient = y, z, value, slope
+    lost = np.zeros(len(y), dtype=bool)
     for _ in range(count):
         p = p - 0.5 * step * gradient
         there = there + step * p
-        found, ahead, gradient = at(there)
-        p = p - 0.5 * step * gradient
-    with np.errstate(over="ignore", invalid="ignore"):  # of a path that diverged
-        energy = ahead + 0.5 * np.sum(p * p, axis=-1)
-    gain = np.where(np.isfinite(energy), energy - start, np.inf)
+        with np.errstate(over="ignore", invalid="ignore"):  # of a path that diverges
+            found, ahead, gradient = at(there)
+        lost |= ~np.isfinite(ahead) | (ahead - start > DIVERGED) | ~np.isfinite(gradient).all(axis=-1)
+        stopped = lost[:, None]
+        there, gradient = np.where(stopped, y, there), np.where(stopped, slope, gradient)
+        p = np.where(stopped, 0.0, p - 0.5 * step * gradient)
+    gain = np.where(lost, np.inf, ahead + 0.5 * np.sum(p * p, axis=-1) - start)
     probability = np.exp(-np.maximum(gain, 0.0))
     taken = rng.uniform(size=len(y)) < probability
     pick = taken[:, None]
     new = (np.where(pick, there, y), np.where(pick, found, z), np.where(taken, ahead, value),
            np.where(pick, gradient, slope))  # fmt: skip
-    return new, probability, int((gain > DIVERGED).sum())
+    return new, probability, int(lost.sum())
 
 
 class _StepSize:
@@ -121,5 +125,6 @@ class _StepSize:
         self.error = (1 - weight) * self.error + weight * (ACCEPTED - accepted)
         logarithm = self.center - np.sqrt(self.count) / GAMMA * self.error
         decay = self.count**-DECAY
+        logarithm = min(logarithm, np.log(LARGEST_STEP))
         self.trial = float(np.exp(logarithm))
         self.mean = float(np.exp(decay * logarithm + (1 - decay) * np.log(self.mean)))

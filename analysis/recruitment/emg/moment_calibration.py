@@ -23,22 +23,21 @@ from myoquat.analysis.recruitment.emg.moment_model import (
     TrialArrays,
 )
 from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.core.arguments import check_types, real_array
+from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
-from myoquat.data.motions.series import indices_of
 from myoquat.joints.vectors import matvec
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.laws import HillLaw
-from myoquat.muscle.laws.equilibrium import kind_of
+from myoquat.muscle.laws.equilibrium import law_type_of
 from myoquat.muscle.model import Model
 
 __all__ = ["MomentCalibration", "MomentObjective", "MomentTrial", "calibrate_moments"]
 
 MAX_STEPS = 200
-SMALL_STEP = 1e-6  # of a standardized parameter
+SMALL_DECREASE = 1e-8  # of minus the logarithm of the density, that the next step promises
 MAX_DAMPING = 1e12
 PASSES = 3  # of the estimate of the errors' sizes and times, each from the fit before
 FIRST_TIME = 0.1  # [s] per independent error, assumed at first
@@ -96,12 +95,13 @@ class MomentObjective:
         return value, gradient, matrix
 
     def minimum(self, start: Array) -> tuple[Array, Array, bool]:
-        """z of the minimum next to the start, the matrix there, and whether the last step was below `SMALL_STEP`."""
+        """z of the minimum next to the start, the matrix there, and whether it converged: the next step promises less
+        than `SMALL_DECREASE`."""
         z, damping = start, 1e-3
         value, gradient, matrix = self.normal_equations(z)
         for _ in range(MAX_STEPS):
             step = -np.linalg.solve(matrix + damping * np.diag(np.diag(matrix)), gradient)
-            if np.abs(step).max() < SMALL_STEP:
+            if -gradient @ step < SMALL_DECREASE:
                 return z, matrix, True
             ahead = self.normal_equations(z + step)
             if ahead[0] < value:
@@ -272,7 +272,7 @@ def _laws(model: Model) -> list[HillLaw]:
     """The laws, Hill-type and of one class. ValueError for others."""
     laws = [muscle.law for muscle in model.muscles]
     for muscle, law in zip(model.muscles, laws, strict=True):
-        if not isinstance(law, HillLaw) or kind_of(law) != kind_of(laws[0]):
+        if not isinstance(law, HillLaw) or law_type_of(law) != law_type_of(laws[0]):
             raise ValueError(f"muscle {muscle.name!r}: all muscles need Hill-type laws of one class, not {law!r}")
     return [law for law in laws if isinstance(law, HillLaw)]
 

@@ -22,7 +22,7 @@ from myoquat.joints.compiled import kernel_for
 from myoquat.joints.errors import ModelError
 from myoquat.kernels import Kernel
 from myoquat.muscle.laws import HillLaw
-from myoquat.muscle.laws.equilibrium import kind_of, numbers_of
+from myoquat.muscle.laws.equilibrium import law_type_of, numbers_of
 
 __all__ = ["PARAMETERS", "PASSIVE", "MomentModel", "MomentPriors", "TrialArrays", "tension_kernels"]
 
@@ -185,7 +185,7 @@ class MomentModel:
     @cached_property
     def _numbers(self) -> Array:
         """(k, m, 2 + c) lengths, speeds and the numbers of the laws."""
-        own = np.stack(list(numbers_of(kind_of(self.laws[0]), self.laws).values()), axis=-1)
+        own = np.stack(list(numbers_of(law_type_of(self.laws[0]), self.laws).values()), axis=-1)
         shape = self.trial.lengths.shape
         parts = [self.trial.lengths[..., None], self.trial.speeds[..., None]]
         return np.concatenate([*parts, np.broadcast_to(own, (*shape, own.shape[-1]))], axis=-1)
@@ -202,7 +202,7 @@ def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
     law), and its derivatives by the former. ModelError for a law with an elastic tendon."""
     if law.tendon != "rigid":
         raise ModelError("calibration to EMG needs rigid tendons; Model.with_rigid_tendons makes them")
-    kind = kind_of(law)
+    kind = law_type_of(law)
     names = list(numbers_of(kind, [law]))
 
     def formula(parameters: Array, numbers: Array) -> Array:

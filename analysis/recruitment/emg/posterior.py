@@ -15,7 +15,7 @@ __all__ = ["METHODS", "MomentPosterior", "moment_posterior"]
 
 METHODS = ("laplace", "hmc")
 CHAINS = 4
-WARM_UP = 100  # samples of each chain that are thrown away
+WARM_UP = 200  # samples of each chain that are thrown away
 MAX_NUMBERS = 2**22  # tensions that are held at once
 
 
@@ -71,7 +71,7 @@ def moment_posterior(
     """Draws of the parameters that a calibration's trials leave possible.
 
     method   "laplace": the normal distribution with the calibration's precision about the most probable parameters;
-             "hmc": Hamiltonian Monte Carlo, four chains from there with exact gradients, the first 100 samples of each
+             "hmc": Hamiltonian Monte Carlo, four chains from there with exact gradients, the first 200 samples of each
              thrown away; `MomentPosterior.chains` says how far the chains agree.
     samples  of all chains together, a multiple of 4 for "hmc".
 

@@ -1,0 +1,104 @@
+"""`myoquat reproduce emg_driven_leg` on a leg of its own, and the published muscle in its limits."""
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.apps.command import main
+from myoquat.analysis.apps.reproduce.ceinms import ceinms_force, load_subject
+from myoquat.analysis.apps.reproduce.emg_driven_leg import load_leg, trial_names
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.errors import ModelError
+from myoquat.joints.types import RevoluteJoint
+from myoquat.muscle import Model, Muscle, PathPoint
+from myoquat.muscle.laws import Thelen2003
+
+MUSCLES = {"soleus": (-0.04, "shank", "foot", 3000.0), "tibialis": (0.04, "shank", "foot", 900.0),
+           "vastus": (0.04, "ground", "shank", 3000.0), "hamstring": (-0.04, "ground", "shank", 1500.0)}  # fmt: skip
+JOINTS = {"ankle_angle_r": ("tibialis", "soleus"), "knee_angle_r": ("vastus", "hamstring")}
+MUSCLE = """<muscle><name>{}</name><C1>-0.5</C1><C2>-0.5</C2><shapeFactor>-1</shapeFactor>
+<optimalFiberLength>0.1</optimalFiberLength><pennationAngle>5</pennationAngle>
+<tendonSlackLength>0.25</tendonSlackLength><maxIsometricForce>{}</maxIsometricForce>
+<strengthCoefficient>{}</strengthCoefficient></muscle>"""
+CURVE = "<Curve><name>{}</name><xPoints>{}</xPoints><yPoints>{}</yPoints></Curve>"
+TIME = np.arange(0.0, 6.0, 0.02)
+
+
+def subject_text(strength):
+    curves = (
+        CURVE.format("activeForceLength", "0 0.5 1 1.5 2", "0 0.5 1 0.5 0"),
+        CURVE.format("passiveForceLength", "0 0.5 1 1.5 2", "0 0 0 0.5 2"),
+        CURVE.format("forceVelocity", "-1 -0.5 0 0.5 1", "0 0.3 1 1.4 1.6"),
+    )
+    default = f"<percentageChange>0.15</percentageChange><damping>0.5</damping>{''.join(curves)}"
+    muscles = "".join(MUSCLE.format(name, force, strength) for name, (_, _, _, force) in MUSCLES.items())
+    one = "<{0}><name>{1}</name><muscleSequence>{2}</muscleSequence></{0}>"
+    joints = "".join(one.format("DoF", name, " ".join(own)) for name, own in JOINTS.items())
+    channels = "".join(one.format("Channel", name, name) for name in MUSCLES)
+    return (f"<subject><muscleDefault>{default}</muscleDefault><muscles>{muscles}</muscles><DoFs>{joints}</DoFs>"
+            f"<Channels>{channels}</Channels></subject>")  # fmt: skip
+
+
+def write_table(path, columns, degrees="no"):
+    rows = ["\t".join(f"{x:.10f}" for x in row) for row in np.column_stack([TIME, *columns.values()])]
+    head = f"{path.stem}\nversion=1\nnRows={len(TIME)}\nnColumns={len(columns) + 1}\ninDegrees={degrees}\nendheader"
+    path.write_text("\n".join([head, "\t".join(["time", *columns]), *rows]) + "\n")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two trials of a leg with two hinges; moments follow the envelopes."""
+    folder = tmp_path_factory.mktemp("leg")
+    bodies = tuple(Body(name, parent, RevoluteJoint((0, 0, 1)), at, mass=3.0, coordinate_names=(angle,))
+                   for name, parent, at, angle in (("shank", "ground", (0, 0, 0), "knee_angle_r"),
+                                                   ("foot", "shank", (0, -0.4, 0), "ankle_angle_r")))  # fmt: skip
+    law = Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.25)
+    muscles = tuple(Muscle(name, (PathPoint(a, (x, 0.3 if a == "ground" else -0.06, 0.0)),
+                                  PathPoint(b, (x, -0.05, 0.0))), law)
+                    for name, (x, a, b, _) in MUSCLES.items())  # fmt: skip
+    Model(ArticulatedSystem(bodies, name="leg"), muscles).save(folder / "gait2392_subject.osim")
+    for file, strength in (("subjectCalibrated.xml", 0.5), ("subjectUncalibrated.xml", 1.0)):
+        (folder / file).write_text(subject_text(strength))
+    for name, pace in (("slow", 5.0), ("fast", 7.0)):
+        wave = {m: 0.05 + 0.4 * np.clip(np.sin(pace * TIME + k), 0, None) ** 2 for k, m in enumerate(MUSCLES)}
+        write_table(folder / f"{name}_emgFilt.sto", wave)
+        angles = {"knee_angle_r": -20 + 15 * np.sin(pace * TIME), "ankle_angle_r": 8 * np.cos(pace * TIME)}
+        write_table(folder / f"{name}_ik.sto", angles, "yes")
+        moments = {"ankle_angle_r_moment": 30 * wave["tibialis"] - 90 * wave["soleus"],
+                   "knee_angle_r_moment": 80 * wave["vastus"] - 50 * wave["hamstring"]}  # fmt: skip
+        write_table(folder / f"{name}_id.sto", moments)
+    return folder
+
+
+def test_page_shows_calibration_and_prediction_and_repeats_its_bits(folder, capsys, monkeypatch):
+    """Both trials are on the page, the calibrated moments are nearer than the published ones, and a second run writes
+    the same bits."""
+    monkeypatch.setattr("myoquat.analysis.apps.commands.reproduce.DRAWS", 40)
+    monkeypatch.setattr("myoquat.analysis.recruitment.emg.posterior.WARM_UP", 20)
+    pages = [folder / "first.html", folder / "second.html"]
+    for page in pages:
+        assert main(["reproduce", "emg_driven_leg", str(folder), str(page), "--trial", "slow"]) is None
+    told = capsys.readouterr().out
+    row = {line.split()[0] + line.split()[1]: line.split()[-2:] for line in told.splitlines() if line.count("[N m]")}
+    for joint in JOINTS:
+        assert float(row[f"{joint}here"][0]) < float(row[f"{joint}published"][0])
+    text = pages[0].read_text()
+    assert text == pages[1].read_text()
+    assert text.count("<svg") == 2
+    assert "subjectCalibrated.xml: other content" in text
+
+
+def test_muscle_at_rest_pulls_as_its_curves_say(folder):
+    """Full activation at the optimal length: strength times force times the cosine of the pennation."""
+    subject = load_subject(folder / "subjectCalibrated.xml")
+    length = 0.25 + 0.1 * np.cos(np.radians(5.0))
+    force = ceinms_force(subject, "soleus", TIME, np.full(len(TIME), length), np.ones(len(TIME)))
+    np.testing.assert_allclose(force, 0.5 * 3000 * np.cos(np.radians(5.0)), rtol=1e-12)
+
+
+def test_trials_and_files_that_are_missing_are_named(folder, tmp_path):
+    assert trial_names(folder) == ["fast", "slow"]
+    with pytest.raises(ModelError, match=r"no trial 'run' .* fast, slow"):
+        load_leg(folder, ["run"])
+    (tmp_path / "subject.xml").write_text("<subject/>")
+    with pytest.raises(ModelError, match="not a subject of CEINMS"):
+        load_subject(tmp_path / "subject.xml")

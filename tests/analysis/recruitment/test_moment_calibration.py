@@ -1,0 +1,166 @@
+"""EMG-driven moments: exact derivatives, known parameters found again, and posteriors of known width."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.recruitment import (
+    MomentPriors,
+    MomentTrial,
+    calibrate_moments,
+    moment_posterior,
+)
+from myoquat.analysis.recruitment.emg.hamiltonian import hamiltonian_monte_carlo
+from myoquat.analysis.recruitment.emg.moment_calibration import MomentObjective, trial_arrays
+from myoquat.analysis.recruitment.emg.moment_model import MomentModel
+from myoquat.data import Emg, Motion
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import RevoluteJoint
+from myoquat.muscle import ExponentialMuscle, Model, Muscle, PathPoint
+from myoquat.muscle.laws import DeGrooteFregly2016
+
+TIME = np.linspace(0.0, 3.0, 76)
+PRIORS = MomentPriors(gain=0.3, strength=0.3, optimal_length=0.05, slack_length=0.02)
+
+
+@pytest.fixture(scope="module")
+def leg():
+    """A hinge with two muscles on one side and one on the other."""
+    body = Body("shank", "ground", RevoluteJoint((0, 0, 1)), mass=3.0, coordinate_names=("knee",))
+    muscles = []
+    for name, side, force in (("front", 1.0, 2000.0), ("back", -1.0, 1500.0), ("deep", -0.7, 900.0)):
+        path = (PathPoint("ground", (0.04 * side, 0.3, 0.0)), PathPoint("shank", (0.04 * side, -0.05, 0.0)))
+        law = DeGrooteFregly2016(force, 0.1, 0.25, pennation=0.1, tendon="rigid", minimum_activation=0.0)
+        muscles.append(Muscle(name, path, law))
+    return Model(ArticulatedSystem((body,)), tuple(muscles))
+
+
+@pytest.fixture(scope="module")
+def blank(leg):
+    """A swinging hinge with three bursting envelopes, whose moments are not known yet."""
+    q, u = 0.4 * np.sin(5 * TIME), 2.0 * np.cos(5 * TIME)
+    signal = 0.05 + 0.5 * np.clip(np.sin(np.outer(TIME, [5, 5, 7]) + np.array([0.0, 3.0, 1.0])), 0, None) ** 2
+    emg = Emg(TIME, leg.muscle_names, signal, "1")
+    return MomentTrial(Motion(leg, TIME, q[:, None], u[:, None]), emg, {"knee_dot": np.zeros(len(TIME))})
+
+
+def simulated(leg, blank, rng, error, truth=None):
+    """Parameters drawn from the priors, the moments that they give, and a trial that measured them with errors."""
+    model = MomentModel([m.law for m in leg.muscles], trial_arrays(leg, blank, ["knee_dot"]), PRIORS)
+    z = rng.normal(size=model.size) if truth is None else truth
+    moments = model.moments(z)
+    measured = moments[:, 0] + error * rng.normal(size=len(TIME))
+    return z, moments, replace(blank, moments={"knee_dot": measured})
+
+
+@pytest.fixture(scope="module")
+def calibrated(leg, blank):
+    rng = np.random.default_rng(5)
+    _, moments, trial = simulated(leg, blank, rng, 1.0)
+    return moments, trial, calibrate_moments(leg, [trial], priors=PRIORS, moment_error=1.0, error_time=0.04)
+
+
+def test_derivatives_are_exact(calibrated, rng):
+    """Gradient and Jacobian against central differences of the value, at random parameters."""
+    objective = calibrated[2].objective
+    z, d, h = 0.5 * rng.normal(size=objective.size), rng.normal(size=objective.size), 1e-5
+    value, gradient, matrix = objective.normal_equations(z)
+    ends = [objective.value_and_gradient(z + s * h * d) for s in (1, -1)]
+    assert gradient @ d == pytest.approx((ends[0][0] - ends[1][0]) / (2 * h), rel=1e-6)
+    several, slopes = objective.value_and_gradient(np.stack([z, z + d]))
+    assert several[0] == pytest.approx(value, rel=1e-13)
+    np.testing.assert_allclose(slopes[0], gradient, rtol=1e-10, atol=1e-10 * np.abs(gradient).max())
+    model = objective.models[0]
+    J = model.with_jacobian(z)[1] @ d
+    np.testing.assert_allclose(J, (model.moments(z + h * d) - model.moments(z - h * d)) / (2 * h), atol=1e-6)
+    assert np.linalg.eigvalsh(matrix).min() >= 1 - 1e-9  # the priors
+
+
+def test_known_moments_are_found_again(leg, blank, calibrated):
+    """With small errors the moments of the truth, also of another trial; the model holds the numbers of the table."""
+    rng = np.random.default_rng(3)
+    z, moments, trial = simulated(leg, blank, rng, 0.1)
+    found = calibrate_moments(leg, [trial], priors=PRIORS, moment_error=0.1, error_time=0.04)
+    assert found.converged
+    assert np.abs(found.moments(trial) - moments).max() < 0.3
+    other = replace(blank, motion=Motion(leg, TIME, blank.motion.q * 0.8, blank.motion.u * 0.8))
+    truth = MomentModel([m.law for m in leg.muscles], trial_arrays(leg, other, ["knee_dot"]), PRIORS).moments(z)
+    assert np.abs(found.moments(other) - truth).max() < 0.05 * np.abs(truth).max()
+    factors = [new.law.max_isometric_force / old.law.max_isometric_force
+               for new, old in zip(found.model.muscles, leg.muscles, strict=True)]  # fmt: skip
+    np.testing.assert_allclose(factors, found.muscles["strength"])
+
+
+def test_sizes_and_times_of_errors_are_estimated(leg, blank):
+    """Errors of 2 N m that are independent from frame to frame."""
+    _, _, trial = simulated(leg, blank, np.random.default_rng(8), 2.0)
+    found = calibrate_moments(leg, [trial], priors=PRIORS)
+    assert found.moment_error[0] == pytest.approx(2.0, rel=0.3)
+    assert found.error_time[0] < 0.12
+    assert found.errors.loc["knee_dot", "after"] < found.errors.loc["knee_dot", "before"]
+
+
+def test_hamiltonian_draws_have_the_moments_of_a_normal_density():
+    """A density whose moments are known, with a preconditioner that is wrong by a factor of 2."""
+    covariance = np.array([[4.0, 1.2, 0.0], [1.2, 1.0, 0.1], [0.0, 0.1, 0.25]])
+    mean, precision = np.array([1.0, -2.0, 3.0]), np.linalg.inv(covariance)
+
+    def density(z):
+        slope = (z - mean) @ precision
+        return 0.5 * np.sum(slope * (z - mean), axis=-1), slope
+
+    found = hamiltonian_monte_carlo(density, mean, 2 * precision, samples=1000, seed=1)
+    draws = found.draws.reshape(-1, 3)
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.15)
+    np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.3)
+    assert found.potential_scale_reduction.max() < 1.01
+    assert found.diverged == 0
+    again = hamiltonian_monte_carlo(density, mean, 2 * precision, samples=20, warm_up=20, seed=1)
+    assert (
+        again.draws == hamiltonian_monte_carlo(density, mean, 2 * precision, samples=20, warm_up=20, seed=1).draws
+    ).all()
+
+
+def test_both_posteriors_cover_the_truth(leg, blank):
+    """90 % bands over a few trials whose parameters come from the priors; 200 of them are a benchmark."""
+    rng = np.random.default_rng(11)
+    shares = {"laplace": [], "hmc": []}
+    for _ in range(6):
+        _, moments, trial = simulated(leg, blank, rng, 2.0)
+        found = calibrate_moments(leg, [trial], priors=PRIORS, moment_error=2.0, error_time=0.04)
+        for method, all_shares in shares.items():
+            low, high = moment_posterior(found, method, samples=200).bands(trial)
+            all_shares.append(((moments >= low) & (moments <= high)).mean())
+    for found in shares.values():
+        assert 0.75 < np.mean(found) <= 1.0
+
+
+def test_bands_with_errors_are_wider(calibrated):
+    _, trial, found = calibrated
+    posterior = moment_posterior(found)
+    plain, wide = posterior.bands(trial), posterior.bands(trial, errors=True)
+    assert (wide[1] - wide[0]).mean() > (plain[1] - plain[0]).mean()
+    assert (posterior.table()["low"] <= posterior.table()["high"]).all()
+
+
+def test_what_does_not_fit_is_rejected(leg, blank, calibrated):
+    bad = replace(blank, emg=replace(blank.emg, signal=2 * blank.emg.signal))
+    with pytest.raises(ValueError, match=r"values in \[0, 1\]"):
+        calibrate_moments(leg, [bad])
+    with pytest.raises(ValueError, match="76 finite numbers"):
+        calibrate_moments(leg, [replace(blank, moments={"knee_dot": [1.0]})])
+    with pytest.raises(ValueError, match="has other moments"):
+        calibrate_moments(leg, [blank, replace(blank, moments={})])
+    with pytest.raises(ValueError, match="free velocity"):
+        calibrate_moments(leg, [replace(blank, moments={"ankle_dot": np.zeros(76)})])
+    with pytest.raises(ValueError, match="must be positive"):
+        calibrate_moments(leg, [blank], moment_error=0.0)
+    with pytest.raises(ValueError, match="standard deviations of gain"):
+        MomentPriors(gain=0.0)
+    with pytest.raises(ValueError, match="'laplace' or 'hmc'"):
+        moment_posterior(calibrated[2], "nuts")
+    other = replace(leg.muscles[0], law=ExponentialMuscle(0.5, 100.0))
+    with pytest.raises(ValueError, match="laws of one class"):
+        calibrate_moments(replace(leg, muscles=(other, *leg.muscles[1:])), [blank])
+    assert isinstance(calibrated[2].objective, MomentObjective)
