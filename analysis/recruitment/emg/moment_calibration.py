@@ -244,7 +244,7 @@ def trial_arrays(model: Model, trial: MomentTrial, velocities: Sequence[str]) ->
     for k, name in enumerate(velocities):
         if name in trial.moments:
             measured[:, k] = _moment(name, trial.moments[name], len(motion.time))
-    speeds = matvec(J, motion.u)  # type: ignore[arg-type]
+    speeds = matvec(J, motion.u)
     return TrialArrays(motion.time, path_lengths(model, motion.q), speeds, arms, motion.q[:, angles],
                        motion.u[:, u], measured, trial.emg.time, signal)  # fmt: skip
 
@@ -312,7 +312,8 @@ def _thinned(trial: TrialArrays, span: float) -> TrialArrays:
 def _weights(trial: TrialArrays, error: Array, span: Array) -> Array:
     """(e,) of squared errors: 1 / error^2 for one error per `span`."""
     step = float(np.median(np.diff(trial.time)))
-    return np.minimum(step / span, 1.0) / error**2
+    found: Array = np.minimum(step / span, 1.0) / error**2
+    return found
 
 
 def _differences(models: Sequence[MomentModel], z: Array) -> list[Array]:
@@ -329,7 +330,8 @@ def _correlation_times(models: Sequence[MomentModel], left: Sequence[Array]) -> 
         c = c / np.where(c[0] > 0, c[0], 1.0)
         inside = np.cumprod(c > 0, axis=0)
         found.append(step * np.maximum(2 * np.sum(c * inside, axis=0) - 1, 1.0))
-    return np.max(found, axis=0)
+    longest: Array = np.max(found, axis=0)
+    return longest
 
 
 def _result(

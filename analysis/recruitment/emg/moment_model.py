@@ -90,7 +90,8 @@ class TrialArrays(NamedTuple):
 
     def at(self, rows: Any) -> "TrialArrays":
         """Some of the instants; the envelopes stay whole."""
-        return TrialArrays(*(x[rows] for x in self[:7]), self.signal_time, self.signal)
+        time, lengths, speeds, arms, angles, rates, moments = (x[rows] for x in self[:7])
+        return TrialArrays(time, lengths, speeds, arms, angles, rates, moments, self.signal_time, self.signal)
 
 
 class MomentModel:
@@ -152,7 +153,8 @@ class MomentModel:
     def _basis(self) -> Array:
         """(k, e, 3) passive moments of one standard deviation of each parameter."""
         one = np.ones_like(self.trial.angles)
-        return np.stack([one, -self.trial.angles, -self.trial.rates], axis=-1) * np.array(self.priors.passive)
+        found: Array = np.stack([one, -self.trial.angles, -self.trial.rates], axis=-1) * np.array(self.priors.passive)
+        return found
 
     @cached_property
     def _signal(self) -> Any:
@@ -211,7 +213,8 @@ def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
         given |= {SCALED[p]: given[SCALED[p]] * np.exp(log) for p, log in zip(PARAMETERS[2:], logs, strict=True)}
         shape = shape_of(x)
         activation = np.expm1(shape * np.minimum(np.exp(log_gain) * e, 1.0)) / np.expm1(shape)
-        return unchecked(law, given).force(numbers[..., 0], numbers[..., 1], activation)
+        found: Array = unchecked(law, given).force(numbers[..., 0], numbers[..., 1], activation)
+        return found
 
     inputs: Mapping[str, Any] = {"parameters": 1 + len(PARAMETERS), "numbers": 2 + len(names)}
     value = kernel_for(
