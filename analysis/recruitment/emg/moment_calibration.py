@@ -198,16 +198,9 @@ def calibrate_moments(
     True
     """
     check_types(model=(model, Model), trials=(trials, (list, tuple)), priors=(priors, (MomentPriors, type(None))))
-    for name, size in (("moment_error", moment_error), ("error_time", error_time)):
-        if size is not None and not (np.isfinite(size) and size > 0):
-            raise ValueError(f"{name} must be positive, not {size}")
-    if not trials:
-        raise ValueError("at least one trial is needed")
+    _check_sizes(trials, moment_error, error_time)
     priors = priors or MomentPriors()
-    own = _measured_muscles(model, trials)
-    velocities = tuple(trials[0].moments)
-    if not velocities:
-        raise ValueError("the first trial has no measured moments")
+    own, velocities = _measured_muscles(model, trials), tuple(trials[0].moments)
     records = [trial_arrays(own, trial, velocities) for trial in trials]
     models = [MomentModel(_laws(own), record, priors) for record in records]
     z = np.zeros(models[0].size)
@@ -250,6 +243,16 @@ def trial_arrays(model: Model, trial: MomentTrial, velocities: Sequence[str]) ->
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _check_sizes(trials: Sequence[MomentTrial], moment_error: float | None, error_time: float | None) -> None:
+    if not trials:
+        raise ValueError("at least one trial is needed")
+    if not trials[0].moments:
+        raise ValueError("the first trial has no measured moments")
+    for name, size in (("moment_error", moment_error), ("error_time", error_time)):
+        if size is not None and not (np.isfinite(size) and size > 0):
+            raise ValueError(f"{name} must be positive, not {size}")
 
 
 def _measured_muscles(model: Model, trials: Sequence[MomentTrial]) -> Model:
