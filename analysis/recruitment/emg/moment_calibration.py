@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from myoquat.analysis.motion.places import velocity_of
 
+from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.analysis.recruitment.emg.moment_model import (
     PARAMETERS,
     PASSIVE,
