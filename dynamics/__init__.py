@@ -24,7 +24,14 @@ from myoquat.dynamics.equations import (
 from myoquat.dynamics.gamma import Gamma, forward_dynamics_gamma
 from myoquat.dynamics.ground import ground_reactions
 from myoquat.dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
-from myoquat.dynamics.sensitivity import Linearization, StepDerivatives, linearize, step_derivatives
+from myoquat.dynamics.sensitivity import (
+    Linearization,
+    SimulationGradient,
+    StepDerivatives,
+    linearize,
+    simulation_gradient,
+    step_derivatives,
+)
 from myoquat.dynamics.simulation import (
     Event,
     Inputs,
@@ -58,6 +65,7 @@ __all__ = [
     "Output",
     "PlanarSkeleton",
     "Run",
+    "SimulationGradient",
     "SimulationWarning",
     "Simulator",
     "Solver",
@@ -85,6 +93,7 @@ __all__ = [
     "quaternion_accelerations",
     "quaternion_form",
     "simulate",
+    "simulation_gradient",
     "skeleton_bias",
     "skeleton_end",
     "skeleton_fd",

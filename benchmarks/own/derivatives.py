@@ -1,15 +1,22 @@
 """Derivatives of one interval of direct collocation: the midpoint rule between two states of two_link and its muscles.
 
 34 variables (two states of 14, six activations), 14 equations, the Hessian of multipliers times equations. Each is
-built in a new process without a cache, then found in it by another one.
+built in a new process without a cache, then found in it by another one. And the gradient of a whole simulation.
 """
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from typing import Any
+
+import numpy as np
+
+import myoquat as mq
+from myoquat.dynamics import Inputs, simulation_gradient
 
 __all__ = ["run"]
 
@@ -72,7 +79,26 @@ def run() -> list[dict[str, Any]]:
         | {"from the cache, s": again["built"], "us per interval": row["us"]}
         | ({"asked, s": TARGET_SECONDS[row["what"]]} if row["what"] in TARGET_SECONDS else {})
         for row, again in zip(cold, cached, strict=True)
-    ]
+    ] + [_of_simulations()]
+
+
+def _of_simulations() -> dict[str, Any]:
+    """The gradient of 1 s of two_link by 600 activations, against the simulation, in turns."""
+    model, activation = mq.load_model("two_link"), np.full((100, 6), 0.3)
+    inputs, constant = Inputs(activation), np.full(6, 0.3)
+    calls = {
+        "gradient": lambda: simulation_gradient(model, inputs=inputs, intervals=100, final=lambda q, u: q[..., 1]),
+        "simulation": lambda: mq.simulate(model, activation=constant),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(10):
+        for name, call in calls.items():
+            began = time.process_time()
+            call()
+            seconds[name].append(time.process_time() - began)
+    middle = {name: statistics.median(times[1:]) for name, times in seconds.items()}
+    ratio = middle["gradient"] / middle["simulation"]
+    return {"work": "gradient of 1 s of two_link, 600 activations, over the simulation", "ratio": ratio, "asked": 6.0}
 
 
 def _rows(cache: str) -> list[dict[str, Any]]:

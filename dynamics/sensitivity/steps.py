@@ -5,20 +5,15 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import NamedTuple
 
-import numpy as np
-
-from myoquat import kernels
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.sensitivity.points import StatePoint
 from myoquat.dynamics.sensitivity.stages import StepChain
-from myoquat.dynamics.sensitivity.tangent import StateTangent
+from myoquat.dynamics.sensitivity.tangent import StateTangent, state_tangent
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, method_named
-from myoquat.joints.compiled import kernel_for
 from myoquat.joints.validation import SystemLike
-from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["StepDerivatives", "step_derivatives"]
 
@@ -77,21 +72,8 @@ def step_derivatives(
 
 def _on_tangents(equations: StateEquations, x: Array, after: Array, J: Array) -> tuple[Array, Array]:
     """A and B on the tangent spaces at x and at x', from the derivatives J (..., n, n + m) by the components of x."""
-    kernel = kernel_for(("state tangent", equations.key), lambda content: _tangents(equations, content))
+    kernel = state_tangent(equations)
     n = equations.size
     (basis, _), (_, components) = kernel(x), kernel(after)
     moved = components @ J
     return moved[..., :n] @ basis, moved[..., n:]
-
-
-def _tangents(equations: StateEquations, content: str | None) -> kernels.Kernel:
-    tangent = StateTangent(equations)
-
-    def formula(x: Array) -> tuple[Array, Array]:
-        basis = jacobian_at(lambda d: tangent.moved(x, d), np.zeros(tangent.size), like=x)
-        components = jacobian_at(lambda d: tangent.components(x, d), np.zeros(equations.size), like=x)
-        return basis, components
-
-    return kernels.compile(
-        formula, {"x": equations.size}, ["basis", "components"], name="state_tangent", content=content
-    )

@@ -5,13 +5,16 @@ from functools import partial
 
 import numpy as np
 
+from myoquat import kernels
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import StateEquations
+from myoquat.joints.compiled import kernel_for
 from myoquat.joints.multibody import state
 from myoquat.joints.stacking import joined
+from myoquat.kernels import Kernel
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["StateTangent"]
+__all__ = ["StateTangent", "state_tangent"]
 
 
 @dataclass(frozen=True)
@@ -64,3 +67,21 @@ class StateTangent:
         carried = jacobian_at(lambda s: state.rate_matrix(layout, moved(s * u)), np.zeros(1), like=q)[..., 0]
         found: Array = state.rate_inverse(layout, q) @ (turned - carried)
         return found
+
+
+def state_tangent(equations: StateEquations) -> Kernel:
+    """The kernel of x (n,) -> how the components of x move with a change (n, size), and the converse (size, n)."""
+    return kernel_for(("state tangent", equations.key), lambda content: _tangents(equations, content))
+
+
+def _tangents(equations: StateEquations, content: str | None) -> Kernel:
+    tangent = StateTangent(equations)
+
+    def formula(x: Array) -> tuple[Array, Array]:
+        basis = jacobian_at(lambda d: tangent.moved(x, d), np.zeros(tangent.size), like=x)
+        components = jacobian_at(lambda d: tangent.components(x, d), np.zeros(equations.size), like=x)
+        return basis, components
+
+    return kernels.compile(
+        formula, {"x": equations.size}, ["basis", "components"], name="state_tangent", content=content
+    )
