@@ -78,7 +78,7 @@ def carried_back(
     keep = np.where(np.arange(steps) % hold == 0, 0.0, 1.0)
     batch = np.broadcast_shapes(end[0].shape[:-1], end[1].shape[:-1])
     z = joined([end[0], np.zeros((*batch, m)), end[1]])
-    backwards = {
+    backwards: dict[str, Any] = {
         "time": ZeroOrderHold(np.ascontiguousarray(times[::-1])),
         "state": ZeroOrderHold(np.ascontiguousarray(states[..., ::-1, :])),
         "push": ZeroOrderHold(np.ascontiguousarray(pushes[..., ::-1, :])),

@@ -117,7 +117,8 @@ def _in_intervals(problem: Problem, given: Inputs, intervals: int | None) -> dic
 
 def _at_start(problem: Problem, given: Inputs, values: dict[str, Array]) -> tuple[dict[str, Control], Inputs]:
     """The inputs in the first interval."""
-    first = replace(given, **{name: v[..., 0, :] for name, v in values.items()})
+    named: dict[str, Any] = {name: v[..., 0, :] for name, v in values.items()}
+    first = replace(given, **named)
     return problem.controls(first), first
 
 
@@ -130,7 +131,7 @@ class _Simulation:
     goals: Goals
     schedule: Schedule
     values: dict[str, Array]
-    constants: dict[str, Array]
+    constants: dict[str, Any]
 
     @property
     def equations(self) -> StateEquations:
@@ -157,7 +158,7 @@ class _Simulation:
             ("simulate", self.method.name, "projection", equations.key, lanes),
             lambda content: self.method.loop(equations, "projection", lanes, content),
         )
-        inputs = {name: ZeroOrderHold(v[..., first : first + count, :], hold) for name, v in self.values.items()}
+        inputs: dict[str, Any] = {name: ZeroOrderHold(v[..., first : first + count, :], hold) for name, v in self.values.items()}
         ran = loop(x, h=h, steps=count * hold, every=every, start=first * hold * h, **inputs, **self.constants)
         return ran.states
 
