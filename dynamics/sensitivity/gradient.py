@@ -158,7 +158,8 @@ class _Simulation:
             ("simulate", self.method.name, "projection", equations.key, lanes),
             lambda content: self.method.loop(equations, "projection", lanes, content),
         )
-        inputs: dict[str, Any] = {name: ZeroOrderHold(v[..., first : first + count, :], hold) for name, v in self.values.items()}
+        cut = slice(first, first + count)
+        inputs: dict[str, Any] = {name: ZeroOrderHold(v[..., cut, :], hold) for name, v in self.values.items()}
         ran = loop(x, h=h, steps=count * hold, every=every, start=first * hold * h, **inputs, **self.constants)
         return ran.states
 
