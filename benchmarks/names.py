@@ -30,6 +30,7 @@ NAMES = {
     "recorded": "benchmarks.own.recorded",  # markers to poses, memory of long trials; MYOQUAT_GAIT names a folder
     "redundancy": "benchmarks.own.redundancy",  # beside Clarabel; MYOQUAT_SHOULDER, MYOQUAT_WALK name folders of trials
     "robustness": "benchmarks.own.robustness",  # the abduction on thousands of models; MYOQUAT_SHOULDER as above
+    "posteriors": "benchmarks.posteriors",  # no timing to a peer: coverage of bands on EMG-driven moments
     "control": "benchmarks.control.problems",  # CasADi alone, Moco (MYOQUAT_MOCO, MYOQUAT_MOCO_INVERSE), gimbal lock
     "viewer": "benchmarks.own.viewer",  # first picture and pictures a second in a headless Chromium
     "studies": "benchmarks.own.studies",  # 100,000 simulations with varied muscles, stored

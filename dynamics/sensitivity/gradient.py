@@ -71,7 +71,8 @@ def simulation_gradient(
     Exact for the steps as they are made: the adjoint of the discrete steps, not of the differential equation, one pass
     forward and one backward. States are kept in pieces of at most 64 MB: for longer simulations the pieces are computed
     once more. The muscles' states at the start count as given, also where they follow from the inputs. Raises as
-    `simulate` does, and ValueError for goals that are no number and for steps that do not fill the intervals.
+    `simulate` does, and ValueError for goals that are no number, for inputs that vary within an interval, and for
+    constraints that change with time.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -85,15 +86,17 @@ def simulation_gradient(
     choice = MethodChoice(method, "projection")
     given = inputs or Inputs()
     held = constraints_of(model, constraints) if system_of(model).nu else ()
-    problem = Problem(model, choice, held, given.parameters, external_torque=given.torque is not None)
     start = Start.of(model, q0, u0, held, project=False)
+    problem = Problem(model, choice, held, given.parameters, given.torque is not None, start.redundant)
+    if problem.held is not None and problem.held.varies():
+        raise ValueError("constraints that change with time: the projection after each step cannot follow them")
     (check_followed_locks if held else check_locks)(problem.system, start.q, "the start")
     values = _in_intervals(problem, given, intervals)
     p = problem.values(given.parameters)
     own = problem.own_start(start.q, *_at_start(problem, given, values), p)
     simulation = _Simulation(
         problem, method_named(method), Goals(problem.equations, final, running),
-        Schedule.of(duration / (intervals or 1), step, None), values, {} if p is None else {"p": p},
+        Schedule.of(duration / (intervals or 1), step, None), intervals or 1, values, {} if p is None else {"p": p},
     )  # fmt: skip
     return simulation.gradient(joined([start.q, start.u, *own]), intervals is None)
 
@@ -130,6 +133,7 @@ class _Simulation:
     method: FixedStep
     goals: Goals
     schedule: Schedule
+    intervals: int
     values: dict[str, Array]
     constants: dict[str, Any]
 
@@ -138,16 +142,10 @@ class _Simulation:
         return self.problem.equations
 
     @property
-    def intervals(self) -> int:
-        return next((v.shape[-2] for v in self.values.values()), 1)
-
-    @property
     def batch(self) -> tuple[int, ...]:
         """The leading axes of inputs and parameters."""
-        inputs, parameters = (
-            (v.shape[:-2] for v in self.values.values()),
-            (p.shape[:-1] for p in self.constants.values()),
-        )
+        inputs = (v.shape[:-2] for v in self.values.values())
+        parameters = (p.shape[:-1] for p in self.constants.values())
         return np.broadcast_shapes(*inputs, *parameters)
 
     def run(self, x: Array, first: int, count: int, every: int) -> Array:

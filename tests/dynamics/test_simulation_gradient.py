@@ -1,10 +1,13 @@
 """Gradients of whole simulations: against differences of the same simulation, and closed forms."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import myoquat as mq
 from myoquat.dynamics import Inputs, simulation_gradient
+from myoquat.dynamics.constraints import PointLoop
 from myoquat.dynamics.sensitivity import gradient
 
 RNG = np.random.default_rng(41)
@@ -115,3 +118,18 @@ def test_what_is_wrong_is_named():
         call(final=last, inputs=Inputs(lambda t: np.full(6, t)))
     with pytest.raises(ValueError, match="radau"):
         call(final=last, method="radau")
+
+
+def test_constraints_and_no_inputs():
+    """A pendulum as a loop: the same gradient as with its hinge, over intervals of no input."""
+    hinge = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -1.0))
+    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    free = mq.ArticulatedSystem((sled, replace(hinge, parent="sled")))
+    loop = PointLoop("sled", "ground", axes="x")  # the sled stays at x = 0
+    wanted = simulation_gradient(mq.ArticulatedSystem((hinge,)), [0.5], [0.2], 0.2, final=lambda q, u: q[0])
+    found = simulation_gradient(
+        free, [0.0, 0.5], [0.0, 0.2], 0.2, final=lambda q, u: q[1], constraints=[loop], intervals=4
+    )
+    assert abs(found.value - wanted.value) < 1e-12
+    assert abs(found.q[1] - wanted.q[0]) < 1e-10
+    assert abs(found.u[1] - wanted.u[0]) < 1e-10

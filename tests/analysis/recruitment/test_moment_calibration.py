@@ -5,53 +5,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.posteriors import PRIORS, TIME, coverage, leg, simulated, unmeasured_trial
 from myoquat.analysis.recruitment import (
     MomentPriors,
-    MomentTrial,
     calibrate_moments,
     moment_posterior,
 )
 from myoquat.analysis.recruitment.emg.hamiltonian import hamiltonian_monte_carlo
 from myoquat.analysis.recruitment.emg.moment_calibration import MomentObjective, trial_arrays
 from myoquat.analysis.recruitment.emg.moment_model import MomentModel
-from myoquat.data import Emg, Motion
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import RevoluteJoint
-from myoquat.muscle import ExponentialMuscle, Model, Muscle, PathPoint
-from myoquat.muscle.laws import DeGrooteFregly2016
-
-TIME = np.linspace(0.0, 3.0, 76)
-PRIORS = MomentPriors(gain=0.3, strength=0.3, optimal_length=0.05, slack_length=0.02)
+from myoquat.data import Motion
+from myoquat.muscle import ExponentialMuscle
 
 
-@pytest.fixture(scope="module")
-def leg():
-    """A hinge with two muscles on one side and one on the other."""
-    body = Body("shank", "ground", RevoluteJoint((0, 0, 1)), mass=3.0, coordinate_names=("knee",))
-    muscles = []
-    for name, side, force in (("front", 1.0, 2000.0), ("back", -1.0, 1500.0), ("deep", -0.7, 900.0)):
-        path = (PathPoint("ground", (0.04 * side, 0.3, 0.0)), PathPoint("shank", (0.04 * side, -0.05, 0.0)))
-        law = DeGrooteFregly2016(force, 0.1, 0.25, pennation=0.1, tendon="rigid", minimum_activation=0.0)
-        muscles.append(Muscle(name, path, law))
-    return Model(ArticulatedSystem((body,)), tuple(muscles))
+@pytest.fixture(scope="module", name="leg")
+def two_sided_leg():
+    return leg()
 
 
 @pytest.fixture(scope="module")
 def blank(leg):
-    """A swinging hinge with three bursting envelopes, whose moments are not known yet."""
-    q, u = 0.4 * np.sin(5 * TIME), 2.0 * np.cos(5 * TIME)
-    signal = 0.05 + 0.5 * np.clip(np.sin(np.outer(TIME, [5, 5, 7]) + np.array([0.0, 3.0, 1.0])), 0, None) ** 2
-    emg = Emg(TIME, leg.muscle_names, signal, "1")
-    return MomentTrial(Motion(leg, TIME, q[:, None], u[:, None]), emg, {"knee_dot": np.zeros(len(TIME))})
-
-
-def simulated(leg, blank, rng, error, truth=None):
-    """Parameters drawn from the priors, the moments that they give, and a trial that measured them with errors."""
-    model = MomentModel([m.law for m in leg.muscles], trial_arrays(leg, blank, ["knee_dot"]), PRIORS)
-    z = rng.normal(size=model.size) if truth is None else truth
-    moments = model.moments(z)
-    measured = moments[:, 0] + error * rng.normal(size=len(TIME))
-    return z, moments, replace(blank, moments={"knee_dot": measured})
+    return unmeasured_trial(leg)
 
 
 @pytest.fixture(scope="module")
@@ -122,19 +96,11 @@ def test_hamiltonian_draws_have_the_moments_of_a_normal_density():
     ).all()
 
 
-def test_both_posteriors_cover_the_truth(leg, blank, monkeypatch):
-    """90 % bands over a few trials whose parameters come from the priors; 200 of them are a benchmark."""
+def test_both_posteriors_cover_the_truth(monkeypatch):
+    """90 % bands over a few trials whose parameters come from the priors; `python -m benchmarks posteriors` has 200."""
     monkeypatch.setattr("myoquat.analysis.recruitment.emg.posterior.WARM_UP", 30)
-    rng = np.random.default_rng(11)
-    shares = {"laplace": [], "hmc": []}
-    for _ in range(3):
-        _, moments, trial = simulated(leg, blank, rng, 2.0)
-        found = calibrate_moments(leg, [trial], priors=PRIORS, moment_error=2.0, error_time=0.04)
-        for method, all_shares in shares.items():
-            low, high = moment_posterior(found, method, samples=120).bands(trial)
-            all_shares.append(((moments >= low) & (moments <= high)).mean())
-    for found in shares.values():
-        assert 0.7 < np.mean(found) <= 1.0
+    for share, _ in coverage(3, 120).values():
+        assert 0.7 < share <= 1.0
 
 
 def test_bands_with_errors_are_wider(calibrated):
