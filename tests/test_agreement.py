@@ -285,8 +285,11 @@ WITHOUT_BACKEND = {
     "check_laws": "refuses models",
     "contact_pairs": "lists names",
     "ground_reactions": "adds up what contact_forces gives",
+    "linearize": "differentiates a kernel; tested against closed forms",
     "parameter_names": "lists names",
     "state_names": "lists names",
+    "simulation_gradient": "differentiates a step loop; tested against differences of the simulation",
+    "step_derivatives": "differentiates kernels; tested against differences along the group",
     "simulate": "runs kernels only; tested with the simulations",
     "wrench_at": "runs a kernel only; tested below",
 }

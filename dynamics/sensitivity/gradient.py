@@ -40,6 +40,13 @@ class SimulationGradient:
     final_q, final_u        where the simulation ended.
 
     NaN for a run that stopped before its end.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import simulation_gradient
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> found = simulation_gradient(mq.ArticulatedSystem((bob,)), [0.0], [0.0], 0.5, final=lambda q, u: q[0])
+    >>> found.q.round(3), found.u.round(3)  # cos(w t) and sin(w t) / w with w^2 = g / l
+    (array([-0.6]), array([0.181]))
     """
 
     value: Array

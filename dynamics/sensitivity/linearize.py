@@ -33,7 +33,7 @@ class Linearization(NamedTuple):
     >>> found = linearize(mq.ArticulatedSystem((bob,)), [0.0], [0.0])
     >>> found.A.round(3), found.state_names
     (array([[  0.  ,   1.  ],
-           [-19.62,   0.  ]]), ('dbob.u', 'bob.u'))
+           [-19.62,   0.  ]]), ('dbob.speed', 'bob.speed'))
     """
 
     rate: Array
@@ -62,6 +62,13 @@ def linearize(
     a kink or jumps (`myoquat.muscle.path_flags`), A is that of one side.
 
     Raises as `simulate` does.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import Inputs, linearize
+    >>> found = linearize(mq.load_model("two_link"), inputs=Inputs(activation=np.full(6, 0.3)))
+    >>> found.A.shape, found.B.shape, found.input_names[:2]
+    ((12, 12), (12, 12), ('m1', 'm2'))
     """
     point = StatePoint.of(model, (q, u), inputs or Inputs(), constraints, time)
     equations = point.equations

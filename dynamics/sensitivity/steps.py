@@ -57,6 +57,12 @@ def step_derivatives(
     For optimizers and filters of one's own: x' = F(x, v), with exact A = dF/dx and B = dF/dv. Solutions inside the step
     (wrapped paths, fibers, constraints, the equations of the variational method) have implicit derivatives. Raises as
     `simulate` does.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import step_derivatives
+    >>> found = step_derivatives(mq.load_model("two_link"), step=1e-3, method="lie_rk4")
+    >>> found.q.shape, found.A.shape, found.state_names[0]
+    ((8,), (12, 12), 'dA.omega_x')
     """
     choice = MethodChoice(method, stabilization)
     found = StatePoint.of(model, (q, u), inputs or Inputs(), constraints, time, choice)
