@@ -231,15 +231,28 @@ def test_the_system_has_every_joint_type():
     assert {body.joint.kind for body in EVERY_JOINT.bodies} == KINDS
 
 
-@pytest.mark.parametrize("function", [p for p in _evaluators() if not re.search("^muscle|skeleton_", p.id)])
-def test_formulas_of_systems(function, rng):
-    """On a system of every joint type, with springs and dampers."""
-    arrays, others = _arguments(function, EVERY_JOINT, STATES, rng)
+def _agree_on(function, system, rng):
+    arrays, others = _arguments(function, system, STATES, rng)
 
     def formula(*given):
-        return function(EVERY_JOINT, **dict(zip(arrays, given, strict=True)), **others, backend="numpy")
+        return function(system, **dict(zip(arrays, given, strict=True)), **others, backend="numpy")
 
     _agree(formula, _rounding, **arrays)
+
+
+@pytest.mark.parametrize(
+    "function", [p for p in _evaluators() if not re.search("^muscle|skeleton_|_derivatives$", p.id)]
+)
+def test_formulas_of_systems(function, rng):
+    """On a system of every joint type, with springs and dampers."""
+    _agree_on(function, EVERY_JOINT, rng)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("function", [p for p in _evaluators() if p.id.endswith("_derivatives")])
+def test_derivatives_of_systems(function, kind, rng):
+    """On two bodies, one of them on a joint of each type: their code grows with the square of the bodies."""
+    _agree_on(function, joints.random_system(2, np.random.default_rng(1), (kind, "revolute"), passive=True), rng)
 
 
 def _skeleton_arguments(function, count, rng):
