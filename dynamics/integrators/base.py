@@ -1,11 +1,14 @@
 """What every fixed-step method can do."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from typing import ClassVar
 
+from myoquat.core.class_content import is_foreign
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.integrators.step_formula import StepFormula
+from myoquat.joints.compiled import kernel_for
 from myoquat.joints.stacking import joined
 from myoquat.kernels import StepLoop
 
@@ -24,6 +27,11 @@ class FixedStep(ABC):
     order: ClassVar[int]  # of the global error in the step
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "baumgarte", "none")
 
+    @property
+    def key(self) -> Hashable:
+        """What tells it from all other methods: its name, or a user's own method itself."""
+        return self if is_foreign(type(self)) else self.name
+
     @abstractmethod
     def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
         """The step of the method's state."""
@@ -40,6 +48,11 @@ class FixedStep(ABC):
             content=content,
             lanes=lanes,
         )
+
+    def kept_loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
+        """The same loop, compiled at its first use."""
+        key = ("simulate", self.key, stabilization, equations.key, lanes)
+        return kernel_for(key, lambda content: self.loop(equations, stabilization, lanes, content))
 
     def begin(self, equations: StateEquations, q: Array, u: Array, *own: Array) -> Array:
         """(..., n) the method's state from q (..., nq), u (..., nu) and, if there are any, the muscles' states."""

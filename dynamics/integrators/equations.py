@@ -151,6 +151,10 @@ class StateEquations:
         """w of x (..., size)."""
         return x[..., self.system.nq + self.system.nu :]
 
+    def parts(self, x: Array) -> tuple[Array, ...]:
+        """(q, u) of x, and w where there are such states."""
+        return (*self.split(x), *([self.rest(x)] if self.own else []))
+
     def given(self, x: Array, values: Sequence[Any]) -> dict[str, Any]:
         """What forces depend on beside q and u: the arguments of a formula after x, and the states w as "own"."""
         return self.named(values) | ({"own": self.rest(x)} if self.own else {})

@@ -75,6 +75,11 @@ class StepAdjoint:
         x, values = self._parts(z)
         return self.step(t, h, x, *values)
 
+    def _slope(self, t: Array, z: Array) -> Array:
+        assert self.step.slope is not None
+        x, values = self._parts(z)
+        return self.step.slope(t, x, *values)
+
     def _vector(self, x: Array, values: Sequence[Array]) -> Array:
         """(n + m,) the state and the values one after the other."""
         return joined([x, *(np.reshape(v, (-1,)) for v in values)])
@@ -97,20 +102,10 @@ def _gradient(function: Callable[[Array], Array], x: Array, weights: Array) -> A
 
 def _slope(adjoint: StepAdjoint, z: Array) -> Array:
     """The slope at z = (t, x, values)."""
-    slope = adjoint.step.slope
-    assert slope is not None
-    x, values = adjoint._parts(z[1:])
-    return slope(z[0], x, *values)
+    return adjoint._slope(z[0], z[1:])
 
 
 def _slope_gradient(adjoint: StepAdjoint, z: Array) -> Array:
     """The gradient by (x, values) of weights . slope at z = (t, x, values, weights)."""
     n = adjoint.size
-    weights, slope = z[-n:], adjoint.step.slope
-    assert slope is not None
-
-    def function(inner: Array) -> Array:
-        x, values = adjoint._parts(inner)
-        return slope(z[0], x, *values)
-
-    return _gradient(function, z[1:-n], weights)
+    return _gradient(lambda inner: adjoint._slope(z[0], inner), z[1:-n], z[-n:])

@@ -37,7 +37,7 @@ def backward_loop(method: FixedStep, equations: StateEquations, lanes: int | Non
     interval of the inputs ends, and the inputs of the simulation.
     """
     return kernel_for(
-        ("simulation gradient", method.name, equations.key, lanes),
+        ("simulation gradient", method.key, equations.key, lanes),
         lambda content: _loop(method, equations, lanes, content),
     )
 

@@ -49,10 +49,8 @@ class Goals:
 
     def _kernel(self, name: str, goal: Goal, content: str | None) -> Kernel:
         def number(t: Array, x: Array) -> Array:
-            q, u = self.equations.split(x)
-            own = [self.equations.rest(x)] if self.equations.own else []
             before = [t] if name == "running" else []
-            value = as_array(goal(*before, q, u, *own))
+            value = as_array(goal(*before, *self.equations.parts(x)))
             if value.shape != x.shape[:-1]:
                 raise ValueError(f"{name}: one number for each state is needed, not an array of shape {value.shape}")
             return value[..., None]

@@ -7,20 +7,19 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.dynamics.constraints import Constraint, constraints_of
+from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import FixedStep, StateEquations
 from myoquat.dynamics.sensitivity.backward import Costates, backward_loop, carried_back, lanes_for
 from myoquat.dynamics.sensitivity.goals import Goals
+from myoquat.dynamics.sensitivity.points import checked_start
 from myoquat.dynamics.sensitivity.tangent import StateTangent, state_tangent
 from myoquat.dynamics.simulation.controls import Control, Inputs
 from myoquat.dynamics.simulation.methods import MethodChoice, method_named
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.schedule import Schedule
-from myoquat.dynamics.simulation.start import Start
-from myoquat.joints.compiled import kernel_for, traced_once
-from myoquat.joints.locks import check_followed_locks, check_locks
+from myoquat.joints.compiled import traced_once
 from myoquat.joints.stacking import joined
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.validation import SystemLike
 from myoquat.kernels import ZeroOrderHold
 
 __all__ = ["SimulationGradient", "simulation_gradient"]
@@ -92,12 +91,11 @@ def simulation_gradient(
     """
     choice = MethodChoice(method, "projection")
     given = inputs or Inputs()
-    held = constraints_of(model, constraints) if system_of(model).nu else ()
-    start = Start.of(model, q0, u0, held, project=False)
-    problem = Problem(model, choice, held, given.parameters, given.torque is not None, start.redundant)
+    problem, start = checked_start(
+        model, (q0, u0), constraints, choice, parameters=given.parameters, external_torque=given.torque is not None
+    )
     if problem.held is not None and problem.held.varies():
         raise ValueError("constraints that change with time: the projection after each step cannot follow them")
-    (check_followed_locks if held else check_locks)(problem.system, start.q, "the start")
     values = _in_intervals(problem, given, intervals)
     p = problem.values(given.parameters)
     own = problem.own_start(start.q, *_at_start(problem, given, values), p)
@@ -158,11 +156,7 @@ class _Simulation:
     def run(self, x: Array, first: int, count: int, every: int) -> Array:
         """(..., rows, n) the states over intervals first, first + 1, ..., from x (..., n); NaN after a stop."""
         equations, hold, h = self.equations, self.schedule.steps, self.schedule.h
-        lanes = lanes_for(x)
-        loop = kernel_for(
-            ("simulate", self.method.name, "projection", equations.key, lanes),
-            lambda content: self.method.loop(equations, "projection", lanes, content),
-        )
+        loop = self.method.kept_loop(equations, "projection", lanes_for(x))
         cut = slice(first, first + count)
         inputs: dict[str, Any] = {name: ZeroOrderHold(v[..., cut, :], hold) for name, v in self.values.items()}
         ran = loop(x, h=h, steps=count * hold, every=every, start=first * hold * h, **inputs, **self.constants)

@@ -10,7 +10,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.sensitivity.points import StatePoint
-from myoquat.dynamics.sensitivity.tangent import StateTangent
+from myoquat.dynamics.sensitivity.tangent import StateTangent, changed_inputs
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.stacking import joined
@@ -89,18 +89,17 @@ def _kernel(equations: StateEquations, content: str | None) -> kernels.Kernel:
 def linearized(equations: StateEquations, t: Array, x: Array, values: Sequence[Array]) -> tuple[Array, Array, Array]:
     """The rate (n,), A (n, n) and B (n, m) at the state x and the inputs `values`."""
     tangent, nu = StateTangent(equations), equations.system.nu
-    n = tangent.size
-    ends = n + np.cumsum([0, *equations.inputs.values()])
+    n, m = tangent.size, sum(equations.inputs.values())
 
     def slope(d: Array) -> Array:
         moved = tangent.moved(x, d[..., :n])
-        given = equations.given(moved, [v + d[..., i:j] for v, i, j in zip(values, ends, ends[1:], strict=False)])
+        given = equations.given(moved, changed_inputs(equations, values, d[..., n:]))
         q, u = equations.split(moved)
         return joined([equations.acceleration(t, q, u, given), *equations.own_rate(q, u, given)])
 
-    D = jacobian_at(slope, np.zeros(int(ends[-1])), like=x)
+    D = jacobian_at(slope, np.zeros(n + m), like=x)
     kinematic = np.concatenate([tangent.structure(x), np.eye(nu), np.zeros((nu, n - 2 * nu))], axis=-1)
     A = np.concatenate([kinematic, D[..., :n]], axis=-2)
-    B = np.concatenate([np.zeros((nu, int(ends[-1]) - n)), D[..., n:]], axis=-2)
+    B = np.concatenate([np.zeros((nu, m)), D[..., n:]], axis=-2)
     _, u = equations.split(x)
-    return joined([u, slope(np.zeros(int(ends[-1])))]), A, B
+    return joined([u, slope(np.zeros(n + m))]), A, B

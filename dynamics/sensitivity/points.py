@@ -1,6 +1,6 @@
 """A checked state with its inputs, at which derivatives are asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,19 @@ from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.stacking import joined
 from myoquat.joints.validation import SystemLike, system_of
 
-__all__ = ["StatePoint"]
+__all__ = ["StatePoint", "checked_start"]
+
+
+def checked_start(
+    model: SystemLike, given: tuple[ArrayLike | None, ArrayLike | None], constraints: Sequence[Constraint],
+    choice: MethodChoice, *, parameters: Iterable[str] = (), external_torque: bool = True, time: float = 0.0,
+) -> tuple[Problem, Start]:  # fmt: skip
+    """The equations of motion, and a state on their constraints and clear of locks. Raises as `simulate` does."""
+    held = constraints_of(model, constraints) if system_of(model).nu else ()
+    start = Start.of(model, *given, held, project=False, time=time)
+    problem = Problem(model, choice, held, parameters, external_torque, start.redundant)
+    (check_followed_locks if held else check_locks)(problem.system, start.q, "the state")
+    return problem, start
 
 
 @dataclass(frozen=True)
@@ -34,11 +46,7 @@ class StatePoint:
         constraints: Sequence[Constraint] = (), time: float = 0.0, choice: MethodChoice | None = None,
     ) -> "StatePoint":  # fmt: skip
         """The state from the arguments of `simulate`, with torques on u among the inputs. Raises as that does."""
-        held = constraints_of(model, constraints) if system_of(model).nu else ()
-        problem = Problem(model, choice or MethodChoice("rk4", "none"), held, external_torque=True)
-        start = Start.of(model, *given, held, project=False, time=time)
-        check = check_followed_locks if held else check_locks
-        check(problem.system, start.q, "the state")
+        problem, start = checked_start(model, given, constraints, choice or MethodChoice("rk4", "none"), time=time)
         controls = problem.controls(inputs)
         own = problem.own_start(start.q, controls, inputs, time=time)
         x = joined([start.q, start.u, *own])

@@ -9,6 +9,7 @@ import numpy as np
 from myoquat import kernels
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import FixedStep, StateEquations, StepFormula
+from myoquat.dynamics.sensitivity.tangent import changed_inputs
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.stacking import joined
 from myoquat.kernels import Kernel
@@ -85,9 +86,8 @@ class StepChain:
         method, equations = self.method, self.equations
 
         def after(t: Array, h: Array, x: Array, *values: Array) -> Array:
-            begun = method.begin(equations, *equations.split(x), *_own(equations, x))
-            stepped = step(t, h, begun, *values)
-            return joined([*method.end(equations, stepped), *_own(equations, stepped)])
+            stepped = step(t, h, method.begin(equations, *equations.parts(x)), *values)
+            return joined([*method.end(equations, stepped), *equations.parts(stepped)[2:]])
 
         return lambda t, h, x, *values: _differentiated(equations, lambda x, *v: after(t, h, x, *v), x, values)
 
@@ -96,30 +96,23 @@ class StepChain:
         return self._built(name, formula, sizes)
 
     def _built(self, name: str, formula: Callable[..., Any], sizes: dict[str, Any]) -> Kernel:
-        key = ("step derivatives", name, self.method.name, self.stabilization, self.equations.key)
+        key = ("step derivatives", name, self.method.key, self.stabilization, self.equations.key)
         label = f"{self.method.name}_{name}"
         return kernel_for(
             key, lambda content: kernels.compile(formula, sizes, ["after", "J"], name=label, content=content)
         )
 
 
-def _own(equations: StateEquations, x: Array) -> list[Array]:
-    return [equations.rest(x)] if equations.own else []
-
-
 def _differentiated(
     equations: StateEquations, function: Callable[..., Array], x: Array, values: Sequence[Array]
 ) -> tuple[Array, Array]:
     """function(x, *values) and its derivatives by x and by the inputs, the first of the values."""
-    n, sizes = equations.size, list(equations.inputs.values())
-    ends = n + np.cumsum([0, *sizes])
-    constants = values[len(sizes) :]
+    n, m, constants = equations.size, sum(equations.inputs.values()), values[len(equations.inputs) :]
 
     def moved(d: Array) -> Array:
-        given = [v + d[..., i:j] for v, i, j in zip(values, ends, ends[1:], strict=False)]
-        return function(x + d[..., :n], *given, *constants)
+        return function(x + d[..., :n], *changed_inputs(equations, values, d[..., n:]), *constants)
 
-    return function(x, *values), jacobian_at(moved, np.zeros(int(ends[-1])), like=x)
+    return function(x, *values), jacobian_at(moved, np.zeros(n + m), like=x)
 
 
 def _slope(equations: StateEquations, step: StepFormula) -> Callable[..., tuple[Array, Array]]:

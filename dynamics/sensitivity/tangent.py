@@ -1,5 +1,6 @@
 """The tangent space of the state x = (q, u, w): small changes, with three numbers for each quaternion."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,7 +15,7 @@ from myoquat.joints.stacking import joined
 from myoquat.kernels import Kernel
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["StateTangent", "state_tangent"]
+__all__ = ["StateTangent", "changed_inputs", "state_tangent"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,12 @@ class StateTangent:
         carried = jacobian_at(lambda s: state.rate_matrix(layout, moved(s * u)), np.zeros(1), like=q)[..., 0]
         found: Array = state.rate_inverse(layout, q) @ (turned - carried)
         return found
+
+
+def changed_inputs(equations: StateEquations, values: Sequence[Array], change: Array) -> list[Array]:
+    """The inputs, the first of the values, plus a change (..., m) of all their components."""
+    ends = np.cumsum([0, *equations.inputs.values()])
+    return [v + change[..., i:j] for v, i, j in zip(values, ends, ends[1:], strict=False)]
 
 
 def state_tangent(equations: StateEquations) -> Kernel:

@@ -1,12 +1,11 @@
 """Simulators: a model's step loop, compiled once and called on arrays of states."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.class_content import is_foreign
 from myoquat.core.content import lasting_content
 from myoquat.core.deprecation import former_argument
 from myoquat.core.option_records import options_of
@@ -19,7 +18,7 @@ from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, c
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.schedule import Timing
-from myoquat.joints.compiled import kernel_for, traced_once
+from myoquat.joints.compiled import traced_once
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.validation import SystemLike, system_of
@@ -172,17 +171,10 @@ class Simulator:
         kept = lanes, overwritten()
         if kept not in self._loops or not self._lasting:
             equations, stabilization = self.problem.equations, self.problem.choice.stabilization
-            self._loops[kept] = kernel_for(
-                (*self._key, lanes), lambda content: self.method.loop(equations, stabilization, lanes, content)
-            )
+            self._loops[kept] = self.method.kept_loop(equations, stabilization, lanes)
         return self._loops[kept]
-
-    @property
-    def _key(self) -> tuple[Hashable, ...]:
-        method = self.method if is_foreign(type(self.method)) else self.method.name
-        return "simulate", method, self.problem.choice.stabilization, self.problem.equations.key
 
     @cached_property
     def _lasting(self) -> bool:
         """Whether all formulas are of this package: code of a user may do something else at the next call."""
-        return lasting_content(self._key) is not None
+        return lasting_content((self.method.key, self.problem.equations.key)) is not None

@@ -118,3 +118,12 @@ def test_what_is_wrong_is_named():
         step_derivatives(SYSTEM, Q, U, method="radau")
     with pytest.raises(ValueError, match="activation"):
         linearize(SYSTEM, Q, U, inputs=Inputs([0.5]))
+
+
+def test_a_constraint_that_another_implies_changes_nothing():
+    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    bob = mq.Body("bob", "sled", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -1.0))
+    system, loop = mq.ArticulatedSystem((sled, bob)), PointLoop("sled", "ground", axes="x")
+    again = PointLoop("sled", "ground", (0, 0, 0.1), (0, 0, 0.1), axes="x")
+    once, twice = (linearize(system, [0, 0.5], [0, 0.2], constraints=c) for c in ([loop], [loop, again]))
+    assert np.abs(once.A - twice.A).max() < 1e-12
