@@ -9,12 +9,12 @@ F = max(0, F_0 S (a f_L(l / l_a) f_V(v) + f_P(l / l_0) + d v) cos(alpha)), sin(a
 
 from dataclasses import dataclass
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
+from myoquat.data.xml import Element, parse
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import SimmSpline
 
@@ -55,8 +55,8 @@ class CeinmsSubject:
 
 def load_subject(path: Path) -> CeinmsSubject:
     """A subject's file; ModelError for a file that is none."""
+    root = parse(path)
     try:
-        root = ElementTree.parse(path).getroot()
         curves = {}
         for element in root.iter("Curve"):
             x, y = (tuple(map(float, _text(element, name).split())) for name in ("xPoints", "yPoints"))
@@ -67,8 +67,8 @@ def load_subject(path: Path) -> CeinmsSubject:
             for muscle in _text(element, "muscleSequence").split():
                 channels.setdefault(muscle, []).append(_text(element, "name"))
         joints = {_text(d, "name"): _text(d, "muscleSequence").split() for d in root.iter("DoF")}
-        change, damping = (float(root.findtext(f"muscleDefault/{n}") or "") for n in ("percentageChange", "damping"))
-    except (ElementTree.ParseError, ValueError, OSError) as error:
+        change, damping = (float(_text(root, f"muscleDefault/{n}")) for n in ("percentageChange", "damping"))
+    except ValueError as error:
         raise ModelError(f"not a subject of CEINMS: {error}", file=path) from None
     if not set(CURVES) <= set(curves) or not muscles or not joints or not set(channels) <= set(muscles):
         raise ModelError("not a subject of CEINMS: curves, muscles, channels or joints are missing", file=path)
@@ -93,8 +93,8 @@ def ceinms_force(subject: CeinmsSubject, name: str, time: Array, length: Array, 
     return result
 
 
-def _text(element: ElementTree.Element, name: str) -> str:
-    found = element.findtext(name)
+def _text(element: Element, name: str) -> str:
+    found = element.find(name)
     if found is None:
         raise ValueError(f"<{element.tag}> without <{name}>")
-    return found.strip()
+    return (found.text or "").strip()

@@ -130,18 +130,20 @@ def measured(trial: MomentTrial) -> Array:
     return np.stack([np.asarray(values) for values in trial.moments.values()], axis=-1)
 
 
-def published_moments(data: LegData, trial: MomentTrial, delay: float) -> Array:
-    """(t, e) [N m] of the published muscles and parameters; each joint is moved by the muscles that the file names."""
+def published_moments(data: LegData, trial: MomentTrial, delays: Sequence[float] = (0.0,)) -> Array:
+    """(d, t, e) [N m] of the published muscles and parameters, for each delay [s] of the signals; each joint is moved
+    by the muscles that the file names."""
     motion, emg, model = trial.motion, trial.emg, data.model
     lengths = path_lengths(model, motion.q)
     names, C = free_velocities(model, motion.q)
     arms = -path_jacobian(model, motion.q) @ C[..., [names.index(f"{joint}_dot") for joint in JOINTS]]
-    moments = np.zeros((len(motion.time), len(JOINTS)))
+    moments = np.zeros((len(delays), len(motion.time), len(JOINTS)))
     for i, muscle in enumerate(model.muscle_names):
-        signal = np.interp(motion.time - delay, emg.time, emg.signal[:, emg.names.index(muscle)])
-        force = ceinms_force(data.subject, muscle, motion.time, lengths[:, i], signal)
         acts = [muscle in data.subject.joints[joint] for joint in JOINTS]
-        moments += arms[:, i] * force[:, None] * acts
+        for of_delay, delay in zip(moments, delays, strict=True):
+            signal = np.interp(motion.time - delay, emg.time, emg.signal[:, emg.names.index(muscle)])
+            force = ceinms_force(data.subject, muscle, motion.time, lengths[:, i], signal)
+            of_delay += arms[:, i] * force[:, None] * acts
     return moments
 
 
@@ -151,7 +153,7 @@ def published_moments(data: LegData, trial: MomentTrial, delay: float) -> Array:
 def _rms_row(data: LegData, trial: MomentTrial, own: Array) -> dict[str, float]:
     """RMS differences of our moments, and of the published ones with the delay that is best for each joint."""
     true = measured(trial)
-    theirs = np.stack([_rms(published_moments(data, trial, delay) - true) for delay in DELAYS])
+    theirs = np.stack([_rms(moments - true) for moments in published_moments(data, trial, DELAYS)])
     row = {}
     for k, joint in enumerate(JOINTS):
         row[f"{joint} here [N m]"] = float(_rms(own - true)[k])

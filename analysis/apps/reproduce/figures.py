@@ -48,7 +48,7 @@ def moment_figure(data: LegData, name: str, calibration: MomentCalibration, post
     trial = part(data.trials[name], end - SHOWN, end)
     time = trial.motion.time
     inner, outer = (posterior.bands(trial, 0.9, errors=errors) for errors in (False, True))
-    own, theirs, true = calibration.moments(trial), published_moments(data, trial, 0.0), measured(trial)
+    own, theirs, true = calibration.moments(trial), published_moments(data, trial)[0], measured(trial)
     figure = Picture(figsize=(9.0, 6.5), layout="constrained")
     for k, axis in enumerate(figure.subplots(len(JOINTS), sharex=True)):
         axis.fill_between(time, *outer[..., k], color="#9db7e8", alpha=0.45, lw=0, label="90 % with errors")
