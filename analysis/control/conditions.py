@@ -45,12 +45,17 @@ class PathConstraint(Record):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_types(name=(self.name, str), formula=(self.formula, CALLABLE))
-        interval_of(f"path constraint {self.name!r}", self.lower, self.upper)
+        interval_of(self.title, self.lower, self.upper)
+
+    @property
+    def title(self) -> str:
+        """Its name in messages."""
+        return f"path constraint {self.name!r}"
 
     @property
     def interval(self) -> Array:
         """(k, 2) lower and upper bounds."""
-        return interval_of(f"path constraint {self.name!r}", self.lower, self.upper)
+        return interval_of(self.title, self.lower, self.upper)
 
 
 @dataclass(frozen=True)
@@ -70,12 +75,17 @@ class BoundaryConstraint(Record):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_types(name=(self.name, str), formula=(self.formula, CALLABLE))
-        interval_of(f"boundary constraint {self.name!r}", self.lower, self.upper)
+        interval_of(self.title, self.lower, self.upper)
+
+    @property
+    def title(self) -> str:
+        """Its name in messages."""
+        return f"boundary constraint {self.name!r}"
 
     @property
     def interval(self) -> Array:
         """(k, 2) lower and upper bounds."""
-        return interval_of(f"boundary constraint {self.name!r}", self.lower, self.upper)
+        return interval_of(self.title, self.lower, self.upper)
 
 
 @dataclass(frozen=True)

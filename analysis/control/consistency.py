@@ -22,8 +22,13 @@ def independent_limits(discretization: Discretization, x: Array, bounds: Array, 
     if not len(places):
         return limits
     free = bounds[:, 0] < bounds[:, 1]
-    repeated = _repeated(_rows(discretization, x, free))
-    _check(discretization, x, places[repeated & _fixed(discretization, x, free, places)])
+    others = _other_rows(discretization)
+    J = _dense(discretization, x, np.concatenate([others, places]))
+    own = J[len(others) :]
+    ends = _end_unknowns(discretization, free)
+    repeated = _repeated(J[: len(others), ends], own[:, ends])
+    fixed = np.all(own[:, free] == 0, axis=1)
+    _check(discretization, x, places[repeated & fixed])
     relaxed = limits.copy()
     relaxed[places[repeated]] = -np.inf, np.inf
     return relaxed
@@ -42,24 +47,25 @@ def _dense(discretization: Discretization, x: Array, rows: Array) -> Array:
     return found
 
 
-def _rows(discretization: Discretization, x: Array, free: Array) -> tuple[Array, Array]:
-    """Jacobians, by the free unknowns of both ends, of the rows of the end and the boundary, and of the start's."""
-    names, places = np.array(discretization.rows.names, dtype=object), discretization.start_rows
+def _other_rows(discretization: Discretization) -> Array:
+    """The rows that may imply those of the start: constraints of the model at the end, and of the boundary."""
+    names = np.array(discretization.rows.names, dtype=object)
     fractions = np.array(discretization.rows.fractions)
     held = set(discretization.statement.plant.state_row_names)
     of_end = np.array([name in held for name in names])
-    of_end[places] = False
+    of_end[discretization.start_rows] = False
     last = of_end & (fractions == np.max(fractions[of_end]))
-    others = np.flatnonzero(last | np.isnan(fractions))
-    J = _dense(discretization, x, np.concatenate([others, places]))
+    return np.flatnonzero(last | np.isnan(fractions))
+
+
+def _end_unknowns(discretization: Discretization, free: Array) -> Array:
+    """The free unknowns of pose and velocity at both ends."""
     ends = np.unique(np.concatenate([discretization.index[f][[0, -1]].ravel() for f in ("z", "u")]))
-    J = J[:, ends[free[ends]]]
-    return J[: len(others)], J[len(others) :]
+    return ends[free[ends]]
 
 
-def _repeated(rows: tuple[Array, Array]) -> Array:
-    """Which rows of the second matrix those of the first and the rows before them imply."""
-    others, own = rows
+def _repeated(others: Array, own: Array) -> Array:
+    """Which rows of `own` those of `others` and the rows before them imply."""
     _, size, directions = np.linalg.svd(others, full_matrices=False)
     known = directions[size > INDEPENDENT_PART * max(1.0, float(size.max(initial=0.0)))]
     repeated = np.zeros(len(own), dtype=bool)
@@ -70,13 +76,6 @@ def _repeated(rows: tuple[Array, Array]) -> Array:
         if not repeated[k]:
             known = np.vstack([known, left / np.linalg.norm(left)])
     return repeated
-
-
-def _fixed(discretization: Discretization, x: Array, free: Array, places: Array) -> Array:
-    """Which rows depend on fixed unknowns alone."""
-    J = _dense(discretization, x, places)
-    result: Array = np.all(J[:, free] == 0, axis=1)
-    return result
 
 
 def _check(discretization: Discretization, x: Array, places: Array) -> None:

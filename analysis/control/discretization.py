@@ -1,14 +1,15 @@
 """From a problem to a nonlinear program: its variables, blocks, bounds, and what a solution says of every site."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.control.blocks import Block, BlockFormula
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint
+from myoquat.analysis.control.formulas import constraint_rows, one_number
 from myoquat.analysis.control.goals.base import EndGoal, Goal, IntegralGoal
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Names, Point
@@ -18,8 +19,6 @@ from myoquat.analysis.control.transcriptions.base import FIELDS, STATE, Instance
 from myoquat.core.content import content_key
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces
-from myoquat.joints.stacking import vector
-from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["Discretization", "Rows", "Sites", "Statement"]
 
@@ -50,6 +49,16 @@ class Statement:
         """Names of all quantities of a point."""
         plant = self.plant
         return Names(plant.system, plant.velocity_names, plant.state_names, plant.control_names)
+
+    def term_names(self, block: str) -> tuple[str, ...]:
+        """A name for each goal of a block; goals of the same title are numbered: "Effort", "Effort 2"."""
+        found, count = [], Counter[str]()
+        for goal in self.goals:
+            count[goal.title] += 1
+            number = f" {count[goal.title]}" if count[goal.title] > 1 else ""
+            if isinstance(goal, EndGoal) == (block == "ends"):
+                found.append(goal.title + number)
+        return tuple(found)
 
     @property
     def integrals(self) -> list[IntegralGoal]:
@@ -223,12 +232,12 @@ class Discretization:
         statement, rows, terms = self.statement, [], []
         rows.append(statement.plant.residual(point))
         for constraint in statement.path:
-            rows.append(_as_row(constraint.formula(point)))
+            rows.append(constraint_rows(constraint, point))
         place = 1 + point.loads.shape[-1] + point.prescribed.shape[-1]
         for goal in statement.integrals:
             width = goal.width(statement.plant)
             own = data[..., place : place + width]
-            terms.append(duration * as_array(goal.integrand(statement.plant, point, own)))
+            terms.append(duration * one_number(goal, statement.plant, point, own))
             place += width
         return rows, terms
 
@@ -239,7 +248,7 @@ class Discretization:
 
     @property
     def _point_names(self) -> tuple[str, ...]:
-        path = [f"path constraint {c.name!r}" for c in self.statement.path for _ in c.interval]
+        path = [c.title for c in self.statement.path for _ in c.interval]
         return (*self.statement.plant.residual_names, *path)
 
     def _weights(self, quadrature: Array) -> Array:
@@ -328,15 +337,14 @@ class Discretization:
                 t = statement.start + i * duration
                 q = plant.pose(data[..., i * nq : (i + 1) * nq], v["z"])
                 points.append(Point(statement.names, t, q, v["u"], states=v["w"], controls=c["controls"]))
-            rows = [_as_row(c.formula(points[0], points[1], duration)) for c in statement.boundary]
-            both = points[0], points[1]
-            return rows, [as_array(goal.value(plant, both, duration)) for goal in statement.ends]
+            rows = [constraint_rows(c, points[0], points[1], duration) for c in statement.boundary]
+            return rows, [one_number(goal, plant, (points[0], points[1]), duration) for goal in statement.ends]
 
         data = np.concatenate([self.references[first], self.references[last]], axis=1)
         driven = self.layout.having("controls")
         controls = Slot(driven[:1], ("controls",)), Slot(driven[-1:], ("controls",))
         slots = Slot(first, STATE), Slot(last, STATE), *controls
-        names = tuple(f"boundary constraint {c.name!r}" for c in statement.boundary for _ in c.interval)
+        names = tuple(c.title for c in statement.boundary for _ in c.interval)
         weights = np.array([[goal.weight for goal in statement.ends]]).reshape(1, -1)
         instances = Instances("ends", slots, formula, data, np.array([np.nan]), names, weights)
         bounds = np.concatenate([np.zeros((0, 2)), *(c.interval for c in statement.boundary)])
@@ -344,14 +352,6 @@ class Discretization:
         boundary = tuple(content_key(c.formula) for c in statement.boundary)
         content = goals, boundary, _chart_content(plant), statement.start, content_key(statement.names.states)
         return self._block(instances, bounds, content)
-
-
-def _as_row(value: Any) -> Array:
-    """(..., k) what a formula of a constraint returns: one number, or k of them."""
-    if isinstance(value, (tuple, list)):
-        return vector(value)
-    array: Array = as_array(value)
-    return array if array.ndim else array[None]
 
 
 def _chart(plant: Plant, references: Array, q: Array) -> Array:

@@ -12,15 +12,18 @@ from myoquat.analysis.control.quantities import Quantities, Unknown
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import vector
 
-__all__ = ["periodic_constraint"]
+__all__ = ["periodic_constraint", "periodic_pairs"]
+
+Pair = tuple[Unknown, Unknown]  # the value of the first at the end is that of the second at the start
+Balls = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
 class _Unequal:
     """The differences last - first of pairs of unknowns, and the displacements of pairs of rotations."""
 
-    pairs: tuple[tuple[Unknown, Unknown], ...]
-    balls: tuple[tuple[tuple[int, int], tuple[int, int], tuple[int, int]], ...]
+    pairs: tuple[Pair, ...]
+    balls: tuple[Balls, ...]
 
     def __call__(self, first: Point, last: Point, duration: Any) -> Array:
         rows = [_value(last, a) - _value(first, b) for a, b in self.pairs]
@@ -57,6 +60,14 @@ def _coordinate_places(point: Point) -> dict[int, int]:
 def periodic_constraint(periodic: Periodic, quantities: Quantities, controls: bool) -> BoundaryConstraint:
     """The constraint of a periodic motion. ValueError for unknown names, for pairs of unequal quantities such as a
     state and a control, and for a quantity that two pairs determine."""
+    pairs, balls = periodic_pairs(periodic, quantities)
+    kept = tuple(pair for pair in pairs if controls or pair[0].field != "controls")
+    zeros = (0.0,) * (len(kept) + sum(i1 - i0 for _, _, (i0, i1) in balls))
+    return BoundaryConstraint("periodic", _Unequal(kept, balls), zeros, zeros)
+
+
+def periodic_pairs(periodic: Periodic, quantities: Quantities) -> tuple[tuple[Pair, ...], tuple[Balls, ...]]:
+    """Pairs of unknowns, and pairs of rotations by their places in q, q and u; ValueError as `periodic_constraint`."""
     known = {**quantities.unknowns, **dict.fromkeys(quantities.balls)}
     for name in (*periodic.free, *periodic.pairs, *periodic.pairs.values()):
         if name not in known:
@@ -70,11 +81,9 @@ def periodic_constraint(periodic: Periodic, quantities: Quantities, controls: bo
         if name in quantities.balls:
             (a, iu), (b, _) = quantities.balls[name], quantities.balls[partner]
             balls.append(((a.start, a.stop), (b.start, b.stop), (iu.start, iu.stop)))
-        elif controls or quantities.unknowns[name].field != "controls":
+        else:
             pairs.append((quantities.unknowns[name], quantities.unknowns[partner]))
-    count = len(pairs) + sum(i1 - i0 for _, _, (i0, i1) in balls)
-    zeros = (0.0,) * count
-    return BoundaryConstraint("periodic", _Unequal(tuple(pairs), tuple(balls)), zeros, zeros)
+    return tuple(pairs), tuple(balls)
 
 
 def _expanded(periodic: Periodic, quantities: Quantities) -> dict[str, str]:

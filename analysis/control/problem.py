@@ -9,6 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.analysis.control.checks import (
+    check_finite,
+    check_guess,
+    check_guessed_duration,
+    check_guessed_motion,
+    check_inside,
+    check_items,
+    check_periodic_ends,
+    check_same_unknowns,
+    check_scales,
+)
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint, Periodic
 from myoquat.analysis.control.consistency import independent_limits
 from myoquat.analysis.control.discretization import Discretization, Sites, Statement
@@ -29,7 +40,6 @@ from myoquat.joints.validation import SystemLike, system_of
 __all__ = ["Problem"]
 
 Bounds = Mapping[str, Any]  # name -> a number, or (lower, upper); at the ends also poses
-OUTSIDE = 1e-6  # by which a given guess may be out of its bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +98,10 @@ class Problem:
         for name in ("initial", "final", "bounds"):
             check_types(**{name: (getattr(self, name), Mapping)})
         check_types(loads=(self.loads, (Forces, NoneType)), periodic=(self.periodic, (Periodic, NoneType)))
-        for goal in self.goals:
-            check_types(goals=(goal, Goal))
-        for constraint in self.constraints:
-            check_types(constraints=(constraint, (PathConstraint, BoundaryConstraint)))
+        check_items("goals", self.goals, Goal)
+        check_items("constraints", self.constraints, (PathConstraint, BoundaryConstraint))
+        if not math.isfinite(self.start):
+            raise ValueError(f"start must be finite, not {self.start}")
         if not isinstance(self.model, Equations):
             system_of(self.model)
         if self.prescribed is not None and self._span[0] != self._span[1]:
@@ -111,7 +121,10 @@ class Problem:
     @cached_property
     def plant(self) -> Plant:
         """What is controlled."""
+        if isinstance(self.torques, str):
+            raise TypeError(f"torques must be a mapping or a sequence of names, not the str {self.torques!r}")
         torques = self.torques if isinstance(self.torques, Mapping) else dict.fromkeys(self.torques, 1.0)
+        check_scales(torques)
         loads = self.loads
         if self.prescribed is not None:
             return prescribed_plant(self.model, motion_of(self.prescribed), torques, loads)
@@ -130,7 +143,7 @@ class Problem:
     @cached_property
     def mesh(self) -> Array:
         """(n + 1,) ends of the intervals as fractions of the duration."""
-        if isinstance(self.intervals, int):
+        if isinstance(self.intervals, int) and not isinstance(self.intervals, bool):
             if self.intervals < 1:
                 raise ValueError(f"intervals must be at least 1, not {self.intervals}")
             return np.linspace(0.0, 1.0, self.intervals + 1)
@@ -172,11 +185,13 @@ class Problem:
         names = {unknown: name for name, unknown in self.quantities.unknowns.items()}
         for where, end in (("initial", first), ("final", last)):
             for unknown, bound in end.bounds.items():
-                _check_inside(where, names.get(unknown, ""), bound, path.bounds.get(unknown))
+                check_inside(where, names.get(unknown, ""), bound, path.bounds.get(unknown))
                 if unknown.field == "controls":
                     raise ValueError(f"{where}: {names[unknown]!r} is a control, whose value at an end is not fixed")
             for name, bound in end.angles.items():
-                _check_inside(where, name, bound, path.angles.get(name))
+                check_inside(where, name, bound, path.angles.get(name))
+        if self.periodic is not None:
+            check_periodic_ends(self.periodic, self.quantities, first, last)
 
     @cached_property
     def statement(self) -> Statement:
@@ -217,12 +232,14 @@ class Problem:
         """
         check_types(guess=(guess, (Motion, Solution, Mapping, NoneType)), solver=(solver, (Ipopt, NoneType)))
         sites = self._sites(guess)
+        if isinstance(guess, Mapping):
+            check_guessed_duration(self.statement, sites)
         discretization = Discretization(self.statement, self.layout, self._references(sites))
         x, bounds = discretization.variables(sites), self._variable_bounds(discretization)
         if guess is not None and not isinstance(guess, Solution):
-            _check_guess(discretization, x, bounds)
+            check_guess(discretization, x, bounds)
         x = np.clip(x, bounds[:, 0], bounds[:, 1])
-        _check_finite(discretization, x)
+        check_finite(discretization, x)
         rows = discretization.rows
         limits = np.stack([np.concatenate(rows.lower), np.concatenate(rows.upper)], axis=1)
         limits = independent_limits(discretization, x, bounds, limits)
@@ -232,9 +249,10 @@ class Problem:
     def _sites(self, guess: "Motion | Solution | Mapping[str, Any] | None") -> Sites:
         """The guess at every site."""
         if isinstance(guess, Motion):
-            guess.check_system(system_of(self.model))  # type: ignore[arg-type]
+            check_guessed_motion(self.plant, guess)
             return sites_of_motion(self.statement, self.layout, guess)
         if isinstance(guess, Solution):
+            check_same_unknowns(self.plant, guess.statement.plant)
             return guess.at_sites(self.statement, self.layout)
         first, last, _ = self._ends
         otherwise = default_sites(self.statement, self.layout, Frame(first.pose, last.pose))
@@ -289,14 +307,6 @@ class Problem:
                 bounds[place] = max(low, bound.lower), min(high, bound.upper)
 
 
-def _check_inside(where: str, name: str, bound: Bound, path: Bound | None) -> None:
-    if path is not None and (bound.lower > path.upper or bound.upper < path.lower):
-        raise ValueError(
-            f"{where}: {name!r} is {bound.lower:g} to {bound.upper:g}, outside its bounds {path.lower:g} to "
-            f"{path.upper:g}"
-        )
-
-
 @dataclass(frozen=True)
 class _Named:
     """The quantity of a point by its name."""
@@ -321,35 +331,3 @@ class _NamedAtEnd:
 def _angle_at(end: int, name: str, bound: Bound) -> BoundaryConstraint:
     where = ("initial", "final")[end]
     return BoundaryConstraint(f"{where} {name}", _NamedAtEnd(end, name), bound.lower, bound.upper)
-
-
-def _check_guess(discretization: Discretization, x: Array, bounds: Array) -> None:
-    """ValueError for a guess that is not finite or out of its bounds, with name, time and numbers."""
-    wrong = ~np.isfinite(x) | (x < bounds[:, 0] - OUTSIDE) | (x > bounds[:, 1] + OUTSIDE)
-    inner = wrong & (bounds[:, 0] < bounds[:, 1])
-    if inner.any():
-        place = int(np.argmax(inner))
-        names, fractions = discretization.labels
-        at = f" at {fractions[place]:.3g} of the duration" if np.isfinite(fractions[place]) else ""
-        low, high = bounds[place]
-        raise ValueError(f"guess: {names[place]} is {x[place]:g}{at}; its bounds are {low:g} to {high:g}")
-
-
-def _check_finite(discretization: Discretization, x: Array) -> None:
-    """ValueError where a goal, an equation or a constraint is not finite at the guess."""
-    program, statement = discretization.program, discretization.statement
-    with np.errstate(all="ignore"):
-        values = program.values(x)
-    for block, found in zip(program.blocks, values, strict=True):
-        for output, names in (("terms", _term_names(statement, block.formula.name)), ("rows", block.row_names)):
-            wrong = ~np.isfinite(found[output]) if output in found else np.zeros((0, 0), dtype=bool)
-            if wrong.any():
-                k, i = map(int, np.argwhere(wrong)[0])
-                at = f" at {block.times[k]:.3g} of the duration" if np.isfinite(block.times[k]) else ""
-                what = f"the goal {names[i]!r}" if output == "terms" else names[i]
-                raise ValueError(f"at the guess, {what} is {found[output][k, i]}{at}; give a guess within its domain")
-
-
-def _term_names(statement: Statement, block: str) -> tuple[str, ...]:
-    goals: Sequence[Goal] = statement.ends if block == "ends" else statement.integrals
-    return tuple(goal.title for goal in goals)

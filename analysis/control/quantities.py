@@ -37,6 +37,8 @@ def interval(name: str, value: Any) -> Bound:
     low, high = map(float, pair)
     if np.isnan(low) or np.isnan(high):
         raise ValueError(f"{name!r}: a bound is NaN")
+    if low == high and np.isinf(low):
+        raise ValueError(f"{name!r} is fixed at {low:g}; a finite number or a pair (lower, upper) is needed")
     if low > high:
         raise ValueError(f"{name!r}: the bounds contradict each other: lower {low:g} is above upper {high:g}")
     return Bound(low, high)
@@ -107,17 +109,31 @@ class Quantities:
         plain = {k: v for k, v in given.items() if k not in WHOLE and k not in self.balls}
         ends = self.bounds(plain, where)
         pose = np.full(self.plant.nq, np.nan)
+        self._check_once(given, where)
         for name in self.balls:
             if name in given:
                 pose[self.balls[name][0]] = self._rotation(name, given[name], where)
         if "q" in given:
             pose = self._whole_pose(given["q"], where)
         if "u" in given:
-            values = np.broadcast_to(np.asarray(given["u"], dtype=float), (self.plant.nu,))
+            values = self._whole_velocity(given["u"], where)
             ends.bounds.update({Unknown("u", i): interval(where, float(x)) for i, x in enumerate(values)})
         ends.bounds.update(self._fixed(pose))
         self._put_fixed(ends.bounds, pose)
         return Ends(ends.bounds, ends.angles, pose if not np.isnan(pose).all() else None)
+
+    def _check_once(self, given: Mapping[str, Any], where: str) -> None:
+        """ValueError for a coordinate, rotation or velocity that a whole pose or velocity beside it fixes too."""
+        for whole, field, others in (("q", "z", self.balls), ("u", "u", {})):
+            twice = [n for n in given if n in others or (n in self.unknowns and self.unknowns[n].field == field)]
+            if whole in given and twice:
+                raise ValueError(f"{where}: {twice[0]!r} is given twice, by its name and by {whole!r}")
+
+    def _whole_velocity(self, value: Any, where: str) -> Array:
+        values, n = np.asarray(value, dtype=float), self.plant.nu
+        if values.shape not in ((), (n,)) or not np.isfinite(values).all():
+            raise ValueError(f"{where}: 'u' needs one finite number for all or ({n},) of them, not {value!r}")
+        return np.broadcast_to(values, (n,))
 
     def _put_fixed(self, bounds: Mapping[Unknown, Bound], pose: Array) -> None:
         """Write plain coordinates that are fixed by name into the pose."""

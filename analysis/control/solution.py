@@ -1,6 +1,5 @@
 """Solution: the motion that was found, its controls, and how good it is."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -281,12 +280,9 @@ def solution_of(
     program, x = discretization.program, found.x
     goals: dict[str, float] = {}
     for block, values in zip(program.blocks, program.values(x), strict=True):
-        titles: Sequence[str] = [
-            g.title for g in (statement.ends if block.formula.name == "ends" else statement.integrals)
-        ]
         if "terms" in values:
-            for title, value in zip(titles, np.sum(values["terms"] * block.weights, axis=0), strict=True):
-                goals[title] = goals.get(title, 0.0) + float(value)
+            sums = np.sum(values["terms"] * block.weights, axis=0)
+            goals |= dict(zip(statement.term_names(block.formula.name), map(float, sums), strict=True))
     status = IPOPT.get(found.status, Status.FAILED)
     explanation = explanation_of(discretization, bounds, limits, found)
     return Solution(

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,14 @@ from myoquat.core.content import content_key
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 
-__all__ = ["EndGoal", "Goal", "IntegralGoal"]
+__all__ = ["EndGoal", "Goal", "IntegralGoal", "check_weights"]
+
+
+def check_weights(title: str, weights: Mapping[str, float]) -> None:
+    """ValueError for a weight of a part of a goal that is negative or not finite."""
+    for name, weight in weights.items():
+        if not (math.isfinite(weight) and weight >= 0):
+            raise ValueError(f"goal {title!r}: the weight of {name!r} must be finite and at least 0, not {weight}")
 
 
 @dataclass(frozen=True)

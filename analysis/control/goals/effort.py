@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from myoquat.analysis.control.goals.base import IntegralGoal
+from myoquat.analysis.control.goals.base import IntegralGoal, check_weights
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import indices_of
@@ -33,8 +33,9 @@ class Effort(IntegralGoal):
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
         indices_of("control", [*self.weights, *(self.of or ())], plant.control_names)
-        if self.exponent < 1:
-            raise ValueError(f"goal {self.title!r}: the exponent must be at least 1, not {self.exponent}")
+        check_weights(self.title, self.weights)
+        if self.exponent < 1 or self.exponent != int(self.exponent):
+            raise ValueError(f"goal {self.title!r}: the exponent must be a whole number from 1 on, not {self.exponent}")
 
     def content(self, plant: Plant) -> Hashable:
         return "effort", self.exponent, tuple(self._factors(plant))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from myoquat.analysis.control.charts import displacement
-from myoquat.analysis.control.goals.base import IntegralGoal
+from myoquat.analysis.control.goals.base import IntegralGoal, check_weights
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows, interpolated_velocity
@@ -65,6 +65,7 @@ class _FollowsMotion(_FollowsData):
         super().check(plant, timed)
         check_types(motion=(self.motion, Motion))
         self.motion.check_system(_system(plant, self.title))
+        check_weights(self.title, self.weights or {})
         _velocity_weights(self.motion.system, self.weights)
 
 
@@ -154,6 +155,7 @@ class TrackCoordinates(_FollowsData):
         known = (*angles, *plant.velocity_names, *plant.state_names, *plant.control_names)
         indices_of("coordinate, velocity, state or control", self.names, known)
         indices_of("weight", self.weights, self.names)
+        check_weights(self.title, self.weights)
         check_series("values", self.values, (len(check_time(self.time)), len(self.names)))
 
     def content(self, plant: Plant) -> Hashable:
@@ -207,6 +209,7 @@ class TrackMarkers(_FollowsData):
         if not self._own(plant):
             raise ValueError(f"goal {self.title!r}: the model has none of the markers {', '.join(self.markers.names)}")
         indices_of("marker", self.weights, self.markers.names)
+        check_weights(self.title, self.weights)
 
     def content(self, plant: Plant) -> Hashable:
         return "markers", tuple((body, point, weight) for _, body, point, weight in self._own(plant))

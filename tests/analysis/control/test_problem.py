@@ -67,6 +67,24 @@ BAD = {
     ),
     "unequal pair": ({"periodic": Periodic({"x": "force"})}, "'x' is a state and 'force' a control"),
     "unknown pair": ({"periodic": Periodic({"y": "x"})}, "periodic: 'y' does not exist"),
+    "ends that are not periodic": ({"periodic": Periodic()}, "periodic: 'x' ends at 1 to 1, but 'x' starts at 0 to 0"),
+    "infinite start": ({"initial": {"x": np.inf}}, "'initial: x' is fixed at inf"),
+    "time of the start": ({"start": np.nan}, "start must be finite, not nan"),
+    "flag in place of a number": ({"intervals": True}, "intervals must be a number"),
+    "part of an effort": ({"goals": (Effort(weights={"force": np.nan}),)}, "the weight of 'force' must be finite"),
+    "exponent": ({"goals": (Effort(exponent=1.5),)}, "must be a whole number from 1 on, not 1.5"),
+    "negative part": (
+        {"goals": (TrackCoordinates(("x",), [0.0, 1.0], [[0.0], [1.0]], weights={"x": -1}),)},
+        "the weight of 'x' must be finite and at least 0, not -1",
+    ),
+    "two numbers for one bound": (
+        {"constraints": (PathConstraint("both", lambda point: (point["x"], point["v"]), 0.0, 1.0),)},
+        "path constraint 'both': the formula returns 2 numbers, but there are 1",
+    ),
+    "two numbers for one goal": (
+        {"goals": (OwnGoal(lambda point: point.states, name="both"),)},
+        "goal 'both': the formula returns 2 numbers; one is needed",
+    ),
 }
 
 
@@ -75,6 +93,45 @@ def test_bad_input_is_rejected_before_the_solver(name):
     changes, words = BAD[name]
     with pytest.raises(ValueError, match=re.escape(words)):
         cart(**changes).solve()
+
+
+def test_guesses_of_other_problems_are_rejected():
+    still = Motion(arm(), [0.0, 1.0], [arm().start] * 2)
+    with pytest.raises(ValueError, match="equations of one's own have no bodies"):
+        cart().solve(still)
+    with pytest.raises(ValueError, match="the duration is 3 s, but the problem fixes it at 1 s"):
+        cart().solve({"duration": 3.0})
+    other = cart(
+        model=Equations(("x", "w"), ("force",), lambda point: (point["w"], point["force"])), initial={}, final={}
+    )
+    with pytest.raises(ValueError, match="other state names than the problem, such as 'v'"):
+        cart().solve(other.solve(solver=Ipopt(max_iterations=0)))
+
+
+def test_unknown_names_in_formulas_are_named_with_the_formula():
+    with pytest.raises(KeyError, match="goal 'wrong': 'y' is no coordinate"):
+        cart(goals=(OwnGoal(lambda point: point["y"], name="wrong"),)).solve()
+
+
+def test_goals_of_one_name_are_listed_apart():
+    found = cart(goals=(SQUARE, SQUARE)).solve().goals
+    assert list(found) == ["effort", "effort 2"]
+    assert found["effort"] == found["effort 2"]
+
+
+def test_arguments_of_models_are_checked():
+    model, goals = arm(), (Effort(),)
+    for scale in (0.0, np.nan):
+        with pytest.raises(ValueError, match=r"the scale of 'A.omega_x' must be finite and not 0"):
+            Problem(model, 1.0, goals, torques={"A.omega_x": scale})
+    with pytest.raises(TypeError, match="torques must be a mapping or a sequence of names"):
+        Problem(model, 1.0, goals, torques="A.omega_x")
+    with pytest.raises(ValueError, match=r"initial: 'u' needs one finite number for all or \(6,\)"):
+        Problem(model, 1.0, goals, initial={"u": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="'A' is given twice, by its name and by 'q'"):
+        Problem(model, 1.0, goals, initial={"q": model.start, "A": [1.0, 0, 0, 0]})
+    with pytest.raises(TypeError, match=r"goals must be a sequence, such as \(Effort\(...\),\)"):
+        Problem(model, 1.0, Effort())
 
 
 def test_quaternion_components_have_no_bounds():

@@ -1,0 +1,118 @@
+"""What is checked before a solver starts: arguments, ends, periodicity, and the guess."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.control.conditions import Periodic
+from myoquat.analysis.control.discretization import Discretization, Sites, Statement
+from myoquat.analysis.control.periodicity import periodic_pairs
+from myoquat.analysis.control.plants import Plant
+from myoquat.analysis.control.quantities import Bound, Ends, Quantities
+from myoquat.core.arguments import check_type
+from myoquat.core.typing import Array
+from myoquat.data.motions import Motion
+
+__all__ = [
+    "check_finite",
+    "check_guess",
+    "check_guessed_duration",
+    "check_guessed_motion",
+    "check_inside",
+    "check_items",
+    "check_periodic_ends",
+    "check_same_unknowns",
+    "check_scales",
+]
+
+OUTSIDE = 1e-6  # by which a given guess may be out of its bounds
+
+
+def check_items(name: str, items: object, types: Any) -> None:
+    """TypeError unless `items` is a sequence of these types; a single one is no sequence."""
+    if not isinstance(items, Iterable):
+        raise TypeError(f"{name} must be a sequence, such as ({type(items).__name__}(...),), not {items!r}")
+    for item in items:
+        check_type(name, item, types)
+
+
+def check_scales(torques: Mapping[str, float]) -> None:
+    """ValueError for a scale of a torque that is zero or not finite."""
+    for name, scale in torques.items():
+        if not math.isfinite(scale) or scale == 0:
+            raise ValueError(f"torques: the scale of {name!r} must be finite and not 0, not {scale}")
+
+
+def check_inside(where: str, name: str, bound: Bound, path: Bound | None) -> None:
+    if path is not None and (bound.lower > path.upper or bound.upper < path.lower):
+        raise ValueError(
+            f"{where}: {name!r} is {bound.lower:g} to {bound.upper:g}, outside its bounds {path.lower:g} to "
+            f"{path.upper:g}"
+        )
+
+
+def check_periodic_ends(periodic: Periodic, quantities: Quantities, first: Ends, last: Ends) -> None:
+    """ValueError for a quantity whose bounds at the start and at the end exclude a periodic motion."""
+    names = {unknown: name for name, unknown in quantities.unknowns.items()}
+    for end, start in periodic_pairs(periodic, quantities)[0]:
+        if start not in first.bounds or end not in last.bounds:
+            continue
+        a, b = first.bounds[start], last.bounds[end]
+        if a.lower > b.upper or b.lower > a.upper:
+            raise ValueError(
+                f"periodic: {names[end]!r} ends at {b.lower:g} to {b.upper:g}, but {names[start]!r} starts at "
+                f"{a.lower:g} to {a.upper:g}; name it in Periodic(free=...), or leave one end open"
+            )
+
+
+def check_guessed_motion(plant: Plant, motion: Motion) -> None:
+    """ValueError for a guess that is a motion of another system, or of bodies where the problem has none."""
+    if plant.system is None:
+        raise ValueError("guess: equations of one's own have no bodies, so that a Motion is no guess; give names")
+    motion.check_system(plant.system)
+
+
+def check_same_unknowns(plant: Plant, other: Plant) -> None:
+    """ValueError, with the first name that differs, for a guess that is the solution of a problem of other unknowns."""
+    for what in ("velocity", "state", "control"):
+        own, theirs = (getattr(p, f"{what}_names") for p in (plant, other))
+        different = [name for name in (*own, *theirs) if (name in own) != (name in theirs)]
+        if own != theirs:
+            named = f", such as {different[0]!r}" if different else " in another order"
+            raise ValueError(f"guess: the solution has other {what} names than the problem{named}")
+
+
+def check_guessed_duration(statement: Statement, sites: Sites) -> None:
+    """ValueError for a guess of a duration that is given otherwise."""
+    given = statement.duration[0]
+    if statement.fixed and not abs(sites.duration - given) <= OUTSIDE * given:
+        raise ValueError(f"guess: the duration is {sites.duration:g} s, but the problem fixes it at {given:g} s")
+
+
+def check_guess(discretization: Discretization, x: Array, bounds: Array) -> None:
+    """ValueError for a guess that is not finite or out of its bounds, with name, time and numbers."""
+    wrong = ~np.isfinite(x) | (x < bounds[:, 0] - OUTSIDE) | (x > bounds[:, 1] + OUTSIDE)
+    inner = wrong & (bounds[:, 0] < bounds[:, 1])
+    if inner.any():
+        place = int(np.argmax(inner))
+        names, fractions = discretization.labels
+        at = f" at {fractions[place]:.3g} of the duration" if np.isfinite(fractions[place]) else ""
+        low, high = bounds[place]
+        raise ValueError(f"guess: {names[place]} is {x[place]:g}{at}; its bounds are {low:g} to {high:g}")
+
+
+def check_finite(discretization: Discretization, x: Array) -> None:
+    """ValueError where a goal, an equation or a constraint is not finite at the guess."""
+    program, statement = discretization.program, discretization.statement
+    with np.errstate(all="ignore"):
+        values = program.values(x)
+    for block, found in zip(program.blocks, values, strict=True):
+        for output, names in (("terms", statement.term_names(block.formula.name)), ("rows", block.row_names)):
+            wrong = ~np.isfinite(found[output]) if output in found else np.zeros((0, 0), dtype=bool)
+            if wrong.any():
+                k, i = map(int, np.argwhere(wrong)[0])
+                at = f" at {block.times[k]:.3g} of the duration" if np.isfinite(block.times[k]) else ""
+                what = f"the goal {names[i]!r}" if output == "terms" else names[i]
+                raise ValueError(f"at the guess, {what} is {found[output][k, i]}{at}; give a guess within its domain")
