@@ -61,7 +61,8 @@ def _other_rows(discretization: Discretization) -> Array:
 def _end_unknowns(discretization: Discretization, free: Array) -> Array:
     """The free unknowns of pose and velocity at both ends."""
     ends = np.unique(np.concatenate([discretization.index[f][[0, -1]].ravel() for f in ("z", "u")]))
-    return ends[free[ends]]
+    found: Array = ends[free[ends]]
+    return found
 
 
 def _repeated(others: Array, own: Array) -> Array:
