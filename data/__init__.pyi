@@ -1,8 +1,8 @@
 from .formats import MODEL_FORMATS as MODEL_FORMATS
 from .formats import ModelFormat as ModelFormat
-from .leftovers import ImplausibleWarning as ImplausibleWarning
-from .leftovers import UnsupportedWarning as UnsupportedWarning
-from .leftovers import UnwrittenWarning as UnwrittenWarning
+from .reports import ImplausibleWarning as ImplausibleWarning
+from .reports import UnsupportedWarning as UnsupportedWarning
+from .reports import UnwrittenWarning as UnwrittenWarning
 from .library import library_models as library_models
 from .library import load_model as load_model
 from .motions import MOTION_FORMATS as MOTION_FORMATS

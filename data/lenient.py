@@ -2,7 +2,7 @@
 
 import re
 
-from myoquat.data.leftovers import Doubts
+from myoquat.data.reports import ImplausibleValues
 
 __all__ = ["mended"]
 
@@ -13,19 +13,19 @@ _CONTROL = r"(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f])"
 _ODD = re.compile(f"{_WHOLE}|{_BARE}|{_CONTROL}", re.DOTALL)
 
 
-def mended(text: str, doubts: Doubts) -> str:
+def mended(text: str, implausible: ImplausibleValues) -> str:
     """The text as XML: blanks before the declaration and hyphens of comments go unsaid; a & that begins no entity is
-    the letter, and control characters are blanks, both of which are doubts."""
+    the letter, and control characters are blanks, both of which are implausible."""
 
     def replaced(match: re.Match[str]) -> str:
         comment = match["comment"]
         if comment is not None:
             return f"<!--{comment.replace('-', ' ')}-->" if "--" in comment or comment.endswith("-") else match[0]
         if match["bare"]:
-            doubts.count("a & that XML writes &amp;", _line(text, match))
+            implausible.count("a & that XML writes &amp;", _line(text, match))
             return "&amp;"
         if match["control"]:
-            doubts.count("control characters, taken as blanks", _line(text, match))
+            implausible.count("control characters, taken as blanks", _line(text, match))
             return " "
         return match[0]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.data.leftovers import ImplausibleWarning
+from myoquat.data.reports import ImplausibleWarning
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 

@@ -68,7 +68,6 @@ ALLOWED: dict[tuple[str, str], str] = {
     (r"'kind'|kind: ", "benchmarks/"): "the attribute of a joint",
     (r"\bkind\b", "tests/data/test_registered_types.py"): "the registered name is what these tests are about",
     (r"`kind`|\*\*kind\*\*", "docs/"): "the same in model files",
-    (r"\.leftovers\.", "tests/"): "a module",
     (r"\bsettled\b|\.places\b", "tests/core/test_deprecation.py"): "former names, which warn",
     (r"\bKINDS\b|\"kinds\"", "tests/"): "names of joint types, from joints/multibody/sampling.py",
     (r"^\s*(\w+ = |@)?former_(names|attribute|argument)\(.*", ""): "former names, which warn",

@@ -203,6 +203,8 @@ CLEAN = (
     "kernels",
     "joints",
     "dynamics",
+    "data/mjcf",
+    "data/reports.py",
     "benchmarks",
     "analysis/motion",
     *MUSCLE,

@@ -17,7 +17,7 @@ import numpy as np
 
 from myoquat import dynamics, kernels
 from myoquat.data import load_model
-from myoquat.data.leftovers import UnsupportedWarning
+from myoquat.data.reports import UnsupportedWarning
 from myoquat.muscle import Model, PathFlag, WrapCylinder, path_flags
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.laws import HillLaw

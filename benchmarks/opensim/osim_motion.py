@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.data import load_model
-from myoquat.data.leftovers import UnsupportedWarning
+from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics import simulate
 from myoquat.muscle import Model
 

@@ -55,11 +55,11 @@ def load_mjcf(
     is that of the file; a body with more joints than one of ours holds, or with a joint away from its origin, is
     carried by massless bodies.
 
-    strict: what is not read, else told in one UnsupportedWarning with counts and lines, is an error. wrapping: the rule
-    for cylinders with a side site, "shortest" that of a `WrapCylinder`, "mujoco" that of MuJoCo 4, a `SideCylinder`.
-    anywhere: files that it includes, and meshes, may lie outside its folder. Files of meshes are opened where a body's
-    inertia is made of them (.stl, .obj). Raises ModelError with file, element and line for a file that is broken or
-    makes bodies by rule.
+    strict: an element that is not read raises ModelError; by default one UnsupportedWarning reports all of them with
+    counts and lines. wrapping: the rule for cylinders with a side site, "shortest" that of a `WrapCylinder`, "mujoco"
+    that of MuJoCo 4, a `SideCylinder`. anywhere: files that it includes, and meshes, may lie outside its folder. Files
+    of meshes are opened where a body's inertia is made of them (.stl, .obj). Raises ModelError with file, element and
+    line for a file that is broken or makes bodies by rule.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -76,7 +76,7 @@ def load_mjcf(
     if not isinstance(source, (str, Path, CompiledModel, ModelSpec)):
         raise TypeError(f"source must be a path, an MjModel or an MjSpec, not {type(source).__name__}")
     path = None if isinstance(source, (CompiledModel, ModelSpec)) else Path(source)
-    told, root = "the compiled model" if path is None else str(path), None
+    described, root = "the compiled model" if path is None else str(path), None
     try:
         if isinstance(source, (CompiledModel, ModelSpec)):
             document = document_in(document_of(source))
@@ -88,15 +88,15 @@ def load_mjcf(
         raise located(error, path, root) from None
     except ValueError as error:
         raise located(ModelError(str(error)), path, root) from None
-    document.census.report(told, strict)
-    document.doubts.report(told, False)
+    document.unsupported.report(described, strict)
+    document.implausible.report(described, False)
     return model
 
 
 def _model(document: Document, path: Path | None, wrapping: str) -> Model:
     for section in document.root:
         if isinstance(section.tag, str) and section.tag not in (*READ, *QUIET):
-            document.census.count(section, "section")
+            document.unsupported.count(section, "section")
     skeleton = read_skeleton(document)
     drives = read_actuators(document, skeleton)
     name = str(document.root.get("model") or ("model" if path is None else path.stem))
@@ -133,9 +133,9 @@ def _gravity(document: Document) -> tuple[float, ...]:
         gravity = values.vector("gravity", gravity)
         for key in ("density", "viscosity"):
             if values.number(key, 0.0):
-                document.census.count(element, key)
+                document.unsupported.count(element, key)
         if any(values.vector("wind", (0.0,) * 3)):
-            document.census.count(element, "wind")
+            document.unsupported.count(element, "wind")
         document.finish(values, *SOLVER)
         for flag in element.findall("flag"):
             if flag.get("gravity") == "disable":
@@ -157,7 +157,7 @@ def _with_shapes(skeleton: Skeleton, used: Used, document: Document) -> tuple[li
             continue
         shape = geom.shape()
         if shape is None or geom.body not in shapes:
-            document.census.count(geom.element, "shape of the world" if geom.body == GROUND else geom.kind)
+            document.unsupported.count(geom.element, "shape of the world" if geom.body == GROUND else geom.type)
         else:
             shapes[geom.body].append(shape)
     bodies = [replace(body, shapes=tuple(own)) if (own := shapes[body.name]) else body for body in skeleton.bodies]

@@ -2,7 +2,7 @@
 
 __all__ = ["HALVED", "file_sizes", "whole_sizes"]
 
-HALVED = {  # by the kind of a shape: which of its sizes are halved in a file
+HALVED = {  # by type of geom: which of its sizes are halved in a file
     "box": (True, True, True),
     "sphere": (False,),
     "cylinder": (False, True),
@@ -10,11 +10,11 @@ HALVED = {  # by the kind of a shape: which of its sizes are halved in a file
 }
 
 
-def file_sizes(kind: str, sizes: tuple[float, ...]) -> tuple[float, ...]:
+def file_sizes(geom_type: str, sizes: tuple[float, ...]) -> tuple[float, ...]:
     """The sizes as a file has them."""
-    return tuple(x / 2 if half else x for x, half in zip(sizes, HALVED[kind], strict=True))
+    return tuple(x / 2 if half else x for x, half in zip(sizes, HALVED[geom_type], strict=True))
 
 
-def whole_sizes(kind: str, sizes: tuple[float, ...]) -> tuple[float, ...]:
+def whole_sizes(geom_type: str, sizes: tuple[float, ...]) -> tuple[float, ...]:
     """The sizes as a shape has them."""
-    return tuple(2 * x if half else x for x, half in zip(sizes, HALVED[kind], strict=True))
+    return tuple(2 * x if half else x for x, half in zip(sizes, HALVED[geom_type], strict=True))

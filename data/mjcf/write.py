@@ -7,13 +7,13 @@ import numpy as np
 from lxml import etree
 
 from myoquat.data.files import check_output, write_text
-from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.writing.bodies import Bodies
 from myoquat.data.mjcf.writing.equalities import add_equalities
 from myoquat.data.mjcf.writing.joints import Joints
 from myoquat.data.mjcf.writing.sites import Sites, why_no_tendon
 from myoquat.data.mjcf.writing.tendons import add_tendons
+from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.conversion.convert import convert_velocities
 from myoquat.joints.errors import ModelError
@@ -35,51 +35,51 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     constraint: exact where the function is a polynomial of degree four at most, else fitted to it over the coordinate's
     range.
 
-    What MuJoCo has no equal for is told in one UnwrittenWarning, or refused if `strict`: the laws of muscles other than
+    One UnwrittenWarning reports what MuJoCo cannot represent, or ModelError if `strict`: the laws of muscles other than
     actuators and springs, activation dynamics, muscles on moving or conditional points or around other surfaces than a
     sphere or a cylinder at a time, ends of cylinders, fitted functions, limits, springs of Euler joints, couplers of
     angles that a quaternion has replaced, meshes. Ranges are written as such and not enforced, locks are not. Raises
     ModelError for joints and inertias that MuJoCo refuses, for constraints other than couplers, and for passive forces.
     """
-    path, left = check_output(path, overwrite), Leftovers()
+    path, unwritten = check_output(path, overwrite), UnwrittenParts()
     root = etree.Element("mujoco", model=model.name)
-    _add_model(root, model, left)
-    left.report(path, strict)
+    _add_model(root, model, unwritten)
+    unwritten.report(path, strict)
     text = etree.tostring(root, pretty_print=True, encoding="unicode")
     write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + text)
 
 
-def _add_model(root: Element, model: Model, left: Leftovers) -> None:
+def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     for force in model.forces:
         raise ModelError("passive forces are not written to MuJoCo's files", element=force.element)
     for constraint in model.constraints:
         raise ModelError("constraints are not written to MuJoCo's files", element=constraint.label)
     for actuator in model.actuators:
-        left.count("actuators", actuator.name)
+        unwritten.count("actuators", actuator.name)
     for given in model.inputs:
-        left.count("inputs over time", given.name)
+        unwritten.count("inputs over time", given.name)
     system, coordinates = model.system, {c.name: c for c in model.coordinates}
     add(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
     add(root, "option", gravity=system.gravity)
-    muscles = [muscle for muscle in model.muscles if _has_tendon(muscle, left)]
+    muscles = [muscle for muscle in model.muscles if _has_tendon(muscle, unwritten)]
     u = np.zeros(system.nu) if model.start_u is None else np.array(model.start_u)
     u = convert_velocities(system, replace(system, velocity_frame="child"), model.start, u)
     coupled = {coupler.dependent: coupler for coupler in model.couplers}
-    joints, sites = Joints(left, system.ground, coordinates, coupled), Sites(muscles, model.markers, left)
-    Bodies(system, (model.start, u), joints, sites, left).add(add(root, "worldbody"))
-    controls = add_tendons(root, muscles, sites, left)
-    add_equalities(root, joints, coordinates, left)
+    joints, sites = Joints(unwritten, system.ground, coordinates, coupled), Sites(muscles, model.markers, unwritten)
+    Bodies(system, (model.start, u), joints, sites, unwritten).add(add(root, "worldbody"))
+    controls = add_tendons(root, muscles, sites, unwritten)
+    add_equalities(root, joints, coordinates, unwritten)
     for limit in model.limits:
-        left.count("limits of coordinates", limit.name)
+        unwritten.count("limits of coordinates", limit.name)
     for group in model.groups:
-        left.count("groups of muscles", group.name)
+        unwritten.count("groups of muscles", group.name)
     if joints.qpos:
         ctrl = tuple(controls) or None
         add(add(root, "keyframe"), "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel), ctrl=ctrl)
 
 
-def _has_tendon(muscle: Muscle, left: Leftovers) -> bool:
+def _has_tendon(muscle: Muscle, unwritten: UnwrittenParts) -> bool:
     reason = why_no_tendon(muscle)
     if reason is not None:
-        left.count(f"muscles {reason}, left out", muscle.name)
+        unwritten.count(f"muscles {reason}, left out", muscle.name)
     return reason is None

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.data.document import boolean, numbers, objects, text
-from myoquat.data.leftovers import Census, Doubts
 from myoquat.data.osim.force_laws.laws import MUSCLES
 from myoquat.data.osim.force_laws.millard import is_rigid
 from myoquat.data.osim.frames import Frame, Frames
@@ -21,6 +20,7 @@ from myoquat.data.osim.reading.passive import read_limit, with_springs
 from myoquat.data.osim.reading.version import read_document
 from myoquat.data.osim.reading.wraps import Surfaces, settled
 from myoquat.data.osim.tree.joints import STARTS, is_blank
+from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import located
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -43,25 +43,25 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     function that is not supported, since the model would move otherwise.
     """
     path = Path(path)
-    census, doubts = Census(), Doubts()
+    unsupported, implausible = UnsupportedElements(), ImplausibleValues()
     document = None
     try:
-        document = read_document(path, doubts)
-        model = _model(document, path, census, doubts)
+        document = read_document(path, implausible)
+        model = _model(document, path, unsupported, implausible)
     except ModelError as error:
         raise located(error, path, document) from None
     except ValueError as error:
         raise located(ModelError(str(error)), path, document) from None
-    _doubt(document, model, doubts)
-    doubts.report(path, strict)
-    census.report(path, strict)
+    _doubt(document, model, implausible)
+    implausible.report(path, strict)
+    unsupported.report(path, strict)
     return model
 
 
 def read_frame(path: Path, name: str) -> Frame:
     """The frame of a name, such as that of a joint on a body, "knee/tibia_offset", in a model's file; ModelError for a
     name that is none."""
-    document = read_document(path, Doubts())
+    document = read_document(path, ImplausibleValues())
     try:
         found = Frames(document).named(name)
     except ModelError as error:
@@ -71,46 +71,46 @@ def read_frame(path: Path, name: str) -> Frame:
     return found
 
 
-def _doubt(document: Any, model: Model, doubts: Doubts) -> None:
+def _doubt(document: Any, model: Model, implausible: ImplausibleValues) -> None:
     """What the model has that no body can have, inertias of nothing, starts that say nothing, and elastic tendons that
     have no length."""
     for body in model.system.bodies:
         if body.lenient_inertia:
-            doubts.count("the inertia of bodies", body.name)
+            implausible.count("the inertia of bodies", body.name)
     for element in document.iterfind("BodySet/objects/Body"):
         if is_massless(element) and any(numbers(element, "inertia", 6, (0.0,) * 6)):
-            doubts.count("an inertia without mass, taken as zero", str(element.get("name")))
+            implausible.count("an inertia without mass, taken as zero", str(element.get("name")))
     for coordinate in document.iterfind("JointSet/objects/*/coordinates/Coordinate"):
         for tag in STARTS:
             if is_blank(coordinate.find(tag)):
-                doubts.count(f"a <{tag}> without a number, taken as zero", str(coordinate.get("name")))
+                implausible.count(f"a <{tag}> without a number, taken as zero", str(coordinate.get("name")))
     for tag in MUSCLES:
         for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
             if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):
-                doubts.count("elastic tendons of length 0, taken as rigid", str(muscle.get("name")))
+                implausible.count("elastic tendons of length 0, taken as rigid", str(muscle.get("name")))
 
 
-def _model(element: Any, path: Path, census: Census, doubts: Doubts) -> Model:
+def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausible: ImplausibleValues) -> Model:
     frames = Frames(element)
     skeleton = read_skeleton(element, frames)
     for body in skeleton.floating:
-        doubts.count("bodies without a joint to the ground, taken as floating", body)
+        implausible.count("bodies without a joint to the ground, taken as floating", body)
     name = str(element.get("name") or path.stem)
     contacts = Contacts(element, frames)
-    forces = _Forces.of(element, census, contacts, path.parent)
+    forces = _Forces.of(element, unsupported, contacts, path.parent)
     bodies, springs = with_springs(skeleton.bodies, forces.springs)
     gravity, shown = numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), ground_meshes(element)
     system = ArticulatedSystem(bodies, gravity=gravity, name=name, shapes=shown)
     surfaces = Surfaces.of(element, frames)
-    couplers, constraints = read_constraints(element, frames, census)
+    couplers, constraints = read_constraints(element, frames, unsupported)
     for tag in SILENT:
         for child in (child for child in objects(element, tag) if child.tag != SENSOR):
-            census.count(child, tag)
+            unsupported.count(child, tag)
     passive = tuple(read_force(force, frames, contacts) for force in (*springs, *forces.passive))
     passive += tuple(read_external(force, file) for force, file in forces.external)
-    muscles = tuple(read_muscle(force, frames, surfaces, contacts, census) for force in forces.paths)
+    muscles = tuple(read_muscle(force, frames, surfaces, contacts, unsupported) for force in forces.paths)
     for surface in contacts.unused:
-        census.count(surface, "ContactGeometrySet")
+        unsupported.count(surface, "ContactGeometrySet")
     actuators = tuple(read_actuator(force, frames) for force in forces.actuators)
     names = tuple(muscle.name for muscle in muscles)
     known = (*names, *(name for a in actuators for name in a.control_names))
@@ -129,8 +129,8 @@ def _model(element: Any, path: Path, census: Census, doubts: Doubts) -> Model:
         constraints=(*constraints, *skeleton.welds),
         forces=passive,
         actuators=actuators,
-        inputs=read_inputs(element, known, census, path.parent),
-        groups=read_groups(element, names, census, doubts),
+        inputs=read_inputs(element, known, unsupported, path.parent),
+        groups=read_groups(element, names, unsupported, implausible),
     )
     return settled(model, {str(force.get("name")) for force in forces.paths if has_resolved_wraps(force)})
 
@@ -147,7 +147,7 @@ class _Forces:
     external: list[tuple[Any, Path]]
 
     @classmethod
-    def of(cls, model: Any, census: Census, contacts: Contacts, folder: Path) -> "_Forces":
+    def of(cls, model: Any, unsupported: UnsupportedElements, contacts: Contacts, folder: Path) -> "_Forces":
         """Those that apply; others are noted, and so are those whose data are not in the folder."""
         found = cls([], [], [], [], [], [])
         kinds = dict.fromkeys((*FORCES, *CONTACTS), found.passive) | dict.fromkeys(ACTUATORS, found.actuators)
@@ -156,11 +156,11 @@ class _Forces:
             along = has_path(force)
             data = data_of(force, folder) if force.tag == EXTERNAL else None
             if not along and force.tag not in kinds and data is None:
-                census.count(force, "force")
+                unsupported.count(force, "force")
             elif not boolean(force, "appliesForce", True):
-                census.count(force, "appliesForce is false")
+                unsupported.count(force, "appliesForce is false")
             elif not can_read(force) or (force.tag in CONTACTS and not contacts.supports(force)):
-                census.count(force, "force")
+                unsupported.count(force, "force")
             elif data is not None:
                 found.external.append((force, data))
             else:

@@ -11,7 +11,6 @@ from lxml import etree
 
 from myoquat.data.elements import add, add_set, checked_name
 from myoquat.data.files import check_output, write_text
-from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.force_laws.laws import TIMES
 from myoquat.data.osim.reading.controllers import add_inputs
 from myoquat.data.osim.writing.actuators import add_actuators
@@ -24,6 +23,7 @@ from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
 from myoquat.data.osim.writing.obstacles import Obstacles
 from myoquat.data.osim.writing.passive import add_limits, add_passive
 from myoquat.data.osim.writing.paths import Paths, WrapObjects, with_valid_path_wraps
+from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.conversion.axes import with_angles
 from myoquat.joints.conversion.chains.find import Coupling
@@ -52,15 +52,15 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     UnwrittenWarning, or refused if `strict`. Raises ModelError for what would change the motion or the lengths: names
     that OpenSim does not allow, points and surfaces that it does not have, numbers that a force cannot have.
     """
-    path, left = check_output(path, overwrite), Leftovers()
+    path, unwritten = check_output(path, overwrite), UnwrittenParts()
     root = etree.Element("OpenSimDocument", Version=VERSION)
-    _add_model(root, model, left)
-    left.report(path, strict)
+    _add_model(root, model, unwritten)
+    unwritten.report(path, strict)
     text = COLONS.sub(r"\1::", etree.tostring(root, pretty_print=True, encoding="unicode"))
     write_text(path, '<?xml version="1.0" encoding="UTF-8"?>\n' + text)
 
 
-def _add_model(root: Element, model: Model, left: Leftovers) -> None:
+def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     original, model = model, _prepared(model)
     system = model.system
     start_q, start_u = _start(original, system)
@@ -71,9 +71,9 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     add(element, "gravity", system.gravity)
     coordinates, wraps = {c.name: c for c in model.coordinates}, WrapObjects(model.muscles)
     placed = placed_joints(system, _named(model))
-    add_bodies(element, system, placed, wraps.add, left)
+    add_bodies(element, system, placed, wraps.add, unwritten)
     add_joints(element, system, placed, (start_q, start_u), coordinates)
-    add_constraints(element, model, left)
+    add_constraints(element, model, unwritten)
     surfaces = surfaces_of(model)
     obstacles = Obstacles(model.muscles, surfaces)
     paths = Paths(_places(placed), coordinates, wraps, obstacles)
@@ -83,12 +83,12 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
         checked_name(muscle.name, name)
         if not is_known(muscle.law):
             kind = "without a law" if muscle.law is None else f"with law {muscle.law.kind!r}"
-            left.count(f"muscles {kind}, written as {FALLBACK}", muscle.name)
+            unwritten.count(f"muscles {kind}, written as {FALLBACK}", muscle.name)
         force = force_element(forces, muscle)
         if muscle.activation is not None and force.tag not in TIMES:
-            left.count("activations of muscles", muscle.name)
+            unwritten.count("activations of muscles", muscle.name)
         paths.add(force, muscle)
-    add_passive(forces, original.system, left)
+    add_passive(forces, original.system, unwritten)
     add_limits(forces, system, model.limits)
     add_forces(forces, model.forces)
     add_actuators(forces, model.actuators)

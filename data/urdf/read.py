@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.core.arguments import PATH, check_types
-from myoquat.data.leftovers import Census
+from myoquat.data.reports import UnsupportedElements
 from myoquat.data.urdf import xml
 from myoquat.data.urdf.reading.drives import read_actuators, read_coordinates, read_couplers, tell_left_out
 from myoquat.data.urdf.reading.links import materials, pose, read_inertial, read_shapes
@@ -56,13 +56,13 @@ def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
     one UnsupportedWarning; `strict` makes it an error.
     """
     path = Path(path)
-    robot, census = xml.parse(path), Census()
+    robot, unsupported = xml.parse(path), UnsupportedElements()
     system = read_system(robot, path, **options)
     names = set(system.coordinate_names)
     joints = {xml.name_of(j): j for j in xml.children(robot, "joint") if j.get("name", "").strip() in names}
     try:
         couplers = read_couplers(joints)
-        tell_left_out(robot, census)
+        tell_left_out(robot, unsupported)
         model = Model(
             system,
             name=system.name,
@@ -73,7 +73,7 @@ def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
         )
     except ModelError as error:
         raise located(error, path, robot) from None
-    census.report(path, strict)
+    unsupported.report(path, strict)
     return _obeying(model)
 
 

@@ -8,7 +8,7 @@ from lxml import etree
 
 from myoquat.core.arguments import PATH, check_types
 from myoquat.data.files import check_output, write_text
-from myoquat.data.leftovers import Leftovers
+from myoquat.data.reports import UnwrittenParts
 from myoquat.data.urdf.reading.drives import UNLIMITED
 from myoquat.data.urdf.writing.drives import NO_DRIVE, Drive, joint_name, written_drives
 from myoquat.data.xml import Element
@@ -34,12 +34,12 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     What else it has, muscles included, is told in one UnwrittenWarning, or refused if `strict`.
     """
     path = Path(path)
-    left = Leftovers()
-    drives = written_drives(model, left)
+    unwritten = UnwrittenParts()
+    drives = written_drives(model, unwritten)
     if strict:  # before anything is written
-        left.report(path, strict)
+        unwritten.report(path, strict)
     _write_system(model.system, path, overwrite, drives)
-    left.report(path, strict)
+    unwritten.report(path, strict)
 
 
 def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = False) -> None:

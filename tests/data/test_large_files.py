@@ -5,10 +5,10 @@ import time
 import pytest
 
 from myoquat.data import load_model
-from myoquat.data.leftovers import SHOWN, Leftovers
 from myoquat.data.mjcf.reading import bodies
 from myoquat.data.mjcf.reading.document import MAX_CLASSES, MAX_DEFAULTS, read_document
 from myoquat.data.motions.series import check_names
+from myoquat.data.reports import MAX_EXAMPLES, UnwrittenParts
 from myoquat.joints.errors import ModelError
 
 SECONDS = 4.0  # of the processor; the quadratic readers took twice that and more, linear ones take a tenth
@@ -87,10 +87,10 @@ def test_default_classes_of_mjcf_are_limited(tmp_path):
 
 def test_report_holds_a_few_of_each_type():
     """A file may hold 100,000 elements that are not read."""
-    left = Leftovers()
+    unwritten = UnwrittenParts()
     for i in range(1000):
-        left.count("springs", f"s{i}")
-        left.count(f"type {i}", "x")
-    assert sum(map(len, left._found.values())) <= SHOWN + 1000
+        unwritten.count("springs", f"s{i}")
+        unwritten.count(f"type {i}", "x")
+    assert sum(map(len, unwritten._found.values())) <= MAX_EXAMPLES + 1000
     with pytest.raises(ModelError, match=r"1000 springs \(s0, s1, s2, s3, s4, ...\)"):
-        left.report("model.xml", strict=True)
+        unwritten.report("model.xml", strict=True)

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from myoquat.data import load_model
-from myoquat.data.leftovers import ImplausibleWarning
 from myoquat.data.motions import (
     load_motion,
     load_table,
@@ -16,6 +15,7 @@ from myoquat.data.motions import (
     save_table,
     states_from_motion,
 )
+from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.trc import read_markers, write_markers
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates

@@ -10,8 +10,8 @@ import click
 from myoquat import kernels
 from myoquat.analysis.recruitment.units import coordinate_units
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model, urdf
-from myoquat.data.leftovers import Census
 from myoquat.data.osim.reading.left_out import change_of
+from myoquat.data.reports import UnsupportedElements
 from myoquat.joints.conversion.balls import ball_joint_obstacle
 from myoquat.joints.conversion.chains.find import Chain, find_chains
 from myoquat.joints.labels import printable
@@ -22,7 +22,7 @@ from myoquat.muscle.coordinates import linear_couplings
 
 __all__ = ["command"]
 
-UNREAD = Census.opening
+UNREAD = UnsupportedElements.opening
 
 
 @click.command("info")

@@ -18,12 +18,12 @@ from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.external_loads.read import read_external_loads
 from myoquat.data.files import file_name
-from myoquat.data.leftovers import Census
 from myoquat.data.motions import Motion, load_table, muscle_states_from_motion
 from myoquat.data.motions.muscles import actuation_from_motion, actuator_columns, muscle_columns
 from myoquat.data.osim.document.older import modernize_names
 from myoquat.data.osim.reading.controllers import PRESCRIBED, read_inputs
 from myoquat.data.osim.reading.external import external_force
+from myoquat.data.reports import UnsupportedElements
 from myoquat.data.setups import ForwardSetup
 from myoquat.data.setups.controls import Control, read_controls
 from myoquat.dynamics import Trajectory, simulate
@@ -120,14 +120,14 @@ def _driven(setup: ForwardSetup, model: Model) -> Model:
     known = (*model.muscle_names, *model.control_names)
     inputs = [*model.inputs, *(PrescribedInput(name, Constant(0.0)) for name in known[:1])]
     if setup.prescribed:
-        census, root = Census(), deepcopy(setup.root)
+        unsupported, root = UnsupportedElements(), deepcopy(setup.root)
         for holder in root.findall("ControllerSet/objects"):
             for element in list(holder):
                 if element.tag != PRESCRIBED:
                     holder.remove(element)
         modernize_names(root)
-        inputs += read_inputs(root, known, census, setup.path.parent)
-        census.report(setup.path, strict=False)
+        inputs += read_inputs(root, known, unsupported, setup.path.parent)
+        unsupported.report(setup.path, strict=False)
     for path in setup.controls:
         controls = read_controls(path)
         inputs += [PrescribedInput(name, _function(controls[name])) for name in known if name in controls]

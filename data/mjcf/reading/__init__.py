@@ -1,1 +1,1 @@
-"""MuJoCo files as models, a file for each kind of element."""
+"""MuJoCo files as models, a file for each type of element."""

@@ -60,12 +60,12 @@ class Drives:
 
 def _started(drive: Drive, start: Start) -> Drive:
     if drive.state is not None:
-        told = 0.0 if start.activations is None else start.activations[drive.state]
+        activation = 0.0 if start.activations is None else start.activations[drive.state]
     elif start.controls is not None:
-        told = (start.controls[drive.index] - drive.offset) * drive.scale
+        activation = (start.controls[drive.index] - drive.offset) * drive.scale
     else:
         return drive
-    return replace(drive, activation=min(max(told, 0.0), 1.0))
+    return replace(drive, activation=min(max(activation, 0.0), 1.0))
 
 
 def read_actuators(document: Document, skeleton: Skeleton) -> Drives:
@@ -87,7 +87,7 @@ def read_actuators(document: Document, skeleton: Skeleton) -> Drives:
         elif drive.target == "site":
             _on_site(drive, document, skeleton, found)
         else:
-            document.census.count(element, f"an actuator on a {drive.target} of this type; it does nothing here")
+            document.unsupported.count(element, f"an actuator on a {drive.target} of this type; it does nothing here")
     return found
 
 
@@ -96,7 +96,7 @@ def read_actuators(document: Document, skeleton: Skeleton) -> Drives:
 
 def _on_tendon(drive: FileDrive, document: Document, state: int | None) -> Drive | None:
     """The law of a tendon; None, noted, for one that this package does not have."""
-    gear, kind = drive.gear[0], drive.dynamics[0]
+    gear, dyntype = drive.gear[0], drive.dynamics[0]
     if drive.is_muscle or drive.bias[0] == "muscle":
         law = _muscle(drive, document, gear)
         if law is None:
@@ -104,19 +104,19 @@ def _on_tendon(drive: FileDrive, document: Document, state: int | None) -> Drive
     else:
         law = None
     dynamics = None
-    if kind == "muscle":
+    if dyntype == "muscle":
         rise, fall, smooth = drive.dynamics[1][:3]
         form = {"form": "quintic", "smoothing": smooth} if smooth > 0 else {"form": "piecewise"}
         dynamics = ActivationDynamics(rise, fall, **form)
-    elif kind != "none":
-        document.census.count(drive.element, f"dyntype {kind}; its activation follows its control at once")
+    elif dyntype != "none":
+        document.unsupported.count(drive.element, f"dyntype {dyntype}; its activation follows its control at once")
     if law is not None:
         return Drive(law, drive.index, activation=0.0 if dynamics else None, dynamics=dynamics, state=state)
     low, high = drive.controls or (0.0, 1.0)
     if drive.controls is None:
         if drive.bias[0] == "none" and drive.gain[0] == "fixed" and gear * drive.gain[1][0] > 0:
             low, high = -1.0, 0.0
-        document.census.count(drive.element, f"a control without limits; read as one within [{low:g}, {high:g}]")
+        document.unsupported.count(drive.element, f"a control without limits; read as one within [{low:g}, {high:g}]")
     if dynamics is not None:
         low, high = 0.0, 1.0
     path_law, low, high = _affine(drive, gear, low, high)
@@ -138,7 +138,7 @@ def _muscle(drive: FileDrive, document: Document, gear: float) -> MujocoMuscle |
     elif gain[1][2] < 0 or (bias[0] == "muscle" and bias[1][2] < 0):
         problem = "a muscle without force, which MuJoCo's compiler computes: load the mujoco.MjModel"
     if problem is not None:
-        document.census.count(drive.element, f"{problem}; its path is read")
+        document.unsupported.count(drive.element, f"{problem}; its path is read")
         return None
     assert drive.lengths is not None
     lowest, highest, force, _, lmin, lmax, vmax, _, fvmax = gain[1][:9]
@@ -191,25 +191,25 @@ def _name(drive: FileDrive) -> str:
 
 def _on_joint(drive: FileDrive, document: Document, found: Drives) -> None:
     """The actuator of a hinge or a slide: its gain as an actuator, its bias as a spring and damper."""
-    gear, name, kind = drive.gear[0], _name(drive), drive.dynamics[0]
+    gear, name, dyntype = drive.gear[0], _name(drive), drive.dynamics[0]
     gain = drive.gain[1][:3] if drive.gain[0] == "affine" else (drive.gain[1][0], 0.0, 0.0)
     bias = drive.bias[1][:3] if drive.bias[0] == "affine" else (0.0, 0.0, 0.0)
     problem = None
     if drive.is_muscle or drive.bias[0] == "muscle":
         problem = "a muscle on a joint"
-    elif kind == "muscle":
+    elif dyntype == "muscle":
         problem = "dyntype muscle on a joint"
     elif any(gain[1:]):
         problem = "a gain that depends on length or speed, such as a damper's"
     elif bias[0] and not bias[1]:
         problem = "a constant bias"
     if problem is not None:
-        document.census.count(drive.element, f"{problem}; it does nothing here")
+        document.unsupported.count(drive.element, f"{problem}; it does nothing here")
         return
     given: dict[str, Any] = {"optimal_force": gear * gain[0], **_bounds(drive)}
-    if kind == "integrator":
+    if dyntype == "integrator":
         found.actuators.append(IntegratingCoordinateActuator(name, drive.on, activation=0.0, **given))
-    elif kind in ("filter", "filterexact"):
+    elif dyntype in ("filter", "filterexact"):
         time = drive.dynamics[1][0]
         found.actuators.append(
             ActivationCoordinateActuator(name, drive.on, activation_time=time, activation=0.0, **given)
@@ -228,7 +228,7 @@ def _on_site(drive: FileDrive, document: Document, skeleton: Skeleton, found: Dr
     gear = np.array([*drive.gear, *(0.0,) * 6][:6])
     force, torque = gear[:3], gear[3:]
     if not plain or (force.any() and torque.any()) or drive.on not in skeleton.sites:
-        document.census.count(drive.element, "an actuator on a site of this type; it does nothing here")
+        document.unsupported.count(drive.element, "an actuator on a site of this type; it does nothing here")
         return
     point = skeleton.sites[drive.on]
     given: dict[str, Any] = {"optimal_force": drive.gain[1][0], **_bounds(drive)}

@@ -57,7 +57,7 @@ def read_skeleton(document: Document) -> Skeleton:
 
 @dataclass
 class _Content:
-    """What stands in a body, whatever frames it stands in; `bodies` with their places and classes."""
+    """The content of a body, that of its frames included; `bodies` with their poses and classes."""
 
     bodies: list[tuple[Element, Place, str | None]] = field(default_factory=list)
     joints: list[FileJoint] = field(default_factory=list)
@@ -110,7 +110,7 @@ class _Reader:
             elif child.tag in MAKERS:
                 complain(child, f"<{child.tag}> makes bodies, which are not read")
             elif child.tag not in PICTURES:
-                self._document.census.count(child, "in a body")
+                self._document.unsupported.count(child, "in a body")
 
     def _read_site(self, element: Element, body: str, outer: Place, childclass: str | None) -> None:
         values = self._document.values(element, childclass)
@@ -129,7 +129,7 @@ class _Reader:
         own = values.text("childclass", childclass or "") or None
         place = outer.holds(place_of(values, self._document.compiler))
         if values.word("mocap", ("true", "false"), "false") == "true":
-            self._document.census.count(element, "mocap")
+            self._document.unsupported.count(element, "mocap")
         self._document.finish(values, "user", "sleep")
         content = _Content()
         self._fill(content, element, name, HERE, own)
@@ -156,7 +156,7 @@ class _Reader:
         links = links_of(content.joints)
         self._note(links)
         resting: dict[str, Any] = {}
-        if any(joint.kind == "free" for joint in content.joints):
+        if any(joint.type == "free" for joint in content.joints):
             resting = {"spring_mount": (*place.position, *place.orientation)} if content.joints[0].passive[0] else {}
             place = self._free(element, parent, place, content.joints)
         reached = np.zeros(3)
@@ -180,7 +180,7 @@ class _Reader:
             self.found.bodies.append(Body(name, parent, FixedJoint(), at.position, at.orientation, **mass))
 
     def _free(self, element: Element, parent: str, place: Place, joints: list[FileJoint]) -> Place:
-        """A free joint's coordinates are those of the world: the body starts where the file places it."""
+        """A free joint's coordinates are those of the world: the body starts at its pose in the file."""
         if len(joints) > 1 or parent != GROUND:
             complain(element, "a free joint stands alone, in a body of the <worldbody>")
         self.found.start[-7:] = [*place.position, *place.orientation]

@@ -100,10 +100,10 @@ def _add_bodies(world: Element, m: Any, names: Names) -> None:
 
 
 def _add_joint(body: Element, m: Any, j: int, names: Names) -> None:
-    kind, at, dof = JOINTS[int(m.jnt_type[j])], int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])
-    single = kind in ("slide", "hinge")
-    add(body, "joint", name=names.of("joint", j), type=kind, pos=None if kind == "free" else numbers(m.jnt_pos[j]),
-        axis=numbers(m.jnt_axis[j]) if single else None,
+    joint_type, at, dof = JOINTS[int(m.jnt_type[j])], int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])
+    single = joint_type in ("slide", "hinge")
+    add(body, "joint", name=names.of("joint", j), type=joint_type,
+        pos=None if joint_type == "free" else numbers(m.jnt_pos[j]), axis=numbers(m.jnt_axis[j]) if single else None,
         range=numbers(m.jnt_range[j]) if m.jnt_limited[j] or any(m.jnt_range[j]) else None,
         limited=bool(m.jnt_limited[j]),
         ref=float(m.qpos0[at]) if single else None, springref=float(m.qpos_spring[at]) if single else None,
@@ -118,14 +118,14 @@ def polynomial(m: Any, name: str, i: int) -> tuple[float, ...]:
 
 
 def _add_geom(body: Element, m: Any, i: int, names: Names) -> None:
-    kind = GEOMS[int(m.geom_type[i])] if int(m.geom_type[i]) < len(GEOMS) else "sdf"
+    geom_type = GEOMS[int(m.geom_type[i])] if int(m.geom_type[i]) < len(GEOMS) else "sdf"
     place = Place(np.array(m.geom_pos[i]), np.array(m.geom_quat[i]))
     mesh = None
-    if kind in ("mesh", "sdf") and m.geom_dataid[i] >= 0:
+    if geom_type in ("mesh", "sdf") and m.geom_dataid[i] >= 0:
         k = int(m.geom_dataid[i])
         mesh, place = m.mesh(k).name or f"mesh_{k}", _as_given(place, m.mesh_pos[k], m.mesh_quat[k])
-    count = {"sphere": 1, "capsule": 2, "cylinder": 2}.get(kind, 3)
-    add(body, "geom", name=names.of("geom", i), type=kind, pos=place.position, quat=place.orientation, mass="0",
+    count = {"sphere": 1, "capsule": 2, "cylinder": 2}.get(geom_type, 3)
+    add(body, "geom", name=names.of("geom", i), type=geom_type, pos=place.position, quat=place.orientation, mass="0",
         size=None if mesh else numbers(m.geom_size[i])[:count], mesh=mesh, contype=str(int(m.geom_contype[i])),
         conaffinity=str(int(m.geom_conaffinity[i])), rgba=numbers(m.geom_rgba[i]))  # fmt: skip
 

@@ -29,18 +29,18 @@ class Names:
     def __init__(self, m: Any) -> None:
         self._model = m
         self._needed: set[tuple[str, int]] = set()
-        for kind, i, side in zip(m.wrap_type, m.wrap_objid, m.wrap_prm, strict=True):
-            word = {JOINT: "joint", SITE: "site", SPHERE: "geom", CYLINDER: "geom"}.get(int(kind))
+        for wrap_type, i, side in zip(m.wrap_type, m.wrap_objid, m.wrap_prm, strict=True):
+            word = {JOINT: "joint", SITE: "site", SPHERE: "geom", CYLINDER: "geom"}.get(int(wrap_type))
             if word is not None:
                 self._needed.add((word, int(i)))
             if word == "geom" and side >= 0:
                 self._needed.add(("site", round(float(side))))
-        for kind, ids in zip(m.actuator_trntype, m.actuator_trnid, strict=True):
-            word = TARGETS.get(_word(TRANSMISSIONS, kind))
+        for transmission, ids in zip(m.actuator_trntype, m.actuator_trnid, strict=True):
+            word = TARGETS.get(_word(TRANSMISSIONS, transmission))
             if word is not None:
                 self._needed |= {(word, int(i)) for i in ids if i >= 0}
-        for kind, sort, *ids in zip(m.eq_type, m.eq_objtype, m.eq_obj1id, m.eq_obj2id, strict=True):
-            word = {2: "joint", 3: "tendon"}.get(int(kind), "site" if int(sort) == 6 else "body")
+        for equality_type, object_type, *ids in zip(m.eq_type, m.eq_objtype, m.eq_obj1id, m.eq_obj2id, strict=True):
+            word = {2: "joint", 3: "tendon"}.get(int(equality_type), "site" if int(object_type) == 6 else "body")
             self._needed |= {(word, int(i)) for i in ids if i >= 0}
 
     def of(self, word: str, i: int) -> str | None:
@@ -78,12 +78,12 @@ def add_tendons(root: Element, m: Any, names: Names) -> None:
 
 
 def _add_part(tendon: Element, m: Any, k: int, names: Names) -> None:
-    kind, i, prm = int(m.wrap_type[k]), int(m.wrap_objid[k]), float(m.wrap_prm[k])
-    if kind == JOINT:
+    wrap_type, i, prm = int(m.wrap_type[k]), int(m.wrap_objid[k]), float(m.wrap_prm[k])
+    if wrap_type == JOINT:
         add(tendon, "joint", joint=names.of("joint", i), coef=prm)
-    elif kind == PULLEY:
+    elif wrap_type == PULLEY:
         add(tendon, "pulley", divisor=prm)
-    elif kind == SITE:
+    elif wrap_type == SITE:
         add(tendon, "site", site=names.of("site", i))
     else:
         side = names.of("site", round(prm)) if prm >= 0 else None
@@ -121,17 +121,18 @@ def add_equalities(root: Element, m: Any, names: Names) -> None:
     """The <equality> section."""
     section = add(root, "equality") if m.neq else root
     for i in range(m.neq):
-        kind = _word((*EQUALITIES, "flex"), m.eq_type[i])
-        word = kind if kind in ("joint", "tendon") else "site" if int(m.eq_objtype[i]) == 6 else "body"
+        equality_type = _word((*EQUALITIES, "flex"), m.eq_type[i])
+        word = "site" if int(m.eq_objtype[i]) == 6 else "body"
+        word = equality_type if equality_type in ("joint", "tendon") else word
         data = m.eq_data[i]
         given: dict[str, Any] = {"active": bool(m.eq_active0[i]), "name": m.equality(i).name or None}
         for k, obj in ((1, int(m.eq_obj1id[i])), (2, int(m.eq_obj2id[i]))):
-            if obj >= 0 and kind != "flex":
+            if obj >= 0 and equality_type != "flex":
                 given[f"{word}{k}"] = names.of(word, obj)
-        if kind in ("joint", "tendon"):
+        if equality_type in ("joint", "tendon"):
             given["polycoef"] = _numbers(data[:5])
-        elif kind == "connect" and word == "body":
+        elif equality_type == "connect" and word == "body":
             given["anchor"] = _numbers(data[:3])
-        elif kind == "weld" and word == "body":
+        elif equality_type == "weld" and word == "body":
             given |= {"anchor": _numbers(data[:3]), "relpose": _numbers(data[3:10])}
-        add(section, kind, **given)
+        add(section, equality_type, **given)

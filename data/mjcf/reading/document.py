@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from myoquat.data.leftovers import Census, Doubts
 from myoquat.data.lenient import mended
 from myoquat.data.mjcf.reading.includes import follow_includes
 from myoquat.data.mjcf.reading.values import Values, attributes
+from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import Element, complain, parse
 from myoquat.joints.errors import ModelError
 
@@ -20,8 +20,9 @@ ACTUATORS = (
 )
 MAIN = "main"  # the class of elements that name none
 MAX_CLASSES = 1000  # default classes of a file; each holds what those above it hold
-MAX_DEFAULTS = 100  # attributes of an element, and kinds of elements in a default class: MuJoCo knows fewer
-KINDS = dict.fromkeys(ACTUATORS, "actuator") | {"spatial": "tendon", "fixed": "tendon"}  # that share their defaults
+MAX_DEFAULTS = 100  # attributes of an element, and element types in a default class: MuJoCo has fewer
+# Elements that share their defaults, and the name under which these are kept
+DEFAULTS_OF = dict.fromkeys(ACTUATORS, "actuator") | {"spatial": "tendon", "fixed": "tendon"}
 FILES = ("texturedir", "discardvisual", "usethread", "fusestatic", "fitaabb")
 HARMLESS = {  # settings of the compiler that are not followed, and the values at which they do nothing
     "balanceinertia": "false",
@@ -48,16 +49,16 @@ class Compiler:
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed file: `compiler` settings, `classes` of default attributes by name and kind of element, the `folder` of
-    the file, None without one, and whether it may name files outside of that (`anywhere`)."""
+    """A parsed file. `compiler`: its settings. `classes`: default attributes by class name and type of element.
+    `folder`: that of the file, None without one. `anywhere`: it may name files outside of that folder."""
 
     root: Element
     compiler: Compiler
     classes: dict[str, dict[str, dict[str, str]]]
     folder: Path | None = None
     anywhere: bool = False
-    census: Census = field(default_factory=Census)
-    doubts: Doubts = field(default_factory=Doubts)
+    unsupported: UnsupportedElements = field(default_factory=UnsupportedElements)
+    implausible: ImplausibleValues = field(default_factory=ImplausibleValues)
 
     def sections(self, tag: str) -> Iterator[Element]:
         """The elements in all sections of a name: a file may open a section more than once."""
@@ -69,7 +70,7 @@ class Document:
         name = element.get("class") or childclass or MAIN
         if name not in self.classes:
             complain(element, f"there is no default class {name!r}; known: {', '.join(self.classes)}")
-        return Values(element, self.classes[name].get(_kind(element), {}))
+        return Values(element, self.classes[name].get(_defaults_of(element), {}))
 
     def assets(self, tag: str) -> dict[str, Values]:
         """The attributes of the assets of one type by their names, those of their files without others; the first of
@@ -84,9 +85,9 @@ class Document:
         return found
 
     def finish(self, values: Values, *quiet: str) -> None:
-        """Note the attributes that nobody asked for; `quiet` are those that change no motion and no length."""
+        """Note the attributes that were not read; `quiet` are those that change no motion and no length."""
         for key in values.unread(quiet):
-            self.census.count(values.element, key)
+            self.unsupported.count(values.element, key)
 
 
 def elements_of(parent: Element) -> list[Element]:
@@ -95,32 +96,32 @@ def elements_of(parent: Element) -> list[Element]:
 
 
 def read_document(path: Path, anywhere: bool = False) -> Document:
-    """The document in a file, with those that it includes in their places (`follow_includes`).
+    """The document in a file; included files replace their <include> elements (`follow_includes`).
 
     Text that is no XML and that MuJoCo reads, such as hyphens in comments, is read too. ModelError for another type of
     file.
     """
-    doubts = Doubts()
-    root = parse(path, lambda text: mended(text, doubts))
+    implausible = ImplausibleValues()
+    root = parse(path, lambda text: mended(text, implausible))
     if root.tag != "mujoco":
         raise ModelError(f"<mujoco> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
-    follow_includes(root, path, lambda text: mended(text, doubts), anywhere)
-    return document_in(root, doubts, path.parent, anywhere)
+    follow_includes(root, path, lambda text: mended(text, implausible), anywhere)
+    return document_in(root, implausible, path.parent, anywhere)
 
 
 def document_in(
-    root: Element, doubts: Doubts | None = None, folder: Path | None = None, anywhere: bool = False
+    root: Element, implausible: ImplausibleValues | None = None, folder: Path | None = None, anywhere: bool = False
 ) -> Document:
     """The document of an element <mujoco> that includes no others."""
-    census = Census()
+    unsupported = UnsupportedElements()
     for element in root.iter():
         if len(element.attrib) > MAX_DEFAULTS:
             complain(element, f"<{element.tag}> has {len(element.attrib)} attributes; at most {MAX_DEFAULTS} are read")
-    doubts = doubts or Doubts()
-    return Document(root, _compiler(root, census), _classes(root), folder, anywhere, census, doubts)
+    implausible = implausible or ImplausibleValues()
+    return Document(root, _compiler(root, unsupported), _classes(root), folder, anywhere, unsupported, implausible)
 
 
-def _compiler(root: Element, census: Census) -> Compiler:
+def _compiler(root: Element, unsupported: UnsupportedElements) -> Compiler:
     merged: dict[str, str] = {}
     last = None
     for last in root.findall("compiler"):
@@ -135,7 +136,7 @@ def _compiler(root: Element, census: Census) -> Compiler:
     values.word("coordinate", ("local",), "local")
     for key, harmless in HARMLESS.items():
         if values.text(key, harmless) != harmless:
-            census.count(last, key)
+            unsupported.count(last, key)
     compiler = Compiler(
         math.radians(1.0) if degrees else 1.0,
         sequence,
@@ -145,7 +146,7 @@ def _compiler(root: Element, census: Census) -> Compiler:
         values.boolean("strippath", False),
     )
     for key in values.unread(FILES):
-        census.count(last, key)
+        unsupported.count(last, key)
     return compiler
 
 
@@ -164,12 +165,12 @@ def _add_class(element: Element, name: str, parent: str, classes: dict[str, dict
     known = dict(classes[parent])
     classes[name] = known
     for child in elements_of(element):
-        if child.tag != "default" and (child.attrib or _kind(child) not in known):
+        if child.tag != "default" and (child.attrib or _defaults_of(child) not in known):
             own = attributes(child)
-            known[_kind(child)] = known.get(_kind(child), {}) | own
-            if max(len(known), len(known[_kind(child)])) > MAX_DEFAULTS:
-                told = f"the default class {name!r} holds more than {MAX_DEFAULTS} kinds of elements, or attributes"
-                complain(child, f"{told} of one kind")
+            known[_defaults_of(child)] = known.get(_defaults_of(child), {}) | own
+            if max(len(known), len(known[_defaults_of(child)])) > MAX_DEFAULTS:
+                limit = f"more than {MAX_DEFAULTS} types of elements, or attributes of one type"
+                complain(child, f"the default class {name!r} holds {limit}")
     for child in element.findall("default"):
         inner = child.get("class")
         if not inner or inner in classes:
@@ -177,8 +178,9 @@ def _add_class(element: Element, name: str, parent: str, classes: dict[str, dict
         _add_class(child, inner, name, classes)
 
 
-def _kind(element: Element) -> str:
+def _defaults_of(element: Element) -> str:
+    """The name under which the default attributes of an element are kept."""
     parent = element.getparent()
     if parent is not None and parent.tag == "equality":
         return "equality"
-    return KINDS.get(element.tag, str(element.tag))
+    return DEFAULTS_OF.get(element.tag, str(element.tag))

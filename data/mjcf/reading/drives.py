@@ -51,19 +51,20 @@ class FileDrive:
 def read_drive(element: Element, document: Document, index: int) -> FileDrive | None:
     """An actuator; None, noted, for one whose force is not known."""
     values = document.values(element)
-    kind = SHORTCUTS.get(element.tag)
+    read_shortcut = SHORTCUTS.get(element.tag)
     on = next((key for key in TARGETS if values.has(key)), "")
-    if kind is None or not on:
-        document.census.count(element, "an actuator without a force here" if kind is None else "what it drives")
+    if read_shortcut is None or not on:
+        reason = "an actuator without a force here" if read_shortcut is None else "what it drives"
+        document.unsupported.count(element, reason)
         return None
-    given = kind(values, document)
+    given = read_shortcut(values, document)
     if given["gain"][0] not in GAINS or given["bias"][0] not in BIASES or given["dyn"][0] not in DYNAMICS:
-        document.census.count(element, "its force law; it does nothing here")
+        document.unsupported.count(element, "its force law; it does nothing here")
         return None
     if values.limited("forcelimited", "forcerange", document.compiler.limits):
-        document.census.count(element, "forcerange; its force is not cut off")
+        document.unsupported.count(element, "forcerange; its force is not cut off")
     if values.limited("actlimited", "actrange", document.compiler.limits) and given["dyn"][0] != "muscle":
-        document.census.count(element, "actrange; its activation is not cut off")
+        document.unsupported.count(element, "actrange; its activation is not cut off")
     controls = _range(values, "ctrllimited", "ctrlrange", document)
     for key in ("forcerange", "actrange"):
         values.has(key)
@@ -73,7 +74,7 @@ def read_drive(element: Element, document: Document, index: int) -> FileDrive | 
         given["gain"], given["bias"], given["dyn"], controls, (shortest, longest) if shortest < longest else None,
     )  # fmt: skip
     if on == "site" and values.has("refsite"):
-        document.census.count(element, "refsite")
+        document.unsupported.count(element, "refsite")
         return None
     document.finish(values, *QUIET)
     return drive
@@ -115,9 +116,9 @@ def _motor(values: Values, document: Document) -> Given:
 def _servo(values: Values, document: Document) -> Given:
     kp, kv = values.number("kp", 1.0), values.number("kv", 0.0)
     if values.number("dampratio", 0.0):
-        document.census.count(values.element, "dampratio; it does not damp")
+        document.unsupported.count(values.element, "dampratio; it does not damp")
     if values.number("inheritrange", 0.0):
-        document.census.count(values.element, "inheritrange; its control has no limits")
+        document.unsupported.count(values.element, "inheritrange; its control has no limits")
     time = values.number("timeconst", 0.0)
     lag = ("filterexact", (time, 0.0, 0.0)) if time else ("none", ZEROS)
     return {"gain": ("fixed", (kp, 0.0, 0.0)), "bias": ("affine", (0.0, -kp, -kv)), "dyn": lag}

@@ -37,7 +37,7 @@ def read_equalities(
     for number, element in enumerate(document.sections("equality"), start=1):
         values = document.values(element)
         if not values.boolean("active", True):
-            document.census.count(element, "active is false")
+            document.unsupported.count(element, "active is false")
             continue
         if element.tag == "joint" and values.has("joint2"):
             couplers.append(_coupler(values, skeleton))
@@ -48,7 +48,7 @@ def read_equalities(
             make = _connect if element.tag == "connect" else _weld
             constraints.append(make(values, skeleton, poses, f"{element.tag}_{number}"))
         else:
-            document.census.count(element, "constraint; the model moves without it")
+            document.unsupported.count(element, "constraint; the model moves without it")
             continue
         document.finish(values, *QUIET)
     return tuple(couplers), tuple(constraints)
@@ -79,7 +79,7 @@ def _bodies(values: Values, poses: Poses) -> tuple[str, str]:
 
 
 def _connect(values: Values, skeleton: Skeleton, poses: Poses, unnamed: str) -> PointLoop:
-    """Two sites, or a point of the first body and the point of the second that is there as the file places them."""
+    """Two sites, or a point of the first body and the point of the second that coincides with it in the file's pose."""
     name = values.text("name", unnamed)
     if values.has("site1"):
         first, second = _sites(values, skeleton)
@@ -99,8 +99,8 @@ def _sites(values: Values, skeleton: Skeleton) -> list[PathPoint]:
 
 
 def _weld(values: Values, skeleton: Skeleton, poses: Poses, unnamed: str) -> Weld:
-    """Two sites, or the first body's frame, moved by `relpose`, and the second one's at `anchor`; without relpose as
-    the file places the bodies."""
+    """Two sites, or the first body's frame, moved by `relpose`, and the second one's at `anchor`; without relpose in
+    the file's pose."""
     name = values.text("name", unnamed)
     if values.has("site1"):
         first, second = _sites(values, skeleton)

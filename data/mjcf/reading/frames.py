@@ -1,4 +1,4 @@
-"""Places of elements: position and orientation, in any of the ways in which MJCF gives them."""
+"""Poses of elements: position and orientation, in every form that MJCF has for them."""
 
 import math
 from dataclasses import dataclass

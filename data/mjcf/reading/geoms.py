@@ -24,13 +24,13 @@ QUIET = (
 
 @dataclass(frozen=True)
 class Geom:
-    """A geom: its kind with its sizes as MJCF counts them, its place in its body, and what computes its inertia.
-    `touches`: whether it meets other geoms."""
+    """A geom: its type, its sizes as MJCF counts them, its pose in its body, and the function of its inertia. `weighs`:
+    it has a mass. `touches`: it collides with other geoms."""
 
     element: Element
     name: str
     body: str
-    kind: str
+    type: str
     sizes: tuple[float, ...]
     place: Place
     weight: Callable[[], Inertia]
@@ -41,12 +41,12 @@ class Geom:
     mesh: str
 
     def shape(self) -> Shape | None:
-        """The shape of a body; None for a kind that bodies do not have."""
-        if self.kind not in HALVED and self.kind != "mesh":
+        """The shape of a body; None for a type that shapes of bodies do not have."""
+        if self.type not in HALVED and self.type != "mesh":
             return None
-        sizes = (1.0, 1.0, 1.0) if self.kind == "mesh" else whole_sizes(self.kind, self.sizes)
+        sizes = (1.0, 1.0, 1.0) if self.type == "mesh" else whole_sizes(self.type, self.sizes)
         return Shape(
-            self.kind,
+            self.type,
             sizes,
             self.place.position,  # type: ignore[arg-type]
             self.place.orientation,  # type: ignore[arg-type]
@@ -63,60 +63,62 @@ def read_geom(
 ) -> Geom:
     """A geom of a body; ModelError with its line for impossible sizes."""
     values = document.values(element, childclass)
-    kind = values.word("type", TYPES, "sphere")
-    if kind in SOLIDS and values.has("mesh"):
-        complain(element, f"a {kind} fitted to a mesh is not supported, as the mesh's file is not opened")
+    geom_type = values.word("type", TYPES, "sphere")
+    if geom_type in SOLIDS and values.has("mesh"):
+        complain(element, f"a {geom_type} fitted to a mesh is not supported, as the mesh's file is not opened")
     place = outer.holds(place_of(values, document.compiler, ends=True))
-    sizes = _sizes(values, kind)
-    weighs = values.number("mass", values.number("density", DENSITY)) > 0 and kind not in ("plane", "hfield")
+    sizes = _sizes(values, geom_type)
+    weighs = values.number("mass", values.number("density", DENSITY)) > 0 and geom_type not in ("plane", "hfield")
     masks = [values.number(key, 1.0) for key in ("contype", "conaffinity")]
     geom = Geom(
         element,
         values.text("name", ""),
         body,
-        kind,
+        geom_type,
         sizes,
         place,
-        _weight(values, kind, sizes, place, meshes),
+        _weight(values, geom_type, sizes, place, meshes),
         weighs,
         any(masks),
         values.vector("rgba", (0.5, 0.5, 0.5, 1.0)) if values.has("rgba") else None,
         values.text("material", ""),
-        meshes.file(values.text("mesh", "")) if kind == "mesh" else values.text("mesh", ""),
+        meshes.file(values.text("mesh", "")) if geom_type == "mesh" else values.text("mesh", ""),
     )
     document.finish(values, *QUIET)
     return geom
 
 
-def _sizes(values: Values, kind: str) -> tuple[float, ...]:
-    """The sizes that a kind has; those of one between two points are its radius and half their distance."""
+def _sizes(values: Values, geom_type: str) -> tuple[float, ...]:
+    """The sizes of a type of geom; those of one between two points are its radius and half their distance."""
     given = values.numbers("size", 1, 3, (0.0,))
-    if kind not in SOLIDS:
+    if geom_type not in SOLIDS:
         return given
-    count = SOLIDS[kind][0]
+    count = SOLIDS[geom_type][0]
     if values.has("fromto"):
         a, b = values.vector("fromto", (0.0,) * 6)[:3], values.vector("fromto", (0.0,) * 6)[3:]
         half = sum((u - v) ** 2 for u, v in zip(a, b, strict=True)) ** 0.5 / 2
         given = (given[0], half) if count == 2 else (given[0], given[0], half)
-    if kind == "sphere" and values.has("fromto"):
+    if geom_type == "sphere" and values.has("fromto"):
         complain(values.element, "a sphere has no fromto")
     if len(given) < count or min(given[:count]) <= 0:
-        complain(values.element, f"the size of a {kind} must be {count} positive numbers, not {given}")
+        complain(values.element, f"the size of a {geom_type} must be {count} positive numbers, not {given}")
     return given[:count]
 
 
-def _weight(values: Values, kind: str, sizes: tuple[float, ...], place: Place, meshes: Meshes) -> Callable[[], Inertia]:
-    """What a geom weighs, computed when it is asked for: files of meshes are opened only then."""
+def _weight(
+    values: Values, geom_type: str, sizes: tuple[float, ...], place: Place, meshes: Meshes
+) -> Callable[[], Inertia]:
+    """The function of a geom's inertia. Files of meshes are opened only when it is called."""
     mass = values.number("mass") if values.has("mass") else None
     density = values.number("density", DENSITY)
     if (mass is not None and mass < 0) or density < 0:
         complain(values.element, "mass and density must not be negative")
-    if mass == 0.0 or (mass is None and density == 0.0) or kind in ("plane", "hfield"):
+    if mass == 0.0 or (mass is None and density == 0.0) or geom_type in ("plane", "hfield"):
         return lambda: WEIGHTLESS
-    if kind in SOLIDS:
-        found = solid(kind, sizes, place, mass, density)
+    if geom_type in SOLIDS:
+        found = solid(geom_type, sizes, place, mass, density)
         return lambda: found
-    if kind != "mesh":
-        return lambda: complain(values.element, f"the mass of a {kind} is not known: give the body an <inertial>")
+    if geom_type != "mesh":
+        return lambda: complain(values.element, f"the mass of a {geom_type} is not known: give the body an <inertial>")
     name = values.text("mesh")
     return lambda: meshes.inertia(values.element, name, mass, density, place)

@@ -61,8 +61,8 @@ class _Includer:
         if path is None or real is None:
             complain(element, f"<include> names {name!r}, which does not exist in {self._main.parent}")
         if not self._anywhere and not real.is_relative_to(self._main.parent.resolve()):
-            told = f"<include> names {name!r}, outside the folder of this file"
-            complain(element, f"{told}; load_model(..., anywhere=True) reads it")
+            outside = f"<include> names {name!r}, outside the folder of this file"
+            complain(element, f"{outside}; load_model(..., anywhere=True) reads it")
         if real in self._seen or len(self._seen) > MAX_INCLUDED:
             many = f"<include> names {name!r}, and at most {MAX_INCLUDED} files are included"
             complain(element, f"{name!r} is included already" if real in self._seen else many)

@@ -28,7 +28,7 @@ WEIGHTLESS = Inertia(0.0, np.zeros(3), np.zeros(6))
 
 
 def read_inertial(element: Element, document: Document) -> Inertia:
-    """An <inertial>; ModelError with its line where it lacks the mass or has two kinds of inertia, or none."""
+    """An <inertial>; ModelError with its line without a mass, or without exactly one type of inertia."""
     values = document.values(element)
     place, mass = place_of(values, document.compiler), values.number("mass")
     if values.has("fullinertia") == values.has("diaginertia"):
@@ -100,8 +100,8 @@ SOLIDS: dict[str, tuple[int, Solid]] = {  # by the type of a geom: how many size
 }
 
 
-def solid(kind: str, sizes: tuple[float, ...], place: Place, mass: float | None, density: float) -> Inertia:
+def solid(geom_type: str, sizes: tuple[float, ...], place: Place, mass: float | None, density: float) -> Inertia:
     """A solid of even density at a place of its body: of the mass that is given, else of the density [kg/m^3]."""
-    volume, moments = SOLIDS[kind][1](sizes)
+    volume, moments = SOLIDS[geom_type][1](sizes)
     mass = density * volume if mass is None else mass
     return Inertia(mass, place.p, _turned(place, np.concatenate([mass * moments, np.zeros(3)])))

@@ -37,7 +37,7 @@ QUIET = (
     "solimpfriction",
 )
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-UNNAMED = {"hinge": "angle", "slide": "position"}  # what the coordinate of a joint without a name is called
+UNNAMED = {"hinge": "angle", "slide": "position"}  # names of the coordinates of joints without a name
 LETTERS = {X: "X", Y: "Y", Z: "Z"}
 
 
@@ -48,7 +48,7 @@ class FileJoint:
 
     element: Element
     name: str
-    kind: str
+    type: str
     point: tuple[float, ...] = (0.0, 0.0, 0.0)
     axis: tuple[float, float, float] = Z
     ref: float = 0.0
@@ -60,7 +60,7 @@ class FileJoint:
     @property
     def coordinate(self) -> Coordinate | None:
         """What the file says of the joint's coordinate, if it has a single one."""
-        return Coordinate(self.name, self.range, clamped=self.limited) if self.kind in ("slide", "hinge") else None
+        return Coordinate(self.name, self.range, clamped=self.limited) if self.type in ("slide", "hinge") else None
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Link:
         names = self._names(body)
         plain = tuple(f"{body}.{suffix}" for suffix in self.joint.coordinate_suffixes)
         rests = tuple(joint.rest for joint in self.joints)
-        sprung = stiffness > 0 and first.kind in ("slide", "hinge") and any(rests) and self.joint.nq == len(rests)
+        sprung = stiffness > 0 and first.type in ("slide", "hinge") and any(rests) and self.joint.nq == len(rests)
         single = isinstance(self.joint, FloatingJoint) or len(self.joints) == 1
         name = self.joints[-1].element.get("name", "") if single else ""
         return {
@@ -93,7 +93,7 @@ class Link:
 
     def _names(self, body: str) -> tuple[str, ...]:
         ball = tuple(f"{body}.Q{k}" for k in range(4))
-        own = tuple(joint.name for joint in self.joints if joint.kind in ("slide", "hinge"))
+        own = tuple(joint.name for joint in self.joints if joint.type in ("slide", "hinge"))
         if isinstance(self.joint, SphericalJoint):
             return ball
         if isinstance(self.joint, FloatingJoint):
@@ -102,7 +102,7 @@ class Link:
 
     @property
     def start(self) -> tuple[float, ...]:
-        """The coordinates where the body stands as the file places it."""
+        """The coordinates at the pose that the file gives the body."""
         if isinstance(self.joint, (SphericalJoint, FloatingJoint)):
             return tuple(map(float, self.joint.neutral()))
         return tuple(joint.ref for joint in self.joints)
@@ -113,22 +113,23 @@ def read_joint(element: Element, document: Document, childclass: str | None, bod
     values = document.values(element, childclass)
     if element.tag == "freejoint":
         if values.text("align", "false") == "true":
-            document.census.count(element, "align")
+            document.unsupported.count(element, "align")
         joint = FileJoint(element, values.text("name", body), "free")
         document.finish(values, *QUIET)
         return joint
-    kind = values.word("type", TYPES, "hinge")
-    name = values.text("name", f"{body}.{UNNAMED[kind]}{before + 1 if before else ''}" if kind in UNNAMED else body)
-    scale = document.compiler.angle if kind == "hinge" else 1.0
+    joint_type = values.word("type", TYPES, "hinge")
+    unnamed = f"{body}.{UNNAMED[joint_type]}{before + 1 if before else ''}" if joint_type in UNNAMED else body
+    name = values.text("name", unnamed)
+    scale = document.compiler.angle if joint_type == "hinge" else 1.0
     try:
-        axis = unit_axis(values.vector("axis", Z)) if kind in ("slide", "hinge") else Z
+        axis = unit_axis(values.vector("axis", Z)) if joint_type in ("slide", "hinge") else Z
     except ValueError as error:
         complain(element, str(error))
     values.text("axis", "")
     limited = values.limited("limited", "range", document.compiler.limits)
-    if kind in ("ball", "free"):
+    if joint_type in ("ball", "free"):
         if limited:
-            document.census.count(element, f"limits of a {kind} joint")
+            document.unsupported.count(element, f"limits of a {joint_type} joint")
         values.has("range")
         low_high = None
     else:
@@ -137,10 +138,10 @@ def read_joint(element: Element, document: Document, childclass: str | None, bod
     joint = FileJoint(
         element,
         name,
-        kind,
+        joint_type,
         values.vector("pos", (0.0, 0.0, 0.0)),
         axis,
-        values.number("ref", 0.0) * scale if kind in ("slide", "hinge") else 0.0,
+        values.number("ref", 0.0) * scale if joint_type in ("slide", "hinge") else 0.0,
         (
             _linear(values, "stiffness", document),
             _linear(values, "damping", document),
@@ -151,7 +152,7 @@ def read_joint(element: Element, document: Document, childclass: str | None, bod
         limited,
     )
     if values.number("frictionloss", 0.0):
-        document.census.count(element, "frictionloss")
+        document.unsupported.count(element, "frictionloss")
     document.finish(values, *QUIET, "ref")
     return joint
 
@@ -160,7 +161,7 @@ def _linear(values: Any, key: str, document: Document) -> float:
     """The linear coefficient of a force that newer versions of MuJoCo let be a polynomial."""
     first, *others = values.numbers(key, 1, 3, (0.0,))
     if any(others):
-        document.census.count(values.element, f"{key} of higher order")
+        document.unsupported.count(values.element, f"{key} of higher order")
     if first < 0:
         complain(values.element, f"{key} must not be negative, not {first:g}")
     return float(first)
@@ -182,45 +183,45 @@ def links_of(joints: Sequence[FileJoint]) -> list[Link]:
 
 def _fits(row: list[FileJoint], joint: FileJoint) -> bool:
     """Whether one joint of ours holds the row and one joint more."""
-    kinds = [other.kind for other in row]
-    if joint.passive != row[0].passive or joint.kind == "free" or {"free", "ball"} & set(kinds):
+    types = [other.type for other in row]
+    if joint.passive != row[0].passive or joint.type == "free" or {"free", "ball"} & set(types):
         return False
-    if joint.kind == "ball":
+    if joint.type == "ball":
         plain = [(other.axis, other.ref) for other in row] == [(X, 0.0), (Y, 0.0), (Z, 0.0)]
-        return plain and kinds == ["slide"] * 3 and not (joint.passive[0] and any(other.rest for other in row))
-    if joint.kind == "slide":
-        return "hinge" not in kinds and len(row) < 3
-    turns = [other for other in row if other.kind == "hinge"]
+        return plain and types == ["slide"] * 3 and not (joint.passive[0] and any(other.rest for other in row))
+    if joint.type == "slide":
+        return "hinge" not in types and len(row) < 3
+    turns = [other for other in row if other.type == "hinge"]
     return len(turns) < 3 and all(other.point == joint.point for other in turns)
 
 
 def _joint(row: list[FileJoint]) -> Joint:
-    kinds = [joint.kind for joint in row]
-    if kinds[-1] == "free" or (kinds[-1] == "ball" and len(row) > 1):
+    types = [joint.type for joint in row]
+    if types[-1] == "free" or (types[-1] == "ball" and len(row) > 1):
         return FloatingJoint()
-    if kinds[-1] == "ball":
+    if types[-1] == "ball":
         return SphericalJoint()
     if not any(joint.ref for joint in row):
-        own = _own(row, kinds)
+        own = _own(row, types)
         if own is not None:
             return own
     axes = [Axis(joint.axis, k, Linear(1.0, -joint.ref + 0.0)) for k, joint in enumerate(row)]
-    turns = tuple(axis for axis, kind in zip(axes, kinds, strict=True) if kind == "hinge")
-    slides = tuple(axis for axis, kind in zip(axes, kinds, strict=True) if kind == "slide")
-    units = tuple("m" if kind == "slide" else "rad" for kind in kinds)
+    turns = tuple(axis for axis, joint_type in zip(axes, types, strict=True) if joint_type == "hinge")
+    slides = tuple(axis for axis, joint_type in zip(axes, types, strict=True) if joint_type == "slide")
+    units = tuple("m" if joint_type == "slide" else "rad" for joint_type in types)
     return CustomJoint(tuple(joint.name for joint in row), turns, slides, units)
 
 
-def _own(row: list[FileJoint], kinds: list[str]) -> Joint | None:
+def _own(row: list[FileJoint], types: list[str]) -> Joint | None:
     """A joint type of its own for axes that have one; None otherwise."""
     axes = [joint.axis for joint in row]
-    if kinds == ["hinge"]:
+    if types == ["hinge"]:
         return RevoluteJoint(axes[0])
-    if kinds == ["slide"]:
+    if types == ["slide"]:
         return PrismaticJoint(axes[0])
-    if kinds == ["hinge"] * 2 and float(np.linalg.norm(np.cross(axes[0], axes[1]))) > 1e-9:
+    if types == ["hinge"] * 2 and float(np.linalg.norm(np.cross(axes[0], axes[1]))) > 1e-9:
         return UniversalJoint(*axes)
-    if kinds == ["hinge"] * 3 and not any(row[0].passive[:2]) and all(axis in LETTERS for axis in axes):
+    if types == ["hinge"] * 3 and not any(row[0].passive[:2]) and all(axis in LETTERS for axis in axes):
         sequence = "".join(LETTERS[axis] for axis in axes)
         return EulerJoint(sequence) if sequence[0] != sequence[1] != sequence[2] else None
     return None
@@ -228,4 +229,4 @@ def _own(row: list[FileJoint], kinds: list[str]) -> Joint | None:
 
 def _point(row: list[FileJoint]) -> Array:
     """(3,) [m] the point about which a row turns; slides and free joints need none."""
-    return np.array(row[-1].point if row[-1].kind in ("hinge", "ball") else (0.0, 0.0, 0.0))
+    return np.array(row[-1].point if row[-1].type in ("hinge", "ball") else (0.0, 0.0, 0.0))

@@ -30,13 +30,13 @@ class Start:
 
 
 def read_start(document: Document, system: ArticulatedSystem, standing: Array, counts: tuple[int, int]) -> Start:
-    """The keyframe "start", else the first one; without any, the model starts where the file places its bodies. Other
-    keyframes are noted. counts: of actuators, and of those with an activation."""
+    """The keyframe "start", else the first one; without any, the model starts at the pose of the file. Other keyframes
+    are noted. counts: of actuators, and of those with an activation."""
     keys = list(document.sections("keyframe"))
     chosen = next((key for key in keys if key.get("name") == NAME), keys[0] if keys else None)
     for key in keys:
         if key is not chosen:
-            document.census.count(key, "another keyframe")
+            document.unsupported.count(key, "another keyframe")
     return Start(standing) if chosen is None else _read_key(chosen, document, system, Start(standing), counts)
 
 

@@ -51,8 +51,8 @@ class Meshes:
             size, center, moments = (_shell if how == SURFACE else _solid)(corners, how)
         except ModelError as error:
             where = f"{Path(error.file).name}:{error.line or 1}: " if error.file else ""
-            told = f"the mass of the mesh {name!r} is not known: {where}{error.message}"
-            complain(geom, f'{told}; give the body an <inertial>, or the geom mass="0"')
+            problem = f"the mass of the mesh {name!r} is not known: {where}{error.message}"
+            complain(geom, f'{problem}; give the body an <inertial>, or the geom mass="0"')
         weight = density * size if mass is None else mass
         turned = np.asarray(congruent(place.R, moments * (weight / size)))
         return Inertia(weight, place.p + place.R @ center, turned)

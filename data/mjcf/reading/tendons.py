@@ -52,7 +52,7 @@ def read_tendons(
     muscles: list[Muscle] = []
     for number, element in enumerate(document.sections("tendon"), start=1):
         if element.tag != "spatial":
-            document.census.count(element, "tendon; it pulls nothing")
+            document.unsupported.count(element, "tendon; it pulls nothing")
         else:
             muscles += _muscles(element, _Paths(document, skeleton, wrapping), drives, f"tendon_{number}")
     return tuple(muscles)
@@ -67,11 +67,11 @@ def _muscles(
     points, wraps, pulleys = paths.path(element)
     law = _spring(values, document)
     if values.limited("limited", "range", document.compiler.limits):
-        document.census.count(element, "limits of a length; nothing holds it")
+        document.unsupported.count(element, "limits of a length; nothing holds it")
     values.text("range", "")
     for key, effect in (("frictionloss", "no friction along it"), ("armature", "its inertia")):
         if values.number(key, 0.0):
-            document.census.count(element, f"{key}: {effect}")
+            document.unsupported.count(element, f"{key}: {effect}")
     document.finish(values, *QUIET)
     bare = Muscle(name, points, wraps=wraps, pulleys=pulleys)
     found = [
@@ -90,10 +90,10 @@ def _spring(values: Values, document: Document) -> ForceLaw | None:
     damping, *more = values.numbers("damping", 1, 3, (0.0,))
     low, *high = values.numbers("springlength", 1, 2, (-1.0,))
     if any(others) or any(more):
-        document.census.count(values.element, "stiffness or damping of higher order")
+        document.unsupported.count(values.element, "stiffness or damping of higher order")
     top = high[0] if high else low
     if stiffness and low < 0 and not high:
-        document.census.count(values.element, "a spring that rests where the model starts")
+        document.unsupported.count(values.element, "a spring that rests where the model starts")
         stiffness = 0.0
     if not stiffness and not damping:
         return None
@@ -183,29 +183,29 @@ def _surface(values: Values, paths: _Paths) -> Wrap | None:
     document, skeleton = paths.document, paths.skeleton
     name = values.text("geom")
     geom = skeleton.named.get(name)
-    if geom is None or geom.kind not in ("sphere", "cylinder"):
+    if geom is None or geom.type not in ("sphere", "cylinder"):
         complain(values.element, f"geom names {name!r}, which is no sphere and no cylinder of the model")
     quadrant, Q = "all", geom.place.Q
     if values.has("sidesite"):
         site = _site(values, "sidesite", skeleton)
         if site.body != geom.body:
-            document.census.count(values.element, "a side site on another body")
+            document.unsupported.count(values.element, "a side site on another body")
             return None
         side = rotation_matrix(Q).T @ (np.array(site.position) - geom.place.p)
         if float(np.linalg.norm(side)) < geom.sizes[0]:
-            return _wrap(geom, INSIDE[geom.kind], "all", geom.place.Q)
-        side = side * ([1.0, 1.0, 0.0] if geom.kind == "cylinder" else 1.0)
+            return _wrap(geom, INNER_SURFACES[geom.type], "all", geom.place.Q)
+        side = side * ([1.0, 1.0, 0.0] if geom.type == "cylinder" else 1.0)
         quadrant, Q = _quadrant(side, Q)
-    kind = SideCylinder if geom.kind == "cylinder" and paths.wrapping == "mujoco" else OUTSIDE[geom.kind]
-    return _wrap(geom, WrapCylinder if quadrant == "all" and kind is SideCylinder else kind, quadrant, Q)
+    surface = SideCylinder if geom.type == "cylinder" and paths.wrapping == "mujoco" else OUTER_SURFACES[geom.type]
+    return _wrap(geom, WrapCylinder if quadrant == "all" and surface is SideCylinder else surface, quadrant, Q)
 
 
-OUTSIDE: dict[str, Any] = {"sphere": WrapSphere, "cylinder": WrapCylinder}
-INSIDE: dict[str, Any] = {"sphere": InsideSphere, "cylinder": InsideCylinder}
+OUTER_SURFACES: dict[str, Any] = {"sphere": WrapSphere, "cylinder": WrapCylinder}
+INNER_SURFACES: dict[str, Any] = {"sphere": InsideSphere, "cylinder": InsideCylinder}
 
 
-def _wrap(geom: Geom, kind: Any, quadrant: str, orientation: Array) -> Wrap:
-    found: Wrap = kind(
+def _wrap(geom: Geom, surface: Any, quadrant: str, orientation: Array) -> Wrap:
+    found: Wrap = surface(
         body=geom.body,
         position=geom.place.position,
         orientation=tuple(float(x) for x in orientation),

@@ -15,7 +15,7 @@ def attributes(element: Element) -> dict[str, str]:
 class Values:
     """The attributes of an element, with the element's own above those of its default class.
 
-    It remembers which attributes were asked for, so that the rest can be told (`unread`).
+    It records which attributes were read, so that the others can be reported (`unread`).
     """
 
     def __init__(self, element: Element, inherited: Mapping[str, str]) -> None:
@@ -73,5 +73,5 @@ class Values:
         return self.has(key) and (automatic if given == "auto" else given == "true")
 
     def unread(self, quiet: Iterable[str]) -> list[str]:
-        """The attributes that nobody asked for and that are not `quiet`."""
+        """The attributes that were not read and that are not `quiet`."""
         return sorted(set(self._given) - self._asked - set(quiet))

@@ -1,1 +1,1 @@
-"""Parts of a model as elements of MuJoCo files, a file for each kind."""
+"""Parts of a model as elements of MuJoCo files, a file for each type."""

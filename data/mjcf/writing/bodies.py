@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.shapes import HALVED, file_sizes
 from myoquat.data.mjcf.writing.joints import Joints
 from myoquat.data.mjcf.writing.sites import Sites
+from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.body import Body, check_inertia, principal_moments
@@ -25,13 +25,15 @@ LEAST = 1e-15  # of mass and principal inertia of a moving body: MuJoCo's mjMINV
 class Bodies:
     """What every body of a file is made of; start: q (nq,) and u (nu,), in child frames."""
 
-    def __init__(self, system: ArticulatedSystem, start: Any, joints: Joints, sites: Sites, left: Leftovers) -> None:
+    def __init__(
+        self, system: ArticulatedSystem, start: Any, joints: Joints, sites: Sites, unwritten: UnwrittenParts
+    ) -> None:
         self._system = system
         self._start = start
         self._joints = joints
         self._sites = sites
-        self._left = left
-        self._places = {body.name: i for i, body in enumerate(system.bodies)}
+        self._unwritten = unwritten
+        self._indices = {body.name: i for i, body in enumerate(system.bodies)}
 
     def add(self, world: Any) -> None:
         """All bodies below <worldbody>, depth first, which is also MuJoCo's order of coordinates."""
@@ -48,7 +50,7 @@ class Bodies:
     def _add(self, parent: Element, body: Body) -> None:
         place = np.array(body.position) + self._joints.offset(body)
         element = add(parent, "body", name=body.name, pos=tuple(place), quat=body.orientation)
-        i = self._places[body.name]
+        i = self._indices[body.name]
         (q, u), (iq, iu) = self._start, (self._system.q_slices[i], self._system.u_slices[i])
         self._joints.add(element, body, q[iq], u[iu])
         if body.joint.nu:
@@ -69,7 +71,7 @@ class Bodies:
 
     def _add_shape(self, parent: Element, body: str, shape: Shape) -> None:
         if shape.kind not in HALVED:
-            self._left.count("meshes", f"{body}: {shape.file}")
+            self._unwritten.count("meshes", f"{body}: {shape.file}")
             return
         visual = {"contype": "0", "conaffinity": "0"} if shape.purpose == "visual" else {}
         sizes = file_sizes(shape.kind, shape.sizes)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.writing.joints import Joints
+from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.functions import AxisFunction, coefficients_of
 from myoquat.muscle.coordinates import Coordinate
@@ -21,7 +21,9 @@ POINTS = 401
 ROUND_OFF = 1e-13
 
 
-def add_equalities(root: Element, joints: Joints, coordinates: dict[str, Coordinate], left: Leftovers) -> None:
+def add_equalities(
+    root: Element, joints: Joints, coordinates: dict[str, Coordinate], unwritten: UnwrittenParts
+) -> None:
     """An <equality> for every axis that a coordinate moves by a function, and for every coupler.
 
     y - y0 = sum of a_i (x - x0)^i, x0 and y0 the values that MuJoCo calls ref.
@@ -35,7 +37,7 @@ def add_equalities(root: Element, joints: Joints, coordinates: dict[str, Coordin
         low, high = RANGE if known is None or known.range is None else known.range
         polynomial, miss = _fitted(follower.functions, low, high)
         if miss:
-            left.count("functions, fitted by quartics", f"{follower.name} to {miss:.1e}")
+            unwritten.count("functions, fitted by quartics", f"{follower.name} to {miss:.1e}")
         around = polynomial(Polynomial([joints.refs[follower.driver], 1.0])) - joints.refs[follower.name]
         given = np.zeros(DEGREE + 1)
         given[: len(around.coef)] = around.coef

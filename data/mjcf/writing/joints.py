@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
+from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.conversion.axes import as_axes
 from myoquat.joints.errors import ModelError
@@ -37,7 +37,7 @@ class Joints:
     """The joints of a file as they are written: where the model starts, `refs` of hinges and slides by name, and what
     equality constraints have to hold: couplers too, `coupled` by the coordinate that depends."""
 
-    left: Leftovers
+    unwritten: UnwrittenParts
     ground: str
     coordinates: dict[str, Coordinate]
     coupled: dict[str, Coupler]
@@ -70,8 +70,8 @@ class Joints:
         else:
             self._add_row(parent, body, _axes(body), q, u)
 
-    def _add(self, parent: Element, kind: str, name: str, q: Any, u: Any, **attributes: Any) -> None:
-        add(parent, "joint", name=name, type=kind, **attributes)
+    def _add(self, parent: Element, joint_type: str, name: str, q: Any, u: Any, **attributes: Any) -> None:
+        add(parent, "joint", name=name, type=joint_type, **attributes)
         self.qpos += [float(x) for x in np.ravel(q)]
         self.qvel += [float(x) for x in np.ravel(u)]
 
@@ -97,10 +97,10 @@ class Joints:
         """Slides first, as they run along axes of the joint's frame, then hinges, each after the turns before it."""
         led: set[int] = set()
         if isinstance(body.joint, EulerJoint) and (body.damping or body.stiffness):
-            self.left.count("springs and dampers of Euler joints", body.name)
+            self.unwritten.count("springs and dampers of Euler joints", body.name)
         rows = [("slide", axis) for axis in joint.translations if axis.coordinate is not None]
         rows += [("hinge", axis) for axis in self._turns(joint, f"body {body.name!r}")]
-        for number, (kind, axis) in enumerate(rows, start=1):
+        for number, (joint_type, axis) in enumerate(rows, start=1):
             i = axis.coordinate or 0
             name, straight = joint.coordinates[i], _straight(axis.function)
             if straight is not None and i not in led:
@@ -109,16 +109,16 @@ class Joints:
                 self.refs[name] = ref
                 given = self._passive(body, i) | {"axis": _times(sign, axis), "ref": ref or None, "limited": False}
                 known = self.coordinates.get(name)
-                self._add(parent, kind, name, q[i], u[i], range=known.range if known else None, **given)
+                self._add(parent, joint_type, name, q[i], u[i], range=known.range if known else None, **given)
             else:
                 follower = f"{body.name}_{name}_{number}"
                 self._follow(follower, name, axis.function)
                 value, slope = axis.function.value(q[i]), axis.function.slope(q[i]) * u[i]
-                self._add(parent, kind, follower, value, slope, axis=axis.direction, limited=False)
+                self._add(parent, joint_type, follower, value, slope, axis=axis.direction, limited=False)
         used = {axis.coordinate for _, axis in rows}
         for i, name in enumerate(joint.coordinates):
             if i not in used:
-                self.left.count("coordinates that move nothing", name)
+                self.unwritten.count("coordinates that move nothing", name)
 
     def _follow(self, name: str, driver: str, function: AxisFunction) -> None:
         self.refs[name] = 0.0
@@ -133,7 +133,7 @@ class Joints:
                 step = Multiplier(coupler.function, coupler.scale)
                 found.append(self._through(Follower(coupler.dependent, coupler.independent, (step,))))
             elif coupler.dependent not in self._passed:
-                self.left.count("couplers of angles that a quaternion has replaced, left free", coupler.name)
+                self.unwritten.count("couplers of angles that a quaternion has replaced, left free", coupler.name)
         return found
 
     def _through(self, follower: Follower) -> Follower:
@@ -172,7 +172,7 @@ class Joints:
         if not body.stiffness:
             return found
         if i is None and body.spring_mount not in (None, tuple(body.joint.neutral())):
-            self.left.count("springs of ball joints away from neutral", body.name)
+            self.unwritten.count("springs of ball joints away from neutral", body.name)
             return found
         rest = 0.0 if i is None or body.spring_mount is None else body.spring_mount[i]
         return found | {"stiffness": body.stiffness, "springref": None if i is None else rest}

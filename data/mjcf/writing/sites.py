@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
+from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.path import Muscle
@@ -35,7 +35,7 @@ def why_no_tendon(muscle: Muscle) -> str | None:
 class Sites:
     """Sites and surfaces by body, named after their muscles and markers."""
 
-    def __init__(self, muscles: Sequence[Muscle], markers: Sequence[Marker], left: Leftovers) -> None:
+    def __init__(self, muscles: Sequence[Muscle], markers: Sequence[Marker], unwritten: UnwrittenParts) -> None:
         self._bodies: dict[str, list[tuple[str, dict[str, Any]]]] = {}
         self._surfaces: dict[Wrap, str] = {}
         self._sides: dict[Wrap, str] = {}
@@ -43,7 +43,7 @@ class Sites:
             for k, point in enumerate(muscle.path):
                 self._put(point.body, "site", name=self.of(muscle, k), pos=point.position, size=SITE)
             for k, wrap in enumerate(muscle.wraps, start=1):
-                self._add_surface(wrap.surface, f"{muscle.name}-W{k}", left)
+                self._add_surface(wrap.surface, f"{muscle.name}-W{k}", unwritten)
         for marker in markers:
             self._put(marker.body, "site", name=marker.name, pos=marker.position, size=SITE)
 
@@ -63,7 +63,7 @@ class Sites:
     def _put(self, body: str, tag: str, **attributes: Any) -> None:
         self._bodies.setdefault(body, []).append((tag, attributes))
 
-    def _add_surface(self, wrap: Any, name: str, left: Leftovers) -> None:
+    def _add_surface(self, wrap: Any, name: str, unwritten: UnwrittenParts) -> None:
         if wrap in self._surfaces:
             return
         self._surfaces[wrap] = name
@@ -71,13 +71,13 @@ class Sites:
         if isinstance(wrap, WrapCylinder):
             sizes += (wrap.length / 2 if np.isfinite(wrap.length) else ENDLESS,)
             if np.isfinite(wrap.length):
-                left.count("ends of wrapping cylinders, which have none in MuJoCo", wrap.name or name)
-        kind = "cylinder" if isinstance(wrap, WrapCylinder) else "sphere"
-        self._put(wrap.body, "geom", name=name, type=kind, size=sizes, pos=wrap.position, quat=wrap.orientation,
+                unwritten.count("ends of wrapping cylinders, which have none in MuJoCo", wrap.name or name)
+        geom_type = "cylinder" if isinstance(wrap, WrapCylinder) else "sphere"
+        self._put(wrap.body, "geom", name=name, type=geom_type, size=sizes, pos=wrap.position, quat=wrap.orientation,
                   contype="0", conaffinity="0", mass="0", group="3")  # fmt: skip
         side = np.zeros(3) if isinstance(wrap, (InsideSphere, InsideCylinder)) else wrap.ahead
         if wrap.hint is not None:
-            left.count("hints of wrapping surfaces, written as sides", wrap.name or name)
+            unwritten.count("hints of wrapping surfaces, written as sides", wrap.name or name)
             side = np.array(wrap.hint) * ([1.0, 1.0, 0.0] if isinstance(wrap, WrapCylinder) else 1.0)
             side = side / np.linalg.norm(side)
         if side is not None:

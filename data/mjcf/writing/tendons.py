@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.writing.sites import Sites
+from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.muscle.laws import PathActuator, PathSpring
 from myoquat.muscle.path import Muscle
@@ -13,7 +13,7 @@ from myoquat.muscle.path import Muscle
 __all__ = ["add_tendons"]
 
 
-def add_tendons(root: Element, muscles: Sequence[Muscle], sites: Sites, left: Leftovers) -> list[float]:
+def add_tendons(root: Element, muscles: Sequence[Muscle], sites: Sites, unwritten: UnwrittenParts) -> list[float]:
     """A <spatial> tendon for every muscle; an actuator for a force of the activation alone, a spring for one without
     damping. Other laws are noted: their tendons pull nothing. The actuators' controls at the start."""
     controls: list[float] = []
@@ -21,7 +21,7 @@ def add_tendons(root: Element, muscles: Sequence[Muscle], sites: Sites, left: Le
         return controls
     tendons, actuators = add(root, "tendon"), add(root, "actuator")
     for muscle in muscles:
-        tendon = add(tendons, "spatial", name=muscle.name, **_spring(muscle, left))
+        tendon = add(tendons, "spatial", name=muscle.name, **_spring(muscle, unwritten))
         divisors = {pulley.point: pulley.divisor for pulley in muscle.pulleys}
         for k in range(len(muscle.path)):
             if k in divisors:
@@ -37,18 +37,18 @@ def add_tendons(root: Element, muscles: Sequence[Muscle], sites: Sites, left: Le
                 ctrlrange=(0.0, 1.0))  # fmt: skip
             controls.append(muscle.activation or 0.0)
             if muscle.activation_dynamics is not None:
-                left.count("activation dynamics of actuators", muscle.name)
+                unwritten.count("activation dynamics of actuators", muscle.name)
     if not controls:
         root.remove(actuators)
     return controls
 
 
-def _spring(muscle: Muscle, left: Leftovers) -> dict[str, Any]:
+def _spring(muscle: Muscle, unwritten: UnwrittenParts) -> dict[str, Any]:
     """Attributes of a tendon that pulls as a spring."""
     law = muscle.law
     if isinstance(law, PathSpring) and not law.dissipation:
         return {"stiffness": law.stiffness, "springlength": (0.0, law.resting_length)}
     if not isinstance(law, PathActuator):
-        kind = "without a law" if law is None else f"with law {law.kind!r}"
-        left.count(f"muscles {kind}, whose tendons pull nothing", muscle.name)
+        law_name = "without a law" if law is None else f"with law {law.kind!r}"
+        unwritten.count(f"muscles {law_name}, whose tendons pull nothing", muscle.name)
     return {}

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from myoquat.data.leftovers import Doubts
+from myoquat.data.reports import ImplausibleValues
 
 __all__ = ["close_names", "part_from_ground", "settle_names"]
 
@@ -11,7 +11,7 @@ GROUND_BODY = "ground_body"
 _GROUND_PATH = re.compile(r"(?<=bodyset/)ground(?=/|$)")
 
 
-def close_names(model: Any, doubts: Doubts) -> None:
+def close_names(model: Any, implausible: ImplausibleValues) -> None:
     """Take the blanks out of names, as OpenSim 4 does with older documents, and wherever they are referred to."""
     changed: dict[str, str] = {}
     for element in model.iter():
@@ -27,10 +27,10 @@ def close_names(model: Any, doubts: Doubts) -> None:
         if isinstance(element.tag, str) and words in changed and not len(element):
             element.text = changed[words]
     for name in changed:
-        doubts.count("blanks in names, taken out", name)
+        implausible.count("blanks in names, taken out", name)
 
 
-def settle_names(model: Any, doubts: Doubts) -> None:
+def settle_names(model: Any, implausible: ImplausibleValues) -> None:
     """In every set of a <Model>, a component without a name gets that of its kind in lower case, and one whose name is
     taken a number behind it: NAME_0. References mean the first of several."""
     for holder in (*model.iterfind("*/objects"), *model.iterfind("ForceSet/groups")):
@@ -41,19 +41,19 @@ def settle_names(model: Any, doubts: Doubts) -> None:
             while name in taken:
                 name, count = f"{given}_{count}", count + 1
             if count:
-                doubts.count("names of several, which got a number", f"{element.tag} {name}")
+                implausible.count("names of several, which got a number", f"{element.tag} {name}")
             taken.add(name)
             element.set("name", name)
 
 
-def part_from_ground(model: Any, doubts: Doubts) -> None:
+def part_from_ground(model: Any, implausible: ImplausibleValues) -> None:
     """Call a <Body> that has the ground's name ground_body, and wherever a path refers to it: OpenSim 4 tells the two
     apart by their paths, /ground and /bodyset/ground."""
     bodies = [body for body in model.iterfind("BodySet/objects/Body") if body.get("name") == "ground"]
     if not bodies:
         return
     bodies[0].set("name", GROUND_BODY)
-    doubts.count("a body with the name of the ground, called otherwise", GROUND_BODY)
+    implausible.count("a body with the name of the ground, called otherwise", GROUND_BODY)
     for element in model.iter():
         if isinstance(element.tag, str) and not len(element) and "bodyset/ground" in (element.text or ""):
             element.text = _GROUND_PATH.sub(GROUND_BODY, element.text.strip())

@@ -7,10 +7,10 @@ from typing import Any
 
 from myoquat.data.document import boolean, number, text
 from myoquat.data.elements import add
-from myoquat.data.leftovers import Census
 from myoquat.data.osim.force_laws.millard import add_millard, add_numbers, is_rigid, read_millard
 from myoquat.data.osim.force_laws.schutte import SCHUTTE, add_schutte, read_quadratic, read_schutte
 from myoquat.data.osim.functions import add_curves, curves
+from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import complain, described
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.activation import ActivationDynamics
@@ -199,10 +199,10 @@ LAWS: dict[str, Kind] = {
 }
 
 
-def read_law(element: Any, census: Census) -> ForceLaw | None:
+def read_law(element: Any, unsupported: UnsupportedElements) -> ForceLaw | None:
     """The law of a muscle, None (noted) for one that is not known; ModelError with its line for impossible numbers."""
     if element.tag not in LAWS:
-        census.count(element, "force law; its path is read")
+        unsupported.count(element, "force law; its path is read")
         return None
     law = LAWS[element.tag].read(element)
     try:

@@ -8,9 +8,9 @@ import numpy as np
 
 from myoquat.data.document import boolean, last_name, number, numbers, objects, text, triple
 from myoquat.data.elements import body_fixed
-from myoquat.data.leftovers import Census
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.functions import FUNCTIONS, function_in
+from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import complain
 from myoquat.joints.constraints import Constraint, Distance, PointLoop, PointOnLine, PolynomialCoupler, Weld
 from myoquat.joints.errors import ModelError
@@ -23,7 +23,9 @@ COUPLER = "CoordinateCouplerConstraint"
 POLYNOMIAL = "coupled_coordinates_function/MultivariatePolynomialFunction"
 
 
-def read_constraints(model: Any, frames: Frames, census: Census) -> tuple[tuple[Coupler, ...], tuple[Constraint, ...]]:
+def read_constraints(
+    model: Any, frames: Frames, unsupported: UnsupportedElements
+) -> tuple[tuple[Coupler, ...], tuple[Constraint, ...]]:
     """Couplers of one coordinate, and the other constraints of a <Model>; what is not enforced or not known is noted.
 
     ModelError with its line for a constraint that cannot be."""
@@ -31,7 +33,7 @@ def read_constraints(model: Any, frames: Frames, census: Census) -> tuple[tuple[
     constraints: list[Constraint] = []
     for element in objects(model, "ConstraintSet"):
         if not boolean(element, "isEnforced", True):
-            census.count(element, "constraint, isEnforced is false")
+            unsupported.count(element, "constraint, isEnforced is false")
         elif element.tag == COUPLER and len(_independent(element)) == 1 and element.find(POLYNOMIAL) is None:
             couplers.append(_coupler(element))
         elif element.tag == COUPLER:
@@ -39,7 +41,7 @@ def read_constraints(model: Any, frames: Frames, census: Census) -> tuple[tuple[
         elif element.tag in CONSTRAINTS:
             constraints.append(_constraint(element, frames))
         else:
-            census.count(element, "constraint; the model moves without it")
+            unsupported.count(element, "constraint; the model moves without it")
     return tuple(couplers), tuple(constraints)
 
 

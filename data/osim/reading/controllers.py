@@ -5,8 +5,8 @@ from typing import Any
 
 from myoquat.data.document import boolean, last_name, number, objects, text
 from myoquat.data.elements import add, add_set
-from myoquat.data.leftovers import Census
 from myoquat.data.osim.functions import add_function, can_read, read_function
+from myoquat.data.reports import UnsupportedElements
 from myoquat.data.storage import read_motion
 from myoquat.data.xml import Element, complain
 from myoquat.joints.functions import AxisFunction, NaturalSpline, PiecewiseConstant
@@ -18,7 +18,9 @@ PRESCRIBED = "PrescribedController"
 ALL = "ALL"
 
 
-def read_inputs(model: Element, known: tuple[str, ...], census: Census, folder: Path) -> tuple[PrescribedInput, ...]:
+def read_inputs(
+    model: Element, known: tuple[str, ...], unsupported: UnsupportedElements, folder: Path
+) -> tuple[PrescribedInput, ...]:
     """What the controllers of a model prescribe for the muscles and controls `known` that are read; others are noted,
     and so are functions that are not known and tables that are not in the `folder`. ModelError with its line for a
     controller that names what does not exist, or has not one function for every actuator."""
@@ -27,13 +29,13 @@ def read_inputs(model: Element, known: tuple[str, ...], census: Census, folder: 
     for element in objects(model, "ControllerSet"):
         file = text(element, "controls_file", "")
         if element.tag != PRESCRIBED:
-            census.count(element, "ControllerSet")
+            unsupported.count(element, "ControllerSet")
         elif not boolean(element, "enabled", not boolean(element, "isDisabled")):
-            census.count(element, "enabled is false")
+            unsupported.count(element, "enabled is false")
         elif not all(map(can_read, _functions(element))):
-            census.count(element, "a function that is not known")
+            unsupported.count(element, "a function that is not known")
         elif file and not (folder / file).is_file():
-            census.count(element, f"no file {file}")
+            unsupported.count(element, f"no file {file}")
         else:
             given = _prescribed(element, known)
             given += _table(element, folder / file, {one.name for one in given}) if file else []

@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.data.document import last_name, number, numbers, text
 from myoquat.data.elements import add
-from myoquat.data.leftovers import Census
+from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, complain
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.muscle.functional import LengthPoint, function_path
@@ -19,7 +19,7 @@ LENGTH, ARMS, SPEED = "length_function", "moment_arm_functions", "lengthening_sp
 SAMPLES, ALIKE = 16, 1e-9  # places where a file's derivatives are held against those of its length, and how near
 
 
-def read_functional(path: Any, census: Census) -> tuple[PathPoint, ...]:
+def read_functional(path: Any, unsupported: UnsupportedElements) -> tuple[PathPoint, ...]:
     """The points of a path. Moment arms and speeds of the file that are not the derivatives of its length are noted:
     here both are its derivatives."""
     names = tuple(map(last_name, text(path, "coordinate_paths").split()))
@@ -36,11 +36,11 @@ def read_functional(path: Any, census: Census) -> tuple[PathPoint, ...]:
     given = [] if arms is None else [child for child in arms if isinstance(child.tag, str)]
     for k, arm in enumerate(given[: len(names)]):
         if not _agrees(_polynomial(arm, len(names)), x, -slopes[:, k]):
-            census.count(arm, ARMS)
+            unsupported.count(arm, ARMS)
     if speed is not None and not _agrees(
         _polynomial(speed, 2 * len(names)), np.concatenate([x, u], axis=-1), np.sum(slopes * u, axis=-1)
     ):
-        census.count(speed, SPEED)
+        unsupported.count(speed, SPEED)
     return function_path(names, length)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from myoquat.data.document import last_name, numbers, objects, pair, text
-from myoquat.data.leftovers import Census, Doubts
 from myoquat.data.osim.force_laws.laws import read_activation, read_activation_dynamics, read_law
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functions import function_in
@@ -15,6 +14,7 @@ from myoquat.data.osim.reading.obstacles import TAG as OBSTACLES
 from myoquat.data.osim.reading.obstacles import read_obstacles
 from myoquat.data.osim.reading.wraps import Surfaces, is_resolved
 from myoquat.data.osim.tree.joints import UNBOUND
+from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import complain
 from myoquat.joints.functions import AxisFunction
 from myoquat.muscle.path import Muscle, MuscleGroup, PathWrap
@@ -32,21 +32,23 @@ def has_path(element: Any) -> bool:
     return _path_in(element) is not None
 
 
-def read_muscle(element: Any, frames: Frames, surfaces: Surfaces, contacts: Contacts, census: Census) -> Muscle:
+def read_muscle(
+    element: Any, frames: Frames, surfaces: Surfaces, contacts: Contacts, unsupported: UnsupportedElements
+) -> Muscle:
     """A force along a path of a known kind as a muscle."""
-    law, dynamics = read_law(element, census), read_activation_dynamics(element)
+    law, dynamics = read_law(element, unsupported), read_activation_dynamics(element)
     path = _path_in(element)
     if path is None:
         complain(element, f"<{element.tag}> needs a <{GEOMETRY}>")
     wraps: tuple[Wrap, ...] = ()
     path_wraps: tuple[PathWrap, ...] = ()
     if path.tag == FUNCTIONAL:
-        points = read_functional(path, census)
+        points = read_functional(path, unsupported)
     elif path.tag == OBSTACLES:
-        points, wraps = read_obstacles(path, frames, contacts, census)
+        points, wraps = read_obstacles(path, frames, contacts, unsupported)
     else:
         points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
-        wraps, path_wraps = surfaces.along(path, len(points), census)
+        wraps, path_wraps = surfaces.along(path, len(points), unsupported)
     name = str(element.get("name"))
     return Muscle(name, points, law, read_activation(element), dynamics, wraps, path_wraps=path_wraps)
 
@@ -57,17 +59,19 @@ def has_resolved_wraps(element: Any) -> bool:
     return path is not None and path.tag not in (FUNCTIONAL, OBSTACLES) and is_resolved(path)
 
 
-def read_groups(model: Any, known: Sequence[str], census: Census, doubts: Doubts) -> tuple[MuscleGroup, ...]:
+def read_groups(
+    model: Any, known: Sequence[str], unsupported: UnsupportedElements, implausible: ImplausibleValues
+) -> tuple[MuscleGroup, ...]:
     """The groups of a model's <ForceSet>. Members that are not among the muscles `known` are noted and left out."""
     groups = []
     for element in model.iterfind("ForceSet/groups/ObjectGroup"):
         name, named = str(element.get("name")), text(element, "members", "").split()
         members = tuple(dict.fromkeys(named))
         if len(members) < len(named):
-            doubts.count("members that a group lists twice, taken once", name)
+            implausible.count("members that a group lists twice, taken once", name)
         others = [member for member in members if member not in known]
         if others:
-            census.count(element, f"members of {name} that are no muscles of the model: {', '.join(others)}")
+            unsupported.count(element, f"members of {name} that are no muscles of the model: {', '.join(others)}")
         groups.append(MuscleGroup(name, tuple(member for member in members if member in known)))
     return tuple(groups)
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from myoquat.data.document import triple
-from myoquat.data.leftovers import Census
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.reading.contact import ZERO, Contacts
 from myoquat.data.osim.reading.surfaces import OBSTACLES, read_sizes
+from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import complain
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import Wrap, WrapTorus
@@ -21,7 +21,7 @@ POINT, OBSTACLE = "Scholz2015GeometryPathPoint", "Scholz2015GeometryPathObstacle
 
 
 def read_obstacles(
-    path: Any, frames: Frames, contacts: Contacts, census: Census
+    path: Any, frames: Frames, contacts: Contacts, unsupported: UnsupportedElements
 ) -> tuple[tuple[PathPoint, ...], tuple[Wrap, ...]]:
     """Points and obstacles of a path, each obstacle on the piece between the points beside it; what is not supported is
     noted. ModelError for a path that does not begin and end with a point."""
@@ -37,7 +37,7 @@ def read_obstacles(
         if element.tag == POINT:
             number += 1
             continue
-        wrap = _wrap(element, contacts, census)
+        wrap = _wrap(element, contacts, unsupported)
         piece = None if len(points) == 2 else (number - 1, number)
         wraps += [] if wrap is None else [replace(wrap, points=piece)]
     return points, tuple(wraps)
@@ -51,11 +51,11 @@ def _point(element: Any, frames: Frames) -> PathPoint:
     return PathPoint(frame.body, frame.point(triple(point, "location", ZERO)))
 
 
-def _wrap(element: Any, contacts: Contacts, census: Census) -> Wrap | None:
+def _wrap(element: Any, contacts: Contacts, unsupported: UnsupportedElements) -> Wrap | None:
     """An obstacle as a surface on the whole path, None for one that is not supported."""
     geometry, frame = contacts.placed(element, "socket_contact_geometry")
     if geometry.tag not in OBSTACLES:
-        census.count(element, f"a path around a {geometry.tag}")
+        unsupported.count(element, f"a path around a {geometry.tag}")
         return None
     kind, _ = OBSTACLES[geometry.tag]
     wrap = kind(
@@ -67,9 +67,9 @@ def _wrap(element: Any, contacts: Contacts, census: Census) -> Wrap | None:
     )
     hint = triple(element, "contact_hint", ZERO)
     if isinstance(wrap, WrapTorus) and np.hypot(hint[0], hint[1]) > wrap.ring_radius:
-        census.count(element, "a path past the outside of a torus")
+        unsupported.count(element, "a path past the outside of a torus")
         return None
     if not wrap.tells_side(hint):
-        census.count(element, "a hint in the middle of the obstacle; read as the shorter way round")
+        unsupported.count(element, "a hint in the middle of the obstacle; read as the shorter way round")
         return wrap
     return replace(wrap, hint=hint)

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-from myoquat.data.leftovers import Doubts
 from myoquat.data.lenient import mended
 from myoquat.data.osim.document.names import close_names, part_from_ground, settle_names
 from myoquat.data.osim.document.older import OLDEST, modernize
 from myoquat.data.osim.reading.components import sort_components
+from myoquat.data.reports import ImplausibleValues
 from myoquat.data.xml import Element, parse
 from myoquat.joints.errors import ModelError
 
@@ -17,18 +17,18 @@ NESTED, DRAFTS, FIRST, NEWEST = 30000, 30500, 40000, 49999  # joints in bodies; 
 _COLONS = re.compile(r"(</?\w+)::(?=\w)")  # OpenSim writes C++ names into tags, which XML takes for namespaces
 
 
-def read_document(path: Path, doubts: Doubts) -> Element:
+def read_document(path: Path, implausible: ImplausibleValues) -> Element:
     """The element <Model> of a file, in the schema of version 40000; ModelError with the line for anything else, or
-    another document version. Text that is not UTF-8, or no XML, and names that are not unique are among the doubts."""
+    another document version. Text that is not UTF-8, or no XML, and names that are not unique are noted."""
 
     def decoded(content: bytes) -> str:
         try:
             return content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            doubts.count("text that is not UTF-8, taken as Latin-1", f"byte {error.start}")
+            implausible.count("text that is not UTF-8, taken as Latin-1", f"byte {error.start}")
             return content.decode("latin-1")
 
-    root = parse(path, lambda content: mended(_COLONS.sub(r"\1..", content), doubts), decode=decoded)
+    root = parse(path, lambda content: mended(_COLONS.sub(r"\1..", content), implausible), decode=decoded)
     if root.tag != "OpenSimDocument":
         raise ModelError(f"<OpenSimDocument> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
     given = root.get("Version", "")
@@ -44,10 +44,10 @@ def read_document(path: Path, doubts: Doubts) -> Element:
     if model is None:
         raise ModelError("<OpenSimDocument> holds no <Model>", file=path, line=root.sourceline)
     if version <= NESTED:
-        close_names(model, doubts)
+        close_names(model, implausible)
     if version < FIRST:
         modernize(model)
-    part_from_ground(model, doubts)
+    part_from_ground(model, implausible)
     sort_components(model)
-    settle_names(model, doubts)
+    settle_names(model, implausible)
     return model

@@ -8,9 +8,9 @@ import numpy as np
 
 from myoquat.core.records import unchecked
 from myoquat.data.document import boolean, numbers, objects, text
-from myoquat.data.leftovers import Census
 from myoquat.data.osim.frames import GROUND, Frame, Frames
 from myoquat.data.osim.reading.surfaces import SURFACES, read_sizes
+from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import complain
 from myoquat.joints.euler import rotation_matrix_from_euler
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -46,10 +46,12 @@ class Surfaces:
                 found.setdefault(str(element.get("name")), []).append((element, frame))
         return cls(found)
 
-    def along(self, path: Any, count: int, census: Census) -> tuple[tuple[Wrap, ...], tuple[PathWrap, ...]]:
+    def along(
+        self, path: Any, count: int, unsupported: UnsupportedElements
+    ) -> tuple[tuple[Wrap, ...], tuple[PathWrap, ...]]:
         """What a <GeometryPath> of `count` points wraps around, in the file's order, and how the file states it; what
         is not supported is noted."""
-        elements = [(self._wrap(element, count, census), element) for element in objects(path, "PathWrapSet")]
+        elements = [(self._wrap(element, count, unsupported), element) for element in objects(path, "PathWrapSet")]
         read = [(wrap, text(element, "method", "hybrid")) for wrap, element in elements if wrap is not None]
         stated = () if is_resolved(path) else read
         return (
@@ -57,7 +59,7 @@ class Surfaces:
             tuple(PathWrap(k, wrap.points, method) for k, (wrap, method) in enumerate(stated)),
         )
 
-    def _wrap(self, path_wrap: Any, count: int, census: Census) -> Wrap | None:
+    def _wrap(self, path_wrap: Any, count: int, unsupported: UnsupportedElements) -> Wrap | None:
         name = text(path_wrap, "wrap_object")
         if name not in self.elements:
             complain(path_wrap, f"<wrap_object> names {name!r}, which is no wrap object of the model")
@@ -68,24 +70,24 @@ class Surfaces:
         if not boolean(element, "active", True):
             return None
         if element.tag not in SURFACES:
-            census.count(path_wrap, f"wrapping around a {element.tag}")
+            unsupported.count(path_wrap, f"wrapping around a {element.tag}")
             return None
         kind, _ = SURFACES[element.tag]
         return kind(
             body=frame.body,
             position=frame.point(numbers(element, "translation", 3, (0.0,) * 3)),
             orientation=_orientation(element, frame),
-            quadrant=self._quadrant(element, kind, census),
+            quadrant=self._quadrant(element, kind, unsupported),
             points=_points(path_wrap, count),
             name=name,
             **read_sizes(element),
         )
 
-    def _quadrant(self, element: Any, kind: type[Wrap], census: Census) -> str:
+    def _quadrant(self, element: Any, kind: type[Wrap], unsupported: UnsupportedElements) -> str:
         given = text(element, "quadrant", "all").lower()
         quadrant = given if given == "all" or given[0] in "+-" else f"+{given}"
         if quadrant not in ("all", *kind.quadrants):
-            census.count(element, f"quadrant {given!r}; read as all")
+            unsupported.count(element, f"quadrant {given!r}; read as all")
             return "all"
         return quadrant
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from myoquat.data.elements import add, add_set, checked_name
-from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.frames import GROUND, Frame
 from myoquat.data.osim.writing.joints import Placed, add_joint, add_offset
+from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.body import Body
@@ -59,11 +59,13 @@ def _is_frame(body: Body, child: Body) -> bool:
     return empty and plain and (named or not isinstance(body.joint, FixedJoint))
 
 
-def add_bodies(parent: Element, system: ArticulatedSystem, placed: list[Placed], wraps: Any, left: Leftovers) -> None:
+def add_bodies(
+    parent: Element, system: ArticulatedSystem, placed: list[Placed], wraps: Any, unwritten: UnwrittenParts
+) -> None:
     """The <BodySet>, and the <Ground> before it; wraps: what adds the wrap objects of a body."""
     ground = add(parent, "Ground", name=GROUND)
     wraps(ground, GROUND)
-    _add_meshes(ground, GROUND, system.shapes, left)
+    _add_meshes(ground, GROUND, system.shapes, unwritten)
     bodies, written = add_set(parent, "BodySet"), {joint.carried for joint in placed}
     for body in system.bodies:
         if body.name not in written:
@@ -73,16 +75,16 @@ def add_bodies(parent: Element, system: ArticulatedSystem, placed: list[Placed],
         add(element, "mass_center", body.center_of_mass)
         add(element, "inertia", body.inertia)
         wraps(element, body.name)
-        _add_meshes(element, body.name, body.shapes, left)
+        _add_meshes(element, body.name, body.shapes, unwritten)
 
 
-def _add_meshes(element: Element, name: str, shapes: Iterable[Shape], left: Leftovers) -> None:
+def _add_meshes(element: Element, name: str, shapes: Iterable[Shape], unwritten: UnwrittenParts) -> None:
     """The geometry files, those that do not stand in the body's own frame in frames of their own; every other shape is
     left out."""
     meshes = [shape for shape in shapes if shape.kind == "mesh" and shape.purpose == "visual"]
     for shape in shapes:
         if shape not in meshes:
-            left.count("shapes of bodies", f"{name}: {shape.kind}")
+            unwritten.count("shapes of bodies", f"{name}: {shape.kind}")
     own, placed = None, None
     for i, shape in enumerate(meshes, start=1):
         own_name = shape.name or f"{name}_geometry_{i}"

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from myoquat.data.elements import add, add_set, checked_name
-from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.reading.constraints import COUPLER, powers_of
 from myoquat.data.osim.writing.joints import add_offset, path_of
+from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.constraints import (
     Constraint,
@@ -26,7 +26,7 @@ from myoquat.muscle.model import Model
 __all__ = ["add_constraints", "add_placed"]
 
 
-def add_constraints(parent: Element, model: Model, left: Leftovers) -> None:
+def add_constraints(parent: Element, model: Model, unwritten: UnwrittenParts) -> None:
     """The <ConstraintSet>. ModelError for a constraint that OpenSim does not have: the model would move otherwise."""
     holder = add_set(parent, "ConstraintSet")
     for coupler in model.couplers:
@@ -40,7 +40,7 @@ def add_constraints(parent: Element, model: Model, left: Leftovers) -> None:
         tag, write = WRITERS[type(constraint)]
         name = constraint.name or f"constraint_{i + 1}"
         if not constraint.name:
-            left.count("constraints without a name, given one", name)
+            unwritten.count("constraints without a name, given one", name)
         if name in taken:
             raise ModelError(f"the name {name!r} is taken twice", element=constraint.label)
         taken.add(name)

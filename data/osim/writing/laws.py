@@ -6,9 +6,9 @@ from typing import Any
 from lxml import etree
 
 from myoquat.data.elements import add
-from myoquat.data.leftovers import Census
 from myoquat.data.osim.force_laws.laws import LAWS, TIMES, read_activation_dynamics, read_law
 from myoquat.data.osim.force_laws.schutte import SCHUTTE, add_quadratic
+from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.laws import ForceLaw
@@ -67,7 +67,7 @@ def _check(force: Element, muscle: Muscle) -> None:
     """ModelError unless what is read from the element is what was to be written."""
     again = etree.fromstring(etree.tostring(force))
     pairs = {
-        "": (muscle.law, read_law(again, Census())),
+        "": (muscle.law, read_law(again, UnsupportedElements())),
         "activation_dynamics.": (muscle.activation_dynamics, read_activation_dynamics(again)),
     }
     wrong = [prefix + name for prefix, (ours, theirs) in pairs.items() for name in _unlike(ours, theirs)]

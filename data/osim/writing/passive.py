@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from myoquat.data.elements import add, checked_name
-from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.reading.passive import LIMITED, unit_of
 from myoquat.data.osim.writing.joints import forward_joint, joint_name
+from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -17,15 +17,15 @@ __all__ = ["add_limits", "add_passive"]
 BALLS = (SphericalJoint, EulerJoint, FloatingJoint)  # whose springs and dampers act on rotations, not on coordinates
 
 
-def add_passive(parent: Element, system: ArticulatedSystem, left: Leftovers) -> None:
+def add_passive(parent: Element, system: ArticulatedSystem, unwritten: UnwrittenParts) -> None:
     """A <SpringGeneralizedForce> for every coordinate with a spring or a damper; what cannot be one is noted."""
     for body in system.bodies:
         if body.rotor_inertia:
-            left.count("rotor inertias", joint_name(body))
+            unwritten.count("rotor inertias", joint_name(body))
         if not (body.stiffness or body.damping):
             continue
         if isinstance(forward_joint(body.joint), BALLS):
-            left.count("springs and dampers of ball joints", joint_name(body))
+            unwritten.count("springs and dampers of ball joints", joint_name(body))
         else:
             _add_springs(parent, body)
 

@@ -1,6 +1,6 @@
 """What a URDF says of joints beyond the mechanics: ranges, efforts, joints that mimic others; and what is left out."""
 
-from myoquat.data.leftovers import Census
+from myoquat.data.reports import UnsupportedElements
 from myoquat.data.urdf import xml
 from myoquat.data.xml import Element
 from myoquat.joints.functions import Linear
@@ -60,15 +60,15 @@ def read_couplers(joints: Joints) -> tuple[Coupler, ...]:
     return tuple(found)
 
 
-def tell_left_out(robot: Element, census: Census) -> None:
+def tell_left_out(robot: Element, unsupported: UnsupportedElements) -> None:
     """Note what is not read: friction and greatest speeds of joints, and the elements of other tools."""
     for joint in xml.children(robot, "joint"):
         for tag, key in (("dynamics", "friction"), ("limit", "velocity")):
             element = xml.child(joint, tag)
             if 0 < xml.not_negative(element, key) < UNLIMITED:
-                census.count(element, key)
+                unsupported.count(element, key)
         for element in xml.children(joint, "safety_controller"):
-            census.count(element, "of a joint")
+            unsupported.count(element, "of a joint")
     for tag in ("transmission", "gazebo"):
         for element in xml.children(robot, tag):
-            census.count(element, "of another tool")
+            unsupported.count(element, "of another tool")

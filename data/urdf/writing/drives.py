@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from myoquat.data.leftovers import Leftovers
+from myoquat.data.reports import UnwrittenParts
 from myoquat.joints.functions import coefficients_of
 from myoquat.joints.multibody.body import Body
 from myoquat.muscle.actuators import CoordinateActuator
@@ -29,30 +29,30 @@ def joint_name(body: Body) -> str:
     return body.joint_name or f"{body.name}_joint"
 
 
-def written_drives(model: Model, left: Leftovers) -> dict[str, Drive]:
+def written_drives(model: Model, unwritten: UnwrittenParts) -> dict[str, Drive]:
     """What a file holds of the hinges and sliders of a model, by the names of their coordinates; the rest is noted."""
     joints = {body.names_of_coordinates[0]: joint_name(body) for body in model.system.bodies if body.joint.nq == 1}
     drives = {name: Drive() for name in joints}
     for coordinate in model.coordinates:
         if coordinate.range is None or coordinate.name not in joints or coordinate.locked or coordinate.clamped:
-            left.count("what is said of coordinates", coordinate.name)
+            unwritten.count("what is said of coordinates", coordinate.name)
         if coordinate.range is not None and coordinate.name in joints:
             drives[coordinate.name].limit.update(_ends(coordinate.range))
     for actuator in model.actuators:
         if type(actuator) is CoordinateActuator and actuator.coordinate in joints and _is_effort(actuator):
             drives[actuator.coordinate].limit["effort"] = repr(float(actuator.upper))
         else:
-            left.count("actuators", actuator.name)
+            unwritten.count("actuators", actuator.name)
     for given in model.inputs:
-        left.count("inputs over time", given.name)
+        unwritten.count("inputs over time", given.name)
     for coupler in model.couplers:
         line = _line(coupler)
         if line is None or coupler.dependent not in joints or coupler.independent not in joints:
-            left.count("couplers", coupler.name)
+            unwritten.count("couplers", coupler.name)
         else:
             drives[coupler.dependent].mimic.update(joint=joints[coupler.independent], **line)
     for kind, name in _without_place(model):
-        left.count(kind, name)
+        unwritten.count(kind, name)
     return drives
 
 

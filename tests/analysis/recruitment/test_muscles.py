@@ -10,7 +10,7 @@ import pytest
 
 from myoquat.analysis.recruitment import moment_arm_surface, moment_arms, power_check
 from myoquat.data import load_model
-from myoquat.data.leftovers import UnsupportedWarning
+from myoquat.data.reports import UnsupportedWarning
 from myoquat.joints import (
     ArticulatedSystem,
     Body,

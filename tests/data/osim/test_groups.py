@@ -9,7 +9,7 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.apps.command import main
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, load_model
-from myoquat.data.leftovers import UnwrittenWarning
+from myoquat.data.reports import UnwrittenWarning
 from myoquat.muscle import ModelError, MuscleGroup
 from myoquat.muscle.scaling import scaled
 

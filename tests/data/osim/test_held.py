@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.data.leftovers import UnsupportedWarning
+from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics import simulate
 from myoquat.dynamics.constraints import (
     AssemblyError,

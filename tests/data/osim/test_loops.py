@@ -8,8 +8,8 @@ import pytest
 
 from myoquat.analysis.motion import scale_model
 from myoquat.data import load_model
-from myoquat.data.leftovers import ImplausibleWarning
 from myoquat.data.osim.tree.graph import Edge, Way, spanning_tree
+from myoquat.data.reports import ImplausibleWarning
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, mass_matrix, simulate
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Weld, assemble, constraints_of
 from myoquat.joints import convert_coordinates
@@ -187,7 +187,7 @@ WELDED = (
         joint("WeldJoint", "j4", "b", (1, 0, 0), "c", Z, 0),
     ],
 )
-pytestmark = pytest.mark.filterwarnings("ignore::myoquat.data.leftovers.ImplausibleWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::myoquat.data.reports.ImplausibleWarning")
 
 
 def states(model, rng):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.data.leftovers import ImplausibleWarning, UnsupportedWarning
+from myoquat.data.reports import ImplausibleWarning, UnsupportedWarning
 from myoquat.dynamics import simulate
 from myoquat.joints import convert_coordinates, convert_velocities
 from myoquat.joints.types import FloatingJoint, SphericalJoint

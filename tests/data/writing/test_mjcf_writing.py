@@ -9,7 +9,7 @@ from parts import SLANTED, body, point
 
 from myoquat import dynamics
 from myoquat.data import load_model
-from myoquat.data.leftovers import UnwrittenWarning
+from myoquat.data.reports import UnwrittenWarning
 from myoquat.joints import (
     ArticulatedSystem,
     Axis,

@@ -69,7 +69,7 @@ def opened(browser, viewer):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.filterwarnings("ignore::myoquat.data.leftovers.UnsupportedWarning")
+@pytest.mark.filterwarnings("ignore::myoquat.data.reports.UnsupportedWarning")
 def test_a_model_is_drawn_and_moves(browser, name, tmp_path):
     from myoquat.analysis.apps.viewer import view  # noqa: PLC0415  # after the check that its library is there
 

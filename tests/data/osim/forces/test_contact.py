@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 
 from myoquat.analysis.recruitment import joint_loads
 from myoquat.data import Motion, load_forces, load_model
-from myoquat.data.leftovers import UnsupportedWarning
 from myoquat.data.motions import load_table
+from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics import external_force, forward_dynamics, ground_reactions, simulate, wrench_at
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, convert_velocities
 from myoquat.joints.types import EulerJoint, FloatingJoint, PrismaticJoint

@@ -9,7 +9,7 @@ import pytest
 
 from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.data import Motion, load_model
-from myoquat.data.leftovers import UnsupportedWarning
+from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.functions import Constant, Linear, Polynomial, SimmSpline

@@ -1,0 +1,145 @@
+"""Reports of what is lost or doubtful between a model and a file: one warning each, with counts."""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+from myoquat.joints.errors import ModelError, shortened
+
+__all__ = [
+    "ImplausibleValues",
+    "ImplausibleWarning",
+    "Report",
+    "UnsupportedElements",
+    "UnsupportedWarning",
+    "UnwrittenParts",
+    "UnwrittenWarning",
+]
+
+MAX_EXAMPLES = 5  # of each description, in a message
+MAX_DESCRIPTIONS = 200  # in a message
+
+
+class UnsupportedWarning(UserWarning):
+    """Parts of a model file that were not read.
+
+    >>> import tempfile
+    >>> import warnings
+    >>> from pathlib import Path
+    >>> import myoquat as mq
+    >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     path = Path(folder) / "arm.urdf"
+    ...     written = path.write_text('<robot><link name="arm"/><transmission name="drive"/></robot>')
+    ...     model = mq.load_model(path)
+    >>> str(caught[0].message).split(": ")[-1]
+    '1 transmission (of another tool), line 1'
+    """
+
+
+class UnwrittenWarning(UserWarning):
+    """Parts of a model that a file format cannot represent.
+
+    >>> import tempfile
+    >>> import warnings
+    >>> import myoquat as mq
+    >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     mq.load_model("two_link").save(f"{folder}/arm.xml")
+    >>> caught[0].category.__name__, "law 'B'" in str(caught[0].message)
+    ('UnwrittenWarning', True)
+    """
+
+
+class ImplausibleWarning(UserWarning):
+    """Impossible numbers of a file, read as the program of that format reads them.
+
+    >>> import warnings
+    >>> import myoquat as mq
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", mq.data.ImplausibleWarning)  # such files raise an error
+    ...     model = mq.load_model("two_link")
+    """
+
+
+class Report(ABC):
+    """Descriptions, how often each occurred, and the first examples of each."""
+
+    warning: ClassVar[type[UserWarning]]
+    opening: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[Any]] = defaultdict(list)  # the first MAX_EXAMPLES of each
+        self._counts: Counter[str] = Counter()
+
+    def _note(self, description: str, place: Any) -> None:
+        self._counts[description] += 1
+        if self._counts[description] <= MAX_EXAMPLES:
+            self._found[description].append(place)
+
+    @abstractmethod
+    def described(self, description: str, count: int, shown: str) -> str:
+        """The message for `count` occurrences of a description, of which the first are `shown`."""
+
+    def report(self, path: Path | str, strict: bool) -> None:
+        """Raise a ModelError if `strict`, else warn once, with counts and examples; do nothing if nothing was noted."""
+        if not self._found:
+            return
+        parts = []
+        for description, count in islice(self._counts.items(), MAX_DESCRIPTIONS):
+            shown = ", ".join(map(str, self._found[description])) + (", ..." if count > MAX_EXAMPLES else "")
+            parts.append(self.described(shortened(description), count, shown))
+        if len(self._counts) > MAX_DESCRIPTIONS:
+            parts.append(f"{len(self._counts) - MAX_DESCRIPTIONS} others")
+        message = f"{self.opening}: " + "; ".join(parts)
+        if strict:
+            raise ModelError(message, file=path)
+        warnings.warn(f"{path}: {message}", self.warning, stacklevel=4)
+
+
+class UnwrittenParts(Report):
+    """Parts of a model that a file format cannot represent, by their names."""
+
+    warning = UnwrittenWarning
+    opening = "the file cannot hold"
+
+    def count(self, what: str, name: str) -> None:
+        """Note a part."""
+        self._note(what, name)
+
+    def described(self, description: str, count: int, shown: str) -> str:
+        return f"{count} {description} ({shown})"
+
+
+class ImplausibleValues(Report):
+    """Impossible numbers that are kept, by the names of the elements that have them."""
+
+    warning = ImplausibleWarning
+    opening = "read as it stands, though it cannot be"
+
+    def count(self, what: str, name: str) -> None:
+        """Note a number."""
+        self._note(what, name)
+
+    def described(self, description: str, count: int, shown: str) -> str:
+        return f"{description} ({shown})"
+
+
+class UnsupportedElements(Report):
+    """Elements of a file that are not read, by their lines."""
+
+    warning = UnsupportedWarning
+    opening = "not supported and left out"
+
+    def count(self, element: Any, what: str) -> None:
+        """Note an element, by its line, or by its name if it has no line."""
+        line, file = element.sourceline, element.base
+        name = repr(element.get("name") or element.tag)
+        self._note(f"{element.tag} ({what})", name if line is None else f"{Path(file).name}:{line}" if file else line)
+
+    def described(self, description: str, count: int, shown: str) -> str:
+        lines = f"line{'s' * (count > 1)} " if shown[:1].isdigit() else ""
+        return f"{count} {description}, {lines}{shown}"
