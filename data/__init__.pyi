@@ -1,8 +1,5 @@
 from .formats import MODEL_FORMATS as MODEL_FORMATS
 from .formats import ModelFormat as ModelFormat
-from .reports import ImplausibleWarning as ImplausibleWarning
-from .reports import UnsupportedWarning as UnsupportedWarning
-from .reports import UnwrittenWarning as UnwrittenWarning
 from .library import library_models as library_models
 from .library import load_model as load_model
 from .motions import MOTION_FORMATS as MOTION_FORMATS
@@ -27,5 +24,8 @@ from .motions import motion_of as motion_of
 from .motions import muscle_states_from_motion as muscle_states_from_motion
 from .motions import save_table as save_table
 from .motions import states_from_motion as states_from_motion
+from .reports import ImplausibleWarning as ImplausibleWarning
+from .reports import UnsupportedWarning as UnsupportedWarning
+from .reports import UnwrittenWarning as UnwrittenWarning
 from .tables import column_units as column_units
 from .tables import export_table as export_table
