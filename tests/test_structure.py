@@ -196,7 +196,7 @@ PAGES = ("docs", "README.md", "CONTRIBUTING.md", "SECURITY.md")
 MUSCLE = tuple(
     str(item.relative_to(ROOT))
     for item in sorted((ROOT / "muscle").iterdir())
-    if item.name not in ("segments", "path.py", "evaluate.py", "__pycache__")
+    if item.name not in ("path.py", "evaluate.py", "__pycache__")
 )
 CLEAN = (
     "myoquat/core",
@@ -210,7 +210,9 @@ CLEAN = (
     *MUSCLE,
     *PAGES,
 )  # grows until it holds all
-CLEAN_TESTS = tuple(f"tests/{name}" for name in ("core", "kernels", "joints", "dynamics", "data", "conftest.py"))
+CLEAN_TESTS = tuple(
+    f"tests/{name}" for name in ("core", "kernels", "joints", "dynamics", "data", "muscle/wrapping", "conftest.py")
+)
 
 
 def test_words_of_the_list_do_not_come_back():

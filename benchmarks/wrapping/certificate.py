@@ -8,6 +8,7 @@ quadrant "+x". Tori are not shot at: past them only the jumps are counted. A jum
 """
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -22,9 +23,10 @@ from myoquat.joints.stacking import joined
 from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 from myoquat.muscle.wrapping.order_along_path import in_order
 from myoquat.muscle.wrapping.resolved_points import Site
-from myoquat.muscle.wrapping.segment_solver import over_surfaces
+from myoquat.muscle.wrapping.segment_solver import Piece, over_surfaces
+from myoquat.muscle.wrapping.surfaces.base import Wrap
 
-__all__ = ["certified", "lengths", "run", "scenes", "shot"]
+__all__ = ["certified", "lengths", "run", "scenes", "shot", "solved"]
 
 Array = np.ndarray
 TYPES = {
@@ -143,22 +145,28 @@ def _kernel(types: tuple[str, ...]) -> Any:
             place = {"position": row[first : first + 3], "orientation": row[first + 3 : first + 7]}
             wraps.append(unchecked(TYPES[name].shaped(row[first + 7 : last]), {"body": "ground", **place}))
             first = last
-        start, end = row[0:3], row[3:6]
-        piece = over_surfaces(wraps, Site(start), Site(end), {"ground": (np.eye(3), np.zeros(3))})
+        piece, total, touched = solved(wraps, row[0:3], row[3:6])
         flagged = np.where(piece.unsolved, 1.0, 0.0)
-        spans, order = [], []
         for c in piece.contacts:
             flagged = flagged + np.where(c.inside | (np.minimum(c.jump[..., 0], c.jump[..., 1]) < NEAR), 1.0, 0.0)
-            spans.append(joined([c.P, c.Q, c.arc[..., None], np.where(c.on, 1.0, 0.0)[..., None]]))
-            order.append(c.place + 0.0 * c.arc)
-        total, touched = 0.0 * flagged, 0.0 * flagged
-        for span in in_order(order, spans)[0]:
-            on = span[7]
-            total = total + on * (_size(span[:3] - start) + span[6])
-            start, touched = np.where(on > 0, span[3:6], start), touched + on
-        return np.stack([total + _size(end - start), flagged, touched], axis=-1)
+        return np.stack([total, flagged, touched], axis=-1)
 
     return kernels.compile(formula, {"row": 6 + sum(7 + NUMBERS[name] for name in types)}, ["out"])
+
+
+def solved(wraps: Sequence[Wrap], start: Array, end: Array) -> tuple[Piece, Array, Array]:
+    """The path between two points (..., 3) of the ground past surfaces on it; its length (...) [m]; and how many (...)
+    surfaces it touches."""
+    piece = over_surfaces(wraps, Site(start), Site(end), {"ground": (np.eye(3), np.zeros(3))})
+    spans = [joined([c.P, c.Q, c.arc[..., None], np.where(c.on, 1.0, 0.0)[..., None]]) for c in piece.contacts]
+    order = [c.place + 0.0 * c.arc for c in piece.contacts]
+    touched = 0.0 * start[..., 0]
+    total = touched
+    for span in in_order(order, spans)[0]:
+        on = span[..., 7]
+        total = total + on * (_size(span[..., :3] - start) + span[..., 6])
+        start, touched = np.where((on > 0)[..., None], span[..., 3:6], start), touched + on
+    return piece, total + _size(end - start), touched
 
 
 def scenes(types: tuple[str, ...], count: int, rng: np.random.Generator) -> Array:

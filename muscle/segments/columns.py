@@ -118,7 +118,7 @@ class Columns:
     def slides(self, slides: Sequence[tuple[PathPoint, int]], q: Array, *eliminated: Array) -> list[Array]:
         """(3,) the derivatives of moving points in their bodies' frames, each by one column j."""
         points = list({id(point): point for point, _ in slides}.values())
-        places = {id(point): 3 * k for k, point in enumerate(points)}
+        offsets = {id(point): 3 * k for k, point in enumerate(points)}
         chart = together(charts(self.system, q, self.wrt, *eliminated))
 
         def local(x: Array) -> Array:
@@ -126,4 +126,4 @@ class Columns:
             return joined([np.zeros(0), *(point.local(self.system, after) for point in points)])
 
         rates = jacobian_at(local, chart.start, like=q)
-        return [rates[places[id(point)] : places[id(point)] + 3, j] for point, j in slides]
+        return [rates[offsets[id(point)] : offsets[id(point)] + 3, j] for point, j in slides]

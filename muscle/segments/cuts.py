@@ -1,4 +1,4 @@
-"""Paths cut into segments, and the kinds of these."""
+"""Paths cut into segments, and the types of these."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import ConditionalPoint, DrivenPoint, PathPoint
 
-__all__ = ["FIXED", "MOVING", "SURFACE", "Kind", "Paths", "Segment"]
+__all__ = ["FIXED", "MOVING", "SURFACE", "Paths", "Segment", "SegmentType"]
 
 FIXED, MOVING, SURFACE = range(3)
 
@@ -29,7 +29,7 @@ class Stop(NamedTuple):
     share: float = 1.0
 
 
-class Kind(NamedTuple):
+class SegmentType(NamedTuple):
     """What the code of a segment depends on: of each stop its sort, the number of its body and whether it has a switch;
     the numbers of the bodies below their common ancestor; whether strains are asked for; and by how much its length
     counts. Without strains a segment in one body is seen from there."""
@@ -58,7 +58,7 @@ class Segment:
     muscle: int
     stops: tuple[Stop, ...]
     frames: tuple[int, ...]
-    kind: Kind
+    type: SegmentType
 
     def numbers(self, sort: int) -> list[int]:
         """Of its moving points, or of its spans."""
@@ -85,7 +85,7 @@ class Paths:
         self.spans = 0
         self.frames = {name: k for k, name in enumerate((system.ground, *system.body_names))}
         self.parents = [0, *(self.frames[body.parent] for body in system.bodies)]
-        self.ancestor, self.kind = cache(self._ancestor), cache(self._kind)
+        self.ancestor, self.type = cache(self._ancestor), cache(self._type)
         self.segments = [s for k, muscle in enumerate(self.model.muscles) for s in self._cut(k, muscle)]
 
     def chain(self, frame: int, base: int) -> list[int]:
@@ -128,13 +128,13 @@ class Paths:
             yield Stop(self.frames[point.body], sort, switch, number, point.position, share)
 
     def _segment(self, muscle: int, stops: tuple[Stop, ...]) -> Segment:
-        frames, kind = self.kind(tuple((stop.sort, stop.frame, stop.switch >= 0) for stop in stops))
-        return Segment(muscle, stops, frames, kind._replace(share=stops[-1].share))
+        frames, own = self.type(tuple((stop.sort, stop.frame, stop.switch >= 0) for stop in stops))
+        return Segment(muscle, stops, frames, own._replace(share=stops[-1].share))
 
-    def _kind(self, stops: tuple[tuple[int, int, bool], ...]) -> tuple[tuple[int, ...], Kind]:
-        """The frames of a segment and its kind, from sort, frame and whether there is a switch of each stop."""
+    def _type(self, stops: tuple[tuple[int, int, bool], ...]) -> tuple[tuple[int, ...], SegmentType]:
+        """The frames of a segment and its type, from sort, frame and whether there is a switch of each stop."""
         met = tuple(dict.fromkeys(frame for _, frame, _ in stops))
         base = self.ancestor(met)
         frames = (base, *(frame for frame in met if frame != base)) if base in met else met
         seen = tuple((sort, frames.index(frame), switch) for sort, frame, switch in stops)
-        return frames, Kind(seen, len(frames), tuple(range(base in met, len(frames))), self.strained)
+        return frames, SegmentType(seen, len(frames), tuple(range(base in met, len(frames))), self.strained)

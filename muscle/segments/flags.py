@@ -27,8 +27,8 @@ class PathFlag(IntFlag):
                 should and runs through none, as where surfaces between the same points overlap
     JUMP        the length jumps nearby: a conditional point comes or goes, an end of the path comes into a surface or
                 to where the path changes sides, or the path slips off the end of a cylinder; or it may, since there is
-                another taut path over several surfaces. A point of the body of a surface never moves there, and makes
-                no jump, however near it is
+                another local minimum over several surfaces. A point of the body of a surface never moves there, and
+                makes no jump, however near it is
     UNSOLVED    a path around several surfaces, or around an ellipsoid or a torus, that is not certainly the shortest
     OUTSIDE     a fitted path outside the set of poses that it was fitted to: its length is extrapolated
     COINCIDENT  two consecutive points of the path are in one place, to 1e-12 m: the piece between them has no

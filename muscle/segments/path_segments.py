@@ -1,9 +1,9 @@
-"""Lengths and speeds of all paths, and the torques of their tensions, by segments: code that grows with their kinds.
+"""Lengths and speeds of all paths, and the torques of their tensions, by segments: code that grows with their types.
 
 A segment runs from a point that is always on its path to the next such point, over conditional points and surfaces in
 between. Seen from the lowest common ancestor of the bodies on which it hangs, its length l depends on the poses of the
 others and on points that move in them: with their velocities x its rate is g . x, g = dl/dx, and a tension F does -F g
-to them, which the joints below that ancestor take. PathSegments over like stops are of one kind and stand once in a
+to them, which the joints below that ancestor take. PathSegments over like stops are of one type and stand once in a
 kernel, as a table (`myoquat.kernels.control_flow.map_rows`), whose element differentiates the length of one.
 """
 
@@ -47,7 +47,7 @@ class _Stop(NamedTuple):
     share: float = 1.0
 
 
-class _Kind(NamedTuple):
+class _SegmentType(NamedTuple):
     """What the code of a segment depends on: of each stop its sort, its body's number, 0 for the ancestor, and whether
     it may be off the path; the number of other bodies; and by how much its length counts."""
 
@@ -82,9 +82,9 @@ class _Segment:
     share: float = 1.0
 
     @cached_property
-    def kind(self) -> _Kind:
+    def type(self) -> _SegmentType:
         numbers = {self.base: 0, **{name: k for k, name in enumerate(self.bodies, start=1)}}
-        return _Kind(
+        return _SegmentType(
             tuple((stop.sort, numbers[stop.body], stop.on is not True) for stop in self.stops),
             len(self.bodies),
             self.share,
@@ -102,7 +102,7 @@ class _Segment:
         return np.concatenate([np.zeros(0), *fixed])
 
     def row(self, poses: Poses, velocities: Sequence[Array]) -> Array:
-        """(..., n) poses of the bodies seen from the base, places and flags of stops, and velocities."""
+        """(..., n) poses of the bodies seen from the base, positions and flags of stops, and velocities."""
         parts = []
         for name in self.bodies:
             R, p = poses[name]
@@ -200,13 +200,13 @@ def segments(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u
         poses, shifts = seen[segment.base]
         carried = [x for name in segment.bodies for x in reversed(shifts[name])]
         rows.append(segment.row(poses, [*carried, *(matvec(slides[id(point)], u) for point in segment.points)]))
-    results = _of_kinds(found, rows)
+    results = _of_types(found, rows)
     sums: list[Array] = [np.zeros(2)] * len(muscles)
     for segment, result in zip(found, results, strict=True):
         sums[segment.muscle] = sums[segment.muscle] + result[..., :2]
     both = np.stack(np.broadcast_arrays(*sums, subok=True), axis=-2) if sums else np.zeros((*q.shape[:-1], 0, 2))
     pulls = [(segment, result[..., 2:]) for segment, result in zip(found, results, strict=True)]
-    return PathSegments(system, q, both[..., 0], both[..., 1], [x for x in pulls if x[0].kind.velocities], slides)
+    return PathSegments(system, q, both[..., 0], both[..., 1], [x for x in pulls if x[0].type.velocities], slides)
 
 
 def _stops(system: ArticulatedSystem, muscle: Muscle, pieces: Sequence[Piece], q: Array) -> Iterator[_Stop]:
@@ -240,26 +240,28 @@ def _slides(system: ArticulatedSystem, q: Array, points: Sequence[PathPoint]) ->
     if not distinct:
         return {}
 
-    def places(motion: Array) -> Array:
+    def positions(motion: Array) -> Array:
         after = system.displaced(q, motion)
         return joined([point.local(system, after) for point in distinct])
 
-    J = jacobian_at(places, np.zeros(system.nu), like=q)
+    J = jacobian_at(positions, np.zeros(system.nu), like=q)
     return {id(point): J[..., 3 * k : 3 * k + 3, :] for k, point in enumerate(distinct)}
 
 
-def _of_kinds(found: Sequence[_Segment], rows: Sequence[Array]) -> list[Array]:
-    """[(..., size) the length of every segment, its rate and g], those of a kind as a table."""
-    groups: dict[tuple[_Kind, int], list[int]] = {}
+def _of_types(found: Sequence[_Segment], rows: Sequence[Array]) -> list[Array]:
+    """[(..., size) the length of every segment, its rate and g], those of a type as a table."""
+    groups: dict[tuple[_SegmentType, int], list[int]] = {}
     for i, segment in enumerate(found):
-        groups.setdefault((segment.kind, rows[i].shape[-1]), []).append(i)
+        groups.setdefault((segment.type, rows[i].shape[-1]), []).append(i)
     results: dict[int, Array] = {}
-    for (kind, _), members in groups.items():
-        if not (MinRows.DIFFERENTIATED.reached_by(len(members)) and kind.velocities):
-            results |= {i: _element(kind, rows[i], found[i].numbers) for i in members}
+    for (segment_type, _), members in groups.items():
+        if not (MinRows.DIFFERENTIATED.reached_by(len(members)) and segment_type.velocities):
+            results |= {i: _element(segment_type, rows[i], found[i].numbers) for i in members}
             continue
         stacked = np.stack(np.broadcast_arrays(*(rows[i] for i in members), subok=True), axis=-2)
-        table = map_rows(partial(_element, kind), stacked, np.stack([found[i].numbers for i in members]), kind.size)
+        table = map_rows(
+            partial(_element, segment_type), stacked, np.stack([found[i].numbers for i in members]), segment_type.size
+        )
         results |= {i: table[..., k, :] for k, i in enumerate(members)}
     return [results[i] for i in range(len(found))]
 
@@ -268,59 +270,60 @@ def _of_kinds(found: Sequence[_Segment], rows: Sequence[Array]) -> list[Array]:
 
 
 class _Laid(NamedTuple):
-    """The numbers of a row: poses of the bodies by their numbers, places and flags of the stops, and velocities."""
+    """The numbers of a row: poses of the bodies by their numbers, positions and flags of the stops, and velocities."""
 
     poses: Poses
-    places: list[Array]
+    positions: list[Array]
     on: list[Array | bool]
     velocities: Array
 
 
-def _element(kind: _Kind, row: Array, numbers: Array) -> Array:
+def _element(segment_type: _SegmentType, row: Array, numbers: Array) -> Array:
     """(..., size) the length of a segment, its rate and g, from its row and its fixed points."""
-    laid = _laid(kind, row, numbers)
-    zero = np.zeros(kind.velocities)
-    length = _measured(kind, laid, zero)
-    if not kind.velocities:
+    laid = _laid(segment_type, row, numbers)
+    zero = np.zeros(segment_type.velocities)
+    length = _measured(segment_type, laid, zero)
+    if not segment_type.velocities:
         return joined([length, 0.0 * length])
-    g = jacobian_at(lambda motion: _measured(kind, laid, motion), zero, like=row)[..., 0, :]
+    g = jacobian_at(lambda motion: _measured(segment_type, laid, motion), zero, like=row)[..., 0, :]
     return joined([length, np.sum(g * laid.velocities, axis=-1)[..., None], g])
 
 
-def _laid(kind: _Kind, row: Array, numbers: Array) -> _Laid:
-    first, fixed = 12 * kind.bodies, 0
+def _laid(segment_type: _SegmentType, row: Array, numbers: Array) -> _Laid:
+    first, fixed = 12 * segment_type.bodies, 0
     poses: Poses = {"0": (np.eye(3), np.zeros(3))}
-    for k in range(kind.bodies):
+    for k in range(segment_type.bodies):
         R = row[..., 12 * k : 12 * k + 9]
         poses[str(k + 1)] = R.reshape((*R.shape[:-1], 3, 3)), row[..., 12 * k + 9 : 12 * k + 12]
-    places: list[Array] = []
+    positions: list[Array] = []
     on: list[Array | bool] = []
-    for sort, _, conditional in kind.stops:
+    for sort, _, conditional in segment_type.stops:
         if sort == FIXED:
-            places.append(numbers[..., fixed : fixed + 3])
+            positions.append(numbers[..., fixed : fixed + 3])
             fixed += 3
         else:
-            places.append(row[..., first : first + _SIZES[sort]])
+            positions.append(row[..., first : first + _SIZES[sort]])
             first += _SIZES[sort]
         on.append(row[..., first] > 0.5 if conditional else True)
         first += conditional
-    return _Laid(poses, places, on, row[..., first:])
+    return _Laid(poses, positions, on, row[..., first:])
 
 
-def _measured(kind: _Kind, laid: _Laid, motion: Array) -> Array:
+def _measured(segment_type: _SegmentType, laid: _Laid, motion: Array) -> Array:
     """(..., 1) the length after a small motion (..., velocities) of its bodies and moving points."""
     moved = {
-        str(k + 1): (motion[..., 6 * k + 3 : 6 * k + 6], motion[..., 6 * k : 6 * k + 3]) for k in range(kind.bodies)
+        str(k + 1): (motion[..., 6 * k + 3 : 6 * k + 6], motion[..., 6 * k : 6 * k + 3])
+        for k in range(segment_type.bodies)
     }
-    places: list[tuple[Array, ...]] = []
-    slide = 6 * kind.bodies
-    for (sort, body, _), x in zip(kind.stops, laid.places, strict=True):
+    positions: list[tuple[Array, ...]] = []
+    slide = 6 * segment_type.bodies
+    for (sort, body, _), x in zip(segment_type.stops, laid.positions, strict=True):
         if sort == SURFACE:
             P, Q = (moved_point(laid.poses, moved, str(body), x[..., k : k + 3]) for k in (0, 3))
-            places.append((P, Q, x[..., 6], x[..., 7]))
+            positions.append((P, Q, x[..., 6], x[..., 7]))
             continue
         if sort == MOVING:
             x, slide = x + motion[..., slide : slide + 3], slide + 3
-        places.append((moved_point(laid.poses, moved, str(body), x),))
-    length = stops_length(places, laid.on)[..., None]
-    return length if kind.share == 1.0 else kind.share * length
+        positions.append((moved_point(laid.poses, moved, str(body), x),))
+    length = stops_length(positions, laid.on)[..., None]
+    return length if segment_type.share == 1.0 else segment_type.share * length

@@ -9,7 +9,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.muscle.points import DrivenPoint, PathPoint
 from myoquat.muscle.segments.columns import Columns
-from myoquat.muscle.segments.cuts import MOVING, Kind, Paths, Segment
+from myoquat.muscle.segments.cuts import MOVING, Paths, Segment, SegmentType
 
 __all__ = ["Reach", "itself"]
 
@@ -22,32 +22,32 @@ class Reach:
     pulls, pushes   the wrenches on bodies and the forces on moving points, how many
     strained        the row of strains of a muscle on all that a joint which strains carries, by muscle and body; row 0
                     is of no joint
-    rows            of a kind, by the name of their buffer, the numbers (segments, n) of these
+    rows            of a type, by the name of their buffer, the numbers (segments, n) of these
     moving          the columns that move bodies of a segment
     slides          the columns j of moving points: (point, j)
     """
 
-    def __init__(self, paths: Paths, columns: Columns, kinds: dict[Kind, list[Segment]]) -> None:
+    def __init__(self, paths: Paths, columns: Columns, types: dict[SegmentType, list[Segment]]) -> None:
         self.paths, self.columns, self.pulls, self.pushes = paths, columns, 0, 0
         self.strained: dict[tuple[int, int], int] = {}
-        self.rows: dict[Kind, dict[str, Array]] = {}
+        self.rows: dict[SegmentType, dict[str, Array]] = {}
         self.slides: list[tuple[PathPoint, int]] = []
         self._slid: list[tuple[int, int, int]] = []  # push, slide, entry
         self._slide: dict[tuple[int, int], int] = {}
         self._beyond: dict[int, int] = {}  # from the row of a joint to that of the next one towards the ground
         self._carried: dict[int, list[tuple[int, int, int]]] = {}  # by n: pull, first column, first entry of the row
-        for kind, members in kinds.items():
+        for segment_type, members in types.items():
             rows = {"pulls": [self._pull(segment) for segment in members],
                     "pushes": [self._push(segment) for segment in members],
                     "strains": [self._strain(segment) for segment in members]}  # fmt: skip
             kept = {name: np.array(numbers) for name, numbers in rows.items() if numbers[0]}
             if kept:
-                self.rows[kind] = kept
+                self.rows[segment_type] = kept
 
     def _pull(self, segment: Segment) -> list[int]:
         """The numbers of the wrenches on the bodies of a segment."""
         first, base = self.pulls, self.paths.ancestor(segment.frames)
-        for k in segment.kind.pulled:
+        for k in segment.type.pulled:
             for frame in self.paths.chain(segment.frames[k], base):
                 s, leader = self.columns.moving[frame - 1], self.paths.model.system.layout.leaders[frame - 1]
                 if s.stop > s.start:
@@ -59,7 +59,7 @@ class Reach:
 
     def _strain(self, segment: Segment) -> list[int]:
         """The rows to which the strains on the bodies of a segment add."""
-        if not segment.kind.strained:
+        if not segment.type.strained:
             return []
         return [self._strained_row(segment.muscle, frame) for frame in segment.frames]
 

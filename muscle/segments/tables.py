@@ -1,9 +1,9 @@
-"""Path lengths and the spatial Jacobian by kinds of segments: code that does not grow with the number of muscles.
+"""Path lengths and the spatial Jacobian by types of segments: code that does not grow with the number of muscles.
 
 A segment of a path runs from a point that is always on it to the next such point, over conditional points and surfaces
-in between. Its kind is what it runs over: which of its points are conditional or moving, where there are surfaces, and
-which of them share a body. A kind is traced and differentiated once, and its code runs over a table of all segments
-of that kind: poses of bodies in, the length out, or from the forces f = dl/dx at its points x the wrenches
+in between. Its type is what it runs over: which of its points are conditional or moving, where there are surfaces, and
+which of them share a body. A type is traced and differentiated once, and its code runs over a table of all segments
+of that type: poses of bodies in, the length out, or from the forces f = dl/dx at its points x the wrenches
 (f, m) = sum (f, x x f) on each of its bodies. A velocity u_j between a body and the lowest common ancestor of the
 segment's bodies then changes the length by
 
@@ -11,7 +11,7 @@ segment's bodies then changes the length by
 
 omega_j being the angular velocity of the body at u_j = 1 and v_j the velocity of its point at the origin, in axes of
 the world. The origin is that of the first body, near to which the model is, wherever in the world. Velocities above the
-common ancestor do not change the length. Coordinates have columns of the same kind, from the derivative of the pose of
+common ancestor do not change the length. Coordinates have columns of the same form, from the derivative of the pose of
 their joint. Off the unit sphere R(Q) is no rotation: a component Q_k of a quaternion also strains what its joint
 carries, by Q_k W, and has the part Q_k W : sum (f x^T + x f^T) / 2 besides, over all points that the joint carries,
 whether or not the segment is on one side of it.
@@ -36,7 +36,7 @@ from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import contacts, stops_length
 from myoquat.muscle.segments.columns import Columns
-from myoquat.muscle.segments.cuts import MOVING, SURFACE, Kind, Paths, Segment
+from myoquat.muscle.segments.cuts import MOVING, SURFACE, Paths, Segment, SegmentType
 from myoquat.muscle.segments.reach import Reach, itself
 
 __all__ = ["jacobian_program", "length_program", "tables_pay", "wrench_program"]
@@ -69,10 +69,10 @@ class _Writer:
 
     def __init__(self, model: Model, strained: bool = False) -> None:
         self.model, self.system, self.paths = model, model.system, Paths(model, strained)
-        self.kinds: dict[Kind, list[Segment]] = {}
+        self.types: dict[SegmentType, list[Segment]] = {}
         for segment in self.paths.segments:
-            self.kinds.setdefault(segment.kind, []).append(segment)
-        self.placed = sorted({frame for s in self.paths.segments if not s.kind.alone for frame in s.frames})
+            self.types.setdefault(segment.type, []).append(segment)
+        self.placed = sorted({frame for s in self.paths.segments if not s.type.alone for frame in s.frames})
 
     # ---- the programs ----------------------------------------------------------------------------------------
 
@@ -80,29 +80,29 @@ class _Writer:
         program = Program("lengths", {"q": self.system.nq})
         self._lay(program, {"poses": (len(self.placed), 12)}, lambda q: {"poses": self._poses(q)})
         program.zeros({"lengths": len(self.model.muscles)})
-        for kind, members in self.kinds.items():
+        for segment_type, members in self.types.items():
             to = "lengths", [segment.muscle for segment in members]
-            if kind.constant:
-                lengths = kind.share * stops_length(
-                    [(x,) for x in _positions(members).swapaxes(0, 1)], [True] * len(kind.stops)
+            if segment_type.constant:
+                lengths = segment_type.share * stops_length(
+                    [(x,) for x in _positions(members).swapaxes(0, 1)], [True] * len(segment_type.stops)
                 )
                 program.table(itself, len(members), parameters={"value": lengths}, add={"output0": to})
             else:
-                self._add_kind(program, partial(_length, kind), members, add={"output0": to})
+                self._add_type(program, partial(_length, segment_type), members, add={"output0": to})
         return program
 
     def jacobian(self, columns: Columns) -> Program:
-        name, reach = columns.wrt, Reach(self.paths, columns, self.kinds)
+        name, reach = columns.wrt, Reach(self.paths, columns, self.types)
         program = Program(name, columns.inputs)
         self._lay(program, {"poses": (len(self.placed), 12), **reach.buffers}, partial(self._moves, reach))
         program.reserve({"pulls": (reach.pulls, 6), "pushes": (reach.pushes, 3)})
         strains = len(reach.strained) + 1 if columns.straining else 0
         program.zeros({"strains": (strains, 6), name: (len(self.model.muscles), columns.size)})
         program.view("entries", name, len(self.model.muscles) * columns.size)
-        for kind, rows in reach.rows.items():
+        for segment_type, rows in reach.rows.items():
             links = {key: (key, numbers) for key, numbers in rows.items()}
             add = {key: links.pop(key) for key in ("strains",) if key in links}
-            self._add_kind(program, partial(_wrenches, kind), self.kinds[kind], store=links, add=add)
+            self._add_type(program, partial(_wrenches, segment_type), self.types[segment_type], store=links, add=add)
         for formula, gather, to in reach.tables:
             program.table(formula, len(to[1]), gather=gather, add={"output0": to})
         return program
@@ -117,11 +117,11 @@ class _Writer:
         self._lay(program, {"poses": (len(self.placed), 12), "origins": (bodies, 3)}, placed)
         program.zeros({"on_frames": (bodies + 1, 6)})
         program.reserve({"muscle_wrenches": (bodies, 6)})
-        for kind, members in self.kinds.items():
-            if not kind.alone:  # in one body forces balance
+        for segment_type, members in self.types.items():
+            if not segment_type.alone:  # in one body forces balance
                 gather = {"tension": ("tensions", [segment.muscle for segment in members])}
                 add = {"output0": ("on_frames", [segment.frames for segment in members])}
-                self._add_kind(program, partial(_pulled, kind), members, gather, add=add)
+                self._add_type(program, partial(_pulled, segment_type), members, gather, add=add)
         rows = np.arange(bodies)
         about = {"wrench": ("on_frames", rows + 1), "origin": ("origins", rows)}
         program.table(_about, bodies, gather=about, store={"output0": ("muscle_wrenches", rows)})
@@ -158,7 +158,7 @@ class _Writer:
         if wanted:
             program.formula(laid, list(program.inputs), wanted)
 
-    def _add_kind(
+    def _add_type(
         self,
         program: Program,
         formula: Callable[..., Any],
@@ -166,10 +166,10 @@ class _Writer:
         gathered: dict[str, Any] | None = None,
         **links: Any,
     ) -> None:
-        """The table of segments of a kind: the poses of their bodies in, what else places their stops, and what else
+        """The table of segments of a type: the poses of their bodies in, what else positions their stops, and what else
         is `gathered`."""
-        kind, gather = members[0].kind, dict(gathered or {})
-        if not kind.alone:
+        segment_type, gather = members[0].type, dict(gathered or {})
+        if not segment_type.alone:
             gather["poses"] = "poses", np.searchsorted(self.placed, [segment.frames for segment in members])
         numbers = {
             "moved": [segment.numbers(MOVING) for segment in members],
@@ -205,7 +205,7 @@ class _Writer:
 
 
 def _positions(members: Sequence[Segment]) -> Array:
-    """(segments, n, 3) the fixed points of segments of a kind."""
+    """(segments, n, 3) the fixed points of segments of a type."""
     return np.array([segment.positions for segment in members]).reshape(len(members), -1, 3)
 
 
@@ -213,28 +213,28 @@ def _stacked(rows: Sequence[Array]) -> Array:
     return np.stack(np.broadcast_arrays(*rows, subok=True)) if rows else np.zeros((0, 3))
 
 
-def _laid(kind: Kind, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]], list[Array | bool]]:
+def _laid(segment_type: SegmentType, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]], list[Array | bool]]:
     """The stops of a segment, as `stops_length` takes them, and which are on the path.
 
     given  poses (bodies, 12), fixed and moved points (n, 3), and spans `touching` surfaces (n, 9), all in their bodies,
            and which conditional points are `active` (n,), 1 or 0
     """
-    places = {name: iter(range(len(rows))) for name, rows in given.items()}
+    numbered = {name: iter(range(len(rows))) for name, rows in given.items()}
     stops: list[tuple[Array, ...]] = []
     on: list[Array | bool] = []
 
     def taken(name: str) -> Array:
-        row: Array = given[name][next(places[name])]
+        row: Array = given[name][next(numbered[name])]
         return row
 
     def placed(body: int, x: Array) -> Array:
-        if kind.alone:
+        if segment_type.alone:
             return x
         pose = given["poses"][body]
         there: Array = pose[9:] + matvec(pose[:9].reshape(3, 3), x)
         return there
 
-    for sort, body, switch in kind.stops:
+    for sort, body, switch in segment_type.stops:
         if sort == SURFACE:
             x = taken("touching")
             stops.append((placed(body, x[:3]), placed(body, x[3:6]), x[6], x[7]))
@@ -245,41 +245,41 @@ def _laid(kind: Kind, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]],
     return stops, on
 
 
-def _length(kind: Kind, **given: Array) -> Array:
+def _length(segment_type: SegmentType, **given: Array) -> Array:
     """() the length of a segment."""
-    return _share_of(kind, stops_length(*_laid(kind, given)))
+    return _share_of(segment_type, stops_length(*_laid(segment_type, given)))
 
 
-def _share_of(kind: Kind, length: Array) -> Array:
+def _share_of(segment_type: SegmentType, length: Array) -> Array:
     """The length as far as it counts."""
-    return length if kind.share == 1.0 else kind.share * length
+    return length if segment_type.share == 1.0 else segment_type.share * length
 
 
-def _wrenches(kind: Kind, **given: Array) -> dict[str, Array]:
+def _wrenches(segment_type: SegmentType, **given: Array) -> dict[str, Array]:
     """What dl/dx does to the bodies below the common ancestor, "pulls" (n, 6), and to moving points in their
     bodies' axes, "pushes" (n, 3); and "strains" (bodies, 6) on each body."""
-    stops, on = _laid(kind, given)
+    stops, on = _laid(segment_type, given)
     points = [(i, x) for i, stop in enumerate(stops) for x in stop[:2]]
 
     def length(x: Array) -> Array:
         rows = iter(range(len(points)))
         moved = [(*(x[3 * k : 3 * k + 3] for _, k in zip(stop[:2], rows, strict=False)), *stop[2:]) for stop in stops]
-        return _share_of(kind, stops_length(moved, on)).reshape(1)
+        return _share_of(segment_type, stops_length(moved, on)).reshape(1)
 
     gradient = jacobian_at(length, joined([x for _, x in points]))
     forces = [(i, x, gradient[0, 3 * k : 3 * k + 3]) for k, (i, x) in enumerate(points)]
     on_bodies = [
-        sum((joined([f, cross(x, f)]) for i, x, f in forces if kind.stops[i][1] == body), np.zeros(6))
-        for body in kind.pulled
+        sum((joined([f, cross(x, f)]) for i, x, f in forces if segment_type.stops[i][1] == body), np.zeros(6))
+        for body in segment_type.pulled
     ]
     on_points = [
-        f if kind.alone else vecmat(f, given["poses"][kind.stops[i][1], :9].reshape(3, 3))
+        f if segment_type.alone else vecmat(f, given["poses"][segment_type.stops[i][1], :9].reshape(3, 3))
         for i, _, f in forces
-        if kind.stops[i][0] == MOVING
+        if segment_type.stops[i][0] == MOVING
     ]
     strains = [
-        sum((_strain(x, f) for i, x, f in forces if kind.stops[i][1] == body), np.zeros(6))
-        for body in (range(kind.bodies) if kind.strained else ())
+        sum((_strain(x, f) for i, x, f in forces if segment_type.stops[i][1] == body), np.zeros(6))
+        for body in (range(segment_type.bodies) if segment_type.strained else ())
     ]
     found = {"pulls": on_bodies, "pushes": on_points, "strains": strains}
     return {name: _stacked(rows) for name, rows in found.items() if rows}
@@ -290,9 +290,11 @@ def _strain(x: Array, f: Array) -> Array:
     return joined([f * x, f[[0, 0, 1]] * x[[1, 2, 2]] + f[[1, 2, 2]] * x[[0, 0, 1]]])
 
 
-def _pulled(kind: Kind, *, tension: Array, **given: Array) -> Array:
+def _pulled(segment_type: SegmentType, *, tension: Array, **given: Array) -> Array:
     """(bodies, 6) what a tension () of a segment does to each of its bodies."""
-    result: Array = -tension * _wrenches(kind._replace(pulled=tuple(range(kind.bodies))), **given)["pulls"]
+    result: Array = (
+        -tension * _wrenches(segment_type._replace(pulled=tuple(range(segment_type.bodies))), **given)["pulls"]
+    )
     return result
 
 

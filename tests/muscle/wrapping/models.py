@@ -1,4 +1,4 @@
-"""A shoulder and an elbow with every kind of wrapping, one muscle per case."""
+"""A shoulder and an elbow with every type of wrapping, one muscle per case."""
 
 from dataclasses import replace
 
@@ -70,7 +70,7 @@ def system():
 
 def past(wraps, start=None):
     """A path over surfaces from `start` on the ground, or from a point that slides along x, y and z of the ground, to
-    another one that slides: q holds the places of the points that do."""
+    another one that slides: q holds the positions of the points that do."""
     slides = []
     for end in ("from_", "") if start is None else ("",):
         parent = "ground"

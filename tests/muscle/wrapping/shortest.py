@@ -220,7 +220,7 @@ class _Program:
 
 
 class _Shapes:
-    """Surfaces, equal to others of their kinds and sizes wherever they are."""
+    """Surfaces, equal to others of their types and sizes wherever they are."""
 
     def __init__(self, surfaces):
         self.surfaces = surfaces

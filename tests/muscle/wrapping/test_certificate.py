@@ -1,4 +1,4 @@
-"""The path past several surfaces is the shortest of all taut ones, or it is flagged."""
+"""The path past several surfaces is the shortest of all local minima, or it is flagged."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_a_path_past_two_surfaces_without_sides_is_the_shortest(types):
     "types",
     [("sphere", "sphere"), ("sphere", "ellipsoid"), ("ellipsoid", "ellipsoid"), ("sphere", "sided cylinder")],
 )
-def test_no_taut_path_is_shorter_at_random_configurations(types):
+def test_no_local_minimum_is_shorter_at_random_configurations(types):
     """Of 100 configurations each; where the path touches one surface at most, no path can be shorter."""
     gain, flagged, bound = certificate.certified(types, certificate.scenes(types, 100, np.random.default_rng(35)))
     assert 0.1 < 1 - bound.mean() < 0.5

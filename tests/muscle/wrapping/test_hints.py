@@ -75,21 +75,21 @@ def test_the_rule_in_the_plane():
     assert ((angle <= 0) & shortest.on).any()  # the straight line runs into it: round the shorter way
 
 
-@pytest.mark.parametrize("kind", list(ROUND))
-def test_a_hint_on_the_shortest_path_changes_nothing_and_there_is_no_shorter_one(kind):
+@pytest.mark.parametrize("surface_type", list(ROUND))
+def test_a_hint_on_the_shortest_path_changes_nothing_and_there_is_no_shorter_one(surface_type):
     A, B = ends(1000)
-    shortest, c = length(ROUND[kind], A, B)
-    hinted, _ = length(replace(ROUND[kind], hint=HINT), A, B)
+    shortest, c = length(ROUND[surface_type], A, B)
+    hinted, _ = length(replace(ROUND[surface_type], hint=HINT), A, B)
     assert (hinted > shortest - 1e-14).all()
     for k in np.flatnonzero(c.on)[:100]:
         middle = tuple(c.P[k] + c.Q[k])
-        assert abs(length(replace(ROUND[kind], hint=middle), A[k], B[k])[0] - shortest[k]) < 1e-14
+        assert abs(length(replace(ROUND[surface_type], hint=middle), A[k], B[k])[0] - shortest[k]) < 1e-14
 
 
-@pytest.mark.parametrize("kind", list(ROUND))
-def test_backwards_mirrored_and_turned_paths_are_as_long(kind):
+@pytest.mark.parametrize("surface_type", list(ROUND))
+def test_backwards_mirrored_and_turned_paths_are_as_long(surface_type):
     A, B = ends(1000)
-    wrap = replace(ROUND[kind], hint=HINT)
+    wrap = replace(ROUND[surface_type], hint=HINT)
     forth, c = length(wrap, A, B)
     np.testing.assert_allclose(length(wrap, B, A)[0], forth, rtol=1e-14)
     mirror = np.array([-1.0, 1.0, 1.0])
@@ -103,10 +103,10 @@ def test_backwards_mirrored_and_turned_paths_are_as_long(kind):
     assert np.abs(again.P - c.P @ R.T)[c.on].max() < 1e-13
 
 
-@pytest.mark.parametrize(("kind", "about"), [("cylinder", 2), ("sphere", 5)])
-def test_lengths_jump_only_where_it_is_said(kind, about):
+@pytest.mark.parametrize(("surface_type", "about"), [("cylinder", 2), ("sphere", 5)])
+def test_lengths_jump_only_where_it_is_said(surface_type, about):
     A, B = ends(1000)
-    wrap, rng = replace(ROUND[kind], hint=HINT), np.random.default_rng(1)
+    wrap, rng = replace(ROUND[surface_type], hint=HINT), np.random.default_rng(1)
     before, c = length(wrap, A, B)
     for _ in range(50):
         step = 10 ** rng.uniform(-4, -1.5, (len(A), 1))
@@ -169,7 +169,7 @@ def test_a_ring_is_passed_through_with_any_hint():
 
 
 def test_many_surfaces_in_a_table_are_those_one_by_one():
-    """From four surfaces of a kind on, one formula serves all."""
+    """From four surfaces of a type on, one formula serves all."""
     rng = np.random.default_rng(4)
     wraps = [replace(SPHERE, hint=tuple(map(float, rng.normal(size=3)))) for _ in range(5)]
     muscles = tuple(Muscle(f"m{k}", (ORIGIN, INSERTION), wraps=(wrap,)) for k, wrap in enumerate(wraps))

@@ -18,7 +18,7 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.display.polylines import polylines
-from myoquat.muscle.wrapping import order_along_path as places
+from myoquat.muscle.wrapping import order_along_path
 
 BALL = WrapSphere(body="ground", position=(-0.03, 0.0, 0.0), radius=0.025)
 ROD = WrapCylinder(body="ground", position=(0.03, 0.01, 0.0), radius=0.015, quadrant="+y")
@@ -114,21 +114,21 @@ def test_a_line_is_cut_where_a_point_of_it_lies_inside(wrap):
     assert np.mean(cut & ~found) < 0.01  # by less than the distance between two points
 
 
-def test_places_tell_what_comes_before_and_after():
+def test_order_along_the_path_gives_the_neighbours_of_a_surface():
     rng = np.random.default_rng(3)
     for count in (1, 2, 3, 4):
         place = rng.integers(0, 3, (500, count)).astype(float)
         on = rng.random((500, count)) < 0.6
         x = rng.random((500, count, 2))
         columns = [place[:, i] for i in range(count)], [on[:, i] for i in range(count)]
-        along, back = places.in_order(columns[0], [x[:, i] for i in range(count)])
+        along, back = order_along_path.in_order(columns[0], [x[:, i] for i in range(count)])
         order = np.argsort(place, axis=-1, kind="stable")
         np.testing.assert_array_equal(np.stack(along, 1), np.take_along_axis(x, order[..., None], axis=1))
         np.testing.assert_array_equal(np.stack(back(along), 1), x)
         for i in range(count):
             nothing = np.full((500, 2), -1.0)
-            found = places.before(*columns, i, list(np.moveaxis(x, 1, 0)), nothing)
-            later = places.after(*columns, i, list(np.moveaxis(x, 1, 0)), nothing)
+            found = order_along_path.before(*columns, i, list(np.moveaxis(x, 1, 0)), nothing)
+            later = order_along_path.after(*columns, i, list(np.moveaxis(x, 1, 0)), nothing)
             for k in range(500):
                 at = list(order[k])
                 own = at.index(i)

@@ -60,14 +60,17 @@ def test_the_path_winds_as_the_way_over_the_side_does(rng):
 
 def test_two_ends_behind_that_clear_the_cylinder_are_joined_straight():
     A, B = np.array([-0.1, 0.04, 0.0]), np.array([-0.01, 0.05, 0.02])
-    side, wrap = (kind(body="", radius=RADIUS, quadrant="+x").contact(A, B) for kind in (SideCylinder, WrapCylinder))
+    side, wrap = (
+        surface_type(body="", radius=RADIUS, quadrant="+x").contact(A, B)
+        for surface_type in (SideCylinder, WrapCylinder)
+    )
     assert not side.on
     assert wrap.on
 
 
-@pytest.mark.parametrize("kind", [InsideSphere, InsideCylinder])
-def test_a_path_inside_is_the_shortest_that_touches(kind, rng):
-    surface = kind(body="", radius=RADIUS)
+@pytest.mark.parametrize("surface_type", [InsideSphere, InsideCylinder])
+def test_a_path_inside_is_the_shortest_that_touches(surface_type, rng):
+    surface = surface_type(body="", radius=RADIUS)
     A, B = rng.normal(size=(2, 60, 3)) * 0.07
     contact = surface.contact(A, B)
     assert 10 < np.sum(contact.on) < 50
@@ -76,7 +79,7 @@ def test_a_path_inside_is_the_shortest_that_touches(kind, rng):
     for a, b, on, found in zip(A, B, contact.on, length(contact, A, B), strict=True):
         if not on:
             continue
-        if kind is InsideCylinder:
+        if surface_type is InsideCylinder:
             flat = (a[:2], b[:2])
             rise = b[2] - a[2]
         else:
@@ -131,8 +134,10 @@ def test_the_jacobian_is_the_slope_of_the_length_and_jumps_are_flagged(surface):
 def test_kernels_and_numpy_agree_on_several_surfaces(rng):
     system = rod().system
     surfaces = [
-        kind(body="ground", position=tuple(rng.normal(size=3) * 0.01), radius=0.01 + 0.01 * rng.random(), **more)
-        for kind, more in ((SideCylinder, {"quadrant": "-y"}), (InsideCylinder, {}), (InsideSphere, {}))
+        surface_type(
+            body="ground", position=tuple(rng.normal(size=3) * 0.01), radius=0.01 + 0.01 * rng.random(), **more
+        )
+        for surface_type, more in ((SideCylinder, {"quadrant": "-y"}), (InsideCylinder, {}), (InsideSphere, {}))
         for _ in range(5)
     ]
     muscles = tuple(replace(rod(wrap).muscles[0], name=f"m{k}") for k, wrap in enumerate(surfaces))
@@ -143,8 +148,8 @@ def test_kernels_and_numpy_agree_on_several_surfaces(rng):
 
 def test_the_surfaces_are_kept_in_files_and_written_for_mujoco(tmp_path):
     wraps = [
-        kind(body="ground", radius=RADIUS, name=f"w{k}", **more)
-        for k, (kind, more) in enumerate(
+        surface_type(body="ground", radius=RADIUS, name=f"w{k}", **more)
+        for k, (surface_type, more) in enumerate(
             ((SideCylinder, {"quadrant": "+y"}), (InsideCylinder, {}), (InsideSphere, {"position": (0.0, 0.01, 0.0)}))
         )
     ]
@@ -160,7 +165,7 @@ def test_the_surfaces_are_kept_in_files_and_written_for_mujoco(tmp_path):
     np.testing.assert_allclose(path_lengths(back, q), path_lengths(model, q), atol=1e-13)
 
 
-@pytest.mark.parametrize("kind", [SideCylinder, InsideSphere, InsideCylinder])
-def test_a_hint_is_refused(kind):
+@pytest.mark.parametrize("surface_type", [SideCylinder, InsideSphere, InsideCylinder])
+def test_a_hint_raises_an_error(surface_type):
     with pytest.raises(ModelError, match="hint"):
-        rod(kind(body="ground", radius=RADIUS, hint=(0.0, 1.0, 0.0)))
+        rod(surface_type(body="ground", radius=RADIUS, hint=(0.0, 1.0, 0.0)))

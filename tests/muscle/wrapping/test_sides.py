@@ -30,7 +30,7 @@ def turning(side, a, b, rise=-0.03):
 
 
 def helix(a, b, swept, rise=-0.03, radius=RADIUS):
-    """(...) length of the taut path that sweeps the angle `swept` [rad] about the axis: an unrolled straight line."""
+    """(...) length of the shortest path that turns by `swept` [rad] about the axis: an unrolled straight line."""
     straight = [np.sqrt(rho**2 - radius**2) for rho in (a, b)]
     wound = np.abs(swept) - sum(np.arctan2(t, radius) for t in straight)
     free = np.sqrt(a**2 + b**2 - 2 * a * b * np.cos(swept))
@@ -64,7 +64,7 @@ def test_a_path_grows_on_its_side_past_the_back(side):
 @pytest.mark.parametrize("angle", np.arange(-175.0, 180.0, 25.0))
 def test_a_turn_has_one_jump_and_it_is_flagged(angle):
     """While one end goes all the way round a continuous length would grow by a turn of the string, so that every rule
-    jumps once, unless both ways are equally long there; this one nowhere else, and says so."""
+    jumps once, unless both ways are equally long there. This rule jumps at no other angle, and its jump is flagged."""
     a, b = (0.02, angle), 0.013
     model = turning("+y", a, b)
     step = np.radians(0.05)
@@ -73,8 +73,8 @@ def test_a_turn_has_one_jump_and_it_is_flagged(angle):
     moved = np.abs(np.roll(lengths, -1) - lengths)
     jumps = np.flatnonzero(moved > 1.001 * b * step)
     assert len(jumps) == (angle != 0)
-    told = flags & PathFlag.JUMP
-    assert (told[jumps] | told[(jumps + 1) % len(told)]).all()
+    reported = flags & PathFlag.JUMP
+    assert (reported[jumps] | reported[(jumps + 1) % len(reported)]).all()
 
 
 @pytest.mark.parametrize("angle", [-150.0, 0.0, 91.0, 179.99])
@@ -89,11 +89,11 @@ def test_an_end_that_stays_at_its_surface_is_near_no_jump(angle, backwards):
     step = np.radians(0.05)
     turn = np.arange(-np.pi, np.pi, step)[:, None] + 1e-4
     lengths, flags = path_lengths(model, turn)[:, 0], path_flags(model, turn, near=0.013 * step)[:, 0]
-    told = (flags & PathFlag.JUMP) > 0
+    reported = (flags & PathFlag.JUMP) > 0
     jumped = np.abs(np.roll(lengths, -1) - lengths) > 1.001 * 0.013 * step
-    assert not (jumped & ~told & ~np.roll(told, -1)).any()
-    assert told.mean() < 3e-3
-    k = np.flatnonzero((flags & PathFlag.WRAPPED) & ~told)[0]
+    assert not (jumped & ~reported & ~np.roll(reported, -1)).any()
+    assert reported.mean() < 3e-3
+    k = np.flatnonzero((flags & PathFlag.WRAPPED) & ~reported)[0]
     c, s = np.cos(turn[k, 0]), np.sin(turn[k, 0])
     start, (x, y, z) = (point.position for point in muscle.path)
     sliding = path_flags(past(muscle.wraps), [*start, c * x - s * y, s * x + c * y, z])[0]
@@ -141,7 +141,7 @@ def test_every_pose_of_a_shoulder_follows_the_rule(name):
     np.testing.assert_allclose(path_lengths(model, q)[:, 0], wanted, rtol=1e-12)
 
 
-def test_surfaces_of_one_kind_in_a_table_are_the_surfaces_one_by_one():
+def test_surfaces_of_one_type_in_a_table_are_the_surfaces_one_by_one():
     """Six cylinders alone on their pieces share one formula in a kernel, each with its own place and size."""
     turn = Body("turn", "ground", RevoluteJoint(axis=(0.0, 0.0, 1.0)), coordinate_names=("turn",), mass=1.0)
     muscles = []

@@ -1,4 +1,4 @@
-"""Paths through a ring: one moment about the axis along all of them, taut, and solved for every pair of ends."""
+"""Paths through a ring: one moment about the axis along all of them, and solved for every pair of ends."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def moment(A, B):
 
 
 @pytest.mark.parametrize("share", SHARES)
-def test_every_pair_of_ends_has_a_taut_path(share):
+def test_every_pair_of_ends_has_a_local_minimum(share):
     wrap, t = ring(share), np.linspace(0, 1, 201)[:, None, None]
     A, B = opposite(np.random.default_rng(0), 3000)
     c = wrap.contact(A, B)
@@ -118,9 +118,9 @@ def test_geodesics_by_their_integrals(share):
         c = rng.uniform(-1, 1) * (R - r) * np.sqrt((R - r) / R)
         turn = along_tube(*(np.array(np.tan((x - np.pi) / 2)) for x in psi), *map(np.array, (c, R, r)))
 
-        kinds = ((-1, 0.5), (1, 0.5), (1, 1.5))
+        parts = ((-1, 0.5), (1, 0.5), (1, 1.5))
         limits = {"points": [np.pi], "epsabs": 1e-13, "epsrel": 1e-13, "limit": 200}
-        phi, arc, rate = (quad(_integrand, *psi, args=(R, r, c, *kind), **limits)[0] for kind in kinds)
+        phi, arc, rate = (quad(_integrand, *psi, args=(R, r, c, *part), **limits)[0] for part in parts)
         np.testing.assert_allclose([turn.phi, turn.arc, turn.rate], [c * phi, arc, rate], rtol=1e-10, atol=1e-11)
 
 

@@ -278,9 +278,9 @@ ROUND = {
 }
 
 
-@pytest.mark.parametrize("kind", list(ROUND))
-def test_length_and_jacobian_are_continuous_at_lift_off(kind):
-    m = hinge(ROUND[kind])
+@pytest.mark.parametrize("case", list(ROUND))
+def test_length_and_jacobian_are_continuous_at_lift_off(case):
+    m = hinge(ROUND[case])
     y = np.linspace(0.005, 0.12, 4001)[:, None]
     on = (path_flags(m, y)[:, 0] & 1).astype(bool)
     edge = np.flatnonzero(np.diff(on))
@@ -341,23 +341,23 @@ def test_the_end_of_a_cylinder_is_passed_and_flagged():
         assert bool(flag & PathFlag.JUMP) == (length == 0.1201)
 
 
-@pytest.mark.parametrize("kind", list(ROUND))
-def test_a_point_inside_is_flagged_and_the_path_finite(kind):
-    m = hinge(ROUND[kind], b=(0.001, 0.0, 0.0))
+@pytest.mark.parametrize("case", list(ROUND))
+def test_a_point_inside_is_flagged_and_the_path_finite(case):
+    m = hinge(ROUND[case], b=(0.001, 0.0, 0.0))
     y = np.array([[0.0], [0.01], [-1e-3], [0.05]])
     flag = path_flags(m, y)[:, 0]
     np.testing.assert_array_equal(flag & PathFlag.INSIDE, [2, 2, 2, 0])
     straight = np.hypot(0.101, y[:3, 0])
     np.testing.assert_allclose(path_lengths(m, y)[:3, 0], straight, rtol=1e-15)
     assert np.isfinite(path_jacobian(m, y)).all()
-    centre = hinge(ROUND[kind], b=(0.0, 0.0, 0.0))
+    centre = hinge(ROUND[case], b=(0.0, 0.0, 0.0))
     assert np.isfinite(path_jacobian(centre, [0.0])).all()
 
 
-@pytest.mark.parametrize("kind", list(ROUND))
-def test_ends_on_one_line_with_the_centre(kind):
+@pytest.mark.parametrize("case", list(ROUND))
+def test_ends_on_one_line_with_the_centre(case):
     """Every side is equally short: one is taken, and the length is the limit from either side."""
-    m = hinge(ROUND[kind])
+    m = hinge(ROUND[case])
     l = path_lengths(m, [[-1e-9], [0.0], [1e-9]])[:, 0]
     np.testing.assert_allclose(l, l[1], atol=1e-8)
 
@@ -395,7 +395,7 @@ def test_sizes_vary_in_simulations(name):
     ("wrap", "words"),
     [
         (replace(SPHERE, radius=0.0), "radius must be positive"),
-        (replace(SPHERE, body="nobody"), "body 'nobody' does not exist"),
+        (replace(SPHERE, body="missing"), "body 'missing' does not exist"),
         (replace(CYLINDER, quadrant="+z"), "quadrant is one of all, "),
         (replace(CYLINDER, length=-1.0), "length must be positive"),
         (replace(ELLIPSOID, radii=(0.1, np.nan, 0.1)), "radius y must be positive"),

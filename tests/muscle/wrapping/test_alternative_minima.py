@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from models import past
 
+from benchmarks.wrapping import certificate
 from myoquat.muscle import (
     PathFlag,
     WrapCylinder,
@@ -37,36 +38,40 @@ def ends(count, seed=0):
     return np.concatenate([out, -out], axis=-1) + rng.uniform(-0.03, 0.03, (count, 6))
 
 
-def found(model, q):
-    """The lengths, and where nothing is to be known of them but that the path touches, or has a rival."""
-    flags = path_flags(model, q, backend="numpy")[:, 0]
-    return path_lengths(model, q, backend="numpy")[:, 0], flags & ~int(PathFlag.WRAPPED | PathFlag.JUMP) == 0
+def solved(group, q):
+    """Lengths by NumPy, which follows a patched search, and whether a path touches all that it should and is solved."""
+    piece, lengths, _ = certificate.solved(GROUPS[group], q[:, :3], q[:, 3:])
+    return lengths, ~np.logical_or.reduce([piece.unsolved, *(c.inside for c in piece.contacts)])
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Of each group, ends, and their lengths with all searches, and whether each path is sure."""
+    q = ends(100, seed=3)
+    return {group: (q, *solved(group, q)) for group in GROUPS}
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_wherever_the_search_begins_no_path_is_shorter(group, monkeypatch):
+def test_wherever_the_search_begins_no_path_is_shorter(group, found, monkeypatch):
     """The search begins from the surface over which alone the path is longest; here from each other one too."""
-    wraps, q = GROUPS[group], ends(200, seed=3)
-    model, begun = past(wraps), segment_solver.start_over_one_surface
-    lengths, sure = found(model, q)
+    begun, (q, lengths, sure) = segment_solver.start_over_one_surface, found[group]
     assert sure.mean() > 0.8
-    for i in range(len(wraps)):
+    for i in range(len(GROUPS[group])):
 
         def started(segment, wanted, i=i):
             unknown = ~np.logical_or.reduce(wanted)
             return begun(segment, tuple(own | (unknown & (k == i)) for k, own in enumerate(wanted)))
 
         monkeypatch.setattr(segment_solver, "start_over_one_surface", started)
-        others, clear = found(model, q)
+        others, clear = solved(group, q)
         assert np.sum(sure & clear & (others < lengths - 1e-9)) <= 1
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_alternative_local_minimum_may_be_shorter(group, monkeypatch):
-    model, q = past(GROUPS[group]), ends(200, seed=3)
-    lengths, sure = found(model, q)
+def test_alternative_local_minimum_may_be_shorter(group, found, monkeypatch):
+    q, lengths, sure = found[group]
     monkeypatch.setattr(segment_solver, "shortest", lambda segment, found, *others: found)
-    first, clear = found(model, q)
+    first, clear = solved(group, q)
     shorter = (lengths < first - 1e-6)[sure & clear]
     assert shorter.mean() > 0.02
     assert np.all((lengths < first + 1e-9)[sure & clear])
@@ -117,11 +122,11 @@ def test_no_length_jumps_without_a_word_where_a_surface_leads_to_another(name):
     led = WrapCylinder(
         body="ground", position=position, orientation=orientation, radius=radius, length=length, quadrant=quadrant
     )
-    model, share, told = past((led, other)), np.linspace(-1.0, 1.0, 401)[:, None], 0
+    model, share, reported = past((led, other)), np.linspace(-1.0, 1.0, 401)[:, None], 0
     for along in np.random.default_rng(0).normal(size=(40, 6)) * 0.004:
         q = np.array(middle) + share * along
         jumps = np.abs(np.diff(path_lengths(model, q)[:, 0])) > 2.0 * np.linalg.norm(along) / 200 + 1e-9
         sure = path_flags(model, q)[:, 0] & ~int(PathFlag.WRAPPED) == 0
-        told += jumps.sum()
+        reported += jumps.sum()
         assert not np.any(jumps & sure[1:] & sure[:-1])
-    assert told > 10
+    assert reported > 10
