@@ -1,6 +1,6 @@
 """The library: every file format, read and written, and the models that come with the package.
 
-A format is imported when the first file of its kind is read or written; `myoquat.data.formats` is the table.
+A format is imported when its first file is read or written; `myoquat.data.formats` is the table.
 """
 
 import lazy_loader

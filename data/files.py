@@ -1,4 +1,4 @@
-"""Whole files: read with a limit, written at once or not at all, never over what exists unless told so."""
+"""Whole files: read with a limit, written at once or not at all; existing files are replaced only on request."""
 
 import contextlib
 import io
@@ -44,11 +44,11 @@ def read_text(path: Path, limit: int = MAX_BYTES, decode: Callable[[bytes], str]
     try:
         text = content.decode("utf-8-sig") if decode is None else decode(content)
     except UnicodeDecodeError as error:
-        told, line = (
+        problem, line = (
             f"this is not a text file: {error.reason} at byte {error.start}",
             error.object.count(b"\n", 0, error.start),
         )
-        raise ModelError(told, file=path, line=line + 1) from None
+        raise ModelError(problem, file=path, line=line + 1) from None
     if not text.strip():
         raise ModelError("the file is empty", file=path, line=1)
     return text
@@ -91,8 +91,8 @@ def read_lines(path: Path, limit: int = MAX_BYTES) -> Iterator[tuple[int, str]]:
                     _check_size(path, size, limit)
                 yield number, line.rstrip("\n")
         except UnicodeDecodeError as error:
-            told = f"this is not a text file: {error.reason}"
-            raise ModelError(told, file=path, line=number + 1 + error.object.count(b"\n", 0, error.start)) from None
+            problem = f"this is not a text file: {error.reason}"
+            raise ModelError(problem, file=path, line=number + 1 + error.object.count(b"\n", 0, error.start)) from None
     if not number:
         raise ModelError("the file is empty", file=path, line=1)
 
@@ -136,16 +136,16 @@ def file_name(name: str) -> str:
     """
     bad = next((c for c in name if c in SEPARATORS or not c.isprintable()), None)
     if bad is not None:
-        told = "holds a separator of folders" if bad in "/\\" else f"holds {bad!r}"
+        problem = "holds a separator of folders" if bad in "/\\" else f"holds {bad!r}"
     elif name in ("", ".", "..") or name[-1] in ". ":
-        told = "ends in a dot or a blank, or is empty"
+        problem = "ends in a dot or a blank, or is empty"
     elif name.partition(".")[0].rstrip().upper() in DEVICES:
-        told = "is reserved on Windows"
+        problem = "is reserved on Windows"
     elif len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
-        told = f"takes more than {MAX_NAME_BYTES} bytes"
+        problem = f"takes more than {MAX_NAME_BYTES} bytes"
     else:
         return name
-    raise ModelError(f"the name {name!r} would be that of a file, and {told}")
+    raise ModelError(f"the name {name!r} would be that of a file, and {problem}")
 
 
 @contextlib.contextmanager

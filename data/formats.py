@@ -31,7 +31,7 @@ class ModelFormat:
     that `load_model` takes for it.
 
     >>> from myoquat.data import MODEL_FORMATS
-    >>> {suffix: kind.name for suffix, kind in MODEL_FORMATS.items()}
+    >>> {suffix: entry.name for suffix, entry in MODEL_FORMATS.items()}
     {'.toml': 'TOML', '.osim': 'OpenSim', '.xml': 'MuJoCo', '.urdf': 'URDF'}
     """
 
@@ -75,7 +75,7 @@ def model_format(path: Path) -> ModelFormat:
     """The format of a model file, by its suffix in any case. ModelError for a suffix that is not in the table."""
     suffix = path.suffix.lower()
     if suffix not in MODEL_FORMATS:
-        known = ", ".join(f"{ending} ({kind.name})" for ending, kind in MODEL_FORMATS.items())
+        known = ", ".join(f"{ending} ({entry.name})" for ending, entry in MODEL_FORMATS.items())
         raise ModelError(f"the suffix {path.suffix!r} is not that of a model file; known: {known}", file=path)
     return MODEL_FORMATS[suffix]
 

@@ -109,9 +109,9 @@ def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: 
 
 
 def _read(source: Path | CompiledModel | ModelSpec, strict: bool, options: Mapping[str, Any]) -> Model:
-    kind = source_format(source)
-    kind.check_options(options)
-    return kind.reader(source if isinstance(source, Path) else Path()).read_model(source, strict, **options)
+    file_format = source_format(source)
+    file_format.check_options(options)
+    return file_format.reader(source if isinstance(source, Path) else Path()).read_model(source, strict, **options)
 
 
 def _described(model: Model, rotations: str | dict[str, str]) -> Model:

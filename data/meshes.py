@@ -123,8 +123,8 @@ def _stl(path: Path) -> Mesh:
     data, size = read_start(path, MAX_BYTES, MAX_BYTES)
     count = int.from_bytes(data[80:84], "little")
     if size >= 84 and size == 84 + 50 * count:
-        kind = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
-        corners = np.frombuffer(data, kind, count, 84)["corners"].reshape(-1, 3).astype(float)
+        record = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+        corners = np.frombuffer(data, record, count, 84)["corners"].reshape(-1, 3).astype(float)
     else:
         corners = _vertices(path)
     return Mesh(corners, np.arange(len(corners)).reshape(-1, 3))

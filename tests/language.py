@@ -68,6 +68,8 @@ ALLOWED: dict[tuple[str, str], str] = {
     (r"'kind'|kind: ", "benchmarks/"): "the attribute of a joint",
     (r"\bkind\b", "tests/data/test_registered_types.py"): "the registered name is what these tests are about",
     (r"`kind`|\*\*kind\*\*", "docs/"): "the same in model files",
+    (r"`kind`|\"kind\"|\{ kind = ", "data/toml/"): "the attribute, and the key of shapes in model files",
+    (r"\"kind\"", "data/motions/motion.py"): "the name of a level of columns in tables that users keep",
     (r"\bsettled\b|\.places\b", "tests/core/test_deprecation.py"): "former names, which warn",
     (r"\bKINDS\b|\"kinds\"", "tests/"): "names of joint types, from joints/multibody/sampling.py",
     (r"^\s*(\w+ = |@)?former_(names|attribute|argument)\(.*", ""): "former names, which warn",

@@ -124,7 +124,7 @@ def _plate(path: Path, units: list[str], measured: list[Array], start: float, ra
     return Plate(start + np.arange(len(force)) / rate, force, moment, point)
 
 
-def _read(path: Path, kind: Literal["points", "plates", "channels"]) -> tuple[dict[str, Any], list[Array]]:
+def _read(path: Path, part: Literal["points", "plates", "channels"]) -> tuple[dict[str, Any], list[Array]]:
     """What `read_child` finds, in a process of its own: the library ends it on some damaged files."""
     if find_spec("ezc3d") is None:
         raise missing_extra(ModuleNotFoundError("No module named 'ezc3d'", name="ezc3d"))
@@ -132,7 +132,7 @@ def _read(path: Path, kind: Literal["points", "plates", "channels"]) -> tuple[di
     _check_parameters(path, start, size)
     seconds = SECONDS + int(SECONDS_PER_BYTE * size)
     limits = [str(seconds), str(MEMORY + MEMORY_PER_BYTE * size)]
-    command = [sys.executable, "-I", str(Path(__file__).with_name("read_child.py")), str(path.resolve()), kind, *limits]
+    command = [sys.executable, "-I", str(Path(__file__).with_name("read_child.py")), str(path.resolve()), part, *limits]
     try:
         done = _run([*command, *filter(None, sys.path)], WAIT + seconds)
     except subprocess.TimeoutExpired:
@@ -151,8 +151,8 @@ def _run(command: list[str], seconds: int) -> "subprocess.CompletedProcess[bytes
 def _ending(done: "subprocess.CompletedProcess[bytes]") -> str:
     """What ended the process that read."""
     if done.returncode > 0:
-        told = done.stderr.decode(errors="replace").strip().splitlines()
-        return f"reading ended with status {done.returncode}" + (f": {told[-1]}" if told else "")
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        return f"reading ended with status {done.returncode}" + (f": {lines[-1]}" if lines else "")
     name = signal.strsignal(-done.returncode) or f"signal {-done.returncode}"
     return f"it is damaged, and the library ezc3d was ended by it ({name})"
 
@@ -192,8 +192,8 @@ def _check_parameters(path: Path, data: bytes, size: int) -> None:
         if step == 0 and place + 2 <= len(data):
             break
         if step < 2 or place + step >= len(data) or not _holds(data[at + 1 : place + step], length, step):
-            told = f"this .c3d file cannot be read: it ends before its parameters do, or they are damaged at byte {at}"
-            raise ModelError(told, file=path)
+            problem = f"it ends before its parameters do, or they are damaged at byte {at}"
+            raise ModelError(f"this .c3d file cannot be read: {problem}", file=path)
         at = place + step
     if at >= len(data):
         raise ModelError("this .c3d file cannot be read: it ends before its parameters do", file=path)
@@ -206,7 +206,7 @@ def _holds(record: bytes, length: int, step: int) -> bool:
     """Whether a record, from the number of its group on, has space for the values that it announces."""
     if record[0] > 127:
         return True  # a group, which has no values
-    kind, dims = record[length + 3 : length + 4], record[length + 4 : length + 5]
+    width_byte, dims = record[length + 3 : length + 4], record[length + 4 : length + 5]
     sizes = record[length + 5 : length + 5 + dims[0]] if dims else b""
-    width = abs(int.from_bytes(kind, "little", signed=True))
+    width = abs(int.from_bytes(width_byte, "little", signed=True))
     return bool(dims) and len(sizes) == dims[0] and 4 + dims[0] + width * math.prod(sizes) <= step

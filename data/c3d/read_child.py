@@ -53,8 +53,8 @@ def points(content: Any) -> Found:
     labels = [str(name).strip() for key in keys for name in group.get(key, {}).get("value", [])][:used]
     units = group.get("UNITS", {}).get("value", [])
     header = content["header"]["points"]
-    told = {"rate": header["frame_rate"], "first": header["first_frame"], "labels": labels}
-    return told | {"units": str(units[0]).strip() if len(units) else ""}, [content["data"]["points"][:3]]
+    facts = {"rate": header["frame_rate"], "first": header["first_frame"], "labels": labels}
+    return facts | {"units": str(units[0]).strip() if len(units) else ""}, [content["data"]["points"][:3]]
 
 
 def number(key: str) -> int:
@@ -66,13 +66,13 @@ def plates(content: Any) -> Found:
     """Force (3, t), free moment and centre of pressure of each plate, with their units."""
     found = content["data"].get("platform") or []
     header = content["header"]
-    told = {
+    facts = {
         "rate": header["analogs"]["frame_rate"],
         "points_rate": header["points"]["frame_rate"],
         "first": header["points"]["first_frame"],
         "units": [[str(plate[f"unit_{of}"]) for of in ("force", "moment", "position")] for plate in found],
     }
-    return told, [plate[of] for plate in found for of in ("force", "Tz", "center_of_pressure")]
+    return facts, [plate[of] for plate in found for of in ("force", "Tz", "center_of_pressure")]
 
 
 def channels(content: Any) -> Found:
@@ -81,31 +81,31 @@ def channels(content: Any) -> Found:
     data = content["data"]["analogs"][0]
     labels, units = ([str(word).strip() for word in group.get(key, {}).get("value", [])] for key in ("LABELS", "UNITS"))
     header = content["header"]
-    told = {
+    facts = {
         "rate": header["analogs"]["frame_rate"],
         "points_rate": header["points"]["frame_rate"],
         "first": header["points"]["first_frame"],
         "labels": labels[: len(data)],
         "units": units[: len(data)],
     }
-    return told, [data]
+    return facts, [data]
 
 
-KINDS = {"points": points, "plates": plates, "channels": channels}
+PARTS = {"points": points, "plates": plates, "channels": channels}
 
 
-def main(path: str, kind: str, seconds: int, memory: int, out: BinaryIO) -> None:
+def main(path: str, part: str, seconds: int, memory: int, out: BinaryIO) -> None:
     """Read, and write what was found or what was wrong."""
     library, np = importlib.import_module("ezc3d"), importlib.import_module("numpy")
     limit(seconds, memory)
     try:
-        content = library.c3d(path, extract_forceplat_data=kind == "plates")
-        told, arrays = KINDS[kind](content)
+        content = library.c3d(path, extract_forceplat_data=part == "plates")
+        facts, arrays = PARTS[part](content)
         arrays = [np.ascontiguousarray(array, dtype="<f8") for array in arrays]
-        told["shapes"] = [array.shape for array in arrays]
+        facts["shapes"] = [array.shape for array in arrays]
     except Exception as error:  # whatever it is, it is the file's: the other process says so
-        told, arrays = {"error": str(error) or type(error).__name__}, []
-    out.write(json.dumps(told).encode() + b"\n")
+        facts, arrays = {"error": str(error) or type(error).__name__}, []
+    out.write(json.dumps(facts).encode() + b"\n")
     for array in arrays:
         out.write(array.data)
     out.flush()

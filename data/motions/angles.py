@@ -97,9 +97,9 @@ def angle_table(system: ArticulatedSystem, time: Array, q: Array, u: Array | Non
     unit = DEGREE if in_degrees else 1.0
     columns: dict[str, Array] = {}
     speeds: dict[str, Array] = {}
-    places = {ball.body: ball for ball in balls(system)}
+    balls_by_body = {ball.body: ball for ball in balls(system)}
     for i, (iq, iu) in enumerate(zip(system.q_slices, system.u_slices, strict=True)):
-        ball = places.get(i)
+        ball = balls_by_body.get(i)
         stop = ball.quaternion.start if ball else iq.stop
         columns |= {labels["q"][k]: q[:, k] / (unit if turning["q"][k] else 1.0) for k in range(iq.start, stop)}
         x = None

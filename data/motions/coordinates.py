@@ -40,8 +40,8 @@ def states_from_motion(
     of muscles ('/forceset/...') are passed over, and those in `ignore`, names or patterns as of a shell ('*_tx').
     Coordinates that the motion lacks are taken from `start` (nq,), if it is given, and speeds are then zero.
 
-    Raises ValueError for a column that the model does not know, a coordinate that is given twice or missing, and where
-    nobody, or not everybody, says whether angles are in degrees.
+    Raises ValueError for a column that the model does not know and a coordinate that is given twice or missing. It is
+    also raised if neither the motion nor `in_degrees` states the unit of angles, or if they disagree.
 
     >>> import pandas as pd
     >>> import myoquat as mq
@@ -69,7 +69,7 @@ def states_from_motion(
     start = None if start is None else convert_coordinates(target, system, target.check_q(start, "start"))
     q = system.check_q(_gather(system, motion, columns, "q", degrees, start))
     there = convert_coordinates(system, target, q)
-    if not any(kind == "u" for kind, _ in columns):
+    if not any(quantity == "u" for quantity, _ in columns):
         return there, None
     u = _gather(system, motion, columns, "u", degrees, None if start is None else np.zeros(system.nu))
     return there, convert_velocities(system, target, q, u)
@@ -125,17 +125,17 @@ def motion_from_states(
     arrays = {"q": convert_coordinates(given, system, q)}
     arrays |= {} if u is None else {"u": convert_velocities(given, system, q, u)}
     time = check_array("time", time)
-    for kind, array in arrays.items():
+    for quantity, array in arrays.items():
         if time.ndim != 1 or array.shape[:-1] != time.shape:
-            raise ValueError(f"time has shape {time.shape} and {kind} {array.shape}; (t,) and (t, n) are needed")
+            raise ValueError(f"time has shape {time.shape} and {quantity} {array.shape}; (t,) and (t, n) are needed")
     arrays["q"] = _continuous(given, system, arrays["q"])
     names = coordinate_labels(system)
     columns: dict[str, np.ndarray] = {}
-    for kind, array in arrays.items():
-        turning = np.array(turning_entries(system, kind))
+    for quantity, array in arrays.items():
+        turning = np.array(turning_entries(system, quantity))
         values = np.where(turning, array / DEGREE, array) if in_degrees else array
-        columns |= {names[kind][i]: values[:, i] for i in range(values.shape[1])}
-        if angles and kind == "q":
+        columns |= {names[quantity][i]: values[:, i] for i in range(values.shape[1])}
+        if angles and quantity == "q":
             unit = DEGREE if in_degrees else 1.0
             columns |= {name: system.coordinate(name, array) / unit for name in system.angle_names}
     if isinstance(model, Model):
@@ -186,19 +186,19 @@ def coordinate_labels(system: ArticulatedSystem) -> dict[str, tuple[str, ...]]:
 
 
 def _known(system: ArticulatedSystem) -> Mapping[str, tuple[str, int]]:
-    """Every label that is understood: the kind of number and its index."""
+    """Every label that is understood: "q" or "u", and the index in it."""
     known = {name: ("u", i) for i, name in enumerate(system.velocity_names)}
-    for kind, names in coordinate_labels(system).items():
-        known |= {name: (kind, i) for i, name in enumerate(names)}
+    for quantity, names in coordinate_labels(system).items():
+        known |= {name: (quantity, i) for i, name in enumerate(names)}
     return known
 
 
-def turning_entries(system: ArticulatedSystem, kind: str) -> list[bool]:
+def turning_entries(system: ArticulatedSystem, quantity: str) -> list[bool]:
     """Which entries of q or u are angles or their rates."""
     units = (
         unit
         for body in system.bodies
-        for unit in (body.joint.facts.coordinate_units if kind == "q" else body.joint.facts.velocity_units)
+        for unit in (body.joint.facts.coordinate_units if quantity == "q" else body.joint.facts.velocity_units)
     )
     return [unit.startswith("rad") for unit in units]
 
@@ -207,20 +207,20 @@ def _gather(
     system: ArticulatedSystem,
     motion: "pd.DataFrame",
     columns: Mapping[tuple[str, int], str],
-    kind: str,
+    quantity: str,
     degrees: bool,
     start: np.ndarray | None,
 ) -> np.ndarray:
-    """(t, n) the columns of one kind in the system's order."""
-    angles, names = turning_entries(system, kind), coordinate_labels(system)[kind]
+    """(t, n) the columns of one quantity in the system's order."""
+    angles, names = turning_entries(system, quantity), coordinate_labels(system)[quantity]
     result = np.empty((len(motion), len(names)))
-    missing = [name for i, name in enumerate(names) if (kind, i) not in columns]
+    missing = [name for i, name in enumerate(names) if (quantity, i) not in columns]
     if missing and start is None:
         raise ValueError(f"the motion lacks {', '.join(missing)}; start=q (nq,) gives what is missing")
     for i in range(len(names)):
-        if (kind, i) not in columns:
+        if (quantity, i) not in columns:
             result[:, i] = start[i]  # type: ignore[index]
             continue
-        values = motion[columns[kind, i]].to_numpy(dtype=float)
+        values = motion[columns[quantity, i]].to_numpy(dtype=float)
         result[:, i] = values * DEGREE if degrees and angles[i] else values
     return result

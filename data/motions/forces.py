@@ -30,7 +30,7 @@ QUANTITIES = {"force": "N", "point": "m", "torque": "N m"}
 class Forces:
     """Loads `names` (n,) at `time` (t,) [s]: each a force [N] at a point [m] of a body and a free torque [N m].
 
-    force, point, torque (t, n, 3). `bodies` (n,) are what they act on, "" where nobody has said yet.
+    force, point, torque (t, n, 3). `bodies` (n,) are the bodies that they act on, "" if not assigned yet.
     `force_frames` (n,) name the frames, bodies or the ground, in whose axes force and torque are given, `point_frames`
     (n,) those in whose axes, and from whose origin, the points are. Raises ValueError for times that do not increase,
     names that come twice, other shapes, numbers that are not finite.
@@ -177,7 +177,7 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
 
     axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
     `axes_rotation`); without it they stay the file's. Raises ModelError with file and line for a file that is broken or
-    of another kind, an identifier that finds no columns, and data files that do not exist.
+    of another type, an identifier that finds no columns, and data files that do not exist.
 
     >>> import tempfile
     >>> import numpy as np
@@ -193,12 +193,12 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
     """
     check_types(path=(path, PATH))
     path = Path(path)
-    kind = path.suffix.lower()
-    if kind not in (".xml", ".c3d"):
+    suffix = path.suffix.lower()
+    if suffix not in (".xml", ".c3d"):
         raise ModelError("forces are read from .xml and .c3d files", file=path)
     if not path.exists():
         raise ModelError("no such file", file=path)
-    forces = _from_xml(path) if kind == ".xml" else _from_plates(path, threshold)
+    forces = _from_xml(path) if suffix == ".xml" else _from_plates(path, threshold)
     return forces if axes is None else forces.turned(axes)
 
 

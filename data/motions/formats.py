@@ -15,7 +15,7 @@ __all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "motion_format", "sav
 
 @dataclass(frozen=True)
 class MotionFormat:
-    """A kind of motion file: what it holds, the module that knows it, imported on use, and its two functions there.
+    """A format of motion files: its content, its module, which is imported on use, and its two functions there.
 
     >>> from myoquat.data import MOTION_FORMATS
     >>> sorted(MOTION_FORMATS)
@@ -54,7 +54,7 @@ def motion_format(path: str | Path) -> MotionFormat:
     """The format of a motion file, by its suffix in any case. ModelError for a suffix that is not in the table."""
     suffix = Path(path).suffix.lower()
     if suffix not in MOTION_FORMATS:
-        known = ", ".join(f"{ending} ({kind.name})" for ending, kind in MOTION_FORMATS.items())
+        known = ", ".join(f"{ending} ({entry.name})" for ending, entry in MOTION_FORMATS.items())
         raise ModelError(f"the suffix {suffix!r} is not that of a motion file; known: {known}", file=path)
     return MOTION_FORMATS[suffix]
 

@@ -138,7 +138,7 @@ def load_markers(path: str | Path, axes: ArrayLike | str | None = None) -> Marke
 
     axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
     `axes_rotation`). Without it the components stay those of the file: nothing is guessed. Raises ModelError with file
-    and line for a file that is broken or of another kind, or that does not say its units. A .c3d file is read in a
+    and line for a file that is broken or of another type, or that does not say its units. A .c3d file is read in a
     process of its own, which a damaged file may end without harm; starting it takes 0.2 s.
 
     >>> import tempfile

@@ -24,15 +24,15 @@ from myoquat.joints.validation import SystemLike, system_of
 
 __all__ = ["Motion", "load_motion"]
 
-KINDS = ("q", "u", "udot")
+QUANTITIES = ("q", "u", "udot")
 
 
 @dataclass(frozen=True, eq=False)
 class Motion(Shown):
     """q (t, nq), u and udot (t, nu) of a system at `time` (t,) [s], in its own coordinates, radians and metres.
 
-    u and udot are None where nobody has found them yet. Quaternions have the sign that is nearer to the frame before,
-    so that q is continuous. `system` may be given as a Model. Raises ValueError for times that do not increase, other
+    u and udot are None until they are computed. Quaternions have the sign that is nearer to the frame before, so that q
+    is continuous. `system` may be given as a Model. Raises ValueError for times that do not increase, other
     shapes, numbers that are not finite, and quaternions that are off the unit sphere by more than 1e-6.
 
     >>> import myoquat as mq
@@ -55,8 +55,8 @@ class Motion(Shown):
         assign(self, system=system_of(self.system), time=check_time(self.time))
         q = check_series("q", self.q, (len(self.time), self.system.nq))
         q = self.system.check_q(q).copy()
-        places = self.system.layout.quaternion_indices
-        q[:, places] = continuous_quaternions(q[:, places])
+        indices = self.system.layout.quaternion_indices
+        q[:, indices] = continuous_quaternions(q[:, indices])
         assign(self, q=q)
         for name in ("u", "udot"):
             values = getattr(self, name)
@@ -64,7 +64,7 @@ class Motion(Shown):
                 assign(self, **{name: check_series(name, values, (len(self.time), self.system.nu))})
 
     def __repr__(self) -> str:
-        has = ", ".join(kind for kind in KINDS if getattr(self, kind) is not None)
+        has = ", ".join(quantity for quantity in QUANTITIES if getattr(self, quantity) is not None)
         span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"
         return f"<Motion {has} of {self.system.nu} velocities, {len(self.time)} frames, {span}>"
 
@@ -114,7 +114,7 @@ class Motion(Shown):
 
     def between(self, start: float, end: float) -> "Motion":
         """The frames from `start` to `end` [s], both included."""
-        return cut(self, start, end, [k for k in KINDS if getattr(self, k) is not None])
+        return cut(self, start, end, [k for k in QUANTITIES if getattr(self, k) is not None])
 
     # ---- the file's own angles ------------------------------------------------------------------------------
 
@@ -139,25 +139,26 @@ class Motion(Shown):
     # ---- other forms ----------------------------------------------------------------------------------------
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """Columns (kind, name), kind being "q", "u", "udot", over the index time [s]; `attrs["units"]` by column."""
-        parts = {kind: getattr(self, kind) for kind in KINDS if getattr(self, kind) is not None}
-        labels = [(kind, name) for kind in parts for name in self.names[kind]]
+        """Columns (quantity, name) over the index time [s], with "q", "u" and "udot" as quantities; `attrs["units"]` by
+        column."""
+        parts = {quantity: getattr(self, quantity) for quantity in QUANTITIES if getattr(self, quantity) is not None}
+        labels = [(quantity, name) for quantity in parts for name in self.names[quantity]]
         columns = pd.MultiIndex.from_tuples(labels, names=["kind", "name"])
         frame = pd.DataFrame(np.concatenate(list(parts.values()), axis=1), pd.Index(self.time, name="time"), columns)
-        units = [unit for kind in parts for unit in self.units[kind]]
+        units = [unit for quantity in parts for unit in self.units[quantity]]
         frame.attrs = {"units": dict(zip(labels, units, strict=True))}
         return frame
 
     @classmethod
     def from_dataframe(cls, model: SystemLike, frame: "pd.DataFrame") -> "Motion":
-        """From columns (kind, name) as `to_dataframe` makes them, in any order; ValueError for a missing one."""
+        """From columns (quantity, name) as `to_dataframe` makes them, in any order; ValueError for a missing one."""
         system = system_of(model)
         time = frame.index.to_numpy(dtype=float)
         empty = cls(system, np.zeros(0), np.zeros((0, system.nq)))
         given: dict[str, Any] = {}
-        for kind in (kind for kind in KINDS if kind in frame.columns.get_level_values(0)):
-            places = indices_of(kind, empty.names[kind], [str(name) for name in frame[kind].columns])
-            given[kind] = frame[kind].to_numpy(dtype=float)[:, places]
+        for quantity in (quantity for quantity in QUANTITIES if quantity in frame.columns.get_level_values(0)):
+            indices = indices_of(quantity, empty.names[quantity], [str(name) for name in frame[quantity].columns])
+            given[quantity] = frame[quantity].to_numpy(dtype=float)[:, indices]
         if "q" not in given:
             raise ValueError("the columns hold no 'q'")
         return cls(system, time, **given)
@@ -165,7 +166,7 @@ class Motion(Shown):
     def to_xarray(self) -> "xr.Dataset":
         """q (time, coordinate), u and udot (time, velocity), with the units of each entry."""
         axes = {"q": "coordinate", "u": "velocity", "udot": "velocity"}
-        parts = {k: (("time", axes[k]), getattr(self, k)) for k in KINDS if getattr(self, k) is not None}
+        parts = {k: (("time", axes[k]), getattr(self, k)) for k in QUANTITIES if getattr(self, k) is not None}
         coordinates = {
             "time": ("time", self.time, {"units": "s"}),
             "coordinate": list(self.names["q"]),
@@ -182,10 +183,10 @@ class Motion(Shown):
         axes = {"q": ("coordinate", system.coordinate_names), "u": ("velocity", system.velocity_names)}
         axes["udot"] = axes["u"]
         given = {}
-        for kind in (kind for kind in KINDS if kind in data):
-            axis, names = axes[kind]
-            places = indices_of(axis, names, [str(name) for name in data[axis].values])
-            given[kind] = data[kind].transpose("time", axis).values[:, places]
+        for quantity in (quantity for quantity in QUANTITIES if quantity in data):
+            axis, names = axes[quantity]
+            indices = indices_of(axis, names, [str(name) for name in data[axis].values])
+            given[quantity] = data[quantity].transpose("time", axis).values[:, indices]
         return cls(system, data["time"].values, **given)
 
 
@@ -200,9 +201,9 @@ def load_motion(
     """The motion of a model in a .mot or .sto file, read by the names of its columns.
 
     Columns are coordinates of the model, angles of the model's own file in whose place it has a quaternion, and speeds,
-    called as `states_from_motion` tells; angles become quaternions, and their rates angular velocities. in_degrees is
+    named as in `states_from_motion`; angles become quaternions, and their rates angular velocities. in_degrees is
     needed where the file does not say it. Coordinates that the file lacks come from `start` (nq,), if it is given, and
-    columns in `ignore` are passed over. Radians of more than two turns are told with a CoordinateWarning. Raises
+    columns in `ignore` are passed over. Radians of more than two turns raise a CoordinateWarning. Raises
     ModelError with file and line for a broken file, and with the file's name for columns that the model does not know,
     or lacks.
 

@@ -37,8 +37,8 @@ def muscle_states_from_motion(model: Model, motion: "pd.DataFrame") -> tuple[Arr
     """(activation (t, m), muscle_states (t, ns)) of a motion: rows with which `simulate` can start.
 
     Columns are '/forceset/<muscle>/activation' and '/forceset/<muscle>/<state>', '<muscle>/...' or '<muscle>....'.
-    None for a kind of which the motion holds nothing; other columns are passed over. Raises ValueError where it holds
-    some but not all of a kind, and for activations outside [0, 1].
+    Either is None if the motion has none of its columns; other columns are ignored. Raises ValueError if the motion has
+    some but not all of them, and for activations outside [0, 1].
 
     >>> import myoquat as mq
     >>> from myoquat.data import motion_from_states, muscle_states_from_motion

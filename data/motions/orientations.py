@@ -150,7 +150,7 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
     order: "wxyz" where the scalar comes first, as OpenSim writes it, or "xyzw".
     axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
     `axes_rotation`); without it they stay the file's. Raises ModelError with file and line for a file that is broken or
-    of another kind, and for a quaternion whose length is not 1.
+    of another type, and for a quaternion whose length is not 1.
 
     >>> import tempfile
     >>> from myoquat.data import Orientations, load_orientations
@@ -221,7 +221,7 @@ def _checked(path: Path, time: Array, names: tuple[str, ...], Q: Array, numbers:
     try:
         return Orientations(time, names, Q)
     except ValueError as error:
-        told = str(error)
+        problem = str(error)
     good, bad = 0, len(time)  # so many rows from the first one on are taken, and refused
     while bad - good > 1:
         middle = (good + bad) // 2
@@ -230,7 +230,7 @@ def _checked(path: Path, time: Array, names: tuple[str, ...], Q: Array, numbers:
             good = middle
         except ValueError:
             bad = middle
-    raise ModelError(told, file=path, line=int(numbers[good]))
+    raise ModelError(problem, file=path, line=int(numbers[good]))
 
 
 def _read(path: Path) -> tuple[Array, tuple[str, ...], Array, Array]:
@@ -241,8 +241,8 @@ def _read(path: Path) -> tuple[Array, tuple[str, ...], Array, Array]:
     head, (number, text) = read_header(path, lines)
     header = dict(text.strip().partition("=")[::2] for _, text in head)
     if header.get("DataType") != "Quaternion":
-        told = "no line 'DataType=Quaternion': this file holds no orientations"
-        raise ModelError(told, file=path, line=len(head) + 1)
+        problem = "no line 'DataType=Quaternion': this file holds no orientations"
+        raise ModelError(problem, file=path, line=len(head) + 1)
     labels = [label.strip() for label in text.rstrip().split("\t")]
     check_labels(path, number, labels)
     if labels[0].lower() != "time":

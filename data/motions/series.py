@@ -58,15 +58,15 @@ def check_time(time: ArrayLike) -> Array:
     return times
 
 
-def check_names(kind: str, names: Iterable[str]) -> tuple[str, ...]:
+def check_names(noun: str, names: Iterable[str]) -> tuple[str, ...]:
     """The names as a tuple; ValueError for one that is empty or comes twice."""
     found = tuple(map(str, names))
     known: set[str] = set()
     for i, name in enumerate(found):
         if not name:
-            raise ValueError(f"{kind} {i} has no name")
+            raise ValueError(f"{noun} {i} has no name")
         if name in known:
-            raise ValueError(f"the {kind} {name!r} comes twice")
+            raise ValueError(f"the {noun} {name!r} comes twice")
         known.add(name)
     return found
 

@@ -26,76 +26,76 @@ __all__ = ["FUNCTIONS", "add_curves", "add_function", "can_read", "curves", "fun
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of function: its class, how an element of it is read, and the children of one, by their tags; a child that
-    is a function itself stands in a holder."""
+class FunctionFormat:
+    """A type of function: its class, its reader, and the children of its element by their tags. A child that is a
+    function itself has a parent element of its own."""
 
     function: type[AxisFunction]
     read: Callable[[Element], AxisFunction]
     parts: Callable[[Any], dict[str, Any]]
 
 
-LEAST = 1e-7  # between neighbouring x of a SimmSpline, in OpenSim's SimmSpline::calcCoefficients
+MIN_SPLINE_STEP = 1e-7  # between neighbouring x of a SimmSpline, in OpenSim's SimmSpline::calcCoefficients
 STEP = {"transition_start_time": 0.99, "transition_end_time": 1.01, "start_value": 0.0, "end_value": 1.0}
 SINE = {"amplitude": 1.0, "omega": 1.0, "phase": 0.0, "offset": 0.0}
-FUNCTIONS: dict[str, Kind] = {
-    "Constant": Kind(Constant, lambda e: Constant(number(e, "value")), lambda f: {"value": f.constant}),
-    "LinearFunction": Kind(
+FUNCTIONS: dict[str, FunctionFormat] = {
+    "Constant": FunctionFormat(Constant, lambda e: Constant(number(e, "value")), lambda f: {"value": f.constant}),
+    "LinearFunction": FunctionFormat(
         Linear,
         lambda e: Linear(*numbers(e, "coefficients", 2)),
         lambda f: {"coefficients": (f.factor, f.offset)},
     ),
-    "SimmSpline": Kind(
+    "SimmSpline": FunctionFormat(
         SimmSpline, lambda e: SimmSpline(*_apart(numbers(e, "x"), numbers(e, "y"))), lambda f: {"x": f.x, "y": f.y}
     ),
-    "PiecewiseLinearFunction": Kind(
+    "PiecewiseLinearFunction": FunctionFormat(
         PiecewiseLinear, lambda e: PiecewiseLinear(numbers(e, "x"), numbers(e, "y")), lambda f: {"x": f.x, "y": f.y}
     ),
-    "PiecewiseConstantFunction": Kind(
+    "PiecewiseConstantFunction": FunctionFormat(
         PiecewiseConstant, lambda e: PiecewiseConstant(numbers(e, "x"), numbers(e, "y")), lambda f: {"x": f.x, "y": f.y}
     ),
-    "GCVSpline": Kind(
+    "GCVSpline": FunctionFormat(
         NaturalSpline,
         lambda e: NaturalSpline(numbers(e, "x"), numbers(e, "y"), 2 * int(number(e, "half_order")) - 1),
         lambda f: {"half_order": str((f.degree + 1) // 2), "error_variance": 0.0, "x": f.x, "y": f.y},
     ),
-    "StepFunction": Kind(
+    "StepFunction": FunctionFormat(
         SmoothStep,
         lambda e: SmoothStep(*(number(e, key, default) for key, default in STEP.items())),
         lambda f: dict(zip(STEP, (f.start, f.end, f.first, f.last), strict=True)),
     ),
-    "Sine": Kind(
+    "Sine": FunctionFormat(
         Sine,
         lambda e: Sine(*(number(e, key, default) for key, default in SINE.items())),
         lambda f: {key: getattr(f, key) for key in SINE},
     ),
-    "PolynomialFunction": Kind(  # highest power first in a file
+    "PolynomialFunction": FunctionFormat(  # highest power first in a file
         Polynomial,
         lambda e: Polynomial(numbers(e, "coefficients")[::-1]),
         lambda f: {"coefficients": f.coefficients[::-1]},
     ),
-    "MultiplierFunction": Kind(
+    "MultiplierFunction": FunctionFormat(
         Multiplier,
         lambda e: Multiplier(function_in(e.find("function"), e), number(e, "scale", 1.0)),
         lambda f: {"function": f.function, "scale": f.scale},
     ),
 }
-TAGS = {kind.function: tag for tag, kind in FUNCTIONS.items()}
+TAGS = {format_.function: tag for tag, format_ in FUNCTIONS.items()}
 
 
 def can_read(element: Element) -> bool:
-    """Whether a function is of a known kind, and none that smooths its points."""
+    """Whether a function is of a known type and does not smooth its points."""
     inner = element.find("function")
     below = [] if inner is None else [child for child in inner if isinstance(child.tag, str)]
     return element.tag in FUNCTIONS and not _smooths(element) and all(map(can_read, below))
 
 
 def _apart(x: tuple[float, ...], y: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Points of which one that is there twice is two, LEAST apart as in OpenSim: the spline is level there."""
+    """Points with repeated ones moved MIN_SPLINE_STEP apart, as in OpenSim: the spline is level there."""
     moved = list(x)
     for k in range(1, min(len(x), len(y))):
         if (x[k], y[k]) == (x[k - 1], y[k - 1]):
-            moved[k] = moved[k - 1] + LEAST
+            moved[k] = moved[k - 1] + MIN_SPLINE_STEP
     return tuple(moved), y
 
 
@@ -104,7 +104,7 @@ def _smooths(element: Element) -> bool:
 
 
 def read_function(element: Element) -> AxisFunction:
-    """A function; ModelError with element and line for a kind that is not known or points that make none."""
+    """A function; ModelError with element and line for an unknown type, or points that define no function."""
     if element.tag not in FUNCTIONS:
         complain(element, f"the function <{element.tag}> is not supported; known: {', '.join(FUNCTIONS)}")
     if _smooths(element):

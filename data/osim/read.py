@@ -18,7 +18,7 @@ from myoquat.data.osim.reading.forces import FORCES, can_read, read_force
 from myoquat.data.osim.reading.muscles import has_path, has_resolved_wraps, read_groups, read_muscle
 from myoquat.data.osim.reading.passive import read_limit, with_springs
 from myoquat.data.osim.reading.version import read_document
-from myoquat.data.osim.reading.wraps import Surfaces, settled
+from myoquat.data.osim.reading.wraps import Surfaces, with_wrap_ranges
 from myoquat.data.osim.tree.joints import STARTS, is_blank
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import located
@@ -37,10 +37,10 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     """The model in an OpenSim file of document version 10901 or later.
 
     Coordinates keep their bare names and the order of the file's joints, in radians and metres, locked and coupled ones
-    too. What is not supported is told in one UnsupportedWarning with counts and lines; inertias that no rigid body can
-    have and what else OpenSim accepts though it cannot be in one ImplausibleWarning; `strict` makes either an error.
-    Raises ModelError with file, element and line for a file that is broken, names what it lacks, or holds a joint or a
-    function that is not supported, since the model would move otherwise.
+    too. One UnsupportedWarning reports unsupported elements with counts and lines. One ImplausibleWarning reports
+    impossible values that OpenSim accepts, such as inertias that no rigid body can have. `strict` makes either an
+    error. Raises ModelError with file, element and line for a broken file or a reference to a missing element. An
+    unsupported joint or function is an error too, because the model would move differently without it.
     """
     path = Path(path)
     unsupported, implausible = UnsupportedElements(), ImplausibleValues()
@@ -132,12 +132,12 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
         inputs=read_inputs(element, known, unsupported, path.parent),
         groups=read_groups(element, names, unsupported, implausible),
     )
-    return settled(model, {str(force.get("name")) for force in forces.paths if has_resolved_wraps(force)})
+    return with_wrap_ranges(model, {str(force.get("name")) for force in forces.paths if has_resolved_wraps(force)})
 
 
 @dataclass(frozen=True)
 class _Forces:
-    """The forces of a model that are read, by what they become."""
+    """The forces of a model that are read, by their use."""
 
     paths: list[Any]
     springs: list[Any]
@@ -150,12 +150,12 @@ class _Forces:
     def of(cls, model: Any, unsupported: UnsupportedElements, contacts: Contacts, folder: Path) -> "_Forces":
         """Those that apply; others are noted, and so are those whose data are not in the folder."""
         found = cls([], [], [], [], [], [])
-        kinds = dict.fromkeys((*FORCES, *CONTACTS), found.passive) | dict.fromkeys(ACTUATORS, found.actuators)
-        kinds |= {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
+        lists = dict.fromkeys((*FORCES, *CONTACTS), found.passive) | dict.fromkeys(ACTUATORS, found.actuators)
+        lists |= {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
         for force in objects(model, "ForceSet"):
             along = has_path(force)
             data = data_of(force, folder) if force.tag == EXTERNAL else None
-            if not along and force.tag not in kinds and data is None:
+            if not along and force.tag not in lists and data is None:
                 unsupported.count(force, "force")
             elif not boolean(force, "appliesForce", True):
                 unsupported.count(force, "appliesForce is false")
@@ -164,7 +164,7 @@ class _Forces:
             elif data is not None:
                 found.external.append((force, data))
             else:
-                (found.paths if along else kinds[force.tag]).append(force)
+                (found.paths if along else lists[force.tag]).append(force)
         return found
 
 

@@ -48,9 +48,10 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     Quaternion joints get angles, as OpenSim has no other coordinates: those of the file that they come from, else
     a ball's turns about x, y and z; `load_model(path, rotations="quaternion")` brings the quaternions back. A massless
     body that only carries another one becomes the frame of its joint. A path without a law, or with one that OpenSim
-    does not know, is written as a PathActuator; that, and the other things that the file cannot hold, are told in one
-    UnwrittenWarning, or refused if `strict`. Raises ModelError for what would change the motion or the lengths: names
-    that OpenSim does not allow, points and surfaces that it does not have, numbers that a force cannot have.
+    does not know, is written as a PathActuator. One UnwrittenWarning reports this and all other parts that the file
+    cannot represent; `strict` makes it an error. Raises ModelError where the motion or the lengths would
+    change: for names that OpenSim does not allow, points and surfaces that it does not have, and numbers that a force
+    cannot have.
     """
     path, unwritten = check_output(path, overwrite), UnwrittenParts()
     root = etree.Element("OpenSimDocument", Version=VERSION)
@@ -76,14 +77,14 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     add_constraints(element, model, unwritten)
     surfaces = surfaces_of(model)
     obstacles = Obstacles(model.muscles, surfaces)
-    paths = Paths(_places(placed), coordinates, wraps, obstacles)
+    paths = Paths(_coordinate_paths(placed), coordinates, wraps, obstacles)
     forces = add_set(element, "ForceSet")
     for muscle in model.muscles:
         name = f"muscle {muscle.name!r}"
         checked_name(muscle.name, name)
         if not is_known(muscle.law):
-            kind = "without a law" if muscle.law is None else f"with law {muscle.law.kind!r}"
-            unwritten.count(f"muscles {kind}, written as {FALLBACK}", muscle.name)
+            law_name = "without a law" if muscle.law is None else f"with law {muscle.law.kind!r}"
+            unwritten.count(f"muscles {law_name}, written as {FALLBACK}", muscle.name)
         force = force_element(forces, muscle)
         if muscle.activation is not None and force.tag not in TIMES:
             unwritten.count("activations of muscles", muscle.name)
@@ -168,7 +169,7 @@ def _named(model: Model) -> set[str]:
     return held | {thing.body for thing in (*things, *model.markers)}
 
 
-def _places(placed: list[Placed]) -> dict[str, str]:
+def _coordinate_paths(placed: list[Placed]) -> dict[str, str]:
     """The path of every coordinate in the model."""
     return {
         name: f"/jointset/{joint_name(joint.moving)}/{name}"

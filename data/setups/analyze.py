@@ -14,10 +14,10 @@ __all__ = [
     "analyses_of",
     "controllers_of",
     "controls_of",
+    "described",
     "force_sets",
     "read_analyze",
     "times_of",
-    "told",
 ]
 
 CONTROLLER = "ControlSetController"
@@ -72,7 +72,7 @@ def read_analyze(document: SetupDocument) -> AnalyzeSetup:
         document.cutoff(),
         times_of(root),
         analyses,
-        told([*unknown, *(element for element in controllers_of(document, root) if element.tag != CONTROLLER)]),
+        described([*unknown, *(element for element in controllers_of(document, root) if element.tag != CONTROLLER)]),
         controls_of(document, root),
         document.results,
     )
@@ -115,6 +115,6 @@ def controls_of(document: SetupDocument, root: Element) -> tuple[Path, ...]:
     return tuple(path for path in files if path is not None)
 
 
-def told(elements: list[Element]) -> tuple[str, ...]:
+def described(elements: list[Element]) -> tuple[str, ...]:
     """Elements by their tags and names."""
     return tuple(f"<{e.tag}> {e.get('name') or ''}".strip() for e in elements)

@@ -68,8 +68,8 @@ class SetupDocument:
             if part != "..":
                 checked_name(parent if parent.find(tag) is None else parent.find(tag), part)
         if not self.anywhere and not path.resolve().is_relative_to(self.path.parent.resolve()):
-            told = f"<{tag}> names {path}, outside the folder of this setup; --anywhere (anywhere=True) writes there"
-            complain(parent.find(tag), told)
+            outside = f"<{tag}> names {path}, outside the folder of this setup; --anywhere (anywhere=True) writes there"
+            complain(parent.find(tag), outside)
         return path
 
     @property

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from myoquat.data.document import boolean, number, positive
 from myoquat.data.setups.analyses import Analysis
-from myoquat.data.setups.analyze import CONTROLLER, analyses_of, controllers_of, controls_of, force_sets, told
+from myoquat.data.setups.analyze import CONTROLLER, analyses_of, controllers_of, controls_of, described, force_sets
 from myoquat.data.setups.document import SetupDocument
 from myoquat.data.xml import Element, complain
 
@@ -68,7 +68,7 @@ def read_forward(document: SetupDocument) -> ForwardSetup:
         positive(root, "maximum_integrator_step_size", 1.0),
         boolean(root, "solve_for_equilibrium_for_auxiliary_states"),
         analyses,
-        told([*unknown, *(element for element in controllers if element.tag not in KNOWN)]),
+        described([*unknown, *(element for element in controllers if element.tag not in KNOWN)]),
         controls_of(document, root),
         any(element.tag == PRESCRIBED for element in controllers),
         tuple((number(element, "kp", 16.0), number(element, "kv", 8.0)) for element in corrections),

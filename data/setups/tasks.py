@@ -14,10 +14,10 @@ VALUES = ("default_value", "manual_value", "from_file")
 
 @dataclass(frozen=True)
 class Task:
-    """A marker's weight, or a coordinate with the kind of its wanted value (one of VALUES) and that value; `kind` is
-    "marker" or "coordinate"."""
+    """The weight of a marker or a coordinate, `target` being "marker" or "coordinate"; of a coordinate also the source
+    of its wanted value, one of VALUES, and that value."""
 
-    kind: str
+    target: str
     name: str
     weight: float
     wanted: str = "default_value"
@@ -34,13 +34,13 @@ def read_tasks(document: SetupDocument, parent: Element) -> tuple[Task, ...]:
 
 
 def _task(element: Element) -> Task:
-    kinds = {"IKMarkerTask": "marker", "IKCoordinateTask": "coordinate"}
+    targets = {"IKMarkerTask": "marker", "IKCoordinateTask": "coordinate"}
     name, weight = element.get("name") or "", number(element, "weight", 1.0)
-    if element.tag not in kinds or not name:
+    if element.tag not in targets or not name:
         complain(element, f"a task is <IKMarkerTask> or <IKCoordinateTask> with a name, not <{element.tag}> {name!r}")
     if weight < 0:
         complain(element.find("weight"), f"a weight must not be negative: {weight:g}")
-    if kinds[element.tag] == "marker":
+    if targets[element.tag] == "marker":
         return Task("marker", name, weight)
     wanted = text(element, "value_type", "default_value")
     if wanted not in VALUES:

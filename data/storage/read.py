@@ -22,9 +22,9 @@ from myoquat.joints.errors import ModelError
 __all__ = ["read_header", "read_motion"]
 
 MAX_HEADER_LINES = 10000
-PRINTED = 2e-10  # in rows that OpenSim writes twice the last of ten decimals may differ
-SHOWN = 5  # labels that are told
-Told = Callable[[int, str], None]  # of a line: what is odd in it
+REPEATED_ROW_TOLERANCE = 2e-10  # OpenSim writes ten decimals; the last may differ in a row that it writes twice
+MAX_LABELS_SHOWN = 5  # in a message
+Warn = Callable[[int, str], None]  # reports an irregularity at a line
 OLD_NAMES = {"datarows": "nRows", "datacolumns": "nColumns"}
 SENTENCES = {"angles are in degrees.": True, "angles are in radians.": False}
 
@@ -33,11 +33,11 @@ def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """A .mot or .sto file: a column per label, the index `time` [s], numbers as the file holds them.
 
     `.attrs` keeps the header: "name", "in_degrees" (True, False, or None where the file does not say) and "header", a
-    dictionary of all its entries. Raises ModelError with file and line for a header without end, labels missing, a row
-    of another length, an entry that is no finite number, times that do not increase. What OpenSim reads though it is
-    odd is read with an ImplausibleWarning, or refused if `strict`: a row that is there twice, as RRA and CMC write
-    their last, counts once, while two different rows of one time are an error; of columns with one label the first is
-    kept; all rows and columns are read whatever nRows and nColumns say. A file holds at most 256 MiB.
+    dictionary of all its entries. Raises ModelError with file and line for a header without end or missing labels, a
+    row of another length, an entry that is no finite number, and times that do not increase. OpenSim reads some
+    irregular files; these raise an ImplausibleWarning, or an error if `strict`. A row that is there twice, as RRA and
+    CMC write their last, counts once, while two different rows of one time are an error. Of columns with one label the
+    first is kept. All rows and columns are read whatever nRows and nColumns say. A file holds at most 256 MiB.
 
     >>> import tempfile
     >>> import pandas as pd
@@ -61,11 +61,11 @@ def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     if labels[0].lower() != "time":
         raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=number)
     table, rows = parse_rows(path, lines, labels, gaps=False)
-    told = partial(tell, path, strict)
-    _check_counts(path, header, table, told)
-    table, rows = _without_repeated_rows(table, rows, told)
+    warn = partial(tell, path, strict)
+    _check_counts(path, header, table, warn)
+    table, rows = _without_repeated_rows(table, rows, warn)
     check_times(path, rows, table[:, 0])
-    table, labels = _without_repeated_labels(table, labels, number, told)
+    table, labels = _without_repeated_labels(table, labels, number, warn)
     frame = pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
     entries = {key: value for key, (value, _) in header.items()}
     frame.attrs = {"name": name, "in_degrees": _in_degrees(path, header, head), "header": entries}
@@ -88,16 +88,16 @@ def read_header(path: Path, lines: Iterator[Line]) -> tuple[list[Line], Line]:
     raise ModelError("no line 'endheader' up to here: this is no .mot or .sto file", file=path, line=max(len(head), 1))
 
 
-def _without_repeated_rows(table: np.ndarray, lines: np.ndarray, told: Told) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and their lines without those that the next row says once more, which are counted."""
+def _without_repeated_rows(table: np.ndarray, lines: np.ndarray, warn: Warn) -> tuple[np.ndarray, np.ndarray]:
+    """The rows and their lines without those that the next row repeats, which are counted."""
     repeated = np.diff(table[:, 0]) == 0
     same = np.flatnonzero(repeated)
-    repeated[same] = np.isclose(table[same + 1], table[same], rtol=1e-9, atol=PRINTED).all(axis=1)
+    repeated[same] = np.isclose(table[same + 1], table[same], rtol=1e-9, atol=REPEATED_ROW_TOLERANCE).all(axis=1)
     if not repeated.any():
         return table, lines
     first, count = int(np.argmax(repeated)), int(repeated.sum())
     many = "a row is" if count == 1 else f"{count} rows are"
-    told(
+    warn(
         int(lines[first + 1]),
         f"{many} written twice, the first of {table[first, 0]:.10g} s; one of each is kept, as in OpenSim",
     )
@@ -106,7 +106,7 @@ def _without_repeated_rows(table: np.ndarray, lines: np.ndarray, told: Told) -> 
 
 
 def _without_repeated_labels(
-    table: np.ndarray, labels: list[str], line: int, told: Told
+    table: np.ndarray, labels: list[str], line: int, warn: Warn
 ) -> tuple[np.ndarray, list[str]]:
     """The first column of each label."""
     first: dict[str, int] = {}
@@ -114,8 +114,8 @@ def _without_repeated_labels(
         first.setdefault(label, column)
     if len(first) < len(labels):
         twice = [label for label, count in Counter(labels).items() if count > 1]
-        named = ", ".join(map(repr, twice[:SHOWN])) + (", ..." if len(twice) > SHOWN else "")
-        told(line, f"several columns are labelled {named}; the first of each is kept, as in OpenSim's Storage")
+        named = ", ".join(map(repr, twice[:MAX_LABELS_SHOWN])) + (", ..." if len(twice) > MAX_LABELS_SHOWN else "")
+        warn(line, f"several columns are labelled {named}; the first of each is kept, as in OpenSim's Storage")
     return table[:, list(first.values())], list(first)
 
 
@@ -148,8 +148,8 @@ def _in_degrees(path: Path, header: dict[str, tuple[str, int]], lines: list[Line
     return value.lower() == "yes"
 
 
-def _check_counts(path: Path, header: dict[str, tuple[str, int]], table: np.ndarray, told: Told) -> None:
-    """Tell where the header gives another number of rows or columns; ModelError where it gives no number."""
+def _check_counts(path: Path, header: dict[str, tuple[str, int]], table: np.ndarray, warn: Warn) -> None:
+    """Warn if the header gives another number of rows or columns; ModelError where it gives no number."""
     for key, found, what in (("nRows", table.shape[0], "rows"), ("nColumns", table.shape[1], "columns")):
         given: tuple[Any, int] | None = header.get(key)
         if given is None or given[0] == str(found):
@@ -157,4 +157,4 @@ def _check_counts(path: Path, header: dict[str, tuple[str, int]], table: np.ndar
         message = f"{key} is {given[0]}, but the table has {found} {what}"
         if not given[0].isdigit():
             raise ModelError(message, file=path, line=given[1])
-        told(given[1], f"{message}; all of them are read")
+        warn(given[1], f"{message}; all of them are read")

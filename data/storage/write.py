@@ -22,7 +22,7 @@ def write_motion(
 ) -> None:
     """Write a table with the index `time` [s] as a .mot or .sto file that reads back equal and opens in OpenSim.
 
-    in_degrees and name are the frame's own (`.attrs`) where they are not given; in_degrees None, where nobody says,
+    in_degrees and name are the frame's own (`.attrs`) where they are not given; in_degrees None, if neither states it,
     writes no such line. Numbers are written as they are. Raises FileExistsError for an existing file unless
     `overwrite` is True, ValueError for numbers that are not finite, labels that are empty, twice or hold a tab, and
     times that do not increase.

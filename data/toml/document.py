@@ -13,7 +13,7 @@ __all__ = ["line_of", "parse_toml", "words"]
 PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 DOTTED = re.compile(rf"""(?<![\w"'-])(?:{PART}[ \t]*+\.[ \t]*+){{32}}""")  # time and memory grow with the square
 AFTER = re.compile(r"""["']?[ \t]*([=\]])""")  # a key
-PLACES = 1000  # of a word, and characters before it
+MAX_OCCURRENCES = 1000  # of a word that are examined, and characters before each
 WORD = re.compile(r"""[\w.*-]*\w""")
 
 
@@ -35,16 +35,16 @@ def parse_toml(text: str) -> dict[str, Any]:
 def line_of(text: str, keys: Iterable[str]) -> int | None:
     """The line where the first of these keys that the text holds is given or begins a table; None for none of them.
 
-    A word that stands in the text very often is not looked for to the end.
+    Only the first MAX_OCCURRENCES of a word are examined.
     """
     for key in keys:
-        place = next((at for at in islice(_places(text, key), PLACES) if _gives(text, at, key)), None)
+        place = next((at for at in islice(_occurrences(text, key), MAX_OCCURRENCES) if _gives(text, at, key)), None)
         if place is not None:
             return text.count("\n", 0, place) + 1
     return None
 
 
-def _places(text: str, word: str) -> Iterator[int]:
+def _occurrences(text: str, word: str) -> Iterator[int]:
     at = text.find(word)
     while at >= 0:
         yield at
@@ -53,7 +53,7 @@ def _places(text: str, word: str) -> Iterator[int]:
 
 def _gives(text: str, at: int, key: str) -> bool:
     """Whether the word at this place is a key: first in its line, in the head of a table, or after "{" or ","."""
-    before = text[max(0, at - PLACES) : at].rpartition("\n")[2].lstrip(" \t")
+    before = text[max(0, at - MAX_OCCURRENCES) : at].rpartition("\n")[2].lstrip(" \t")
     after = AFTER.match(text, at + len(key))
     if after is None or before[-1:].isalnum() or before[-1:] == "_":
         return False

@@ -162,13 +162,13 @@ def _model(data: dict[str, Any], path: Path) -> Model:
     )
 
 
-def _tables(data: dict[str, Any], key: str, kind: str) -> list[tuple[dict[str, Any], str]]:
+def _tables(data: dict[str, Any], key: str, noun: str) -> list[tuple[dict[str, Any], str]]:
     """Every table of an array of tables, with the words that name it in an error."""
     tables = data.get(key, [])
     if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
         raise ModelError(f"{key} must be an array of tables, [[{key}]]")
     return [
-        (t, f"{kind} {t['name']!r}" if isinstance(t.get("name"), str) else f"{kind} number {i + 1}")
+        (t, f"{noun} {t['name']!r}" if isinstance(t.get("name"), str) else f"{noun} number {i + 1}")
         for i, t in enumerate(tables)
     ]
 

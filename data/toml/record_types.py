@@ -21,7 +21,7 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import Wrap
 
-__all__ = ["GROUPS", "class_of_type", "kind_of", "written_type"]
+__all__ = ["GROUPS", "class_of_type", "type_name", "written_type"]
 
 PACKAGE = "myoquat"
 JOINTS, FORCES = "myoquat.joints", "myoquat.forces"
@@ -38,7 +38,7 @@ GROUPS: dict[type, str] = {  # a class that others extend -> the group of entry 
 }
 
 
-def kind_of(cls: type) -> str:
+def type_name(cls: type) -> str:
     """The `type` of a class in files: its attribute `kind`, or its name in lower case with underscores."""
     return getattr(cls, "kind", None) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
@@ -49,11 +49,11 @@ def class_of_type(root: type, table: dict[str, Any], element: str, prefix: str) 
     own = _own_classes(root)
     if "type" not in table and root in own.values():
         return root
-    kind = table.pop("type", None)
-    if isinstance(kind, str) and kind in own:
-        return own[kind]
+    name = table.pop("type", None)
+    if isinstance(name, str) and name in own:
+        return own[name]
     group = _group_of(root)
-    entry = _entry_point(group, kind, element) if group and isinstance(kind, str) else None
+    entry = _entry_point(group, name, element) if group and isinstance(name, str) else None
     if entry is not None:
         return _registered_class(entry, root, element)
     hint = (
@@ -62,7 +62,7 @@ def class_of_type(root: type, table: dict[str, Any], element: str, prefix: str) 
         if group
         else ""
     )
-    raise ModelError(f"{prefix}type {kind!r} is unknown; known: {', '.join(own)}{hint}", element=element)
+    raise ModelError(f"{prefix}type {name!r} is unknown; known: {', '.join(own)}{hint}", element=element)
 
 
 def written_type(cls: type, element: str) -> str | None:
@@ -71,25 +71,25 @@ def written_type(cls: type, element: str) -> str | None:
     root = next((root for root in GROUPS if issubclass(cls, root)), None)
     if root is None or cls is root:
         return None
-    kind, group = kind_of(cls), GROUPS[root]
+    name, group = type_name(cls), GROUPS[root]
     own = _own_classes(root)
-    if own.get(kind) is cls:
-        return kind
-    words = f"its type {kind!r} (class {cls.__qualname__} of {cls.__module__}) could not be loaded again"
-    if kind in own:
+    if own.get(name) is cls:
+        return name
+    words = f"its type {name!r} (class {cls.__qualname__} of {cls.__module__}) could not be loaded again"
+    if name in own:
         raise ModelError(
-            f"{words}: {own[kind].__name__} has this type; give the class a `kind` of its own", element=element
+            f"{words}: {own[name].__name__} has this type; give the class a `kind` of its own", element=element
         )
-    entry = _entry_point(group, kind, element)
+    entry = _entry_point(group, name, element)
     if entry is None:
         raise ModelError(
             f"{words}: register the class in the package that defines it, in pyproject.toml under "
-            f'[project.entry-points."{group}"]: {kind} = "{cls.__module__}:{cls.__qualname__}"',
+            f'[project.entry-points."{group}"]: {name} = "{cls.__module__}:{cls.__qualname__}"',
             element=element,
         )
     if _registered_class(entry, root, element) is not cls:
         raise ModelError(f"{words}: the entry point {_described(entry)} registers another class", element=element)
-    return kind
+    return name
 
 
 def _group_of(root: type) -> str | None:
@@ -97,12 +97,12 @@ def _group_of(root: type) -> str | None:
 
 
 def _own_classes(root: type) -> dict[str, type]:
-    """Every concrete class of the package at or below `root`, by its kind."""
+    """Every concrete class of the package at or below `root`, by its type name."""
     below, found = [root], {}
     while below:
         cls = below.pop(0)
         if cls.__module__.partition(".")[0] == PACKAGE and _is_concrete_record(cls):
-            found[kind_of(cls)] = cls
+            found[type_name(cls)] = cls
         below += cls.__subclasses__()
     return found
 
@@ -148,9 +148,9 @@ def _registered_class(entry: EntryPoint, root: type, element: str) -> type:
             f"the entry point {_described(entry)} must name a concrete dataclass that extends {root.__name__}",
             element=element,
         )
-    if kind_of(cls) != entry.name:
+    if type_name(cls) != entry.name:
         raise ModelError(
-            f"the entry point {_described(entry)} must have the name {kind_of(cls)!r}, the type of its class",
+            f"the entry point {_described(entry)} must have the name {type_name(cls)!r}, the type of its class",
             element=element,
         )
     return cls

@@ -1,7 +1,7 @@
 """Frozen dataclasses as TOML tables and back: their fields are the keys, so a new joint, law or function needs no code.
 
-A class that others extend is told apart by the key `type`, see `myoquat.data.toml.record_types`. Fields that are None
-or at their default are left out; `NAMES` holds those that are called otherwise in files.
+The key `type` names the subclass of a class that others extend, see `myoquat.data.toml.record_types`. Fields that are
+None or at their default are left out; `NAMES` holds those with another name in files.
 """
 
 import functools
@@ -67,9 +67,9 @@ def write_record(record: Any, element: str, inline: bool = True) -> "AbstractTab
     """A dataclass as a table, with its `type` where classes share a root. ModelError with `element` for a type that
     could not be read again."""
     made: AbstractTable = tomlkit.inline_table() if inline else tomlkit.table()
-    kind = written_type(type(record), element)
-    if kind is not None:
-        made["type"] = kind
+    type_name = written_type(type(record), element)
+    if type_name is not None:
+        made["type"] = type_name
     for key, value in write_fields(record, element).items():
         made[key] = value
     return made

@@ -42,8 +42,8 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     lines = read_lines(path, MAX_BYTES)
     head = [text for _, text in islice(lines, 5)]
     if len(head) < 5 or not head[0].startswith("PathFileType"):
-        told = "no line 'PathFileType' at the top, or no header after it: this is no .trc file"
-        raise ModelError(told, file=path, line=1)
+        problem = "no line 'PathFileType' at the top, or no header after it: this is no .trc file"
+        raise ModelError(problem, file=path, line=1)
     header = _header(path, head[1], head[2])
     if header["Units"] not in METRES:
         raise ModelError(f"Units is one of {', '.join(METRES)}, not {header['Units']!r}", file=path, line=3)

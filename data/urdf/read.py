@@ -51,9 +51,9 @@ _PLAIN: dict[str, Callable[[], Joint]] = {"fixed": FixedJoint, "spherical": Sphe
 def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
     """The model in a URDF file, without muscles, with the `options` of `read_system`.
 
-    Ranges of joints are those of `Model.coordinates`, efforts bounds of actuators with the names of the joints, joints
-    that mimic others couplers, which the start obeys. Friction, greatest speeds and other tools' elements are told in
-    one UnsupportedWarning; `strict` makes it an error.
+    Ranges of joints become those of `Model.coordinates`, and efforts become bounds of actuators with the joints' names.
+    Joints that mimic others become couplers, which the start satisfies. One UnsupportedWarning reports friction, speed
+    limits and elements of other tools; `strict` makes it an error.
     """
     path = Path(path)
     robot, unsupported = xml.parse(path), UnsupportedElements()
@@ -227,7 +227,7 @@ def _body(link: Element, colors: dict[str, Element], parent: str, joint: Joint, 
 
 def _carried(link: Element, colors: dict[str, Element], parent: str, joint: Element) -> Body:
     position, orientation = pose(joint)
-    kind = _joint(joint)
+    joint_type = _joint(joint)
     dynamics = xml.child(joint, "dynamics")
     facts: dict[str, Any] = {
         "position": position,
@@ -235,23 +235,23 @@ def _carried(link: Element, colors: dict[str, Element], parent: str, joint: Elem
         "damping": xml.not_negative(dynamics, "damping"),
         "stiffness": xml.not_negative(dynamics, "stiffness"),
         "rotor_inertia": _rotor(joint, dynamics),
-        "spring_mount": _mount(dynamics, kind),
+        "spring_mount": _mount(dynamics, joint_type),
         "joint_name": xml.name_of(joint),
     }
-    if kind.nq == 1:
+    if joint_type.nq == 1:
         facts["coordinate_names"] = (xml.name_of(joint),)
-    return _body(link, colors, parent, kind, **facts)
+    return _body(link, colors, parent, joint_type, **facts)
 
 
 def _joint(element: Element) -> Joint:
-    kind = xml.text_of(element, "type")
-    if kind in _PLAIN:
-        return _PLAIN[kind]()
-    if kind not in _WITH_AXIS:
-        xml.complain(element, f"unknown joint type {kind!r}; known: {', '.join((*_WITH_AXIS, *_PLAIN))}")
+    joint_type = xml.text_of(element, "type")
+    if joint_type in _PLAIN:
+        return _PLAIN[joint_type]()
+    if joint_type not in _WITH_AXIS:
+        xml.complain(element, f"unknown joint type {joint_type!r}; known: {', '.join((*_WITH_AXIS, *_PLAIN))}")
     axis = xml.child(element, "axis")
     try:
-        joint: Joint = _WITH_AXIS[kind](xml.numbers(axis, "xyz", 3, (1.0, 0.0, 0.0)))
+        joint: Joint = _WITH_AXIS[joint_type](xml.numbers(axis, "xyz", 3, (1.0, 0.0, 0.0)))
     except ModelError:
         raise
     except ValueError as error:

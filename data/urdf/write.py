@@ -22,7 +22,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["write_model", "write_urdf"]
 
-KINDS = {"fixed", "revolute", "prismatic", "planar", "spherical", "floating"}
+JOINT_TYPES = {"fixed", "revolute", "prismatic", "planar", "spherical", "floating"}
 _NO_LIMITS = {"lower": repr(-UNLIMITED)} | dict.fromkeys(("upper", "effort", "velocity"), repr(UNLIMITED))
 _DYNAMICS = ("damping", "stiffness", "rotor_inertia")
 _PLACED = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
@@ -31,7 +31,7 @@ _PLACED = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
 def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
     """Write a model's system, ranges, couplers and the bounds of its actuators on coordinates.
 
-    What else it has, muscles included, is told in one UnwrittenWarning, or refused if `strict`.
+    One UnwrittenWarning reports its other parts, muscles included; `strict` makes it an error.
     """
     path = Path(path)
     unwritten = UnwrittenParts()
@@ -129,9 +129,10 @@ def _add_shape(link: Element, shape: Shape) -> None:
 
 
 def _add_joint(robot: Element, body: Body, drives: Mapping[str, Drive]) -> None:
-    if body.joint.kind not in KINDS:
+    if body.joint.kind not in JOINT_TYPES:
         raise ModelError(
-            f"URDF knows no {body.joint.kind} joint; it knows {', '.join(sorted(KINDS))}", element=f"body {body.name!r}"
+            f"URDF knows no {body.joint.kind} joint; it knows {', '.join(sorted(JOINT_TYPES))}",
+            element=f"body {body.name!r}",
         )
     drive = drives.get(body.names_of_coordinates[0], NO_DRIVE) if body.joint.nq == 1 else NO_DRIVE
     joint = etree.SubElement(robot, "joint", name=joint_name(body), type=_type(body, drive))

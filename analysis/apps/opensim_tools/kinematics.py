@@ -33,7 +33,7 @@ def run_inverse_kinematics(
     if not len(markers.time):
         raise ModelError("no frame lies in <time_range>", file=setup.path)
     fit = fitted_to_tasks(model, markers, setup.tasks, setup.coordinates, setup.path, setup.constraint_weight)
-    if not any(task.kind == "marker" for task in setup.tasks):
+    if not any(task.target == "marker" for task in setup.tasks):
         told = (
             f"the task set names no marker: all {len(fit.marker_names)} that the model has are followed, with weight 1"
         )
@@ -59,14 +59,14 @@ def fitted_to_tasks(
     is finite, weigh that sum more here.
     """
     known = {marker.name for marker in model.markers}
-    named = {task.name: task.weight for task in tasks if task.kind == "marker"}
+    named = {task.name: task.weight for task in tasks if task.target == "marker"}
     used = [name for name in markers.names if name in known and (name in named or not named)]
     if not used:
         raise ModelError("no marker of the file has a task and is a marker of the model", file=setup)
     weights = {name: named.get(name, 1.0) for name in used}
     total = sum(weights.values())
     wanted: dict[str, Array] = {}
-    for task in (task for task in tasks if task.kind == "coordinate"):
+    for task in (task for task in tasks if task.target == "coordinate"):
         wanted[task.name] = _wanted(model, task, markers.time, coordinates, setup)
         weights[task.name] = task.weight * total
     pull = constraint_weight * total if total else np.inf

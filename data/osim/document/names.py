@@ -1,4 +1,4 @@
-"""Names of components, settled as OpenSim does when it reads a file, so that no two of a set have the same."""
+"""Names of components, made unique within each set by the rules of OpenSim."""
 
 import re
 from typing import Any
@@ -31,8 +31,8 @@ def close_names(model: Any, implausible: ImplausibleValues) -> None:
 
 
 def settle_names(model: Any, implausible: ImplausibleValues) -> None:
-    """In every set of a <Model>, a component without a name gets that of its kind in lower case, and one whose name is
-    taken a number behind it: NAME_0. References mean the first of several."""
+    """Make the names in every set of a <Model> unique. A component without a name gets its tag in lower case, and one
+    whose name is taken gets a number behind it: NAME_0. References mean the first of several."""
     for holder in (*model.iterfind("*/objects"), *model.iterfind("ForceSet/groups")):
         taken: set[str] = set()
         for element in [child for child in holder if isinstance(child.tag, str)]:

@@ -133,7 +133,7 @@ def _connect(model: Any) -> None:
 
 def _gather_geometry(body: Any) -> None:
     """The geometry that a body shows as <Mesh>es of today, each that is turned or shifted in a frame of its own. Scales
-    and places of the body's <VisibleObject> act on all that it shows."""
+    and poses of the body's <VisibleObject> act on all that it shows."""
     visible = body.find("VisibleObject")
     if visible is None:
         return

@@ -162,36 +162,38 @@ def _numbers(element: Any, table: Table) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of force along a path: its law, how an element of it is read, and what puts a law into an element."""
+class LawFormat:
+    """A type of force along a path: the class of its law, its reader, and its writer into an element."""
 
     law: type[ForceLaw]
     read: Callable[[Any], ForceLaw]
     write: Callable[[Any, Any], None]
 
 
-LAWS: dict[str, Kind] = {
-    "Thelen2003Muscle": Kind(Thelen2003, _hill(Thelen2003, THELEN), _write_hill(THELEN)),
-    "DeGrooteFregly2016Muscle": Kind(DeGrooteFregly2016, _degroote, _write_degroote),
-    "Millard2012EquilibriumMuscle": Kind(
+LAWS: dict[str, LawFormat] = {
+    "Thelen2003Muscle": LawFormat(Thelen2003, _hill(Thelen2003, THELEN), _write_hill(THELEN)),
+    "DeGrooteFregly2016Muscle": LawFormat(DeGrooteFregly2016, _degroote, _write_degroote),
+    "Millard2012EquilibriumMuscle": LawFormat(
         Millard2012, lambda e: read_millard(e, COMMON), lambda force, law: add_millard(force, law, COMMON)
     ),
-    "RigidTendonMuscle": Kind(
+    "RigidTendonMuscle": LawFormat(
         RigidTendonMuscle, lambda e: RigidTendonMuscle(**_common(e), **curves(e, RIGID_CURVES)), _write_rigid
     ),
-    SCHUTTE: Kind(Schutte1993, lambda e: read_schutte(e, COMMON), lambda force, law: add_schutte(force, law, COMMON)),
-    "Ligament": Kind(
+    SCHUTTE: LawFormat(
+        Schutte1993, lambda e: read_schutte(e, COMMON), lambda force, law: add_schutte(force, law, COMMON)
+    ),
+    "Ligament": LawFormat(
         Ligament, lambda e: Ligament(**_numbers(e, LIGAMENT), **curves(e, LIGAMENT_CURVES)), _write_ligament
     ),
-    "Blankevoort1991Ligament": Kind(
+    "Blankevoort1991Ligament": LawFormat(
         Blankevoort1991,
         lambda e: Blankevoort1991(**_numbers(e, BLANKEVOORT)),
         lambda force, law: add_numbers(force, law, BLANKEVOORT),
     ),
-    "PathSpring": Kind(
+    "PathSpring": LawFormat(
         PathSpring, lambda e: PathSpring(**_numbers(e, SPRING)), lambda force, law: add_numbers(force, law, SPRING)
     ),
-    "PathActuator": Kind(
+    "PathActuator": LawFormat(
         PathActuator,
         lambda e: PathActuator(**_numbers(e, ACTUATOR)),
         lambda force, law: add_numbers(force, law, ACTUATOR),

@@ -25,7 +25,7 @@ BOUNDS = {"lower": ("min_control", -math.inf), "upper": ("max_control", math.inf
 
 
 def read_actuator(element: Any, frames: Frames) -> Actuator:
-    """An actuator of one of the kinds in `ACTUATORS`; ModelError with its line for what is missing."""
+    """An actuator of one of the types in `ACTUATORS`; ModelError with its line for what is missing."""
     return ACTUATORS[element.tag](element, frames)
 
 

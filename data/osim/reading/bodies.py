@@ -64,7 +64,7 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
         if link.way is Way.LOOP and not link.cuts:
             welds.append(weld(link.parent, link.child, f"{name}_Loop"))
             continue
-        joints.append(_told_apart(read_joint(link.element, link.way is Way.BACKWARD), name, shared))
+        joints.append(_with_unique_names(read_joint(link.element, link.way is Way.BACKWARD), name, shared))
         inner, outer = link.ends
         mass = _mass(elements[outer.body], parts[outer.body] + 1)
         if link.cuts:
@@ -92,15 +92,15 @@ def _shared(model: Any) -> set[str]:
     return {name for name, count in names.items() if count > 1}
 
 
-def _told_apart(joint: OsimJoint, owner: str, shared: set[str]) -> OsimJoint:
-    """The joint with its name before those of its coordinates that others have too."""
+def _with_unique_names(joint: OsimJoint, owner: str, shared: set[str]) -> OsimJoint:
+    """The joint with its own name before the names of coordinates that other joints have too."""
     if not any(c.name in shared for c in joint.coordinates):
         return joint
     named = tuple(replace(c, name=f"{owner}.{c.name}") if c.name in shared else c for c in joint.coordinates)
-    kind = joint.joint
-    if isinstance(kind, CustomJoint):
-        kind = replace(kind, coordinates=tuple(c.name for c in named))
-    return replace(joint, joint=kind, coordinates=named)
+    plain = joint.joint
+    if isinstance(plain, CustomJoint):
+        plain = replace(plain, coordinates=tuple(c.name for c in named))
+    return replace(joint, joint=plain, coordinates=named)
 
 
 def _mass(element: Any, parts: int) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def ground_meshes(model: Any) -> tuple[Shape, ...]:
 
 
 def meshes_of(body: Any) -> tuple[Shape, ...]:
-    """The <Mesh>es of a body and of the frames in it: the names of their files, their scales, places and colors."""
+    """The <Mesh>es of a body and of the frames in it: the names of their files, their scales, poses and colors."""
     found = []
     for holder in (body, *body.findall("components/PhysicalOffsetFrame")):
         Q: Any = (1.0, 0.0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Components that stand in the model itself, as programs put them there, moved into the sets of their kinds."""
+"""Components that programs put into the model itself, moved into the sets of their types."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ FRAMES = ("PhysicalOffsetFrame", "Station", "StationDefinedFrame", "FrameGeometr
 GEOMETRY = (
     "ContactHalfSpace", "ContactSphere", "ContactMesh", "ContactEllipsoid", "ContactCylinder", "ContactTorus",
 )  # fmt: skip
-KINDS = {  # the set of a component by how its tag ends
+SETS = {  # the set of a component by the end of its tag
     "Body": "BodySet",
     "Joint": "JointSet",
     "Constraint": "ConstraintSet",
@@ -41,7 +41,7 @@ def sort_components(model: Any) -> None:
 def _set_of(component: Any) -> str:
     if has_path(component):
         return "ForceSet"
-    return next((kind for ending, kind in KINDS.items() if component.tag.endswith(ending)), "ComponentSet")
+    return next((name for ending, name in SETS.items() if component.tag.endswith(ending)), "ComponentSet")
 
 
 def _objects(model: Any, tag: str) -> Any:

@@ -58,7 +58,7 @@ class Contacts:
         )
 
     def read(self, force: Any) -> PassiveForce:
-        """A force of one of the kinds in `CONTACTS`; ModelError with its line for numbers that cannot be."""
+        """A force of one of the types in `CONTACTS`; ModelError with its line for numbers that cannot be."""
         self._used.update(self._names(force))
         name = str(force.get("name"))
         if force.tag == "HuntCrossleyForce":

@@ -96,15 +96,15 @@ def _prescribed(element: Element, known: tuple[str, ...]) -> list[PrescribedInpu
 
 def add_inputs(parent: Element, inputs: tuple[PrescribedInput, ...]) -> None:
     """A controller for all inputs; another one for each further function of a name."""
-    rounds: list[list[PrescribedInput]] = []
+    groups: list[list[PrescribedInput]] = []
     for given in inputs:
-        free = next((one for one in rounds if given.name not in {other.name for other in one}), None)
+        free = next((one for one in groups if given.name not in {other.name for other in one}), None)
         if free is None:
-            rounds.append([given])
+            groups.append([given])
         else:
             free.append(given)
-    controllers = add_set(parent, "ControllerSet") if rounds else parent
-    for k, one in enumerate(rounds):
+    controllers = add_set(parent, "ControllerSet") if groups else parent
+    for k, one in enumerate(groups):
         controller = add(controllers, PRESCRIBED, name="inputs" if k == 0 else f"inputs_{k + 1}")
         add(controller, "actuator_list", " ".join(given.name for given in one))
         functions = add(add(controller, "FunctionSet", name="ControlFunctions"), "objects")

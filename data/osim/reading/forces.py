@@ -41,7 +41,7 @@ SPRING = {"stiffness": ("stiffness", 0.0), "rest": ("rest_length", 0.0), "dampin
 
 
 def read_force(element: Any, frames: Frames, contacts: Contacts) -> PassiveForce:
-    """A force of one of the kinds in `FORCES` and `CONTACTS`; ModelError with its line for numbers that cannot be."""
+    """A force of one of the types in `FORCES` and `CONTACTS`; ModelError with its line for numbers that cannot be."""
     try:
         return contacts.read(element) if element.tag in CONTACTS else FORCES[element.tag](element, frames)
     except ValueError as error:

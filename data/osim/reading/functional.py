@@ -16,7 +16,8 @@ __all__ = ["TAG", "add_functional", "read_functional"]
 
 TAG, POLYNOMIAL = "FunctionBasedPath", "MultivariatePolynomialFunction"
 LENGTH, ARMS, SPEED = "length_function", "moment_arm_functions", "lengthening_speed_function"
-SAMPLES, ALIKE = 16, 1e-9  # places where a file's derivatives are held against those of its length, and how near
+SAMPLES = 16  # random coordinates at which derivatives of a file are compared with those of its length
+DERIVATIVE_TOLERANCE = 1e-9  # relative to 1 + |derivative|
 
 
 def read_functional(path: Any, unsupported: UnsupportedElements) -> tuple[PathPoint, ...]:
@@ -75,13 +76,13 @@ def _agrees(function: MultivariatePolynomial | None, x: Any, wanted: Any) -> boo
     """Whether a function has the wanted values (n,) at x (n, dimension)."""
     if function is None:
         return False
-    return bool(np.all(np.abs(function.value(x) - wanted) <= ALIKE * (1.0 + np.abs(wanted))))
+    return bool(np.all(np.abs(function.value(x) - wanted) <= DERIVATIVE_TOLERANCE * (1.0 + np.abs(wanted))))
 
 
-def add_functional(parent: Element, point: LengthPoint, places: list[str]) -> None:
-    """The <FunctionBasedPath> of a path that ends in `point`; places: the paths of its coordinates in the model."""
+def add_functional(parent: Element, point: LengthPoint, coordinate_paths: list[str]) -> None:
+    """The <FunctionBasedPath> of a path that ends in `point`; coordinate_paths: those in the model's tree."""
     path = add(parent, TAG, name="path")
-    add(path, "coordinate_paths", " ".join(places))
+    add(path, "coordinate_paths", " ".join(coordinate_paths))
     own = add(add(path, LENGTH), POLYNOMIAL)
     add(own, "coefficients", point.length.coefficients)
     add(own, "dimension", str(point.length.dimension))

@@ -28,14 +28,14 @@ PATHS = (GEOMETRY, FUNCTIONAL, OBSTACLES)
 
 
 def has_path(element: Any) -> bool:
-    """Whether a force has a path of a known kind."""
+    """Whether a force has a path of a known type."""
     return _path_in(element) is not None
 
 
 def read_muscle(
     element: Any, frames: Frames, surfaces: Surfaces, contacts: Contacts, unsupported: UnsupportedElements
 ) -> Muscle:
-    """A force along a path of a known kind as a muscle."""
+    """A force along a path of a known type as a muscle."""
     law, dynamics = read_law(element, unsupported), read_activation_dynamics(element)
     path = _path_in(element)
     if path is None:

@@ -57,8 +57,8 @@ def _wrap(element: Any, contacts: Contacts, unsupported: UnsupportedElements) ->
     if geometry.tag not in OBSTACLES:
         unsupported.count(element, f"a path around a {geometry.tag}")
         return None
-    kind, _ = OBSTACLES[geometry.tag]
-    wrap = kind(
+    surface, _ = OBSTACLES[geometry.tag]
+    wrap = surface(
         body=frame.body,
         position=frame.position,
         orientation=frame.orientation,

@@ -26,13 +26,13 @@ TAGS = {wrap: tag for tag, (wrap, _) in SURFACES.items()}
 
 
 def is_known(wrap: Wrap) -> bool:
-    """Whether OpenSim has this kind of surface."""
+    """Whether OpenSim has this type of surface."""
     return type(wrap) in TAGS
 
 
 def obstacle_tag(wrap: Wrap) -> str:
-    """The contact geometry that is this kind of surface."""
-    return next(tag for tag, (kind, _) in OBSTACLES.items() if kind is type(wrap))
+    """The contact geometry of this type of surface."""
+    return next(tag for tag, (surface, _) in OBSTACLES.items() if surface is type(wrap))
 
 
 def read_sizes(element: Element) -> dict[str, Any]:

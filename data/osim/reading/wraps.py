@@ -21,9 +21,9 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, PathWrap
 from myoquat.muscle.wrapping import Wrap, WrapCylinder
 
-__all__ = ["RESOLVED", "Surfaces", "in_stated_order", "is_resolved", "settled"]
+__all__ = ["RESOLVED", "Surfaces", "in_stated_order", "is_resolved", "with_wrap_ranges"]
 
-POSES = 64  # at which pieces of a path are tried against a surface
+SAMPLED_POSES = 64  # at which contact of the pieces of a path with a surface is tested
 RESOLVED = "_resolved"  # ends the names of all <PathWrap>s of a path whose ranges and order are those of the model
 
 
@@ -72,21 +72,21 @@ class Surfaces:
         if element.tag not in SURFACES:
             unsupported.count(path_wrap, f"wrapping around a {element.tag}")
             return None
-        kind, _ = SURFACES[element.tag]
-        return kind(
+        surface, _ = SURFACES[element.tag]
+        return surface(
             body=frame.body,
             position=frame.point(numbers(element, "translation", 3, (0.0,) * 3)),
             orientation=_orientation(element, frame),
-            quadrant=self._quadrant(element, kind, unsupported),
+            quadrant=self._quadrant(element, surface, unsupported),
             points=_points(path_wrap, count),
             name=name,
             **read_sizes(element),
         )
 
-    def _quadrant(self, element: Any, kind: type[Wrap], unsupported: UnsupportedElements) -> str:
+    def _quadrant(self, element: Any, surface: type[Wrap], unsupported: UnsupportedElements) -> str:
         given = text(element, "quadrant", "all").lower()
         quadrant = given if given == "all" or given[0] in "+-" else f"+{given}"
-        if quadrant not in ("all", *kind.quadrants):
+        if quadrant not in ("all", *surface.quadrants):
             unsupported.count(element, f"quadrant {given!r}; read as all")
             return "all"
         return quadrant
@@ -129,24 +129,25 @@ def _reordered(path_wraps: Sequence[PathWrap], order: Sequence[int]) -> tuple[Pa
     return tuple(replace(stated, wrap=order.index(stated.wrap)) for stated in path_wraps)
 
 
-def settled(model: Model, resolved: Collection[str] = ()) -> Model:
+def with_wrap_ranges(model: Model, resolved: Collection[str] = ()) -> Model:
     """The model with each surface on the pieces of its path that can meet it, surfaces in the order of the path.
 
-    A file may let a surface act on a whole path, of which only one piece ever comes near: on the others a quadrant
-    would pull the path around a surface that lies elsewhere. Where the quadrant is "all" a surface acts on the pieces
-    that run into it at the start or at one of 64 poses within the coordinates' ranges, couplers followed; else on the
-    one of them that does so most often. Where no piece does, it acts on the one nearest to it at the start. A path
-    whose file tells these pieces, in their order, stays as it is, and so do the muscles named in `resolved`.
+    A file may let a surface act on a whole path, although only one piece ever comes near. On the others a quadrant
+    would pull the path around a surface that lies elsewhere. Contact is tested at the start and at 64 random poses
+    within the coordinates' ranges that satisfy the couplers. If the quadrant is "all", a surface acts on every piece in
+    contact, else on the piece that is in contact most often. Without any contact it acts on the piece that is nearest
+    at the start. A path whose file states these pieces in order is unchanged, as are the muscles in `resolved`.
     """
     if not any(_is_open(muscle, resolved) for muscle in model.muscles):
         return model
-    q = _tried(model)
+    q = _sampled(model)
     poses = model.system.poses(q)
     muscles = (
-        _settled(model.system, muscle, q, poses) if _is_open(muscle, resolved) else muscle for muscle in model.muscles
+        _with_wrap_ranges(model.system, muscle, q, poses) if _is_open(muscle, resolved) else muscle
+        for muscle in model.muscles
     )
-    settled: Model = unchecked(model, {"muscles": tuple(muscles)})  # nothing that was checked has changed
-    return settled
+    resolved_model: Model = unchecked(model, {"muscles": tuple(muscles)})  # nothing that was checked has changed
+    return resolved_model
 
 
 def _is_open(muscle: Muscle, resolved: Collection[str]) -> bool:
@@ -154,19 +155,19 @@ def _is_open(muscle: Muscle, resolved: Collection[str]) -> bool:
     return bool(muscle.wraps) and muscle.name not in resolved and all(wrap.hint is None for wrap in muscle.wraps)
 
 
-def _tried(model: Model) -> np.ndarray:
-    """(POSES + 1, nq): the start, and poses within the ranges of the coordinates that are free."""
+def _sampled(model: Model) -> np.ndarray:
+    """(SAMPLED_POSES + 1, nq): the start, and random poses within the ranges of the independent coordinates."""
     rng, names = np.random.default_rng(0), list(model.system.coordinate_names)
-    q = np.tile(model.start, (POSES + 1, 1))
+    q = np.tile(model.start, (SAMPLED_POSES + 1, 1))
     driven = {coupler.dependent for coupler in model.couplers}
     for c in model.coordinates:
         if c.range is not None and not c.locked and c.name in names and c.name not in driven:
-            q[1:, names.index(c.name)] = rng.uniform(*c.range, POSES)
+            q[1:, names.index(c.name)] = rng.uniform(*c.range, SAMPLED_POSES)
     follow(model.couplers, model.system, q[1:])
     return q
 
 
-def _settled(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: Any) -> Muscle:
+def _with_wrap_ranges(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: Any) -> Muscle:
     points = []
     for point in muscle.path:
         R, p = poses[point.body]
@@ -183,7 +184,7 @@ def _settled(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: An
 
 
 def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tuple[int, int], Wrap]:
-    """(where along the path at the start it lies nearest, the points between which it acts, the surface)."""
+    """(position along the path that is nearest at the start, the points between which it acts, the surface)."""
     R, p = poses[wrap.body]
     seen = list(wrap.seen(vecmat(np.stack(points) - p, R)))
     plain = replace(wrap, quadrant="all")

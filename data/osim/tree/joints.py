@@ -149,9 +149,9 @@ def _coordinate(element: Any) -> Coordinate:
 def _custom(element: Any, names: tuple[str, ...]) -> Joint:
     axes = element.findall("SpatialTransform/TransformAxis")
     parts: dict[str, list[Axis]] = {"rotation": [], "translation": []}
-    for kind, found in parts.items():
+    for motion, found in parts.items():
         for i in (1, 2, 3):
-            axis = next((a for a in axes if a.get("name") == f"{kind}{i}"), None)
+            axis = next((a for a in axes if a.get("name") == f"{motion}{i}"), None)
             if axis is not None:
                 found.append(_axis(axis, names))
     turning = {axis.coordinate for axis in parts["rotation"]}

@@ -27,7 +27,7 @@ def add_actuators(parent: Element, actuators: Sequence[Actuator]) -> None:
     """An element for every actuator; ModelError for one that OpenSim does not have."""
     for actuator in actuators:
         if type(actuator) not in WRITERS:
-            raise ModelError("OpenSim has no actuator of this kind", element=actuator.element)
+            raise ModelError("OpenSim has no actuator of this type", element=actuator.element)
         entry = add(parent, type(actuator).__name__, name=checked_name(actuator.name, actuator.element))
         if isinstance(actuator, ScalarActuator):
             for ours, (tag, _) in BOUNDS.items():

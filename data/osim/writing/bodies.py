@@ -109,8 +109,8 @@ def add_joints(
 ) -> None:
     """The <JointSet>; start: q (nq,) and u (nu,)."""
     joints = add_set(parent, "JointSet")
-    places = {b.name: i for i, b in enumerate(system.bodies)}
+    indices = {b.name: i for i, b in enumerate(system.bodies)}
     for joint in placed:
-        i = places[joint.moving.name]
+        i = indices[joint.moving.name]
         values = start[0][system.q_slices[i]], start[1][system.u_slices[i]]
         add_joint(joints, joint, values, coordinates)

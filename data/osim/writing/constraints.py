@@ -35,7 +35,7 @@ def add_constraints(parent: Element, model: Model, unwritten: UnwrittenParts) ->
     for i, constraint in enumerate(model.constraints):
         if type(constraint) not in WRITERS:
             raise ModelError(
-                "OpenSim has no constraint of this kind that the file could hold", element=constraint.label
+                "OpenSim has no constraint of this type that the file could hold", element=constraint.label
             )
         tag, write = WRITERS[type(constraint)]
         name = constraint.name or f"constraint_{i + 1}"

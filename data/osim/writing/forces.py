@@ -32,7 +32,7 @@ def add_forces(parent: Element, forces: Sequence[PassiveForce]) -> None:
     """An element for every force; ModelError for one that OpenSim does not have: the model would move otherwise."""
     for force in forces:
         if type(force) not in WRITERS:
-            raise ModelError("OpenSim has no force of this kind", element=force.element)
+            raise ModelError("OpenSim has no force of this type", element=force.element)
         tag, write = WRITERS[type(force)]
         write(add(parent, tag, name=checked_name(force.name, force.element)), force)
 

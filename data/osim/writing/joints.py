@@ -137,17 +137,17 @@ def _add_axes(parent: Element, body: Body, element: str) -> None:
                 f"coordinate {name!r} moves nothing, which OpenSim allows behind those alone that do", element=element
             )
     transform = add(parent, "SpatialTransform")
-    for kind, axes in (("rotation", joint.rotations), ("translation", joint.translations)):
+    for motion, axes in (("rotation", joint.rotations), ("translation", joint.translations)):
         given = [axis.direction for axis in axes]
         if any(np.linalg.norm(np.cross(a, b)) < COLLINEAR for a, b in combinations(given, 2)):
             raise ModelError(
-                f"OpenSim refuses {kind} axes along one line, {given}; `with_rotations` gives a ball joint another "
+                f"OpenSim refuses {motion} axes along one line, {given}; `with_rotations` gives a ball joint another "
                 "sequence",
                 element=element,
             )
         still = (Axis(direction, None, Constant(0.0)) for direction in completed(given)[len(given) :])
         for k, axis in enumerate((*axes, *still), start=1):
-            holder = add(transform, "TransformAxis", name=f"{kind}{k}")
+            holder = add(transform, "TransformAxis", name=f"{motion}{k}")
             add(holder, "coordinates", "" if axis.coordinate is None else joint.coordinates[axis.coordinate])
             add(holder, "axis", axis.direction)
             add_function(holder, axis.function, element, name="function")

@@ -17,8 +17,8 @@ from myoquat.muscle.path import Muscle
 __all__ = ["FALLBACK", "force_element", "is_known"]
 
 FALLBACK = "PathActuator"  # for a path whose law OpenSim does not know, or that has none
-CLOSE = 1e-12  # relative: how near a number must come back that is written as another
-TAGS = {kind.law: tag for tag, kind in LAWS.items()}
+READ_BACK_TOLERANCE = 1e-12  # relative, of numbers that are written in another form
+TAGS = {format_.law: tag for tag, format_ in LAWS.items()}
 
 
 def is_known(law: ForceLaw | None) -> bool:
@@ -29,7 +29,7 @@ def is_known(law: ForceLaw | None) -> bool:
 def force_element(parent: Element, muscle: Muscle) -> Element:
     """The element of a muscle or another force along a path, with all of its numbers but no path yet.
 
-    ModelError where OpenSim's force of this kind cannot have them.
+    ModelError if OpenSim's force of this type cannot have them.
     """
     if muscle.law is None or not is_known(muscle.law):
         force = add(parent, FALLBACK, name=muscle.name)
@@ -80,7 +80,7 @@ def _check(force: Element, muscle: Muscle) -> None:
 def _unlike(ours: Any, theirs: Any) -> list[str]:
     """Names of the fields in which two records differ."""
     if type(ours) is not type(theirs):
-        return ["kind"]
+        return ["type"]
     if not is_dataclass(ours):
         return []
     return [f.name for f in fields(ours) if not _like(getattr(ours, f.name), getattr(theirs, f.name))]
@@ -88,5 +88,5 @@ def _unlike(ours: Any, theirs: Any) -> list[str]:
 
 def _like(a: Any, b: Any) -> bool:
     if isinstance(a, float) and isinstance(b, float):
-        return abs(a - b) <= CLOSE * max(abs(a), abs(b))
+        return abs(a - b) <= READ_BACK_TOLERANCE * max(abs(a), abs(b))
     return bool(a == b)

@@ -9,7 +9,7 @@ from myoquat.data.elements import add, add_set, body_fixed, checked_name
 from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.reading.functional import add_functional
 from myoquat.data.osim.reading.surfaces import add_sizes, is_known
-from myoquat.data.osim.reading.wraps import RESOLVED, in_stated_order, settled
+from myoquat.data.osim.reading.wraps import RESOLVED, in_stated_order, with_wrap_ranges
 from myoquat.data.osim.tree.joints import UNBOUND
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.osim.writing.obstacles import Obstacles, is_hinted
@@ -70,7 +70,7 @@ class WrapObjects:
 def with_valid_path_wraps(model: Model) -> Model:
     """The model with `path_wraps` of those muscles only whose surfaces become the same again when they are read."""
     stated = replace(model, muscles=tuple(map(in_stated_order, model.muscles)))
-    read = settled(stated).muscles
+    read = with_wrap_ranges(stated).muscles
     pairs = zip(model.muscles, read, strict=True)
     return replace(model, muscles=tuple(a if a.wraps == b.wraps else replace(a, path_wraps=()) for a, b in pairs))
 
@@ -80,9 +80,13 @@ class Paths:
     obstacles."""
 
     def __init__(
-        self, places: dict[str, str], coordinates: dict[str, Coordinate], wraps: WrapObjects, obstacles: Obstacles
+        self,
+        coordinate_paths: dict[str, str],
+        coordinates: dict[str, Coordinate],
+        wraps: WrapObjects,
+        obstacles: Obstacles,
     ) -> None:
-        self._places = places
+        self._coordinate_paths = coordinate_paths
         self._coordinates = coordinates
         self._wraps = wraps
         self._obstacles = obstacles
@@ -128,9 +132,9 @@ class Paths:
         add_functional(parent, path, [self._place(name, element) for name in names])
 
     def _add_point(self, parent: Element, point: PathPoint, name: str, element: str) -> None:
-        if type(point) not in KINDS:
+        if type(point) not in POINT_TAGS:
             raise ModelError(f"OpenSim has no point like a {type(point).__name__}", element=element)
-        entry = add(parent, KINDS[type(point)], name=name)
+        entry = add(parent, POINT_TAGS[type(point)], name=name)
         add(entry, "socket_parent_frame", path_of(point.body))
         if isinstance(point, MovingPoint):
             self._add_motion(entry, point, element)
@@ -146,7 +150,7 @@ class Paths:
                 f"OpenSim's moving points have no position beside their functions, this one has {point.position}",
                 element=element,
             )
-        fallback = next(filter(None, point.coordinates), next(iter(self._places), ""))
+        fallback = next(filter(None, point.coordinates), next(iter(self._coordinate_paths), ""))
         for k, axis in enumerate("xyz"):
             name = point.coordinates[k]
             if name:
@@ -165,12 +169,12 @@ class Paths:
             )
 
     def _place(self, coordinate: str, element: str) -> str:
-        if coordinate not in self._places:
+        if coordinate not in self._coordinate_paths:
             raise ModelError(f"coordinate {coordinate!r} has no place in an .osim file", element=element)
-        return self._places[coordinate]
+        return self._coordinate_paths[coordinate]
 
 
-KINDS: dict[type[PathPoint], str] = {
+POINT_TAGS: dict[type[PathPoint], str] = {
     PathPoint: "PathPoint",
     ConditionalPoint: "ConditionalPathPoint",
     MovingPoint: "MovingPathPoint",

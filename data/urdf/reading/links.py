@@ -74,13 +74,13 @@ def _shape(element: Element, known: dict[str, Any]) -> Shape:
     found = [e for e in geometry if isinstance(e.tag, str)]
     if len(found) != 1:
         xml.complain(geometry, f"<geometry> must hold one shape, not {len(found)}")
-    kind, sizes, file = _geometry(found[0])
+    shape, sizes, file = _geometry(found[0])
     position, orientation = pose(element)
     material = xml.child(element, "material")
     name = "" if material is None else material.get("name", "")
     color = known.get(name) if material is None or _color(material) is None else _color(material)
     return Shape(
-        kind,
+        shape,
         sizes,
         position,  # type: ignore[arg-type]
         orientation,  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ def _shape(element: Element, known: dict[str, Any]) -> Shape:
 
 
 def _geometry(element: Element) -> tuple[str, tuple[float, ...], str]:
-    """Kind, sizes and file of a shape."""
+    """Type, sizes and file of a shape."""
     if element.tag == "box":
         return "box", _positive(element, xml.numbers(element, "size", 3)), ""
     if element.tag == "mesh":

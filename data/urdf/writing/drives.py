@@ -51,8 +51,8 @@ def written_drives(model: Model, unwritten: UnwrittenParts) -> dict[str, Drive]:
             unwritten.count("couplers", coupler.name)
         else:
             drives[coupler.dependent].mimic.update(joint=joints[coupler.independent], **line)
-    for kind, name in _without_place(model):
-        unwritten.count(kind, name)
+    for description, name in _without_place(model):
+        unwritten.count(description, name)
     return drives
 
 
@@ -75,7 +75,7 @@ def _line(coupler: Coupler) -> dict[str, str] | None:
 
 
 def _without_place(model: Model) -> Iterator[tuple[str, str]]:
-    """Kind and name of what no URDF holds."""
+    """Description and name of the parts that URDF cannot represent."""
     for muscle in model.muscles:
         yield "muscles", muscle.name
     for limit in model.limits:
