@@ -22,10 +22,10 @@ from myoquat.muscle.model import Model
 __all__ = ["BONES", "shoulder_bones", "write_obj"]
 
 BONES = ("thorax", "clavicle", "scapula", "humerus", "forearm")
-SIDES = 8  # of a tube
-RIBS = 9
-HEAD = 0.0245  # [m] radius of the humeral head
-DIGITS = 4  # of metres in files
+TUBE_SIDES = 8  # of a tube
+RIB_COUNT = 9
+HEAD_RADIUS_M = 0.0245  # [m] radius of the humeral head
+FILE_DECIMALS = 4  # of metres in files
 
 
 def shoulder_bones(model: Model) -> dict[str, Mesh]:
@@ -47,7 +47,7 @@ def shoulder_bones(model: Model) -> dict[str, Mesh]:
 
 def write_obj(mesh: Mesh, path: Path) -> None:
     """Write a mesh as Wavefront's .obj."""
-    vertices = [f"v {x:.{DIGITS}f} {y:.{DIGITS}f} {z:.{DIGITS}f}" for x, y, z in mesh.vertices]
+    vertices = [f"v {x:.{FILE_DECIMALS}f} {y:.{FILE_DECIMALS}f} {z:.{FILE_DECIMALS}f}" for x, y, z in mesh.vertices]
     faces = [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in mesh.faces]
     write_text(path, "\n".join(["# made by python -m myoquat.data.bones", *vertices, *faces]) + "\n")
 
@@ -64,7 +64,7 @@ def _by(point: ArrayLike, x: float, y: float, z: float) -> Array:
 def _thorax(centre: Array, radii: Array, clavicle: Array) -> Mesh:
     """Ribs that fall to the front, the breastbone between them, and the spine behind."""
     parts = []
-    for height in np.linspace(0.62, -0.72, RIBS):
+    for height in np.linspace(0.62, -0.72, RIB_COUNT):
         turn = np.linspace(0.5 * np.pi, 2.5 * np.pi, 31)  # from the spine, z backwards, around to it
         narrow = np.sqrt(1 - height**2)
         front = 0.5 * (1 - np.sin(turn))  # 0 behind, 1 in front
@@ -110,7 +110,7 @@ def _humerus(elbow: Array) -> Mesh:
     radius = [0.012, 0.019, 0.015, 0.0125, 0.0105, 0.011, 0.017, 0.02, 0.014]
     line = along[:, None] * elbow
     line[:3, 0] += 0.006
-    return _joined([_ball(HEAD), _tube(line, radius, flat=(1.15, 0.9))])
+    return _joined([_ball(HEAD_RADIUS_M), _tube(line, radius, flat=(1.15, 0.9))])
 
 
 def _forearm(centre_of_mass: Array) -> Mesh:
@@ -146,7 +146,11 @@ def _smooth(points: Sequence[ArrayLike], count: int) -> Array:
 
 
 def _tube(
-    line: Array, radius: ArrayLike, closed: bool = False, flat: tuple[float, float] = (1.0, 1.0), sides: int = SIDES
+    line: Array,
+    radius: ArrayLike,
+    closed: bool = False,
+    flat: tuple[float, float] = (1.0, 1.0),
+    sides: int = TUBE_SIDES,
 ) -> Mesh:
     """A tube around a line (k, 3), whose end is its start if `closed`; `flat` widens it sideways and thins it to the
     front."""

@@ -131,8 +131,8 @@ def check_output(path: str | Path, overwrite: bool = False) -> Path:
 def file_name(name: str) -> str:
     """A name from a model or a setup, if files can be called so on every system.
 
-    Raises ModelError for one that is empty, "." or "..", longer than 255 bytes, ends in a dot or a blank, holds a
-    separator of folders or drives or a control character, or begins like a device of Windows.
+    Raises ModelError for a name that is empty, "." or "..", longer than 255 bytes, or ends in a dot or a blank. It is
+    also raised for a separator of folders or drives, a control character, and a device of Windows.
     """
     bad = next((c for c in name if c in SEPARATORS or not c.isprintable()), None)
     if bad is not None:

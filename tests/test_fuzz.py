@@ -7,8 +7,8 @@ import zipfile
 
 import numpy as np
 import pytest
-from fuzz import KINDS, fuzz
-from fuzz.kinds import DATA, STUDY
+from fuzz import FORMATS, fuzz
+from fuzz.formats import DATA, STUDY
 
 from myoquat.analysis.studies import StoreError, Study, open_results
 from myoquat.analysis.studies.storage.verification import verify_results
@@ -20,13 +20,13 @@ from myoquat.joints.errors import ModelError
 from myoquat.kernels.runtime.cache import Cache
 from myoquat.muscle.laws import Millard2012, Thelen2003
 
-COUNTS = dict.fromkeys(KINDS, 300) | {"store": 40}  # a mutant of a store takes 0.15 s
+COUNTS = dict.fromkeys(FORMATS, 300) | {"store": 40}  # a mutant of a store takes 0.15 s
 
 
-@pytest.mark.parametrize("file_format", KINDS)
+@pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.filterwarnings("ignore")
 def test_mutants_are_read_or_refused_as_promised(file_format, tmp_path):
-    report = fuzz(KINDS[file_format], COUNTS[file_format], tmp_path)
+    report = fuzz(FORMATS[file_format], COUNTS[file_format], tmp_path)
     assert not report.foreign, str(report.foreign)[:5000]
 
 
@@ -114,7 +114,7 @@ def test_a_study_with_a_mark_of_byte_order_is_read(tmp_path):
 
 @pytest.mark.parametrize("damage", ["[]", "{", "[" * 100_000, "5", '{"summaries": 5}'])
 def test_a_store_whose_study_is_damaged_is_refused(damage, tmp_path):
-    (store,) = KINDS["store"].seeds(tmp_path)
+    (store,) = FORMATS["store"].seeds(tmp_path)
     described = json.loads((store / "zarr.json").read_text())
     described["attributes"]["study"] = damage
     (store / "zarr.json").write_text(json.dumps(described))
@@ -124,7 +124,7 @@ def test_a_store_whose_study_is_damaged_is_refused(damage, tmp_path):
 
 @pytest.mark.parametrize("change", [{"start_u": ["x" * 20_000]}, {"vary": 5.0}, {"start_q": [2.0] * 8}, {"model": {}}])
 def test_what_a_damaged_study_makes_is_no_foreign_error_of_its_verification(change, tmp_path):
-    (store,) = KINDS["store"].seeds(tmp_path)
+    (store,) = FORMATS["store"].seeds(tmp_path)
     described = json.loads((store / "zarr.json").read_text())
     study = json.loads(described["attributes"]["study"]) | change
     described["attributes"]["study"] = json.dumps(study)

@@ -203,16 +203,14 @@ CLEAN = (
     "kernels",
     "joints",
     "dynamics",
-    "data/mjcf",
-    "data/reports.py",
+    "data",
     "benchmarks",
     "analysis/motion",
     *MUSCLE,
     *PAGES,
 )  # grows until it holds all
-CLEAN_TESTS = tuple(
-    f"tests/{name}" for name in ("core", "kernels", "joints", "dynamics", "data", "muscle/wrapping", "conftest.py")
-)
+TEST_FOLDERS = ("core", "kernels", "joints", "dynamics", "data", "fuzz", "muscle/wrapping", "conftest.py")
+CLEAN_TESTS = tuple(f"tests/{name}" for name in TEST_FOLDERS)
 
 
 def test_words_of_the_list_do_not_come_back():

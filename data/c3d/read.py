@@ -1,7 +1,7 @@
 """C3D files of motion capture systems, through the library ezc3d: points, and force plates.
 
 The C3D format is described at c3d.org. ezc3d computes the force, the moment and the centre of pressure of force plates
-of types 1 to 4 from their analog channels, corners, origins and calibration matrices, in the laboratory's axes. It is
+of types 1 to 4, in the laboratory's axes, from their analog channels, corners, origins and calibration matrices. It is
 written in C++ and runs in a process of its own (`read_child`), so that a damaged file ends that process, not this one.
 """
 
@@ -29,10 +29,11 @@ from myoquat.joints.errors import ModelError
 
 __all__ = ["Plate", "read_c3d_channels", "read_c3d_plates", "read_c3d_points"]
 
-BLOCK, MIPS = 512, 86  # bytes of a block; the number of processors whose words begin with the higher byte
-FIRST_BYTES = 2 * 256 * BLOCK  # the parameters begin within 255 blocks and take as many at most
+BLOCK_BYTES = 512
+MIPS_PROCESSOR = 86  # the number of processors with big-endian words
+FIRST_BYTES = 2 * 256 * BLOCK_BYTES  # the parameters begin within 255 blocks and take as many at most
 SECONDS, SECONDS_PER_BYTE = 1, 1e-6  # of the processor; measured: 0.04 s, and 6e-8 s for a byte
-WAIT = 60  # seconds by the clock beyond them, on a machine that does much else
+EXTRA_WAIT_S = 60  # seconds by the clock beyond them, on a machine that does much else
 MEMORY, MEMORY_PER_BYTE = 3 * 2**28, 32  # bytes beyond those of the libraries; measured: 8 for a byte of the file
 NEWTONS = {"N": 1.0}
 VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
@@ -134,9 +135,9 @@ def _read(path: Path, part: Literal["points", "plates", "channels"]) -> tuple[di
     limits = [str(seconds), str(MEMORY + MEMORY_PER_BYTE * size)]
     command = [sys.executable, "-I", str(Path(__file__).with_name("read_child.py")), str(path.resolve()), part, *limits]
     try:
-        done = _run([*command, *filter(None, sys.path)], WAIT + seconds)
+        done = _run([*command, *filter(None, sys.path)], EXTRA_WAIT_S + seconds)
     except subprocess.TimeoutExpired:
-        raise ModelError(f"this .c3d file cannot be read in {WAIT + seconds} s", file=path) from None
+        raise ModelError(f"this .c3d file cannot be read in {EXTRA_WAIT_S + seconds} s", file=path) from None
     if done.returncode:
         raise ModelError(f"this .c3d file cannot be read: {_ending(done)}", file=path)
     return _received(path, done.stdout)
@@ -179,12 +180,12 @@ def _received(path: Path, data: bytes) -> tuple[dict[str, Any], list[Array]]:
 def _check_parameters(path: Path, data: bytes, size: int) -> None:
     """ModelError unless the records of parameters follow each other up to their end, inside the file, and the frames of
     the header fit into it: the library reads on where a file ends too early."""
-    if size < BLOCK or data[1:2] != b"\x50":
+    if size < BLOCK_BYTES or data[1:2] != b"\x50":
         raise ModelError("this is no .c3d file: its header block is missing", file=path)
-    at = (data[0] - 1) * BLOCK
-    if not BLOCK <= at <= len(data) - 4:
+    at = (data[0] - 1) * BLOCK_BYTES
+    if not BLOCK_BYTES <= at <= len(data) - 4:
         raise ModelError("this .c3d file cannot be read: its parameters are not there", file=path)
-    order: Literal["little", "big"] = "big" if data[at + 3] == MIPS else "little"
+    order: Literal["little", "big"] = "big" if data[at + 3] == MIPS_PROCESSOR else "little"
     at += 4
     while length := abs(int.from_bytes(data[at : at + 1], order, signed=True)):
         place = at + 2 + length  # of the word that says how far the next record is

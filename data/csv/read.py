@@ -15,8 +15,8 @@ def read_columns(path: str | Path, strict: bool = False) -> "pd.DataFrame":
 
     `strict` makes no difference.
 
-    Raises ModelError with the line where the first column is not `time`, labels are missing or repeated, a cell is no
-    number, or times do not increase.
+    Raises ModelError with the line of a first column that is not `time` and of a missing or repeated label. It is also
+    raised for a cell that is no number and times that do not increase.
     """
     path = Path(path)
     lines = ((number, text.replace(",", "\t")) for number, text in read_lines(path, MAX_BYTES))

@@ -29,8 +29,8 @@ class LoadEntry:
 def read_external_loads(path: str | Path) -> tuple[list[LoadEntry], Path, int]:
     """The loads that apply, the data file (relative paths start at the file's own folder) and the line that names it.
 
-    ModelError with file and line for another document, a load that has neither force nor torque, or that takes its data
-    from a source of its own, and a missing data file name.
+    ModelError with file and line for another document and a missing data file name. A load without force and torque, or
+    with a data source of its own, is an error too.
     """
     path = Path(path)
     root = parse(path)

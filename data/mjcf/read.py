@@ -49,11 +49,11 @@ def load_mjcf(
     """The model in a MuJoCo file, MJCF, or that of a `mujoco.MjModel` or `mujoco.MjSpec`, which is compiled.
 
     Coordinates keep the names of the hinges and slides, in the order of MuJoCo's qpos; a ball or free joint has a
-    quaternion. Spatial tendons are the muscles: around spheres and cylinders, on the side of a side site, driven by an
-    actuator that only pulls, in proportion to its control, or by a spring. Sites that no tendon uses are markers,
+    quaternion. Spatial tendons are the muscles; they pass spheres and cylinders on the side of a side site. An actuator
+    that only pulls, in proportion to its control, or a spring drives them. Sites that no tendon uses are markers,
     equality constraints of joints couplers; the keyframe "start", or the first one, is the start. The frame of a body
-    is that of the file; a body with more joints than one of ours holds, or with a joint away from its origin, is
-    carried by massless bodies.
+    is that of the file. Massless bodies carry a body with more joints than one joint here holds, or with a joint away
+    from its origin.
 
     strict: an element that is not read raises ModelError; by default one UnsupportedWarning reports all of them with
     counts and lines. wrapping: the rule for cylinders with a side site, "shortest" that of a `WrapCylinder`, "mujoco"

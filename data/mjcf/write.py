@@ -30,10 +30,10 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
     Ball joints stay quaternions; a floating body on the ground itself becomes a free joint, whose linear velocity is
     that of the world. Other joints are rows of slides and hinges named after the coordinates, in the order in which
-    they move the body, which may differ from the model's: the joints' names tell. Paths are spatial tendons; the start
-    is the keyframe "start". An axis that a coordinate moves by a function has a joint of its own, held by an equality
-    constraint: exact where the function is a polynomial of degree four at most, else fitted to it over the coordinate's
-    range.
+    they move the body. This order may differ from the model's; the joints' names show it. Paths are spatial tendons;
+    the start is the keyframe "start". An axis that a coordinate moves by a function has a joint of its own, held by an
+    equality constraint: exact where the function is a polynomial of degree four at most, else fitted to it over the
+    coordinate's range.
 
     One UnwrittenWarning reports what MuJoCo cannot represent, or ModelError if `strict`: the laws of muscles other than
     actuators and springs, activation dynamics, muscles on moving or conditional points or around other surfaces than a

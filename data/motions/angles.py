@@ -25,7 +25,7 @@ from myoquat.joints.vectors import matvec, vecmat
 __all__ = ["angle_quality", "angle_table", "lock_distance", "nearest_branch", "unwrapped_angles", "with_quaternions"]
 
 DEGREE = np.pi / 180
-LOCKED = 1e-12  # |det B| of unit factors below which rates of angles have no value
+GIMBAL_LOCK_DET = 1e-12  # |det B| of unit factors below which rates of angles have no value
 
 
 class BallAngles(NamedTuple):
@@ -50,8 +50,8 @@ def balls(system: ArticulatedSystem) -> Iterator[BallAngles]:
 def with_quaternions(
     system: ArticulatedSystem, frame: "pd.DataFrame", in_degrees: bool | None, start: ArrayLike | None = None
 ) -> "pd.DataFrame":
-    """The table with three columns of named angles replaced by the quaternion that the system has in their place, and
-    three columns of their speeds by its angular velocity.
+    """The table with quaternions in place of named angles. Three columns of angles become the quaternion that the
+    system has instead, and three columns of their speeds its angular velocity.
 
     An angle that the table lacks comes from `start` (nq,); without it ValueError names what is missing.
     """
@@ -119,15 +119,15 @@ def angle_table(system: ArticulatedSystem, time: Array, q: Array, u: Array | Non
 
 
 def unwrapped_angles(angles: Angles, Q: Array) -> Array:
-    """(t, 3) angles x [rad] of Q (t, 4), continuous from frame to frame: of the two triples of each rotation, and of
-    full turns of each of its three angles, the nearest to the frame before, beginning with that of `Angles.values`."""
+    """(t, 3) angles x [rad] of Q (t, 4), continuous from frame to frame. Each frame has the triple that is nearest to
+    the frame before, of the two triples of its rotation and all full turns. The first is nearest to `Angles.values`."""
     first = angles.rotations(angles.values(Q[:1]))
     return angles.coordinates(nearest_branch(angles.triple(Q), angles.triple(Q, second=True), first))
 
 
 def nearest_branch(f: Array, twin: Array, start: Array | None = None) -> Array:
-    """(t, 3) of two triples f and twin (t, 3) [rad] of the same rotations, and of full turns of each angle, those that
-    are nearest to the frame before, beginning with the first of f, or with that nearest to `start` (1, 3)."""
+    """(t, 3) the triples that are nearest to the frame before, among f and twin (t, 3) [rad] and all full turns of each
+    angle. f and twin give the same rotations. The first is that of f, or the one nearest to `start` (1, 3)."""
     if not len(f):
         return f.copy()
     choices = np.stack([f, twin], axis=1)
@@ -203,7 +203,7 @@ def _rates(ball: BallAngles, Q: Array, omega: Array, x: Array) -> Array:
     """(t, 3) rates of the angles; NaN where they are locked."""
     omega = omega if ball.in_child else vecmat(omega, rotation_matrix(Q))
     B = angle_axes(ball.angles, x)
-    free = np.abs(np.linalg.det(B)) > LOCKED * abs(np.linalg.det(ball.angles.matrix))
+    free = np.abs(np.linalg.det(B)) > GIMBAL_LOCK_DET * abs(np.linalg.det(ball.angles.matrix))
     result = np.full(x.shape, np.nan)
     result[free] = np.linalg.solve(B[free], omega[free][..., None])[..., 0]
     return result

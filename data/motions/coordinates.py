@@ -32,9 +32,9 @@ def states_from_motion(
 ) -> tuple[Array, Array | None]:
     """q (t, nq) and u (t, nu) of a motion; u is None if the motion holds no speeds.
 
-    A column belongs to a coordinate by its bare name or as OpenSim's states are called,
-    '/jointset/<joint>/<coordinate>/value' (or '<joint>/<coordinate>/value', '<coordinate>'), and to a speed by
-    '.../speed', '<coordinate>_u' or the model's own name of the velocity. Angles are converted where the motion is in
+    A column of a coordinate has its bare name or that of OpenSim's states, '/jointset/<joint>/<coordinate>/value' or
+    '<joint>/<coordinate>/value'. A column of a speed has the name '.../speed', '<coordinate>_u' or the model's own name
+    of the velocity. Angles are converted where the motion is in
     degrees, as it says itself (`attrs["in_degrees"]`) or `in_degrees` says; lengths and quaternions never are. A
     quaternion that has replaced the angles of a model file is read from those angles, if the motion has them. Columns
     of muscles ('/forceset/...') are passed over, and those in `ignore`, names or patterns as of a shell ('*_tx').

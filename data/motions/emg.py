@@ -18,7 +18,7 @@ from myoquat.joints.errors import ModelError, in_file
 
 __all__ = ["Emg", "load_emg"]
 
-JITTER = 0.05  # of a step: times that are even to that are taken as even
+STEP_TOLERANCE = 0.05  # of a step: times that are even to that are taken as even
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class Emg:
             raise ValueError(f"at least 2 frames are needed, not {len(self.time)}")
         even = np.linspace(self.time[0], self.time[-1], len(self.time))
         away = np.abs(self.time - even)
-        if away.max() > JITTER * (even[1] - even[0]):
+        if away.max() > STEP_TOLERANCE * (even[1] - even[0]):
             row = int(np.argmax(away))
             raise ValueError(f"the times are not even: time[{row}] is {self.time[row]:.6g}; resample the signal first")
         return float(1 / (even[1] - even[0]))

@@ -31,8 +31,8 @@ class Forces:
     """Loads `names` (n,) at `time` (t,) [s]: each a force [N] at a point [m] of a body and a free torque [N m].
 
     force, point, torque (t, n, 3). `bodies` (n,) are the bodies that they act on, "" if not assigned yet.
-    `force_frames` (n,) name the frames, bodies or the ground, in whose axes force and torque are given, `point_frames`
-    (n,) those in whose axes, and from whose origin, the points are. Raises ValueError for times that do not increase,
+    `force_frames` (n,) name the bodies, or the ground, whose axes resolve force and torque. `point_frames` (n,) name
+    those whose axes and origin resolve the points. Raises ValueError for times that do not increase,
     names that come twice, other shapes, numbers that are not finite.
 
     >>> import numpy as np
@@ -123,8 +123,8 @@ class Forces:
         """Write the columns of `to_table` as .mot or .sto; as .xml OpenSim's ExternalLoads, with bodies and frames,
         which `load_forces` reads, and the columns in a .mot of the same name beside it.
 
-        Raises FileExistsError for a file that exists unless `overwrite` is True, ValueError for another ending, and,
-        for .mot and .sto, for loads in other frames than the ground's, which these files cannot tell.
+        Raises FileExistsError for a file that exists unless `overwrite` is True, and ValueError for another ending. For
+        .mot and .sto, which state no frames, ValueError is also raised for loads in other frames than the ground's.
         """
         path = Path(path)
         if path.suffix.lower() not in (".xml", ".mot", ".sto"):

@@ -94,8 +94,8 @@ def save_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = Fal
     .xlsx, .mat, .parquet
                 headers tell units; these are not read. See `export_table`.
 
-    Numbers are written as they are. Raises FileExistsError for an existing file unless `overwrite` is True, ValueError
-    for numbers that are not finite (.mot, .sto), labels that are empty or twice, and times that do not increase.
+    Numbers are written as they are. Raises FileExistsError for an existing file unless `overwrite` is True. Raises
+    ValueError for numbers that are not finite (.mot, .sto), empty or repeated labels, and times that do not increase.
 
     >>> import tempfile
     >>> import pandas as pd

@@ -122,8 +122,8 @@ class Motion(Shown):
         """The motion in the coordinates of the file that the model came from, over the index time [s].
 
         A column per coordinate; where the system has a quaternion in place of three named angles, these, unwrapped:
-        of the two triples that give the same rotation, and of their full turns, each frame has the one that is nearest
-        to the frame before. Velocities, if there are any, follow as '<coordinate>_u', or by their own names where a
+        each frame has the triple that is nearest to the frame before, of the two triples of its rotation and all full
+        turns. Velocities, if there are any, follow as '<coordinate>_u', or by their own names where a
         quaternion has no named angles. Near a gimbal lock, rates of angles grow without bound; at it they are NaN.
         `lock_distance` says how near each frame is.
         """

@@ -22,7 +22,7 @@ __all__ = ["Orientations", "load_orientations"]
 
 COMPONENTS = ("Q0", "Q1", "Q2", "Q3")
 ORDERS = {"wxyz": [0, 1, 2, 3], "xyzw": [3, 0, 1, 2]}
-UNIT = 1e-3  # how far a recorded quaternion may be from length 1: files hold few digits
+LENGTH_TOLERANCE = 1e-3  # how far a recorded quaternion may be from length 1: files hold few digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Orientations:
         shape = (len(self.time), len(self.names), 4)
         Q = check_series("quaternions", self.quaternions, shape, gaps=True)
         length = np.linalg.norm(Q, axis=-1, keepdims=True)
-        wrong = np.abs(length[..., 0] - 1) > UNIT
+        wrong = np.abs(length[..., 0] - 1) > LENGTH_TOLERANCE
         if wrong.any():
             row, k = (int(i) for i in np.argwhere(wrong)[0])
             raise ValueError(

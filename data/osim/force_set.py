@@ -16,7 +16,7 @@ from myoquat.muscle.actuators import Actuator, PointActuator, TorqueActuator
 __all__ = ["read_force_set"]
 
 SETS = ("ForceSet", "ActuatorSet")  # as it was called before OpenSim 2
-TURNED = 10905  # the version since which torques and forces have the direction that they say
+FIRST_WITH_STATED_DIRECTION = 10905  # the version since which torques and forces have the direction that they say
 RENAMED = {  # up to then
     "TorqueActuator": {"body_A": "bodyB", "body_B": "bodyA", "direction_A": "axis"},
     "PointActuator": {"body_B": "body", "point_B": "point", "direction_A": "direction"},
@@ -31,7 +31,7 @@ def read_force_set(path: Path) -> tuple[Actuator, ...]:
         found = _actuators(next((holder for holder in sets if holder.tag in SETS), None))
     except ModelError as error:
         raise (error if error.file else error.located(path, error.line)) from None
-    return tuple(map(_turned, found)) if _version(root) < TURNED else found
+    return tuple(map(_turned, found)) if _version(root) < FIRST_WITH_STATED_DIRECTION else found
 
 
 def _version(root: Element) -> int:

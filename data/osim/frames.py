@@ -15,7 +15,7 @@ __all__ = ["Frame", "Frames"]
 
 GROUND = "ground"
 STATIONS = ("point_a", "point_b", "point_c", "origin_point")
-DEEPEST = 64  # frames on frames; more are a circle, or a mistake
+MAX_FRAME_DEPTH = 64  # frames on frames; more are a circle, or a mistake
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Frames:
 
     def placed(self, element: Any, depth: int = 0) -> Frame:
         """Where a <PhysicalOffsetFrame> or <StationDefinedFrame> is; ModelError if it rests on nothing."""
-        if depth == DEEPEST:
-            complain(element, f"frames stand on each other in a circle, or more than {DEEPEST} deep")
+        if depth == MAX_FRAME_DEPTH:
+            complain(element, f"frames stand on each other in a circle, or more than {MAX_FRAME_DEPTH} deep")
         if element.tag == "StationDefinedFrame":
             return self._spanned(element, depth)
         holder = element.getparent().getparent()

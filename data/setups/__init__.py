@@ -64,8 +64,8 @@ def read_setup(path: str | Path, anywhere: bool = False, model: str | Path | Non
 
     Files that it names are looked for from its own folder. anywhere: it may name outputs outside that folder. model: a
     file in place of <model_file>, which OpenSim's application leaves unassigned.
-    ModelError with file and line for another document, a tool that is not known, an entry that is missing or no number,
-    a file that does not exist, and an output elsewhere.
+    ModelError with file and line for another document, an unknown tool, and a missing or invalid entry; also for a file
+    that does not exist and an output elsewhere.
     """
     document = open_setup(Path(path), anywhere, None if model is None else Path(model))
     read = SETUPS.get(document.root.tag)

@@ -13,7 +13,7 @@ from myoquat.joints.errors import ModelError
 
 __all__ = ["CmcSetup", "read_cmc"]
 
-CRITICAL = 1e-6  # relative: a gain kv that is nearer to 2 sqrt(kp) damps critically
+CRITICAL_DAMPING_TOLERANCE = 1e-6  # relative: a gain kv that is nearer to 2 sqrt(kp) damps critically
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _task(element: Element) -> tuple[str, float]:
     if element.tag not in ("CMC_Joint", "rdCMC_Joint") or not name:
         complain(element, f"a task is <CMC_Joint> with a <coordinate>, not <{element.tag}>")
     kp, kv = (_gain(element, tag, default) for tag, default in (("kp", 100.0), ("kv", 20.0)))
-    if not kp > 0 or abs(kv - 2 * np.sqrt(kp)) > CRITICAL * kv:
+    if not kp > 0 or abs(kv - 2 * np.sqrt(kp)) > CRITICAL_DAMPING_TOLERANCE * kv:
         complain(element.find("kv"), f"gains must damp critically, kv = 2 sqrt(kp); they are {kv:g} and {kp:g}")
     return name, float(np.sqrt(kp))
 

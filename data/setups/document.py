@@ -16,8 +16,8 @@ NOTHING = ("", "Unassigned")
 
 @dataclass(frozen=True)
 class SetupDocument:
-    """The element of the tool, the file that it stands in, whether it may write `anywhere`, not only in the folder of
-    that file, and the file of the `model` in place of that of the setup."""
+    """The element of the tool and its file. `anywhere`: it may write outside the folder of that file. `model`: a model
+    file in place of that of the setup."""
 
     root: Element
     path: Path

@@ -24,8 +24,8 @@ def write_motion(
 
     in_degrees and name are the frame's own (`.attrs`) where they are not given; in_degrees None, if neither states it,
     writes no such line. Numbers are written as they are. Raises FileExistsError for an existing file unless
-    `overwrite` is True, ValueError for numbers that are not finite, labels that are empty, twice or hold a tab, and
-    times that do not increase.
+    `overwrite` is True. Raises ValueError for numbers that are not finite, labels that are empty, repeated or hold a
+    tab, and times that do not increase.
 
     >>> import tempfile
     >>> from pathlib import Path

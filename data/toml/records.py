@@ -24,7 +24,7 @@ __all__ = ["read_fields", "read_record", "write_fields", "write_record"]
 
 Record = TypeVar("Record")
 NAMES = {(PathPoint, "position"): "point"}  # (class, field) -> key
-DEEPEST = 16  # tables in one another: a multiplier of a multiplier of a function is three
+MAX_TABLE_DEPTH = 16  # tables in one another: a multiplier of a multiplier of a function is three
 HIDDEN = {(Joint, "velocity_frame")}  # a property of the whole system, written once
 
 
@@ -32,8 +32,8 @@ def read_record(root: type[Record], table: Any, element: str, prefix: str) -> Re
     """An object of `root` or of a class below it from a table; ModelError with `element` and the key otherwise."""
     if not isinstance(table, Mapping):
         raise ModelError(f"{prefix.rstrip('.')} must be a table", element=element)
-    if prefix.count(".") > DEEPEST:
-        raise ModelError(f"{prefix.rstrip('.')}: tables are nested more than {DEEPEST} deep", element=element)
+    if prefix.count(".") > MAX_TABLE_DEPTH:
+        raise ModelError(f"{prefix.rstrip('.')}: tables are nested more than {MAX_TABLE_DEPTH} deep", element=element)
     table = dict(table)
     cls: type[Any] = class_of_type(root, table, element, prefix)
     values = read_fields(cls, table, element, prefix)

@@ -45,8 +45,8 @@ JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
 def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
     """Write `model` as TOML; `myoquat.data.load_model` reads it back equal.
 
-    Raises FileExistsError for an existing file unless `overwrite` is True, ModelError for a joint, force law or other
-    part whose type could not be loaded again (`myoquat.data.toml.record_types`).
+    Raises FileExistsError for an existing file unless `overwrite` is True. Raises ModelError for a joint, force law or
+    other part whose type could not be loaded again (`myoquat.data.toml.record_types`).
     """
     write_text(check_output(path, overwrite), model_text(model))
 

@@ -102,8 +102,8 @@ def load_urdf(
 
     base: "fixed" welds the root to the world, "floating" puts it on a floating joint. A root without mass is legal.
     joint_order, velocity_frame and gravity as for `ArticulatedSystem`. Raises ModelError with file, element and line
-    for a file that is no URDF or describes no tree of rigid bodies, ValueError for an unknown base, OSError if the
-    file cannot be read.
+    for a file that is no URDF or describes no tree of rigid bodies. Raises ValueError for an unknown base, OSError if
+    the file cannot be read.
 
     >>> import tempfile
     >>> import myoquat as mq

@@ -243,7 +243,7 @@ def test_a_file_that_ends_the_library_is_refused_and_ends_nothing_else(tmp_path)
 
 def test_reading_of_c3d_is_limited_in_time(tmp_path, monkeypatch):
     write_c3d(tmp_path / "x.c3d")
-    monkeypatch.setattr(c3d, "WAIT", -c3d.SECONDS)
+    monkeypatch.setattr(c3d, "EXTRA_WAIT_S", -c3d.SECONDS)
     with pytest.raises(ModelError, match=r"x\.c3d: .*cannot be read in 0 s"):
         load_markers(tmp_path / "x.c3d")
 

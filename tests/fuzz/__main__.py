@@ -1,4 +1,4 @@
-"""python -m tests.fuzz KIND N [--seed S] [--first I]: N mutants of a kind, or of all, with limited memory."""
+"""python -m tests.fuzz FORMAT N [--seed S] [--first I]: N mutants of a format, or of all, with limited memory."""
 
 import argparse
 import resource
@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from .kinds import KINDS
+from .formats import FORMATS
 from .run import fuzz
 
 MEMORY = 2**30  # bytes of address space beyond those of the program with its libraries
@@ -16,25 +16,25 @@ MEMORY = 2**30  # bytes of address space beyond those of the program with its li
 
 def inside(arguments: argparse.Namespace) -> int:
     """In the child: limit the memory, then read."""
-    kind = KINDS[arguments.kind]
+    file_format = FORMATS[arguments.format]
     with tempfile.TemporaryDirectory() as folder:
-        fuzz(kind, 20, Path(folder), arguments.seed)  # what is imported and compiled on first use, by one that is read
+        fuzz(file_format, 20, Path(folder), arguments.seed)  # imports and compiles all that the measured ones need
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
         start = time.perf_counter()
-        report = fuzz(kind, arguments.n, Path(folder), arguments.seed, arguments.first)
+        report = fuzz(file_format, arguments.n, Path(folder), arguments.seed, arguments.first)
     print(f"{report}; {time.perf_counter() - start:.1f} s", flush=True)
     for words, count in report.lineless.most_common(5):
         print(f"     without a line: {count} x {words}", flush=True)
     for number, text in report.foreign.items():
-        print(f"---- {arguments.kind} --seed {arguments.seed} --first {number}\n{text}", flush=True)
+        print(f"---- {arguments.format} --seed {arguments.seed} --first {number}\n{text}", flush=True)
     return bool(report.foreign)
 
 
 def main() -> int:
-    """Start a child for each kind; 1 if a mutant brought what was not promised, or ended the child."""
+    """Start a child for each format; 1 if a mutant broke a promise or ended the child."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("kind", choices=[*KINDS, "all"])
+    parser.add_argument("format", choices=[*FORMATS, "all"])
     parser.add_argument("n", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
@@ -43,11 +43,11 @@ def main() -> int:
     if arguments.inside:
         return inside(arguments)
     codes = {}
-    for kind in KINDS if arguments.kind == "all" else [arguments.kind]:
-        command = [sys.executable, "-m", "tests.fuzz", kind, str(arguments.n), "--inside"]
-        codes[kind] = subprocess.call([*command, "--seed", str(arguments.seed), "--first", str(arguments.first)])
-        if codes[kind] < 0:
-            print(f"---- {kind}: the process was ended by signal {-codes[kind]}")
+    for file_format in FORMATS if arguments.format == "all" else [arguments.format]:
+        command = [sys.executable, "-m", "tests.fuzz", file_format, str(arguments.n), "--inside"]
+        codes[file_format] = subprocess.call([*command, "--seed", str(arguments.seed), "--first", str(arguments.first)])
+        if codes[file_format] < 0:
+            print(f"---- {file_format}: the process was ended by signal {-codes[file_format]}")
     return int(any(codes.values()))
 
 

@@ -73,7 +73,7 @@ def _read_both(path: Path) -> None:
 
 def forked(command: list[str], seconds: int) -> subprocess.CompletedProcess[bytes]:
     """What the command does, in a fork of this process."""
-    path, kind, *limits = command[3:7]
+    path, part, *limits = command[3:7]
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -81,7 +81,7 @@ def forked(command: list[str], seconds: int) -> subprocess.CompletedProcess[byte
         for stream in (1, 2):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         out = io.BytesIO()
-        c3d_child.main(path, kind, *map(int, limits), out)
+        c3d_child.main(path, part, *map(int, limits), out)
         with os.fdopen(write, "wb") as pipe:
             pipe.write(out.getvalue())
         os._exit(0)

@@ -39,11 +39,11 @@ def cut(data: bytes, rng: Random) -> bytes:
 
 def insert(data: bytes, rng: Random) -> bytes:
     """Bytes that were not there: a mark of order in front, noise, or a part of the file once more."""
-    kind = rng.randrange(3)
-    if kind == 0:
+    choice = rng.randrange(3)
+    if choice == 0:
         return b"\xef\xbb\xbf" + data
     begin, at = rng.randrange(len(data)), rng.randrange(len(data))
-    part = data[begin : begin + rng.randrange(1, 200)] if kind == 1 else rng.randbytes(rng.randrange(1, 20))
+    part = data[begin : begin + rng.randrange(1, 200)] if choice == 1 else rng.randbytes(rng.randrange(1, 20))
     return data[:at] + part + data[at:]
 
 
@@ -64,12 +64,12 @@ def lines(text: str, rng: Random) -> str:
     """A line missing, twice, elsewhere, or many times."""
     found = text.splitlines(keepends=True)
     i, j = rng.randrange(len(found)), rng.randrange(len(found))
-    kind = rng.randrange(4)
-    if kind == 0:
+    choice = rng.randrange(4)
+    if choice == 0:
         del found[i]
-    elif kind == 1:
+    elif choice == 1:
         found.insert(j, found[i])
-    elif kind == 2:
+    elif choice == 2:
         found[i], found[j] = found[j], found[i]
     else:
         times = rng.choice((2, 300))
@@ -107,11 +107,11 @@ def _replaced(pattern: re.Pattern, text: str, rng: Random, new) -> str:
 def text(data: bytes, rng: Random) -> bytes:
     """Any change of a text, one to three of them."""
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        kind = rng.choice((damaged, lines, number, number, word, word, nest))
-        if kind is damaged or not data.strip():
+        change = rng.choice((damaged, lines, number, number, word, word, nest))
+        if change is damaged or not data.strip():
             data = damaged(data or b"x", rng)
         else:
-            data = kind(data.decode("utf-8", "surrogateescape"), rng).encode("utf-8", "surrogateescape")
+            data = change(data.decode("utf-8", "surrogateescape"), rng).encode("utf-8", "surrogateescape")
     return data
 
 
@@ -128,17 +128,17 @@ def xml(data: bytes, rng: Random) -> bytes:
 
 
 def _change_element(one, other, rng: Random) -> None:
-    kind = rng.randrange(6)
-    if kind == 0:
+    choice = rng.randrange(6)
+    if choice == 0:
         one.getparent().remove(one)
-    elif kind == 1:
+    elif choice == 1:
         one.addnext(copy.deepcopy(one))
-    elif kind == 2 and one not in other.iterancestors() and one is not other:
+    elif choice == 2 and one not in other.iterancestors() and one is not other:
         other.append(one)
-    elif kind == 3:
+    elif choice == 3:
         for _ in range(rng.choice((1, 20))):
             one.append(copy.deepcopy(other) if len(list(other.iter())) < 20 else one.makeelement(other.tag))
-    elif kind == 4:
+    elif choice == 4:
         one.tag = other.tag
     else:
         _reword(one, other, rng)
@@ -156,31 +156,31 @@ def tree(data: dict, rng: Random) -> dict:
     """Values of nested tables and arrays replaced, missing, twice, or where others were."""
     data = copy.deepcopy(data)
     for _ in range(rng.choice((1, 1, 2, 3))):
-        places = list(_places(data))
-        if not places:
+        entries = list(_entries(data))
+        if not entries:
             break  # all is gone
-        holder, key = rng.choice(places)
-        other_holder, other_key = rng.choice(places)
-        kind = rng.randrange(5)
-        if kind <= 1:
+        holder, key = rng.choice(entries)
+        other_holder, other_key = rng.choice(entries)
+        choice = rng.randrange(5)
+        if choice <= 1:
             holder[key] = copy.deepcopy(rng.choice(VALUES))
-        elif kind == 2:
+        elif choice == 2:
             holder[key] = copy.deepcopy(other_holder[other_key])
-        elif kind == 3 and isinstance(holder, list):
+        elif choice == 3 and isinstance(holder, list):
             holder.insert(key, copy.deepcopy(holder[key]))
-        elif kind == 3:
+        elif choice == 3:
             holder[rng.choice(("x", "", "x" * 20000, "a.b"))] = copy.deepcopy(other_holder[other_key])
-        elif len(places) > 3:
+        elif len(entries) > 3:
             del holder[key]
     return data
 
 
-def _places(data):
+def _entries(data):
     items = data.items() if isinstance(data, dict) else enumerate(data)
     for key, value in list(items):
         yield data, key
         if isinstance(value, (dict, list)):
-            yield from _places(value)
+            yield from _entries(value)
 
 
 def toml(data: bytes, rng: Random) -> bytes:

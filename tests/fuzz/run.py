@@ -15,7 +15,7 @@ from random import Random
 
 from myoquat.joints.errors import ModelError
 
-from .kinds import Kind
+from .formats import FileFormat
 
 SECONDS, LONGEST_MESSAGE = 10.0, 2000
 STRANGE = re.compile(  # words of Python and NumPy in the message of an error that should be ours
@@ -30,11 +30,11 @@ class Hang(BaseException):
 
 @dataclass
 class Report:
-    """What came of the mutants of a kind: read, refused (so many with a line), and what must not be: the mutant's
-    number with the end of its traceback. `worst` are the most seconds of a mutant, which take in the other load of the
-    machine, and its number; `memory` is what the process came to need beyond what it had before the first [bytes]."""
+    """Counts of the mutants of a format: read, refused, refused with a line. `foreign` has the number of each mutant
+    that broke a promise, with the end of its traceback. `worst` is the longest time of a mutant [s, wall clock] and its
+    number. `memory` is the growth of the process since the first mutant [bytes]."""
 
-    kind: str
+    name: str
     read: int = 0
     refused: int = 0
     with_line: int = 0
@@ -45,21 +45,21 @@ class Report:
 
     def __str__(self) -> str:
         return (
-            f"{self.kind}: {self.read + self.refused + len(self.foreign)} mutants, {self.read} read, {self.refused} "
+            f"{self.name}: {self.read + self.refused + len(self.foreign)} mutants, {self.read} read, {self.refused} "
             f"refused ({self.with_line} with a line), {len(self.foreign)} wrong; worst {self.worst[0]:.2f} s (mutant "
             f"{self.worst[1]}), {self.memory / 1e6:.0f} MB"
         )
 
 
-def fuzz(kind: Kind, count: int, folder: Path, seed: int = 0, first: int = 0) -> Report:
+def fuzz(file_format: FileFormat, count: int, folder: Path, seed: int = 0, first: int = 0) -> Report:
     """Read `count` mutants in a folder; mutant i is the same for a seed, however many are read."""
-    report, seeds = Report(kind.name), kind.seeds(folder)
+    report, seeds = Report(file_format.name), file_format.seeds(folder)
     before = _peak()
     for i in range(first, first + count):
-        rng = Random(f"{kind.name} {seed} {i}")
-        place = kind.write(rng.choice(seeds), rng, folder)
+        rng = Random(f"{file_format.name} {seed} {i}")
+        place = file_format.write(rng.choice(seeds), rng, folder)
         start = time.perf_counter()
-        _read(kind, place, report, i)
+        _read(file_format, place, report, i)
         report.worst = max(report.worst, (time.perf_counter() - start, i))
     report.memory = _peak() - before
     return report
@@ -70,14 +70,14 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _read(kind: Kind, place: Path, report: Report, number: int) -> None:
+def _read(file_format: FileFormat, place: Path, report: Report, number: int) -> None:
     try:
         with alarm(SECONDS), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            kind.read(place)
+            file_format.read(place)
         report.read += 1
     except (Exception, Hang) as error:
-        if _promised(kind, error):
+        if _promised(file_format, error):
             report.refused += 1
             lined = isinstance(error, ModelError) and bool(error.line)
             report.with_line += lined
@@ -87,9 +87,9 @@ def _read(kind: Kind, place: Path, report: Report, number: int) -> None:
             report.foreign[number] = "".join(traceback.format_exception(error)[-3:])[-1500:]
 
 
-def _promised(kind: Kind, error: BaseException) -> bool:
+def _promised(file_format: FileFormat, error: BaseException) -> bool:
     """Exactly the promised classes: UnicodeDecodeError is a ValueError, yet foreign. The rest is in the message."""
-    ours = type(error) in kind.promised or (OSError in kind.promised and isinstance(error, OSError))
+    ours = type(error) in file_format.promised or (OSError in file_format.promised and isinstance(error, OSError))
     return ours and len(str(error)) <= LONGEST_MESSAGE and not STRANGE.search(str(error))
 
 

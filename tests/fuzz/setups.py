@@ -61,7 +61,7 @@ ANALYSES = """<OpenSimDocument Version="40000"><AnalyzeTool name="walk"><model_f
 <force_set_files>reserves.xml</force_set_files><output_precision>16</output_precision>
 <initial_time>0.1</initial_time><final_time>0.4</final_time><results_directory>out</results_directory>
 <AnalysisSet><objects>{analyses}</objects></AnalysisSet><ControllerSet><objects>{controllers}</objects></ControllerSet>
-<{kind}_file>walk.sto</{kind}_file></AnalyzeTool></OpenSimDocument>"""
+<{source}_file>walk.sto</{source}_file></AnalyzeTool></OpenSimDocument>"""
 MOVES = """<Kinematics name="Kinematics"><coordinates>all</coordinates><step_interval>4</step_interval></Kinematics>
 <BodyKinematics name="BodyKinematics"><bodies>all</bodies></BodyKinematics>
 <BodyKinematics name="Local"><bodies>shank center_of_mass</bodies>
@@ -75,7 +75,7 @@ OPTIMAL = (
     """<StaticOptimization name="Optimal"><activation_exponent>{power}</activation_exponent></StaticOptimization>"""
 )
 
-WHOLE = ANALYSES.format(kind="states", analyses=MOVES + MUSCLES + OPTIMAL.format(power=2) + REACTIONS, controllers="")
+WHOLE = ANALYSES.format(source="states", analyses=MOVES + MUSCLES + OPTIMAL.format(power=2) + REACTIONS, controllers="")
 
 PLACER = """<OpenSimDocument Version="40000"><IMUPlacer><model_file>leg.osim</model_file>
 <base_imu_label>pelvis_imu</base_imu_label><base_heading_axis>-z</base_heading_axis>

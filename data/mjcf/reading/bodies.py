@@ -27,9 +27,9 @@ PICTURES = ("camera", "light")
 
 @dataclass
 class Skeleton:
-    """The bodies in the order of the file, depth first, which is MuJoCo's order of coordinates; where they stand, the
-    coordinates' ranges and references, and the geoms, the first of each name also in `named`, and sites and their
-    axes (3, 3) by their names."""
+    """The bodies in the order of the file, depth first, which is MuJoCo's order of coordinates, with their poses. Also
+    the ranges and references of coordinates, the geoms, the first of each name in `named`, and sites and their axes
+    (3, 3) by their names."""
 
     bodies: list[Body] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
@@ -150,8 +150,8 @@ class _Reader:
     # ---- one body as one or several of ours --------------------------------------------------------------------
 
     def _add(self, element: Element, name: str, parent: str, place: Place, content: _Content) -> None:
-        """The body on its joint. More joints than one of ours holds, or a joint that is not at the body's origin, have
-        massless bodies of their own between the parent and the body."""
+        """The body on its joint. Massless bodies between the parent and the body carry joints away from the body's
+        origin, and joints in excess of those that one joint here holds."""
         mass = self._mass(element, content)
         links = links_of(content.joints)
         self._note(links)

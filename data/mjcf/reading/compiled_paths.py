@@ -16,7 +16,7 @@ GAINS = ("fixed", "affine", "muscle", "dcmotor", "user")
 BIASES = ("none", "affine", "muscle", "dcmotor", "user")
 DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "user")
 EQUALITIES = ("connect", "weld", "joint", "tendon")
-TINY = 1e-15  # MuJoCo's least divisor
+MIN_DIVISOR = 1e-15  # MuJoCo's least divisor
 
 
 def _numbers(row: Any) -> tuple[float, ...]:
@@ -113,7 +113,7 @@ def _parameters(m: Any, i: int, row: Any, muscle: bool) -> tuple[float, ...]:
     """Parameters of a gain or bias; of a muscle with the peak force, which MuJoCo may compute of `scale`."""
     found = list(_numbers(row))
     if muscle and found[2] < 0:
-        found[2] = found[3] / max(TINY, float(m.actuator_acc0[i]))
+        found[2] = found[3] / max(MIN_DIVISOR, float(m.actuator_acc0[i]))
     return tuple(found)
 
 

@@ -35,9 +35,9 @@ HARMLESS = {  # settings of the compiler that are not followed, and the values a
 
 @dataclass(frozen=True)
 class Compiler:
-    """What <compiler> says of the numbers in the file: the unit of angles [rad], the letters of Euler angles (lower
-    case: about axes that turn along), whether a given range is a limit, whether geoms make the inertias, and the folder
-    of meshes, by their bare names or not."""
+    """The settings in <compiler>. `angle`: the unit of angles [rad]. `sequence`: the letters of Euler angles, lower
+    case for moving axes. `limits`: a range is a limit. `from_geoms`: inertias come from geoms. `meshes`: the folder of
+    meshes, `bare_files`: without the folders in their names."""
 
     angle: float = math.radians(1.0)
     sequence: str = "xyz"

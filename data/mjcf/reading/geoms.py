@@ -15,7 +15,7 @@ from myoquat.joints.multibody.shapes import Shape
 __all__ = ["Geom", "read_geom"]
 
 TYPES = ("plane", "hfield", "mesh", "sdf", *SOLIDS)
-DENSITY = 1000.0  # [kg/m^3] of a geom that gives none
+DEFAULT_DENSITY = 1000.0  # [kg/m^3] of a geom that gives none
 QUIET = (
     *("class", "group", "user", "friction", "solref", "solimp", "solmix", "margin", "gap", "condim", "priority"),
     *("fitscale", "hfield"),
@@ -68,7 +68,8 @@ def read_geom(
         complain(element, f"a {geom_type} fitted to a mesh is not supported, as the mesh's file is not opened")
     place = outer.holds(place_of(values, document.compiler, ends=True))
     sizes = _sizes(values, geom_type)
-    weighs = values.number("mass", values.number("density", DENSITY)) > 0 and geom_type not in ("plane", "hfield")
+    weighs = geom_type not in ("plane", "hfield")
+    weighs &= values.number("mass", values.number("density", DEFAULT_DENSITY)) > 0
     masks = [values.number(key, 1.0) for key in ("contype", "conaffinity")]
     geom = Geom(
         element,
@@ -110,7 +111,7 @@ def _weight(
 ) -> Callable[[], Inertia]:
     """The function of a geom's inertia. Files of meshes are opened only when it is called."""
     mass = values.number("mass") if values.has("mass") else None
-    density = values.number("density", DENSITY)
+    density = values.number("density", DEFAULT_DENSITY)
     if (mass is not None and mass < 0) or density < 0:
         complain(values.element, "mass and density must not be negative")
     if mass == 0.0 or (mass is None and density == 0.0) or geom_type in ("plane", "hfield"):

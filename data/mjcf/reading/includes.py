@@ -17,9 +17,9 @@ Mend = Callable[[str], str]  # makes the text of a file XML
 def follow_includes(root: Element, path: Path, mend: Mend, anywhere: bool) -> None:
     """Put the elements of included files in place of every <include>, those of files that they include too.
 
-    As in MuJoCo, a file is looked for from the folder of the model's file, then from that of the file that includes it,
-    and may be included once, so that there are no cycles. It must lie in the folder of the model's file or below,
-    unless `anywhere`. All files together hold no more bytes than one may. Raises ModelError with file and line.
+    As in MuJoCo, a file is searched from the folder of the model's file, then from that of the including file. It may
+    be included once, so that there are no cycles. It must lie in the folder of the model's file or below, unless
+    `anywhere`. All files together hold no more bytes than one may. Raises ModelError with file and line.
     """
     _Includer(path, mend, anywhere).follow(root, path)
 

@@ -1,8 +1,8 @@
-"""Joints: the rows of joints of a body as joints of ours, one after the other where one of ours cannot hold them.
+"""Joints: the rows of joints of a body as joints of this package, in series where one cannot represent them.
 
 MuJoCo applies the joints of a body in the order of the file, each in the frame that those before it have reached. One
-joint of ours holds a ball, a free joint, or up to three slides and then up to three hinges about one point, if the same
-spring, damper and armature acts in all of them.
+joint here represents a ball, a free joint, or up to three slides and then up to three hinges about one point. The same
+spring, damper and armature must act in all of them.
 """
 
 from collections.abc import Sequence

@@ -25,7 +25,7 @@ QUIET = (
     *("class", "group", "user", "width", "rgba", "material", "margin", "solref", "solimp", "solreflimit"),
     *("solimplimit", "solreffriction", "solimpfriction"),
 )
-ALIGNED = 1e-9  # sine of the angle by which a site may miss an axis of its surface
+ALIGNED_SINE = 1e-9  # sine of the angle by which a site may miss an axis of its surface
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def _quadrant(side: Array, Q: Array) -> tuple[str, Array]:
     none of its axes, the frame is turned so that it is along x, about z as far as possible."""
     k = int(np.argmax(np.abs(side)))
     across = np.delete(side, k)
-    if float(np.linalg.norm(across)) <= ALIGNED * abs(side[k]):
+    if float(np.linalg.norm(across)) <= ALIGNED_SINE * abs(side[k]):
         return f"{'+' if side[k] > 0 else '-'}{'xyz'[k]}", Q
     x = side / np.linalg.norm(side)
     z = np.array([0.0, 0.0, 1.0]) - x[2] * x

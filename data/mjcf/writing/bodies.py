@@ -19,7 +19,7 @@ from myoquat.joints.vectors import full
 
 __all__ = ["Bodies"]
 
-LEAST = 1e-15  # of mass and principal inertia of a moving body: MuJoCo's mjMINVAL
+MIN_INERTIA = 1e-15  # of mass and principal inertia of a moving body: MuJoCo's mjMINVAL
 
 
 class Bodies:
@@ -66,7 +66,7 @@ class Bodies:
         """ModelError for a moving link that MuJoCo refuses; bodies fixed to this one lend it their mass."""
         frames = self._system.tree.frames
         link = [other for other in self._system.bodies if frames[other.name].link == frames[body.name].link]
-        if not any(other.mass > LEAST and principal_moments(other.inertia)[0] > LEAST for other in link):
+        if not any(other.mass > MIN_INERTIA and principal_moments(other.inertia)[0] > MIN_INERTIA for other in link):
             raise ModelError("MuJoCo moves no body without mass and inertia", element=f"body {body.name!r}")
 
     def _add_shape(self, parent: Element, body: str, shape: Shape) -> None:
@@ -83,7 +83,7 @@ def _add_inertial(parent: Element, body: Body) -> None:
     """Mass and inertia; ModelError for one that no rigid body has. MuJoCo takes a vanishing moment only on axes."""
     check_inertia(body)
     given: dict[str, Any] = {"fullinertia": body.inertia}
-    if principal_moments(body.inertia)[0] <= LEAST:
+    if principal_moments(body.inertia)[0] <= MIN_INERTIA:
         moments, axes = np.linalg.eigh(full(np.array(body.inertia)))
         axes = axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))])
         given = {"diaginertia": tuple(np.maximum(moments, 0.0)), "quat": tuple(quaternion_from_matrix(axes))}

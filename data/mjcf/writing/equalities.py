@@ -15,9 +15,9 @@ from myoquat.muscle.coordinates import Coordinate
 
 __all__ = ["add_equalities"]
 
-DEGREE = 4
-RANGE = (-np.pi / 2, np.pi / 2)  # of a coordinate without one
-POINTS = 401
+MAX_DEGREE = 4
+DEFAULT_RANGE = (-np.pi / 2, np.pi / 2)  # of a coordinate without one
+FIT_POINTS = 401
 ROUND_OFF = 1e-13
 
 
@@ -34,12 +34,12 @@ def add_equalities(
     holder = add(root, "equality")
     for follower in followers:
         known = coordinates.get(follower.driver)
-        low, high = RANGE if known is None or known.range is None else known.range
+        low, high = DEFAULT_RANGE if known is None or known.range is None else known.range
         polynomial, miss = _fitted(follower.functions, low, high)
         if miss:
             unwritten.count("functions, fitted by quartics", f"{follower.name} to {miss:.1e}")
         around = polynomial(Polynomial([joints.refs[follower.driver], 1.0])) - joints.refs[follower.name]
-        given = np.zeros(DEGREE + 1)
+        given = np.zeros(MAX_DEGREE + 1)
         given[: len(around.coef)] = around.coef
         add(holder, "joint", joint1=follower.name, joint2=follower.driver, polycoef=tuple(given))
 
@@ -47,13 +47,13 @@ def add_equalities(
 def _fitted(functions: Sequence[AxisFunction], low: float, high: float) -> tuple[Any, float]:
     """The polynomial, and by how much it misses within the range; zero for functions that make one."""
     exact = _composed([coefficients_of(function) for function in functions])
-    if exact is not None and exact.degree() <= DEGREE:
+    if exact is not None and exact.degree() <= MAX_DEGREE:
         return exact, 0.0
-    x = np.linspace(low, high, POINTS)
+    x = np.linspace(low, high, FIT_POINTS)
     y = x
     for function in functions:
         y = np.asarray(function.value(y), dtype=float)
-    fitted = Polynomial.fit(x, y, DEGREE).convert()
+    fitted = Polynomial.fit(x, y, MAX_DEGREE).convert()
     miss = float(np.abs(fitted(x) - y).max())
     return fitted, miss if miss > ROUND_OFF * max(1.0, np.abs(y).max()) else 0.0
 

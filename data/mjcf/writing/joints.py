@@ -20,7 +20,7 @@ from myoquat.muscle.coordinates import Coordinate, Coupler
 
 __all__ = ["Follower", "Joints"]
 
-STRAIGHT = 1e-12  # by which a slope may miss 1
+UNIT_SLOPE_TOLERANCE = 1e-12  # by which a slope may miss 1
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ class Joints:
         self.followers.append(Follower(name, driver, (Multiplier(function),)))
 
     def driven(self) -> list[Follower]:
-        """What follows what, couplers among it; a coordinate that is no joint, since no axis moves by it itself, is
-        passed over for the one that its coupler makes it depend on. ModelError where there is none."""
+        """Followers and the joints that drive them, couplers included. A coordinate that moves no axis itself is no
+        joint; the coordinate that its coupler makes it depend on replaces it. ModelError if there is none."""
         found = [self._through(follower) for follower in self.followers]
         for coupler in self.coupled.values():
             if coupler.dependent in self.refs:
@@ -188,7 +188,7 @@ def _axes(body: Body) -> CustomJoint:
 def _straight(function: AxisFunction) -> tuple[float, float] | None:
     """(sign, ref) of a function sign (x - ref); None for any other."""
     c = coefficients_of(function)
-    if c is None or len(c) != 2 or not math.isclose(abs(c[1]), 1.0, rel_tol=STRAIGHT):
+    if c is None or len(c) != 2 or not math.isclose(abs(c[1]), 1.0, rel_tol=UNIT_SLOPE_TOLERANCE):
         return None
     sign = math.copysign(1.0, c[1])
     return sign, -sign * c[0] + 0.0

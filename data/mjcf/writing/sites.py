@@ -15,9 +15,9 @@ from myoquat.muscle.wrapping import InsideCylinder, InsideSphere, Wrap, WrapCyli
 
 __all__ = ["Sites", "why_no_tendon"]
 
-SITE = 0.005  # [m] radius in pictures
-ENDLESS = 1.0  # [m] half the length in pictures of a cylinder without ends
-ASIDE = 3.0  # radii from the axis at which the site lies that tells a tendon its side
+SITE_RADIUS_M = 0.005  # [m] radius in pictures
+ENDLESS_HALF_LENGTH_M = 1.0  # [m] half the length in pictures of a cylinder without ends
+SIDE_SITE_RADII = 3.0  # radii from the axis at which the site lies that tells a tendon its side
 
 
 def why_no_tendon(muscle: Muscle) -> str | None:
@@ -41,11 +41,11 @@ class Sites:
         self._sides: dict[Wrap, str] = {}
         for muscle in muscles:
             for k, point in enumerate(muscle.path):
-                self._put(point.body, "site", name=self.of(muscle, k), pos=point.position, size=SITE)
+                self._put(point.body, "site", name=self.of(muscle, k), pos=point.position, size=SITE_RADIUS_M)
             for k, wrap in enumerate(muscle.wraps, start=1):
                 self._add_surface(wrap.surface, f"{muscle.name}-W{k}", unwritten)
         for marker in markers:
-            self._put(marker.body, "site", name=marker.name, pos=marker.position, size=SITE)
+            self._put(marker.body, "site", name=marker.name, pos=marker.position, size=SITE_RADIUS_M)
 
     def of(self, muscle: Muscle, k: int) -> str:
         """The site of point k of a path."""
@@ -69,7 +69,7 @@ class Sites:
         self._surfaces[wrap] = name
         sizes: tuple[float, ...] = (wrap.radius,)
         if isinstance(wrap, WrapCylinder):
-            sizes += (wrap.length / 2 if np.isfinite(wrap.length) else ENDLESS,)
+            sizes += (wrap.length / 2 if np.isfinite(wrap.length) else ENDLESS_HALF_LENGTH_M,)
             if np.isfinite(wrap.length):
                 unwritten.count("ends of wrapping cylinders, which have none in MuJoCo", wrap.name or name)
         geom_type = "cylinder" if isinstance(wrap, WrapCylinder) else "sphere"
@@ -82,5 +82,5 @@ class Sites:
             side = side / np.linalg.norm(side)
         if side is not None:
             self._sides[wrap] = f"{name}-side"
-            place = np.array(wrap.in_body(ASIDE * wrap.radius * side), dtype=float)
-            self._put(wrap.body, "site", name=self._sides[wrap], pos=tuple(place), size=SITE)
+            place = np.array(wrap.in_body(SIDE_SITE_RADII * wrap.radius * side), dtype=float)
+            self._put(wrap.body, "site", name=self._sides[wrap], pos=tuple(place), size=SITE_RADIUS_M)

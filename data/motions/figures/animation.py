@@ -18,7 +18,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["animate", "check_film"]
 
-RATE = 20  # frames per second of wall time
+FRAMES_PER_SECOND = 20  # frames per second of wall time
 WRITERS = {".gif": "pillow", ".html": "html", ".mp4": "ffmpeg"}
 PALE, STRONG = np.array([0.95, 0.75, 0.7]), np.array([0.6, 0.0, 0.0])  # muscles from slack to strongest
 
@@ -42,9 +42,10 @@ def animate(
     time = motion.time[np.isfinite(motion.q[run]).all(axis=-1)]
     if not len(time):
         raise ValueError("the motion has no row to show")
-    frames = np.unique(np.searchsorted(motion.time, np.arange(time[0], time[-1] + 1e-12, speed / RATE) - 1e-9))
+    shown = np.arange(time[0], time[-1] + 1e-12, speed / FRAMES_PER_SECOND)
+    frames = np.unique(np.searchsorted(motion.time, shown - 1e-9))
     film = _Film(motion, run, frames, model)
-    moving = animation.FuncAnimation(film.figure, film.show, frames=len(frames), interval=1000 / RATE)
+    moving = animation.FuncAnimation(film.figure, film.show, frames=len(frames), interval=1000 / FRAMES_PER_SECOND)
     if path is not None:
         _write(moving, path)
     return moving
@@ -61,11 +62,11 @@ def check_film(path: Path) -> None:
 def _write(moving: animation.FuncAnimation, path: Path) -> None:
     """Whole or not at all."""
     if path.suffix == ".html":
-        write_bytes(path, moving.to_jshtml(fps=RATE).encode())
+        write_bytes(path, moving.to_jshtml(fps=FRAMES_PER_SECOND).encode())
         return
     with tempfile.TemporaryDirectory() as folder, rc_context({"animation.ffmpeg_path": film_encoder() or "ffmpeg"}):
         made = Path(folder) / f"film{path.suffix}"
-        moving.save(made, writer=WRITERS[path.suffix], fps=RATE)
+        moving.save(made, writer=WRITERS[path.suffix], fps=FRAMES_PER_SECOND)
         write_bytes(path, made.read_bytes())
 
 

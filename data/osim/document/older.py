@@ -1,5 +1,5 @@
-"""Documents of OpenSim 2.0 to 3.3, versions 10901 to 30000, and of OpenSim 4 before its release, versions 30500 to
-39999, brought into the schema of version 40000.
+"""Older documents, brought into the schema of version 40000: OpenSim 2.0 to 3.3, versions 10901 to 30000, and OpenSim 4
+before its release, versions 30500 to 39999.
 
 Up to 30000 a joint stands in the body that it carries, the ground is a body, an inertia is six elements, bodies and
 coordinates are named without paths, and a switch says what is disabled; at first paths were those of muscles alone.
@@ -19,9 +19,9 @@ from myoquat.data.xml import Element
 from myoquat.joints.euler import euler_from_quaternion, rotation_matrix_from_euler
 from myoquat.joints.quaternion import quaternion_from_matrix
 
-__all__ = ["OLDEST", "modernize", "modernize_names"]
+__all__ = ["OLDEST_VERSION", "modernize", "modernize_names"]
 
-OLDEST = 10901
+OLDEST_VERSION = 10901
 INERTIA = ("xx", "yy", "zz", "xy", "xz", "yz")
 RENAMED = {
     "MusclePointSet": "PathPointSet",

@@ -54,7 +54,7 @@ FITTED: dict[str, tuple[Callable[[Mapping[str, Any]], float], tuple[str, str], d
         {"tendon_toe_force": "norm_force_at_toe_end", "tendon_curviness": "curviness"},
     ),
 }
-UNDAMPED = 0.001  # a damping below it is none
+MIN_DAMPING = 0.001  # a damping below it is none
 
 
 def read_millard(element: Any, common: Mapping[str, tuple[str, float | None]]) -> Millard2012:
@@ -68,7 +68,7 @@ def read_millard(element: Any, common: Mapping[str, tuple[str, float | None]]) -
     for tag in FITTED:
         values |= _read_fitted(_curve(element, tag), tag, values)
     rigid = is_rigid(element)
-    damped = values["damping"] >= UNDAMPED
+    damped = values["damping"] >= MIN_DAMPING
     if damped or rigid:
         values |= {"active_lowest": 0.0, "concentric_slope_at_vmax": 0.0, "eccentric_slope_at_vmax": 0.0}
     else:

@@ -13,7 +13,7 @@ from myoquat.data.osim.reading.functional import read_functional
 from myoquat.data.osim.reading.obstacles import TAG as OBSTACLES
 from myoquat.data.osim.reading.obstacles import read_obstacles
 from myoquat.data.osim.reading.wraps import Surfaces, is_resolved
-from myoquat.data.osim.tree.joints import UNBOUND
+from myoquat.data.osim.tree.joints import DEFAULT_RANGE
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import complain
 from myoquat.joints.functions import AxisFunction
@@ -104,4 +104,4 @@ def _axis(element: Any, axis: str) -> tuple[str, AxisFunction, tuple[float, floa
     name = last_name(text(element, f"socket_{axis}_coordinate", ""))
     found = (c for c in element.getroottree().iter("Coordinate") if c.get("name") == name)
     coordinate = next(found, None)
-    return name, function, UNBOUND if coordinate is None else pair(coordinate, "range", UNBOUND)
+    return name, function, DEFAULT_RANGE if coordinate is None else pair(coordinate, "range", DEFAULT_RANGE)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from myoquat.data.lenient import mended
 from myoquat.data.osim.document.names import close_names, part_from_ground, settle_names
-from myoquat.data.osim.document.older import OLDEST, modernize
+from myoquat.data.osim.document.older import OLDEST_VERSION, modernize
 from myoquat.data.osim.reading.components import sort_components
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.xml import Element, parse
@@ -13,7 +13,8 @@ from myoquat.joints.errors import ModelError
 
 __all__ = ["read_document"]
 
-NESTED, DRAFTS, FIRST, NEWEST = 30000, 30500, 40000, 49999  # joints in bodies; what came before the release
+LAST_NESTED = 30000  # the last version whose joints are children of bodies
+FIRST_DRAFT, FIRST_RELEASE, NEWEST_VERSION = 30500, 40000, 49999
 _COLONS = re.compile(r"(</?\w+)::(?=\w)")  # OpenSim writes C++ names into tags, which XML takes for namespaces
 
 
@@ -33,19 +34,19 @@ def read_document(path: Path, implausible: ImplausibleValues) -> Element:
         raise ModelError(f"<OpenSimDocument> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
     given = root.get("Version", "")
     version = int(given) if given.isdigit() else 0
-    if not (OLDEST <= version <= NESTED or DRAFTS <= version <= NEWEST):
+    if not (OLDEST_VERSION <= version <= LAST_NESTED or FIRST_DRAFT <= version <= NEWEST_VERSION):
         raise ModelError(
-            f"document version {given or 'missing'} is not read, {OLDEST} to {NEWEST} are; open an older model in "
-            "OpenSim 3.3 and save it again, which writes version 30000",
+            f"document version {given or 'missing'} is not read, {OLDEST_VERSION} to {NEWEST_VERSION} are; open an "
+            "older model in OpenSim 3.3 and save it again, which writes version 30000",
             file=path,
             line=root.sourceline,
         )
     model = root.find("Model")
     if model is None:
         raise ModelError("<OpenSimDocument> holds no <Model>", file=path, line=root.sourceline)
-    if version <= NESTED:
+    if version <= LAST_NESTED:
         close_names(model, implausible)
-    if version < FIRST:
+    if version < FIRST_RELEASE:
         modernize(model)
     part_from_ground(model, implausible)
     sort_components(model)

@@ -30,10 +30,19 @@ from myoquat.joints.types import (
 from myoquat.joints.types.custom import Axis
 from myoquat.muscle.coordinates import Coordinate
 
-__all__ = ["JOINTS", "STARTS", "UNBOUND", "OsimJoint", "add_coordinates", "complete_joint", "is_blank", "read_joint"]
+__all__ = [
+    "DEFAULT_RANGE",
+    "JOINTS",
+    "STARTS",
+    "OsimJoint",
+    "add_coordinates",
+    "complete_joint",
+    "is_blank",
+    "read_joint",
+]
 
 STARTS = ("default_value", "default_speed_value")
-UNBOUND = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
+DEFAULT_RANGE = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 

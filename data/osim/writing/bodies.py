@@ -32,8 +32,8 @@ def named_as_ground(system: ArticulatedSystem) -> ArticulatedSystem:
 
 
 def placed_joints(system: ArticulatedSystem, needed: Iterable[str]) -> list[Placed]:
-    """The joints in order. A body without mass that only carries another one, fixed to it, and is not `needed` by name
-    is the frame of its joint on that other body."""
+    """The joints in order. A massless body that only carries another one, fixed to it, becomes the frame of its joint
+    on that body, unless it is `needed` by name."""
     needed = set(needed)
     carrying: dict[str, list[Body]] = {}
     for body in system.bodies:

@@ -39,7 +39,7 @@ OWN: tuple[tuple[Joint, str], ...] = (  # what is written for exactly these
 )
 
 SOCKETS = ("socket_parent_frame", "socket_child_frame")
-COLLINEAR = 1e-6  # sine between two axes
+COLLINEAR_SINE = 1e-6  # sine between two axes
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _add_axes(parent: Element, body: Body, element: str) -> None:
     transform = add(parent, "SpatialTransform")
     for motion, axes in (("rotation", joint.rotations), ("translation", joint.translations)):
         given = [axis.direction for axis in axes]
-        if any(np.linalg.norm(np.cross(a, b)) < COLLINEAR for a, b in combinations(given, 2)):
+        if any(np.linalg.norm(np.cross(a, b)) < COLLINEAR_SINE for a, b in combinations(given, 2)):
             raise ModelError(
                 f"OpenSim refuses {motion} axes along one line, {given}; `with_rotations` gives a ball joint another "
                 "sequence",

@@ -10,7 +10,7 @@ from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.reading.functional import add_functional
 from myoquat.data.osim.reading.surfaces import add_sizes, is_known
 from myoquat.data.osim.reading.wraps import RESOLVED, in_stated_order, with_wrap_ranges
-from myoquat.data.osim.tree.joints import UNBOUND
+from myoquat.data.osim.tree.joints import DEFAULT_RANGE
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.osim.writing.obstacles import Obstacles, is_hinted
 from myoquat.data.xml import Element
@@ -160,7 +160,7 @@ class Paths:
 
     def _check_range(self, name: str, given: tuple[float, float] | None, element: str) -> None:
         known = self._coordinates.get(name)
-        wanted = UNBOUND if known is None or known.range is None else known.range
+        wanted = DEFAULT_RANGE if known is None or known.range is None else known.range
         if given is None or tuple(given) != tuple(wanted):
             raise ModelError(
                 f"a moving point stops at the ends of its coordinate's range in OpenSim: that of {name!r} is "

@@ -79,7 +79,7 @@ def folder(arm, tmp_path):
 def setup(folder, kind, analyses, controllers=""):
     """The file of a setup."""
     path = folder / "setup.xml"
-    path.write_text(ANALYSES.format(kind=kind, analyses=analyses, controllers=controllers))
+    path.write_text(ANALYSES.format(source=kind, analyses=analyses, controllers=controllers))
     return path
 
 

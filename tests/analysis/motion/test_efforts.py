@@ -70,7 +70,7 @@ def folder(tmp_path):
     Motion(model, time, -0.1 + 0.15 * np.sin(4 * time[:, None])).save(tmp_path / "walk.sto")
     (tmp_path / "reserves.xml").write_text(RESERVES)
     (tmp_path / "setup.xml").write_text(
-        ANALYSES.format(kind="coordinates", analyses=OPTIMAL.format(power=2), controllers="")
+        ANALYSES.format(source="coordinates", analyses=OPTIMAL.format(power=2), controllers="")
     )
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""The kinds of files that are read: where their mutants begin, how they are made, read, and may be refused."""
+"""The file formats that are read: seeds of their mutants, how mutants are made and read, and the promised errors."""
 
 import hashlib
 import json
@@ -63,7 +63,7 @@ Mutation = Callable[[Any, Random], Any]
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileFormat:
     """seeds(folder): what mutants begin from; write(seed, rng, folder): a mutant's path; read(path); promised: the
     exceptions with which a mutant may be refused."""
 
@@ -74,17 +74,17 @@ class Kind:
     promised: tuple[type[Exception], ...]
 
 
-def text_kind(
+def text_format(
     name: str, suffix: str, seeds: Callable[[Path], list[bytes]], change: Mutation, read: Any, *promised: Any
 ):
-    """A kind of single files."""
+    """A format of single files."""
 
     def write(seed: bytes, rng: Random, folder: Path) -> Path:
         path = folder / f"mutant{suffix}"
         path.write_bytes(change(seed, rng))
         return path
 
-    return Kind(name, seeds, write, read, promised)
+    return FileFormat(name, seeds, write, read, promised)
 
 
 # ---- seeds ---------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ LOADS = b"""<?xml version="1.0" encoding="UTF-8" ?>
 
 
 def load_seeds(folder: Path) -> list[bytes]:
-    """Loads beside the table that they name, which stays whole: tables are a kind of their own."""
+    """Loads beside the table that they name, which stays whole: tables are a format of their own."""
     labels = [f"{name}{axis}" for name in ("force_v", "point_p", "torque_") for axis in "xyz"]
     frame = pd.DataFrame(np.ones((2, 9)), pd.Index([0.0, 0.1], name="time"), labels)
     motions.save_table(frame, folder / "loads.sto", overwrite=True)
@@ -298,13 +298,13 @@ def _restore(seed: Path, path: Path, name: str) -> None:
 
 
 def _change(file: Path, rng: Random) -> None:
-    kind = rng.randrange(8)
-    if kind == 0:
+    choice = rng.randrange(8)
+    if choice == 0:
         file.unlink()
-    elif kind == 1:
+    elif choice == 1:
         file.unlink()
         file.mkdir()
-    elif kind <= 4 and file.name == "zarr.json":
+    elif choice <= 4 and file.name == "zarr.json":
         file.write_text(json.dumps(_metadata(json.loads(file.read_text()), rng)))
     else:
         file.write_bytes(mutate.text(file.read_bytes(), rng))
@@ -395,18 +395,20 @@ def read_entry(path: Path) -> None:
 
 MODELS, STUDIES = (ModelError,), (ModelError, ValueError, OffSphereError, OSError)
 STORES = (ValueError, StoreError, ModelError, OSError)
-KINDS = {
-    kind.name: kind
-    for kind in (
-        text_kind("osim", ".osim", osim_seeds, mutate.xml, load_model, *MODELS),
-        text_kind("toml", ".toml", toml_seeds, mutate.toml, load_model, *MODELS),
-        text_kind("study", ".toml", lambda folder: [STUDY], mutate.toml, Study.load, *STUDIES),
-        text_kind("urdf", ".urdf", lambda folder: [(DATA / "arm.urdf").read_bytes()], mutate.xml, load_model, *MODELS),
-        text_kind("mjcf", ".xml", mjcf_seeds, mutate.xml, load_model, *MODELS),
-        text_kind("mot", ".mot", motion_seeds, mutate.text, motions.load_table, *MODELS),
-        text_kind("sto", ".sto", motion_seeds, mutate.text, motions.load_table, *MODELS),
-        text_kind("trc", ".trc", marker_seeds, mutate.text, motions.load_table, *MODELS),
-        text_kind(
+FORMATS = {
+    file_format.name: file_format
+    for file_format in (
+        text_format("osim", ".osim", osim_seeds, mutate.xml, load_model, *MODELS),
+        text_format("toml", ".toml", toml_seeds, mutate.toml, load_model, *MODELS),
+        text_format("study", ".toml", lambda folder: [STUDY], mutate.toml, Study.load, *STUDIES),
+        text_format(
+            "urdf", ".urdf", lambda folder: [(DATA / "arm.urdf").read_bytes()], mutate.xml, load_model, *MODELS
+        ),
+        text_format("mjcf", ".xml", mjcf_seeds, mutate.xml, load_model, *MODELS),
+        text_format("mot", ".mot", motion_seeds, mutate.text, motions.load_table, *MODELS),
+        text_format("sto", ".sto", motion_seeds, mutate.text, motions.load_table, *MODELS),
+        text_format("trc", ".trc", marker_seeds, mutate.text, motions.load_table, *MODELS),
+        text_format(
             "csv",
             ".csv",
             lambda folder: [b"time,a,b\n0,1,2\n0.1,,4\n0.2,5,6\n"],
@@ -414,20 +416,20 @@ KINDS = {
             motions.load_table,
             *MODELS,
         ),
-        text_kind("quaternions", ".sto", lambda folder: [ORIENTATIONS], mutate.text, load_orientations, *MODELS),
-        text_kind("loads", ".xml", load_seeds, mutate.xml, load_forces, *MODELS),
-        text_kind("c3d", ".c3d", c3d_seeds, mutate.head, captures.read_c3d, *MODELS),
-        text_kind("setup", ".xml", setup_seeds, mutate.xml, read_setup, *MODELS),
-        text_kind("tasks", ".xml", lambda folder: [sets.TASKS.encode()], mutate.xml, read_tasks, *MODELS),
-        text_kind("markers", ".xml", lambda folder: [sets.MARKERS.encode()], mutate.xml, read_marker_set, *MODELS),
-        text_kind("controls", ".xml", lambda folder: [sets.CONTROLS.encode()], mutate.xml, read_controls, *MODELS),
-        text_kind("actuators", ".xml", lambda folder: [sets.ACTUATORS.encode()], mutate.xml, read_force_set, *MODELS),
-        text_kind("motion", ".sto", motion_seeds, mutate.text, read_moving, *MODELS),
-        text_kind("vtp", ".vtp", lambda folder: [VTP], mutate.xml, read_mesh, *MODELS),
-        text_kind("obj", ".obj", lambda folder: [OBJ], mutate.text, read_mesh, *MODELS),
-        text_kind("stl", ".stl", lambda folder: STL, mutate.text, read_mesh, *MODELS),
-        Kind("npz", npz_seeds, write_npz, Trajectory.load, (ValueError, ModelError)),
-        Kind("store", store_seeds, write_store, read_store, STORES),
-        Kind("cache", cache_seeds, write_entry, read_entry, ()),
+        text_format("quaternions", ".sto", lambda folder: [ORIENTATIONS], mutate.text, load_orientations, *MODELS),
+        text_format("loads", ".xml", load_seeds, mutate.xml, load_forces, *MODELS),
+        text_format("c3d", ".c3d", c3d_seeds, mutate.head, captures.read_c3d, *MODELS),
+        text_format("setup", ".xml", setup_seeds, mutate.xml, read_setup, *MODELS),
+        text_format("tasks", ".xml", lambda folder: [sets.TASKS.encode()], mutate.xml, read_tasks, *MODELS),
+        text_format("markers", ".xml", lambda folder: [sets.MARKERS.encode()], mutate.xml, read_marker_set, *MODELS),
+        text_format("controls", ".xml", lambda folder: [sets.CONTROLS.encode()], mutate.xml, read_controls, *MODELS),
+        text_format("actuators", ".xml", lambda folder: [sets.ACTUATORS.encode()], mutate.xml, read_force_set, *MODELS),
+        text_format("motion", ".sto", motion_seeds, mutate.text, read_moving, *MODELS),
+        text_format("vtp", ".vtp", lambda folder: [VTP], mutate.xml, read_mesh, *MODELS),
+        text_format("obj", ".obj", lambda folder: [OBJ], mutate.text, read_mesh, *MODELS),
+        text_format("stl", ".stl", lambda folder: STL, mutate.text, read_mesh, *MODELS),
+        FileFormat("npz", npz_seeds, write_npz, Trajectory.load, (ValueError, ModelError)),
+        FileFormat("store", store_seeds, write_store, read_store, STORES),
+        FileFormat("cache", cache_seeds, write_entry, read_entry, ()),
     )
 }
