@@ -1,6 +1,9 @@
 from .apps.viewer import Viewer as Viewer
 from .apps.viewer import film as film
 from .apps.viewer import view as view
+from .comparison import ModelComparison as ModelComparison
+from .comparison import compare_models as compare_models
+from .comparison import compare_with_engine as compare_with_engine
 from .mapping import MappingReport as MappingReport
 from .mapping import mapping_analysis as mapping_analysis
 from .motion.figures.cycles import plot_cycles as plot_cycles

@@ -1,6 +1,8 @@
 """`python -m myoquat`: the command line, where the command `myoquat` is not on the path."""
 
+import sys
+
 from myoquat.analysis.apps.command import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

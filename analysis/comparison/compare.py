@@ -1,0 +1,157 @@
+"""The comparison itself: names are matched, poses drawn, and quantities of both sides compared at them."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from myoquat.analysis.comparison.engines import engine_of
+from myoquat.analysis.comparison.matching import Matching, match_names
+from myoquat.analysis.comparison.mujoco_side import MujocoSide
+from myoquat.analysis.comparison.report import ModelComparison, Names
+from myoquat.analysis.comparison.sides import ModelSide, Request, Side
+from myoquat.analysis.recruitment.poses import sample_poses
+from myoquat.core.arguments import PATH, check_types
+from myoquat.data import load_model
+from myoquat.muscle import Model
+
+__all__ = ["compare_models", "compare_with_engine"]
+
+QUATERNION = re.compile(r"\.Q[0-3]$")  # names of the components of quaternions
+
+
+def compare_models(
+    first: Model | str | Path,
+    second: Model | str | Path,
+    *,
+    coordinates: Mapping[str, str] | None = None,
+    muscles: Mapping[str, str] | None = None,
+    bodies: Mapping[str, str] | None = None,
+    rotations: str = "file",
+    poses: int = 200,
+    seed: int = 0,
+    activation: float = 1.0,
+) -> ModelComparison:
+    """Lengths, moment arms and forces of muscles, and masses, centres and inertias of bodies, of two models A and B.
+
+    first, second                 models, names of the library, or files of any format that `load_model` reads.
+    coordinates, muscles, bodies  names of B by names of A, where they differ.
+    rotations                     of both models, as for `load_model`: "sequence" compares angles with quaternions.
+    poses, seed                   random poses within the ranges of A (`sample_poses`); what has no partner in the other
+                                  model stays at its start. Couplers and constraints of each model are obeyed.
+    activation                    of all muscles, in [0, 1]; forces are those at rest, elastic tendons in equilibrium.
+
+    Names are matched by the mappings, then where they are equal, then where letters and digits agree. Angles of a file
+    that a quaternion has replaced are matched too, where the quaternion itself has no partner. Moment arms are -dl/dx
+    of coordinates with what couplers make them move, as in `moment_arms`; at quaternions, the torque of a unit tension.
+
+    Raises ValueError for names in mappings that do not exist, and where no coordinate, muscle or body has a partner.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import compare_models
+    >>> model = mq.load_model("two_link")
+    >>> found = compare_models(model, model.with_rotations("sequence"), rotations="sequence", poses=10)
+    >>> found.agrees(1e-9)
+    True
+    """
+    a, b = _loaded("first", first, rotations), _loaded("second", second, rotations)
+    same = a.label == b.label
+    sides = (replace(a, label=f"{a.label} (A)"), replace(b, label=f"{b.label} (B)")) if same else (a, b)
+    return _compared(sides, (coordinates, muscles, bodies), (poses, seed), activation)
+
+
+def compare_with_engine(
+    path: str | Path,
+    *,
+    coordinates: Mapping[str, str] | None = None,
+    muscles: Mapping[str, str] | None = None,
+    bodies: Mapping[str, str] | None = None,
+    rotations: str = "file",
+    poses: int = 200,
+    seed: int = 0,
+    activation: float = 1.0,
+) -> ModelComparison:
+    """The comparison of a file as this package reads it (A) with the same file in the engine that owns its format (B):
+    MuJoCo for .xml, OpenSim for .osim.
+
+    MuJoCo's files are read with its own rule for cylinders, wrapping="mujoco". rotations as for `load_model`: those of
+    A. Other arguments and errors as for `compare_models`; MissingExtraError if the engine is not installed, ValueError
+    for another format.
+
+    >>> from myoquat.analysis import compare_with_engine
+    >>> compare_with_engine("arm.toml")
+    Traceback (most recent call last):
+    ValueError: arm.toml: no engine owns this format; .xml is read by MuJoCo and .osim by OpenSim
+    """
+    check_types(path=(path, PATH), rotations=(rotations, str))
+    side = engine_of(Path(path))
+    wrapping = "mujoco" if isinstance(side, MujocoSide) else "shortest"
+    a = ModelSide(load_model(path, rotations, wrapping=wrapping), f"{Path(path).name} in myoquat")
+    return _compared((a, side), (coordinates, muscles, bodies), (poses, seed), activation)
+
+
+def _loaded(name: str, given: Model | str | Path, rotations: str) -> ModelSide:
+    check_types(**{name: (given, (Model, *PATH))}, rotations=(rotations, str))
+    if isinstance(given, Model):
+        return ModelSide(given if rotations == "file" else given.with_rotations(rotations), given.name)
+    return ModelSide(load_model(given, rotations), Path(given).name)
+
+
+def _compared(
+    sides: tuple[ModelSide, Side],
+    mappings: tuple[Mapping[str, str] | None, ...],
+    poses_and_seed: tuple[int, int],
+    activation: float,
+) -> ModelComparison:
+    a, b = sides
+    count, seed = poses_and_seed
+    check_types(poses=(count, int), seed=(seed, int), activation=(activation, (int, float)))
+    if count < 1:
+        raise ValueError(f"poses must be positive, not {count}")
+    if not 0 <= activation <= 1:
+        raise ValueError(f"activation must lie in [0, 1], not {activation}")
+    coordinates = _coordinates(a, b, mappings[0])
+    names = Names(
+        coordinates,
+        match_names("muscles", a.muscles, b.muscles, mappings[1]),
+        match_names("bodies", tuple(a.bodies), tuple(b.bodies), mappings[2]),
+    )
+    for what, matching in (("coordinate", coordinates), ("body", names.bodies)):
+        if not matching.pairs:
+            raise ValueError(f"no {what} of {a.label} has a partner in {b.label}; map names, as in {what}=other")
+    sample = sample_poses(a.model, count, seed)
+    moved = [p for p in coordinates.pairs if p.first not in a.dependent and p.second not in b.dependent]
+    values = {pair.first: a.model.system.coordinate(pair.first, sample.q) for pair in moved}
+    arms = _columns(a, b, names, [(pair.first, pair.second) for pair in moved])
+    one = a.at(Request(values, list(coordinates.names), list(arms), activation))
+    wanted = {pair.second: one.coordinates[pair.first] for pair in moved}
+    two = b.at(Request(wanted, list(coordinates.names.values()), list(arms.values()), activation))
+    return ModelComparison.of((a, b), names, (one, two), arms, (sample.to_text(), activation))
+
+
+def _coordinates(a: Side, b: Side, mapping: Mapping[str, str] | None) -> Matching:
+    """Coordinates in pairs; angles that a quaternion has replaced only where the quaternion has no partner."""
+    taken = match_names("coordinates", a.coordinates, b.coordinates, _known(mapping, a.coordinates, b.coordinates))
+    first = (*a.coordinates, *_open(a, taken.names))
+    second = (*b.coordinates, *_open(b, taken.names.values()))
+    return match_names("coordinates", first, second, mapping)
+
+
+def _known(mapping: Mapping[str, str] | None, first: Collection[str], second: Collection[str]) -> dict[str, str]:
+    return {a: b for a, b in (mapping or {}).items() if a in first and b in second}
+
+
+def _open(side: Side, taken: Collection[str]) -> list[str]:
+    """The angles of bodies whose quaternions have no partner."""
+    return [name for name, body in side.angles.items() if f"{body}.Q0" not in taken]
+
+
+def _columns(a: Side, b: Side, names: Names, moved: list[tuple[str, str]]) -> dict[str, str]:
+    """Columns of moment arms of A, each with that of B: coordinates that are no quaternions, and torques of those."""
+    found = {one: two for one, two in moved if not (QUATERNION.search(one) or QUATERNION.search(two))}
+    for one, two in moved:
+        if one.endswith(".Q0") and two.endswith(".Q0"):
+            for axis in "xyz":
+                column = f"torque_{axis} [child]"
+                found[f"{one.removesuffix('Q0')}{column}"] = f"{two.removesuffix('Q0')}{column}"
+    return found

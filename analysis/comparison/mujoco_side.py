@@ -1,0 +1,186 @@
+"""A file in MuJoCo, which reads it itself."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.comparison.sides import BodyMass, Quantities, Request
+from myoquat.core.typing import Array
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.vectors import matvec
+
+__all__ = ["MujocoSide"]
+
+HINGE_NAMES = {2: "position", 3: "angle"}  # of joints without a name, by MuJoCo's type
+FREE, EQUALITY_OF_JOINTS, ON_TENDON = 0, 2, 3  # MuJoCo's numbers
+
+
+@dataclass(frozen=True)
+class MujocoSide:
+    """A compiled model of MuJoCo. Coordinates without names are called as this package calls them."""
+
+    module: Any
+    engine: Any
+    label: str
+    angles: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, int]]:
+        """Of every coordinate by name its places in qpos and, for hinges and slides, in qvel; else -1."""
+        engine, found = self.engine, dict[str, tuple[int, int]]()
+        for joint in range(engine.njnt):
+            kind, at = int(engine.jnt_type[joint]), int(engine.jnt_qposadr[joint])
+            body = engine.body(int(engine.jnt_bodyid[joint]))
+            if kind in HINGE_NAMES:
+                before = joint - int(body.jntadr[0])
+                unnamed = f"{body.name}.{HINGE_NAMES[kind]}{before + 1 if before else ''}"
+                found[engine.joint(joint).name or unnamed] = at, int(engine.jnt_dofadr[joint])
+                continue
+            names = [f"{body.name}.{axis}" for axis in "xyz"] if kind == FREE else []
+            names += [f"{body.name}.Q{k}" for k in range(4)]
+            found |= {name: (at + k, -1) for k, name in enumerate(names)}
+        return found
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """As for every side."""
+        return tuple(self._places)
+
+    @cached_property
+    def _couplers(self) -> dict[str, tuple[str, np.polynomial.Polynomial]]:
+        """The coordinates that equality constraints drive: the independent one, and the polynomial of its value."""
+        engine, found = self.engine, dict[str, tuple[str, np.polynomial.Polynomial]]()
+        names = {at: name for name, (at, _) in self._places.items()}
+        for k in np.flatnonzero((engine.eq_type == EQUALITY_OF_JOINTS) & (engine.eq_active0 == 1)):
+            first, second = int(engine.eq_obj1id[k]), int(engine.eq_obj2id[k])
+            if second < 0:
+                continue
+            a, b = int(engine.jnt_qposadr[first]), int(engine.jnt_qposadr[second])
+            shifted = np.polynomial.Polynomial(engine.eq_data[k, :5])(np.polynomial.Polynomial([-engine.qpos0[b], 1.0]))
+            found[names[a]] = names[b], shifted + float(engine.qpos0[a])
+        return found
+
+    @property
+    def dependent(self) -> Collection[str]:
+        """As for every side."""
+        return set(self._couplers)
+
+    @cached_property
+    def _drives(self) -> dict[str, tuple[int, int | None]]:
+        """Of every muscle by name its tendon and its actuator: the tendon's name, and with _2, _3 for further
+        actuators of one tendon, as this package reads them."""
+        engine = self.engine
+        found = dict[str, tuple[int, int | None]]()
+        for tendon in range(engine.ntendon):
+            on = np.flatnonzero((engine.actuator_trntype == ON_TENDON) & (engine.actuator_trnid[:, 0] == tendon))
+            name = engine.tendon(tendon).name or f"tendon_{tendon + 1}"
+            found[name] = tendon, int(on[0]) if len(on) else None
+            found |= {f"{name}_{k}": (tendon, int(actuator)) for k, actuator in enumerate(on[1:], start=2)}
+        return found
+
+    @property
+    def muscles(self) -> tuple[str, ...]:
+        """As for every side."""
+        return tuple(self._drives)
+
+    @property
+    def bodies(self) -> Mapping[str, BodyMass]:
+        """As for every side."""
+        found = {}
+        for k in range(1, self.engine.nbody):
+            body = self.engine.body(k)
+            R = np.asarray(rotation_matrix(body.iquat))
+            found[body.name] = BodyMass(float(body.mass[0]), body.ipos.copy(), R @ np.diag(body.inertia) @ R.T)
+        return found
+
+    def at(self, request: Request) -> Quantities:
+        """As for every side. What equality constraints of joints drive follows; others are left as they are."""
+        q = self._poses(request.values)
+        found = [self._values(pose, request.activation) for pose in q]
+        lengths, J, force, centers = (np.array(part) for part in zip(*found, strict=True))
+        tendons = [tendon for tendon, _ in self._drives.values()]
+        tensions = [self._tension(force, actuator) for _, actuator in self._drives.values()]
+        return Quantities(
+            {name: q[:, self._places[name][0]] for name in request.coordinates},
+            lengths[:, tendons],
+            {name: -self._column(J, q, name)[:, tendons] for name in request.arms},
+            np.stack(tensions, axis=1) if tendons else np.zeros((len(q), 0)),
+            centers,
+        )
+
+    def _poses(self, values: Mapping[str, Array]) -> Array:
+        rows = np.broadcast_arrays(*values.values()) if values else [np.zeros(1)]
+        q = np.tile(self._start(), (len(rows[0]), 1))
+        for name, row in zip(values, rows, strict=False):
+            q[:, self._places[name][0]] = row
+        for name, (driver, function) in self._ordered():
+            q[:, self._places[name][0]] = function(q[:, self._places[driver][0]])
+        return q
+
+    def _values(self, pose: Array, activation: float) -> tuple[Array, Array, Array, Array]:
+        """Lengths, their Jacobian, forces of actuators, and mass centres."""
+        engine, data = self.engine, self._data
+        data.qpos[:], data.qvel[:], data.act[:] = pose, 0.0, activation
+        data.ctrl[:] = self._controls(activation)
+        self.module.mj_fwdPosition(engine, data)
+        self.module.mj_fwdVelocity(engine, data)
+        self.module.mj_fwdActuation(engine, data)
+        return data.ten_length.copy(), self._jacobian(data), data.actuator_force.copy(), data.xipos[1:].copy()
+
+    @cached_property
+    def _data(self) -> Any:
+        return self.module.MjData(self.engine)
+
+    def _start(self) -> Array:
+        engine = self.engine
+        start: Array = engine.key_qpos[0].copy() if engine.nkey else engine.qpos0.copy()
+        return start
+
+    def _controls(self, activation: float) -> Array:
+        low, high = self.engine.actuator_ctrlrange.T
+        controls: Array = np.where(self.engine.actuator_ctrllimited, low + activation * (high - low), activation)
+        return controls
+
+    def _ordered(self) -> list[tuple[str, tuple[str, np.polynomial.Polynomial]]]:
+        """The couplers, each after the one that moves its driver."""
+        waiting, found = dict(self._couplers), []
+        while waiting:
+            ready = [name for name, (driver, _) in waiting.items() if driver not in waiting]
+            if not ready:
+                raise ValueError(f"{self.label}: equality constraints drive {min(waiting)!r} in a circle")
+            found += [(name, waiting.pop(name)) for name in ready]
+        return found
+
+    def _jacobian(self, data: Any) -> Array:
+        J = np.zeros((self.engine.ntendon, self.engine.nv))
+        for t in range(self.engine.ntendon):
+            at, count = int(self.engine.ten_J_rowadr[t]), int(self.engine.ten_J_rownnz[t])
+            J[t, self.engine.ten_J_colind[at : at + count]] = data.ten_J[at : at + count]
+        return J
+
+    def _column(self, J: Array, q: Array, name: str) -> Array:
+        """(n, tendons) dl/dx of a coordinate with what it drives, or a component of those of a quaternion joint."""
+        if name in self._places:
+            found = J[..., self._places[name][1]]
+            for other, (driver, function) in self._couplers.items():
+                if driver == name:
+                    slope = function.deriv()(q[:, self._places[name][0]])
+                    found = found + slope[:, None] * self._column(J, q, other)
+            return np.asarray(found)
+        body, _, component = name.partition(" ")[0].rpartition(".")
+        joint = int(self.engine.body(body).jntadr[0])
+        dof, axis = int(self.engine.jnt_dofadr[joint]), "xyz".index(component[-1])
+        free = int(self.engine.jnt_type[joint]) == FREE
+        if component.startswith("torque"):
+            return np.asarray(J[..., dof + (3 if free else 0) + axis])
+        at = int(self.engine.jnt_qposadr[joint])
+        R = np.asarray(rotation_matrix(q[:, at + 3 : at + 7])).swapaxes(-1, -2)[:, None]
+        return np.asarray(matvec(R, J[..., dof : dof + 3])[..., axis])
+
+    def _tension(self, force: Array, actuator: int | None) -> Array:
+        if actuator is None:
+            return np.full(len(force), np.nan)
+        return np.asarray(-self.engine.actuator_gear[actuator, 0] * force[:, actuator])

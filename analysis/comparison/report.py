@@ -1,0 +1,290 @@
+"""What a comparison found: tables, text, and curves of both sides over a coordinate."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from myoquat.analysis.comparison.matching import Matching
+from myoquat.analysis.comparison.sides import ModelSide, Quantities, Request, Side
+from myoquat.core.lazy_imports import pandas
+from myoquat.core.typing import Array
+from myoquat.joints.labels import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ModelComparison", "Names"]
+
+Record = dict[str, Any]
+QUANTITIES = {"length": "m", "moment arm": "m", "force": "N"}  # of a muscle
+OF_BODIES = {"mass": "kg", "centre": "m", "inertia": "kg m^2", "centre in the ground": "m"}
+COORDINATE_TOLERANCE = 1e-9  # [rad, m] of values that constraints set
+SHOWN = 12  # rows of a text, the greatest relative differences first
+
+
+class Names(NamedTuple):
+    """Which names belong together."""
+
+    coordinates: Matching
+    muscles: Matching
+    bodies: Matching
+
+
+@dataclass(frozen=True, repr=False)
+class ModelComparison:
+    """Result of `compare_models` and `compare_with_engine`.
+
+    first, second   what A and B are called; names: pairs of coordinates, muscles and bodies, and what has no partner;
+    poses: how the poses were drawn, and at how many both sides have values (`compared`); activation: of all muscles.
+
+    `table` has a row for every pair and quantity, `muscles` and `bodies` one for every pair. A relative difference is
+    the greatest difference over the greatest magnitude of A, of the same muscle or body: of moment arms that about any
+    coordinate, of an inertia the sum of its moments, of a centre the greatest distance from the origin.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import compare_models
+    >>> model = mq.load_model("two_link")
+    >>> found = compare_models(model, model, poses=5)
+    >>> found
+    ModelComparison(two_link (A) and two_link (B): 6 muscles, 2 bodies, greatest relative difference 0)
+    >>> found.unmatched
+    {}
+    """
+
+    first: str
+    second: str
+    names: Names
+    records: list[Record]
+    poses: str = ""
+    compared: int = 0
+    activation: float = 1.0
+    sides: tuple[Side, Side] | None = field(default=None, compare=False)
+    arms: Mapping[str, str] = field(default_factory=dict)  # columns of moment arms: those of A with those of B
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # of A's coordinates at the poses [rad, m]
+    units: Mapping[str, str] = field(default_factory=dict)  # of A's coordinates
+
+    @classmethod
+    def of(
+        cls,
+        sides: tuple[ModelSide, Side],
+        names: Names,
+        found: tuple[Quantities, Quantities],
+        arms: Mapping[str, str],
+        sample: tuple[str, float],
+    ) -> "ModelComparison":
+        """From the quantities of both sides at the same poses; sample: how these were drawn, and the activation."""
+        known = np.isfinite(found[0].centers).all(axis=(1, 2)) & np.isfinite(found[1].centers).all(axis=(1, 2))
+        records = [
+            *_coordinates(names.coordinates, found),
+            *_muscles(sides, names.muscles, found, arms),
+            *_bodies(sides, names.bodies, found),
+        ]
+        ranges = {
+            name: (float(np.nanmin(x, initial=np.inf)), float(np.nanmax(x, initial=-np.inf)))
+            for name, x in found[0].coordinates.items()
+        }
+        poses, activation = sample
+        labels = sides[0].label, sides[1].label
+        return cls(*labels, names, records, poses, int(known.sum()), activation, sides, arms, ranges, sides[0].units)
+
+    @cached_property
+    def table(self) -> "pd.DataFrame":
+        """One row for each pair and quantity: the greatest difference, its root mean square over the poses, the
+        greatest magnitude of A, the relative difference, and where the greatest one is (pose, coordinate of a moment
+        arm)."""
+        found: pd.DataFrame = pandas.DataFrame(self.records)
+        return found
+
+    @property
+    def muscles(self) -> "pd.DataFrame":
+        """One row per muscle: greatest, RMS and relative differences of length, moment arm and force."""
+        return self._wide("muscle", QUANTITIES, ("greatest", "RMS", "relative"))
+
+    @property
+    def bodies(self) -> "pd.DataFrame":
+        """One row per body: greatest and relative differences of mass, centre, inertia, and position of the centre."""
+        return self._wide("body", OF_BODIES, ("greatest", "relative"))
+
+    @property
+    def coordinates(self) -> "pd.DataFrame":
+        """One row per coordinate: how far its values differ, which is where couplers or constraints do."""
+        return self._wide("coordinate", {"value": ""}, ("greatest", "RMS"))
+
+    def _wide(self, part: str, units: Mapping[str, str], columns: tuple[str, ...]) -> "pd.DataFrame":
+        rows: dict[str, Record] = {}
+        for record in self.records:
+            if record["part"] != part:
+                continue
+            row = rows.setdefault(record["name"], {"in B": record["in B"], "matched by": record["matched by"]})
+            for column in columns:
+                unit = units[record["quantity"]]
+                head = f"{record['quantity']}, {column}" + (f" [{unit}]" if unit and column != "relative" else "")
+                row[head] = record[column]
+        return pandas.DataFrame(list(rows.values()), index=pandas.Index(list(rows), name=part))
+
+    @property
+    def unmatched(self) -> dict[str, tuple[str, ...]]:
+        """Names without a partner, by what they are: "coordinates of A", "muscles of B", ..."""
+        found = {}
+        for what, matching in zip(Names._fields, self.names, strict=True):
+            found[f"{what} of A"], found[f"{what} of B"] = matching.only_first, matching.only_second
+        return {what: names for what, names in found.items() if names}
+
+    @property
+    def largest(self) -> float:
+        """The greatest relative difference of all muscles and bodies; NaN where nothing has both values."""
+        values = [r["relative"] for r in self.records if r["part"] != "coordinate" and np.isfinite(r["relative"])]
+        return max(values, default=float("nan"))
+
+    def agrees(self, tolerance: float) -> bool:
+        """Whether every muscle and body has a partner and no relative difference exceeds the tolerance.
+
+        A quantity that one side has at a pose and the other has not is a difference.
+        """
+        whole = not any(m.only_first or m.only_second for m in (self.names.muscles, self.names.bodies))
+        missing = any(record["one side only"] for record in self.records)
+        return whole and not missing and not self.largest > tolerance
+
+    def worst(self, count: int = SHOWN) -> "pd.DataFrame":
+        """The rows of `table` with the greatest relative differences."""
+        table = self.table[self.table["part"] != "coordinate"]
+        worst: pd.DataFrame = table.sort_values("relative", ascending=False, kind="stable").head(count)
+        return worst
+
+    def curves(self, muscle: str, quantity: str, over: str, values: Array) -> tuple[Array, Array]:
+        """(n,) (n,) a "length", "moment arm" or "force" of a muscle of A, and of its partner, over values (n,) of a
+        coordinate of A that has a partner; the other coordinates are those of the starts."""
+        if self.sides is None:
+            raise ValueError("a comparison without its sides has no curves")
+        found = []
+        pairs = (muscle, self.names.muscles.names[muscle]), (over, self.names.coordinates.names[over])
+        for k, side in enumerate(self.sides):
+            name, along = pairs[0][k], pairs[1][k]
+            arms = [along] if quantity == "moment arm" else []
+            at = side.at(Request({along: values}, [], arms, self.activation))
+            fields = {"length": at.lengths, "force": at.tensions, "moment arm": at.arms.get(along, at.lengths)}
+            found.append(fields[quantity][:, side.muscles.index(name)])
+        return found[0], found[1]
+
+    def to_text(self) -> str:
+        """The greatest differences, and what has no partner."""
+        return "\n".join(_lines(self))
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        names = f"{printable(self.first)} and {printable(self.second)}"
+        counts = f"{len(self.names.muscles.pairs)} muscles, {len(self.names.bodies.pairs)} bodies"
+        return f"ModelComparison({names}: {counts}, greatest relative difference {self.largest:.2g})"
+
+
+def _record(part: str, pair: Any, quantity: str, one: Array, two: Array, **more: Any) -> Record:
+    """A row for values of both sides (n, ...) in the same units."""
+    difference = np.abs(one - two).reshape(len(one), -1)
+    whole, known = difference.max(axis=-1, initial=0.0), np.isfinite(difference)
+    greatest = float(np.max(difference, where=known, initial=0.0)) if known.any() else float("nan")
+    scale = float(np.max(np.abs(one), where=np.isfinite(one), initial=0.0))
+    square = np.mean(difference[known] ** 2) if known.any() else float("nan")
+    return {
+        "part": part, "name": pair.first, "in B": pair.second, "matched by": pair.rule, "quantity": quantity,
+        "greatest": greatest, "RMS": float(np.sqrt(square)), "greatest of A": scale,
+        "relative": greatest / scale if scale > 0 else (0.0 if greatest == 0 else float("inf")) + 0 * greatest,
+        "pose": int(np.argmax(np.where(np.isfinite(whole), whole, -1.0))) if part != "body" else -1, "coordinate": "",
+        "one side only": bool((np.isfinite(one) != np.isfinite(two)).any()),
+    } | more  # fmt: skip
+
+
+def _coordinates(matching: Matching, found: tuple[Quantities, Quantities]) -> Iterator[Record]:
+    for pair in matching.pairs:
+        one, two = found[0].coordinates[pair.first], found[1].coordinates[pair.second]
+        yield _record("coordinate", pair, "value", one, two)
+
+
+def _muscles(
+    sides: tuple[Side, Side], matching: Matching, found: tuple[Quantities, Quantities], arms: Mapping[str, str]
+) -> Iterator[Record]:
+    (a, b), (one, two) = sides, found
+    columns = list(arms)
+    first, second = _stacked(one, columns), _stacked(two, list(arms.values()))
+    for pair in matching.pairs:
+        i, j = a.muscles.index(pair.first), b.muscles.index(pair.second)
+        yield _record("muscle", pair, "length", one.lengths[:, i], two.lengths[:, j])
+        difference = np.nanmax(np.abs(first[:, i] - second[:, j]), axis=0, initial=0.0)
+        where = columns[int(np.argmax(difference))] if columns else ""
+        yield _record("muscle", pair, "moment arm", first[:, i], second[:, j], coordinate=where)
+        yield _record("muscle", pair, "force", one.tensions[:, i], two.tensions[:, j])
+
+
+def _stacked(found: Quantities, columns: list[str]) -> Array:
+    """(n, m, columns) the moment arms."""
+    return np.stack([found.arms[name] for name in columns], -1) if columns else np.zeros((*found.lengths.shape, 0))
+
+
+def _bodies(sides: tuple[Side, Side], matching: Matching, found: tuple[Quantities, Quantities]) -> Iterator[Record]:
+    a, b = sides[0].bodies, sides[1].bodies
+    first, second = list(a), list(b)
+    for pair in matching.pairs:
+        one, two = a[pair.first], b[pair.second]
+        yield _record("body", pair, "mass", np.array([one.mass]), np.array([two.mass]))
+        yield _of_vector(pair, "centre", one.center[None], two.center[None])
+        inertia = _record("body", pair, "inertia", one.inertia[None], two.inertia[None])
+        yield _scaled(inertia, float(np.trace(one.inertia)))
+        i, j = first.index(pair.first), second.index(pair.second)
+        yield _of_vector(pair, "centre in the ground", found[0].centers[:, i], found[1].centers[:, j])
+
+
+def _of_vector(pair: Any, quantity: str, one: Array, two: Array) -> Record:
+    """A row for vectors (n, 3): distances, over the greatest distance of A from the origin."""
+    size = float(np.nanmax(np.linalg.norm(one, axis=-1), initial=0.0))
+    distance = np.linalg.norm(one - two, axis=-1)
+    return _scaled(_record("body", pair, quantity, distance, np.zeros_like(distance)), size)
+
+
+def _scaled(record: Record, size: float) -> Record:
+    greatest = record["greatest"]
+    relative = greatest / size if size > 0 else (0.0 if greatest == 0 else float("inf"))
+    return record | {"greatest of A": size, "relative": relative}
+
+
+def _lines(found: ModelComparison) -> Iterator[str]:
+    yield f"A: {printable(found.first)}"
+    yield f"B: {printable(found.second)}"
+    yield found.poses
+    yield f"Both have values at {found.compared} poses."
+    for what, names in found.unmatched.items():
+        yield f"{what} without a partner ({len(names)}): {', '.join(map(printable, names))}"
+    for matching, what in zip(found.names, Names._fields, strict=True):
+        others = [f"{pair.first} = {pair.second}" for pair in matching.pairs if pair.first != pair.second]
+        if others:
+            yield f"{what} with different names: {', '.join(map(printable, others))}"
+    yield ""
+    counts = f"{len(found.names.muscles.pairs)} muscles and {len(found.names.bodies.pairs)} bodies"
+    yield f"Greatest differences of {counts}:"
+    yield f"  {'':<28}{'':<22}{'greatest':>11}{'RMS':>11}{'relative':>11}"
+    units = QUANTITIES | OF_BODIES
+    for row in found.worst().to_dict("records"):
+        if not row["greatest"] > 0:
+            continue
+        quantity = f"{row['quantity']} [{units[row['quantity']]}]"
+        end = f"  about {printable(row['coordinate'])}" if row["coordinate"] else ""
+        numbers = f"{row['greatest']:>11.3g}{row['RMS']:>11.3g}{row['relative']:>11.2g}"
+        yield f"  {printable(row['name']):<28}{quantity:<30}{numbers}{end}"
+    yield from _warnings(found)
+
+
+def _warnings(found: ModelComparison) -> Iterator[str]:
+    """Quantities that one side alone has, and coordinates that couplers or constraints of the sides set differently."""
+    alone: dict[str, list[str]] = {}
+    for row in found.records:
+        if row["one side only"]:
+            alone.setdefault(row["quantity"], []).append(printable(row["name"]))
+    for quantity, names in alone.items():
+        yield f"One side alone has a value, at some poses or all, of {quantity} of {len(names)}: {', '.join(names)}"
+    apart = [r for r in found.records if r["part"] == "coordinate" and r["greatest"] > COORDINATE_TOLERANCE]
+    if apart:
+        told = ", ".join(f"{printable(row['name'])} by {row['greatest']:.3g}" for row in apart)
+        yield f"Couplers or constraints set coordinates differently: {told}"

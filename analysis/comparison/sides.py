@@ -1,0 +1,177 @@
+"""What is compared: quantities of a model at poses that are told by the names of coordinates."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from myoquat.analysis.recruitment.moment_arms import moment_arms
+from myoquat.analysis.recruitment.units import coordinate_units
+from myoquat.core.typing import Array
+from myoquat.dynamics.constraints import assemble, constraints_of
+from myoquat.joints.vectors import full, matvec
+from myoquat.muscle import Model, path_lengths
+from myoquat.muscle.tensions_at_rest import tensions_at_rest
+
+__all__ = ["BodyMass", "ModelSide", "Quantities", "Request", "Side"]
+
+
+@dataclass(frozen=True)
+class BodyMass:
+    """Mass [kg], its centre (3,) [m] in the body's frame, inertia (3, 3) [kg m^2] about it in the body's axes."""
+
+    mass: float
+    center: Array
+    inertia: Array
+
+
+@dataclass(frozen=True)
+class Quantities:
+    """Values at n poses: of coordinates (n,) by name; of the side's muscles lengths (n, m) [m], moment arms (n, m)
+    [m] by column, and tensions (n, m) [N], NaN without a law; of its bodies the mass centres (n, b, 3) [m] in the
+    ground's frame."""
+
+    coordinates: Mapping[str, Array]
+    lengths: Array
+    arms: Mapping[str, Array]
+    tensions: Array
+    centers: Array
+
+
+@dataclass(frozen=True)
+class Request:
+    """Poses by the `values` (n,) of coordinates, the others at the start; which `coordinates` and columns of moment
+    `arms` are wanted there, and the activation of all muscles."""
+
+    values: Mapping[str, Array]
+    coordinates: Collection[str]
+    arms: Collection[str]
+    activation: float = 1.0
+
+
+class Side(Protocol):
+    """A model in this package, or a file in its engine."""
+
+    @property
+    def label(self) -> str:
+        """What the side is called in a report."""
+        ...
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of what tells a pose: angles [rad], lengths [m] and the components of quaternions."""
+        ...
+
+    @property
+    def angles(self) -> Mapping[str, str]:
+        """Other names for a pose, the angles of a file that quaternions have replaced, each with its body."""
+        ...
+
+    @property
+    def dependent(self) -> Collection[str]:
+        """The coordinates that follow others."""
+        ...
+
+    @property
+    def muscles(self) -> tuple[str, ...]:
+        """Names of the muscles."""
+        ...
+
+    @property
+    def bodies(self) -> Mapping[str, BodyMass]:
+        """The bodies by name."""
+        ...
+
+    def at(self, request: Request) -> Quantities:
+        """The quantities at poses."""
+        ...
+
+
+@dataclass(frozen=True)
+class ModelSide:
+    """A model of this package."""
+
+    model: Model
+    label: str
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """As for every side."""
+        return self.model.system.coordinate_names
+
+    @property
+    def angles(self) -> Mapping[str, str]:
+        """As for every side."""
+        system = self.model.system
+        return {name: system.bodies[i].name for name, (i, _) in system.angle_names.items()}
+
+    @property
+    def dependent(self) -> Collection[str]:
+        """As for every side."""
+        return {coupler.dependent for coupler in self.model.couplers}
+
+    @property
+    def muscles(self) -> tuple[str, ...]:
+        """As for every side."""
+        return self.model.muscle_names
+
+    @property
+    def bodies(self) -> Mapping[str, BodyMass]:
+        """As for every side."""
+        return {
+            body.name: BodyMass(body.mass, np.array(body.center_of_mass), full(np.array(body.inertia)))
+            for body in self.model.system.bodies
+        }
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Units of the coordinates."""
+        return coordinate_units(self.model)
+
+    def at(self, request: Request) -> Quantities:
+        """As for every side; poses are brought onto the constraints, and all quantities are NaN where that fails."""
+        q = np.atleast_2d(self.model.pose(request.values))
+        if constraints_of(self.model):
+            q = assemble(self.model, q, strict=False)
+        assembled = np.isfinite(q).all(axis=-1)
+        found = self._quantities(q[assembled], request)
+        return found if assembled.all() else _spread(found, assembled)
+
+    def _quantities(self, q: Array, request: Request) -> Quantities:
+        system, arms = self.model.system, request.arms
+        poses = system.poses(q)
+        centers = [poses[b.name][1] + matvec(poses[b.name][0], np.array(b.center_of_mass)) for b in system.bodies]
+        table = moment_arms(self.model, q, arms).to_numpy().reshape(len(q), len(self.model.muscles), len(arms))
+        return Quantities(
+            {name: system.coordinate(name, q) for name in request.coordinates},
+            path_lengths(self.model, q),
+            {name: table[..., k] for k, name in enumerate(arms)},
+            self._tensions(q, request.activation),
+            np.stack([np.broadcast_to(center, (len(q), 3)) for center in centers], axis=1),
+        )
+
+    def _tensions(self, q: Array, activation: float) -> Array:
+        found = np.full((len(q), len(self.model.muscles)), np.nan)
+        driven = [k for k, muscle in enumerate(self.model.muscles) if muscle.law is not None]
+        if driven:
+            model = replace(self.model, muscles=tuple(self.model.muscles[k] for k in driven), groups=(), inputs=())
+            found[:, driven] = tensions_at_rest(model, q, np.full((len(q), len(driven)), activation))
+        return found
+
+
+def _spread(found: Quantities, kept: Array) -> Quantities:
+    """Quantities of the kept poses among all poses, NaN at the others."""
+
+    def spread(values: Array) -> Array:
+        result = np.full((len(kept), *values.shape[1:]), np.nan)
+        result[kept] = values
+        return result
+
+    return Quantities(
+        {name: spread(values) for name, values in found.coordinates.items()},
+        spread(found.lengths),
+        {name: spread(values) for name, values in found.arms.items()},
+        spread(found.tensions),
+        spread(found.centers),
+    )

@@ -1,0 +1,200 @@
+"""Two models beside each other: what is equal, what was changed by a known amount, names, and engines."""
+
+import importlib.util
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis import compare_models, compare_with_engine
+from myoquat.analysis.apps.command import main
+from myoquat.analysis.comparison.matching import match_names
+from myoquat.joints import RevoluteJoint
+from myoquat.joints.functions import Linear
+from myoquat.muscle import PathPoint, WrapSphere
+from myoquat.muscle.coordinates import Coordinate, Coupler
+from myoquat.muscle.laws import PathActuator
+
+ORIGIN, INSERTION = 0.4, 0.3  # [m] above the hinge, along the rod
+
+
+def arm(strength=100.0, insertion=INSERTION, names=("elbow", "biceps", "rod")):
+    """A rod on a hinge with a muscle past nothing and one around a sphere."""
+    elbow, biceps, rod = names
+    bodies = (
+        mq.Body(rod, "ground", RevoluteJoint((0, 1, 0)), mass=1.5, center_of_mass=(0.2, 0, 0),
+                inertia=(0.01, 0.02, 0.02, 0, 0, 0), coordinate_names=(elbow,)),
+    )  # fmt: skip
+    path = PathPoint("ground", (0.0, 0.0, ORIGIN)), PathPoint(rod, (insertion, 0.0, 0.0))
+    around = PathPoint("ground", (0.1, 0.05, -0.3)), PathPoint(rod, (0.25, 0.05, 0.0))
+    wrap = WrapSphere(body="ground", position=(0.05, 0.05, -0.05), radius=0.04, name="bone")
+    muscles = (
+        mq.Muscle(biceps, path, PathActuator(strength)),
+        mq.Muscle("triceps", around, PathActuator(200.0), wraps=(wrap,)),
+    )
+    range_of_motion = (Coordinate(elbow, (-1.0, 1.2), clamped=True),)
+    return mq.Model(mq.ArticulatedSystem(bodies, name="arm"), muscles, name="arm", coordinates=range_of_motion)
+
+
+def row(found, name, quantity):
+    table = found.table
+    (index,) = table.index[(table["name"] == name) & (table["quantity"] == quantity)]
+    return table.loc[index]
+
+
+def test_files_of_two_formats_agree(tmp_path):
+    files = [tmp_path / "arm.osim", tmp_path / "arm.xml"]
+    for file in files:
+        arm().save(file, strict=True)
+    found = compare_models(*files, poses=40)
+    assert found.agrees(1e-9), found.to_text()
+    assert found.unmatched == {}
+    assert found.compared == 40
+    assert list(found.muscles.index) == ["biceps", "triceps"]
+    assert list(found.bodies.index) == ["rod"]
+
+
+def test_changed_strength_shows_in_the_force_alone():
+    found = compare_models(arm(), arm(strength=110.0), poses=30)
+    assert row(found, "biceps", "force")["relative"] == pytest.approx(0.1)
+    assert row(found, "biceps", "force")["greatest"] == row(found, "biceps", "force")["RMS"] == pytest.approx(10.0)
+    others = found.table[~((found.table["name"] == "biceps") & (found.table["quantity"] == "force"))]
+    assert others["greatest"].max() == 0.0
+    assert not found.agrees(0.09)
+    assert found.agrees(0.11)
+
+
+def test_moved_insertion_shows_by_the_law_of_cosines():
+    found = compare_models(arm(), arm(insertion=INSERTION + 0.01), poses=50, seed=3)
+    angle = np.pi / 2 + np.linspace(-1.0, 1.2, 5)  # between the lines from the hinge to both ends
+    lengths = [np.sqrt(ORIGIN**2 + r**2 - 2 * ORIGIN * r * np.cos(angle)) for r in (INSERTION, INSERTION + 0.01)]
+    for one, two in zip(found.curves("biceps", "length", "elbow", angle - np.pi / 2), lengths, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-12)
+    arms = [r * ORIGIN * np.sin(angle) / l for r, l in zip((INSERTION, INSERTION + 0.01), lengths, strict=True)]
+    for one, two in zip(found.curves("biceps", "moment arm", "elbow", angle - np.pi / 2), arms, strict=True):
+        np.testing.assert_allclose(-one, two, rtol=1e-12)
+    length = row(found, "biceps", "length")
+    assert 0 < length["RMS"] < length["greatest"] <= 0.01
+    assert row(found, "biceps", "moment arm")["coordinate"] == "elbow"
+    assert row(found, "triceps", "length")["greatest"] == 0.0
+    assert found.worst(1)["name"].item() == "biceps"
+
+
+def test_changed_mass_centre_and_inertia_show_by_body():
+    model = arm()
+    system = model.system.with_body(
+        "rod", mass=1.8, center_of_mass=(0.2, 0.03, 0.04), inertia=(0.01, 0.025, 0.02, 0, 0, 0)
+    )
+    found = compare_models(model, replace(model, system=system), poses=5)
+    assert row(found, "rod", "mass")["relative"] == pytest.approx(0.2)
+    assert row(found, "rod", "centre")["greatest"] == pytest.approx(0.05)
+    assert row(found, "rod", "centre in the ground")["greatest"] == pytest.approx(0.05)
+    assert row(found, "rod", "inertia")["relative"] == pytest.approx(0.1)
+
+
+def test_names_that_differ_are_mapped_or_listed():
+    other = arm(names=("Elbow_", "BB", "forearm"))
+    with pytest.raises(ValueError, match="no body of arm"):
+        compare_models(arm(), other, poses=3)
+    found = compare_models(arm(), other, bodies={"rod": "forearm"}, poses=3)
+    assert found.unmatched == {"muscles of A": ("biceps",), "muscles of B": ("BB",)}
+    assert found.coordinates["matched by"].tolist() == ["same letters and digits"]
+    assert not found.agrees(1.0)
+    whole = compare_models(arm(), other, bodies={"rod": "forearm"}, muscles={"biceps": "BB"}, poses=3)
+    assert whole.agrees(0.0)
+    assert whole.muscles.loc["biceps", "in B"] == "BB"
+    with pytest.raises(ValueError, match="muscles: B has no 'BX'"):
+        compare_models(arm(), other, muscles={"biceps": "BX"}, poses=3)
+
+
+def test_ambiguous_names_have_no_partner():
+    found = match_names("muscles", ("a.1", "b", "c"), ("A_1", "a-1", "c", "B"))
+    assert found.names == {"b": "B", "c": "c"}
+    assert found.only_first == ("a.1",)
+    assert found.only_second == ("A_1", "a-1")
+    with pytest.raises(ValueError, match="two names are mapped to 'c'"):
+        match_names("muscles", ("a", "b"), ("c",), {"a": "c", "b": "c"})
+
+
+def with_wrist(slope):
+    model = arm()
+    hand = mq.Body("hand", "rod", RevoluteJoint((0, 1, 0)), (0.3, 0, 0), mass=0.3,
+                   inertia=(1e-3, 1e-3, 1e-3, 0, 0, 0), coordinate_names=("wrist",))  # fmt: skip
+    system = mq.ArticulatedSystem((*model.system.bodies, hand), name="arm")
+    path = PathPoint("ground", (0.0, 0.0, ORIGIN)), PathPoint("hand", (0.1, 0.0, 0.0))
+    couplers = () if slope is None else (Coupler("synergy", "wrist", "elbow", Linear(slope)),)
+    return replace(model, system=system, muscles=(mq.Muscle("flexor", path),), couplers=couplers)
+
+
+def test_couplers_act_on_moment_arms_and_differences_of_them_are_told():
+    found = compare_models(with_wrist(0.5), with_wrist(0.8), poses=30)
+    assert row(found, "wrist", "value")["greatest"] == pytest.approx(
+        0.6 * row(found, "wrist", "value")["greatest of A"], rel=1e-9
+    )
+    assert "Couplers or constraints set coordinates differently: wrist" in found.to_text()
+    assert list(found.arms) == ["elbow"]
+    x, h = np.linspace(-0.5, 0.5, 4), 1e-6
+    one, _ = found.curves("flexor", "moment arm", "elbow", x)
+    lengths = [found.curves("flexor", "length", "elbow", x + k * h)[0] for k in (1, -1)]
+    np.testing.assert_allclose(one, -(lengths[0] - lengths[1]) / (2 * h), atol=1e-9)
+
+
+def test_a_missing_law_is_a_difference():
+    found = compare_models(with_wrist(None), with_wrist(None), poses=2)
+    assert found.agrees(0.0)  # neither has a law
+    model = with_wrist(None)
+    driven = replace(model, muscles=(replace(model.muscles[0], law=PathActuator(1.0)),))
+    found = compare_models(model, driven, poses=2)
+    assert not found.agrees(1.0)
+    assert "One side alone has a value, at some poses or all, of force of 1: flexor" in found.to_text()
+
+
+@pytest.mark.peers
+@pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
+def test_mujoco_reads_the_file_as_this_package(tmp_path):
+    model = mq.load_model("two_link")
+    driven = replace(model, muscles=tuple(replace(m, law=PathActuator(50.0)) for m in model.muscles))
+    driven.save(tmp_path / "two.xml")
+    wrist = with_wrist(0.5)
+    wrist = replace(wrist, muscles=(replace(wrist.muscles[0], law=PathActuator(10.0)),))
+    wrist.save(tmp_path / "wrist.xml")
+    balls = compare_with_engine(tmp_path / "two.xml", poses=10)
+    assert balls.agrees(1e-12), balls.to_text()
+    assert "A.torque_x [child]" in balls.arms
+    coupled = compare_with_engine(tmp_path / "wrist.xml", poses=10)
+    assert coupled.agrees(1e-12)
+    assert coupled.coordinates.filter(like="greatest").to_numpy().max() < 1e-12
+
+
+@pytest.mark.peers
+@pytest.mark.skipif(importlib.util.find_spec("opensim") is None, reason="opensim is not installed")
+def test_opensim_reads_the_file_as_this_package(tmp_path):
+    arm().save(tmp_path / "arm.osim")
+    command = [sys.executable, "-m", "myoquat", "compare", str(tmp_path / "arm.osim"), "--engine", "--poses", "5"]
+    done = subprocess.run([*command, "--tolerance", "1e-6"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "in OpenSim" in done.stdout
+    assert "without a partner" not in done.stdout
+
+
+def test_command_writes_page_and_table_and_tells_by_its_exit_code(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arm().save("a.toml")
+    arm(strength=110.0, names=("elbow", "BB", "rod")).save("b.toml")
+    options = ["--muscle", "biceps=BB", "--poses", "3", "--tolerance"]
+    assert main(["compare", "a.toml", "b.toml", *options, "0.2", "--report", "c.html", "--table", "c.csv"]) is None
+    told = capsys.readouterr().out
+    assert "muscles with different names: biceps = BB" in told
+    assert "wrote c.html" in told
+    assert "<h2>Muscles</h2>" in (tmp_path / "c.html").read_text()
+    assert (tmp_path / "c.csv").read_text().startswith("part,name,in B")
+    assert main(["compare", "a.toml", "b.toml", *options, "0.05"]) == 1
+    for wrong in (["a.toml"], ["a.toml", "b.toml", "--engine"], ["a.toml", "b.toml", "--muscle", "biceps"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["compare", *wrong])
+    with pytest.raises(SystemExit, match="2"):
+        main(["compare", "a.toml", "--engine"])
+    assert "no engine owns this format" in capsys.readouterr().err
