@@ -252,6 +252,13 @@ def test_a_second_writer_is_told_who_the_first_is(path):
     assert [file.name for file in path.parent.iterdir()] == ["results"]  # neither lock nor anything else is left
 
 
+def forkserver():
+    """Processes that start with what a study imports: the server imports it once."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["myoquat.analysis.studies.run", __name__])
+    return context
+
+
 def hold(path, sending):
     Lock.of(path)
     sending.send("held")
@@ -260,7 +267,7 @@ def hold(path, sending):
 
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 is a matter of POSIX")
 def test_the_lock_of_a_process_that_died_is_taken_over(path):
-    context = multiprocessing.get_context("forkserver")
+    context = forkserver()
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=hold, args=(path, sending))
     process.start()
@@ -292,7 +299,7 @@ def resumed(path, begin, sending):
 
 
 def test_three_at_once_on_a_new_store(path, whole):
-    context = multiprocessing.get_context("forkserver")
+    context = forkserver()
     begin = context.Barrier(3)
     found, processes = [], []
     for _ in range(3):
