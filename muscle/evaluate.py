@@ -1,6 +1,6 @@
 """Path lengths, Jacobians, forces and torques of a model's muscles, on batches of poses through compiled kernels.
 
-All take (..., n) arrays with leading batch axes that broadcast, check them once at the door, and compile at first
+All take (..., n) arrays with leading batch axes that broadcast, validate them once, and compile at first
 use; equal models share kernels. `out` takes the result, a C-order float64 array. `backend="numpy"` evaluates the same
 formulas in NumPy (Jacobians by the complex step): slower, and the reference that the kernels are tested against. SymPy
 and CasADi symbols go in and come out; TypeError where a path needs a solver, which has no expression: around an
@@ -45,7 +45,7 @@ __all__ = [
     "unit_wrenches",
 ]
 
-KINDS = ("velocity", "coordinates", "quaternion", "constrained")
+JACOBIAN_VARIABLES = ("velocity", "coordinates", "quaternion", "constrained")
 
 
 def path_lengths(model: Model, q: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel") -> Array:
@@ -84,8 +84,8 @@ def path_jacobian(
                 joint by joint.
     eliminated  0, 1, 2, 3, "largest" (of each pose and joint), or an array (..., balls) of indices, for "constrained".
 
-    Moment arms in the biomechanist's sense are -J_phi. Raises ValueError as `path_lengths` does, for an unknown
-    kind, and where an eliminated component is zero.
+    Moment arms in the biomechanist's sense are -J_phi. Raises ValueError as `path_lengths` does, for unknown
+    variables, and where an eliminated component is zero.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -96,8 +96,8 @@ def path_jacobian(
     >>> mq.path_jacobian(model, q)[0].round(3)
     array([-0.722, -0.509, -0.087,  0.   ,  0.   ,  0.   ])
     """
-    if wrt not in KINDS:
-        raise ValueError(f"wrt is one of {', '.join(KINDS)}, not {wrt!r}")
+    if wrt not in JACOBIAN_VARIABLES:
+        raise ValueError(f"wrt is one of {', '.join(JACOBIAN_VARIABLES)}, not {wrt!r}")
     call = MuscleCall(model).q(q)
     quantity = "coordinates" if wrt == "quaternion" else wrt
     check_unmasked("eliminated", eliminated)
@@ -115,10 +115,10 @@ def path_jacobian(
 def path_flags(model: Model, q: ArrayLike, near: float = 1e-3, *, backend: str = "kernel") -> Array:
     """(..., m) what is to be known of the paths at coordinates q (..., nq): bits of `PathFlag`, as whole numbers.
 
-    near: how near a jump of the length is told, in metres or in the unit of a conditional point's coordinate. A pose
-    whose bits are 0 or WRAPPED has a length that is smooth there, or, where a path only just touches a surface, once
-    differentiable. Raises as `path_lengths` does, ValueError for a `near` that is not positive, and TypeError for
-    symbols, of which no bits can be known.
+    near: the distance at which a jump of the length is reported, in metres or in the unit of a conditional point's
+    coordinate. A pose whose bits are 0 or WRAPPED has a length that is smooth there, or, where a path only just touches
+    a surface, once differentiable. Raises as `path_lengths` does, ValueError for a `near` that is not positive, and
+    TypeError for symbols, of which no bits can be known.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle import PathFlag, PathPoint, WrapSphere
@@ -296,9 +296,9 @@ def limit_torques(
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.forces import CoordinateSpring
-    >>> door = mq.Body("door", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("angle",))
+    >>> gate = mq.Body("gate", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("angle",))
     >>> spring = CoordinateSpring("closer", "angle", stiffness=10.0, damping=1.0)
-    >>> model = mq.Model(mq.ArticulatedSystem((door,)), forces=(spring,))
+    >>> model = mq.Model(mq.ArticulatedSystem((gate,)), forces=(spring,))
     >>> mq.muscle.limit_torques(model, [0.5], [2.0])  # -10 * 0.5 - 1 * 2 N m
     array([-7.])
     """
@@ -317,9 +317,9 @@ def elastic_energy(model: Model, q: ArrayLike, *, out: np.ndarray | None = None,
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.forces import CoordinateSpring
-    >>> door = mq.Body("door", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("angle",))
+    >>> gate = mq.Body("gate", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("angle",))
     >>> spring = CoordinateSpring("closer", "angle", stiffness=10.0)
-    >>> model = mq.Model(mq.ArticulatedSystem((door,)), forces=(spring,))
+    >>> model = mq.Model(mq.ArticulatedSystem((gate,)), forces=(spring,))
     >>> mq.muscle.elastic_energy(model, [0.5])  # k x^2 / 2
     array(1.25)
     """
@@ -467,7 +467,9 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
     l = path_lengths(model, checked)
     batch = np.broadcast_shapes(l.shape[:-1], a.shape[:-1])
     l, a = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (l, a))
-    found = equilibria(model, l, a, {kind: numbers_of(kind, laws) for kind, laws in states.elastic(model).items()})
+    found = equilibria(
+        model, l, a, {law_type: numbers_of(law_type, laws) for law_type, laws in states.elastic(model).items()}
+    )
     if np.isnan(found).any():
         where = tuple(int(i) for i in np.argwhere(np.isnan(found))[0])
         name = states.state_names(model)[where[-1]].rpartition(".")[0]
@@ -477,16 +479,16 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
 
 def equilibria(model: Model, l: np.ndarray, a: np.ndarray, numbers: dict[LawType, Any]) -> Array:
     """(..., ns) states in balance at rest at path lengths and activations (..., m), NaN where there is none; `numbers`
-    of the laws of every kind in `states.elastic`."""
+    of the laws of every type in `states.elastic`."""
     found = np.full((*l.shape[:-1], len(states.state_names(model))), np.nan)
-    slices, kinds = states.state_slices(model), states.elastic_law_types(model)
-    for kind in numbers:
-        members = [i for i, own in enumerate(kinds) if own == kind]
-        places = [slices[i].start for i in members]
-        found[..., places] = equilibrium_lengths(kind, numbers[kind], l[..., members], a[..., members])
+    slices, law_types = states.state_slices(model), states.elastic_law_types(model)
+    for law_type in numbers:
+        members = [i for i, own in enumerate(law_types) if own == law_type]
+        columns = [slices[i].start for i in members]
+        found[..., columns] = equilibrium_lengths(law_type, numbers[law_type], l[..., members], a[..., members])
     for i, s in enumerate(slices):
         law = model.muscles[i].law
-        if s.stop > s.start and law is not None and kinds[i] not in numbers:
+        if s.stop > s.start and law is not None and law_types[i] not in numbers:
             found[..., s] = law.equilibrium(l[..., i], 0.0, a[..., i])
     return found
 

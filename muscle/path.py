@@ -151,8 +151,8 @@ class Muscle(Record):
             if any(isinstance(point, ConditionalPoint) for point in ends):
                 raise ModelError("a branch cannot begin or end at a conditional point", element=element)
             if pulley.point and any(wrap.acts(pulley.point) for wrap in self.wraps):
-                told = f"no surface can act between points {pulley.point - 1} and {pulley.point}, on two branches"
-                raise ModelError(told, element=element)
+                message = f"no surface can act between points {pulley.point - 1} and {pulley.point}, on two branches"
+                raise ModelError(message, element=element)
 
 
 @dataclass(frozen=True)
@@ -303,8 +303,8 @@ def _along(spans: list[Span]) -> list[Span]:
     """Spans in the order of the path."""
     if len(spans) < 2:
         return spans
-    places = [as_array(span.place) for span in spans]
-    found, _ = in_order(places, [span.packed() for span in spans])
+    order = [as_array(span.place) for span in spans]
+    found, _ = in_order(order, [span.packed() for span in spans])
     return [Span.unpacked(x) for x in found]
 
 

@@ -248,11 +248,11 @@ def test_formulas_of_systems(function, rng):
     _agree_on(function, EVERY_JOINT, rng)
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("joint_type", sorted(KINDS))
 @pytest.mark.parametrize("function", [p for p in _evaluators() if p.id.endswith("_derivatives")])
-def test_derivatives_of_systems(function, kind, rng):
+def test_derivatives_of_systems(function, joint_type, rng):
     """On two bodies, one of them on a joint of each type: their code grows with the square of the bodies."""
-    _agree_on(function, joints.random_system(2, np.random.default_rng(1), (kind, "revolute"), passive=True), rng)
+    _agree_on(function, joints.random_system(2, np.random.default_rng(1), (joint_type, "revolute"), passive=True), rng)
 
 
 def _skeleton_arguments(function, count, rng):

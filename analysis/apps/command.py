@@ -13,7 +13,7 @@ __all__ = ["main", "myoquat"]
 COMMANDS = {
     "check": "Check that the powers of a model's muscles balance.",
     "compare": "Compare two files of a model, or a file with MuJoCo or OpenSim.",
-    "convert": "Write a model as another kind of file: TOML, OpenSim, MuJoCo, URDF.",
+    "convert": "Write a model in another file format: TOML, OpenSim, MuJoCo, URDF.",
     "derive": "Write l, its Jacobian and the muscle torques as a function file.",
     "film": "Write a motion as a film, without a browser.",
     "id": "Find the joint torques of a recorded motion.",

@@ -28,18 +28,18 @@ class MujocoSide:
     angles: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def _places(self) -> dict[str, tuple[int, int]]:
-        """Of every coordinate by name its places in qpos and, for hinges and slides, in qvel; else -1."""
+    def _addresses(self) -> dict[str, tuple[int, int]]:
+        """Of every coordinate by name its addresses in qpos and, for hinges and slides, in qvel; else -1."""
         engine, found = self.engine, dict[str, tuple[int, int]]()
         for joint in range(engine.njnt):
-            kind, at = int(engine.jnt_type[joint]), int(engine.jnt_qposadr[joint])
+            joint_type, at = int(engine.jnt_type[joint]), int(engine.jnt_qposadr[joint])
             body = engine.body(int(engine.jnt_bodyid[joint]))
-            if kind in HINGE_NAMES:
+            if joint_type in HINGE_NAMES:
                 before = joint - int(body.jntadr[0])
-                unnamed = f"{body.name}.{HINGE_NAMES[kind]}{before + 1 if before else ''}"
+                unnamed = f"{body.name}.{HINGE_NAMES[joint_type]}{before + 1 if before else ''}"
                 found[engine.joint(joint).name or unnamed] = at, int(engine.jnt_dofadr[joint])
                 continue
-            names = [f"{body.name}.{axis}" for axis in "xyz"] if kind == FREE else []
+            names = [f"{body.name}.{axis}" for axis in "xyz"] if joint_type == FREE else []
             names += [f"{body.name}.Q{k}" for k in range(4)]
             found |= {name: (at + k, -1) for k, name in enumerate(names)}
         return found
@@ -47,13 +47,13 @@ class MujocoSide:
     @property
     def coordinates(self) -> tuple[str, ...]:
         """As for every side."""
-        return tuple(self._places)
+        return tuple(self._addresses)
 
     @cached_property
     def _couplers(self) -> dict[str, tuple[str, np.polynomial.Polynomial]]:
         """The coordinates that equality constraints drive: the independent one, and the polynomial of its value."""
         engine, found = self.engine, dict[str, tuple[str, np.polynomial.Polynomial]]()
-        names = {at: name for name, (at, _) in self._places.items()}
+        names = {at: name for name, (at, _) in self._addresses.items()}
         for k in np.flatnonzero((engine.eq_type == EQUALITY_OF_JOINTS) & (engine.eq_active0 == 1)):
             first, second = int(engine.eq_obj1id[k]), int(engine.eq_obj2id[k])
             if second < 0:
@@ -104,7 +104,7 @@ class MujocoSide:
         tendons = [tendon for tendon, _ in self._drives.values()]
         tensions = [self._tension(force, actuator) for _, actuator in self._drives.values()]
         return Quantities(
-            {name: q[:, self._places[name][0]] for name in request.coordinates},
+            {name: q[:, self._addresses[name][0]] for name in request.coordinates},
             lengths[:, tendons],
             {name: -self._column(J, q, name)[:, tendons] for name in request.arms},
             np.stack(tensions, axis=1) if tendons else np.zeros((len(q), 0)),
@@ -115,9 +115,9 @@ class MujocoSide:
         rows = np.broadcast_arrays(*values.values()) if values else [np.zeros(1)]
         q = np.tile(self._start(), (len(rows[0]), 1))
         for name, row in zip(values, rows, strict=False):
-            q[:, self._places[name][0]] = row
+            q[:, self._addresses[name][0]] = row
         for name, (driver, function) in self._ordered():
-            q[:, self._places[name][0]] = function(q[:, self._places[driver][0]])
+            q[:, self._addresses[name][0]] = function(q[:, self._addresses[driver][0]])
         return q
 
     def _values(self, pose: Array, activation: float) -> tuple[Array, Array, Array, Array]:
@@ -163,11 +163,11 @@ class MujocoSide:
 
     def _column(self, J: Array, q: Array, name: str) -> Array:
         """(n, tendons) dl/dx of a coordinate with what it drives, or a component of those of a quaternion joint."""
-        if name in self._places:
-            found = J[..., self._places[name][1]]
+        if name in self._addresses:
+            found = J[..., self._addresses[name][1]]
             for other, (driver, function) in self._couplers.items():
                 if driver == name:
-                    slope = function.deriv()(q[:, self._places[name][0]])
+                    slope = function.deriv()(q[:, self._addresses[name][0]])
                     found = found + slope[:, None] * self._column(J, q, other)
             return np.asarray(found)
         body, _, component = name.partition(" ")[0].rpartition(".")

@@ -286,5 +286,5 @@ def _warnings(found: ModelComparison) -> Iterator[str]:
         yield f"One side alone has a value, at some poses or all, of {quantity} of {len(names)}: {', '.join(names)}"
     apart = [r for r in found.records if r["part"] == "coordinate" and r["greatest"] > COORDINATE_TOLERANCE]
     if apart:
-        told = ", ".join(f"{printable(row['name'])} by {row['greatest']:.3g}" for row in apart)
-        yield f"Couplers or constraints set coordinates differently: {told}"
+        differences = ", ".join(f"{printable(row['name'])} by {row['greatest']:.3g}" for row in apart)
+        yield f"Couplers or constraints set coordinates differently: {differences}"

@@ -1,4 +1,4 @@
-"""What is compared: quantities of a model at poses that are told by the names of coordinates."""
+"""The compared quantities of a model, at poses given by the names of coordinates."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace

@@ -66,8 +66,8 @@ class BlockKernels:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Instances (b,) of a formula: `variables` (b, nv) are their places among those of the program, `data` (b, nd),
-    `rows` (b, nr) the places of their constraints, `weights` (b, nt) of their terms in the objective.
+    """Instances (b,) of a formula: `variables` (b, nv) are the indices of theirs in the program, `data` (b, nd),
+    `rows` (b, nr) the indices of their constraints, `weights` (b, nt) of their terms in the objective.
 
     times (b,) are fractions of the duration, row_names and term_names words, for messages.
     """

@@ -68,7 +68,7 @@ def _moving(layout: Layout) -> list[Joint]:
 
 
 def _parts(layout: Layout) -> Iterator[tuple[int, SphericalJoint | None, slice, slice]]:
-    """Of every joint that moves: the number of plain coordinates, the ball behind them, places in q and in u."""
+    """Of every joint that moves: the number of plain coordinates, the ball behind them, slices of q and of u."""
     for joint, iq, iu in layout.joints():
         if iu.stop == iu.start:
             continue

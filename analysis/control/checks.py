@@ -27,7 +27,7 @@ __all__ = [
     "check_scales",
 ]
 
-OUTSIDE = 1e-6  # by which a given guess may be out of its bounds
+GUESS_TOLERANCE = 1e-6  # by which a guess may violate its bounds
 
 
 def check_items(name: str, items: object, types: Any) -> None:
@@ -87,13 +87,13 @@ def check_same_unknowns(plant: Plant, other: Plant) -> None:
 def check_guessed_duration(statement: Statement, sites: Sites) -> None:
     """ValueError for a guess of a duration that is given otherwise."""
     given = statement.duration[0]
-    if statement.fixed and not abs(sites.duration - given) <= OUTSIDE * given:
+    if statement.fixed and not abs(sites.duration - given) <= GUESS_TOLERANCE * given:
         raise ValueError(f"guess: the duration is {sites.duration:g} s, but the problem fixes it at {given:g} s")
 
 
 def check_guess(discretization: Discretization, x: Array, bounds: Array) -> None:
     """ValueError for a guess that is not finite or out of its bounds, with name, time and numbers."""
-    wrong = ~np.isfinite(x) | (x < bounds[:, 0] - OUTSIDE) | (x > bounds[:, 1] + OUTSIDE)
+    wrong = ~np.isfinite(x) | (x < bounds[:, 0] - GUESS_TOLERANCE) | (x > bounds[:, 1] + GUESS_TOLERANCE)
     inner = wrong & (bounds[:, 0] < bounds[:, 1])
     if inner.any():
         place = int(np.argmax(inner))

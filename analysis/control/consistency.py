@@ -18,19 +18,19 @@ def independent_limits(discretization: Discretization, x: Array, bounds: Array, 
     rows of the end. Rows that repeat others would make the multipliers undetermined. Raises ValueError, with the name
     of the constraint, where the start is fixed off it by more than 1e-6.
     """
-    places = discretization.start_rows
-    if not len(places):
+    rows = discretization.start_rows
+    if not len(rows):
         return limits
     free = bounds[:, 0] < bounds[:, 1]
     others = _other_rows(discretization)
-    J = _dense(discretization, x, np.concatenate([others, places]))
+    J = _dense(discretization, x, np.concatenate([others, rows]))
     own = J[len(others) :]
     ends = _end_unknowns(discretization, free)
     repeated = _repeated(J[: len(others), ends], own[:, ends])
     fixed = np.all(own[:, free] == 0, axis=1)
-    _check(discretization, x, places[repeated & fixed])
+    _check(discretization, x, rows[repeated & fixed])
     relaxed = limits.copy()
-    relaxed[places[repeated]] = -np.inf, np.inf
+    relaxed[rows[repeated]] = -np.inf, np.inf
     return relaxed
 
 
@@ -79,11 +79,11 @@ def _repeated(others: Array, own: Array) -> Array:
     return repeated
 
 
-def _check(discretization: Discretization, x: Array, places: Array) -> None:
-    missed = np.abs(discretization.program.constraints(x)[places])
+def _check(discretization: Discretization, x: Array, rows: Array) -> None:
+    missed = np.abs(discretization.program.constraints(x)[rows])
     if len(missed) and not missed.max() <= START_TOLERANCE:
         k = int(np.argmax(missed))
         raise ValueError(
-            f"initial: the start misses the {discretization.rows.names[places[k]]} by {missed[k]:.3g}; "
+            f"initial: the start misses the {discretization.rows.names[rows[k]]} by {missed[k]:.3g}; "
             "dynamics.constraints.assemble moves a pose onto the constraints"
         )

@@ -90,7 +90,7 @@ class Rows:
     fractions: list[float] = field(default_factory=list)
 
     def add(self, bounds: Array, names: tuple[str, ...], fractions: Array) -> Array:
-        """(b, nr) places of rows with bounds (nr, 2), at b instances."""
+        """(b, nr) indices of new rows with bounds (nr, 2), at b instances."""
         b, start = len(fractions), len(self.names)
         self.lower.append(np.tile(bounds[:, 0], b))
         self.upper.append(np.tile(bounds[:, 1], b))
@@ -115,7 +115,7 @@ class Discretization:
     # ---- variables -------------------------------------------------------------------------------------------
 
     def _numbered(self) -> tuple[dict[str, Array], int]:
-        """Places of the fields of every site, in the order of time, -1 where it has none; the duration comes last."""
+        """Indices of the fields of every site, in the order of time, -1 where it has none; the duration comes last."""
         count = len(self.layout.fractions)
         index = {name: np.full((count, n), -1) for name, n in self.sizes.items()}
         place = 0
@@ -131,9 +131,9 @@ class Discretization:
         x = np.zeros(self.size)
         values = dict(sites.fields)
         values["z"] = _chart(self.statement.plant, self.references, sites.q)
-        for name, places in self.index.items():
-            there = places >= 0
-            x[places[there]] = values[name][there]
+        for name, indices in self.index.items():
+            there = indices >= 0
+            x[indices[there]] = values[name][there]
         if not self.statement.fixed:
             x[-1] = sites.duration
         return x
@@ -141,7 +141,7 @@ class Discretization:
     def sites(self, x: Array) -> Sites:
         """The motion of the variables x (size,)."""
         plant = self.statement.plant
-        fields = {name: np.where(places >= 0, x[places], np.nan) for name, places in self.index.items()}
+        fields = {name: np.where(indices >= 0, x[indices], np.nan) for name, indices in self.index.items()}
         q = np.full((len(self.references), plant.nq), np.nan)
         there = self.layout.having("z")
         q[there] = plant.pose(self.references[there], fields["z"][there]) if plant.nq else q[there]
@@ -158,8 +158,8 @@ class Discretization:
         moves = tuple(f"move onto {name}" for name in plant.state_row_names)
         known = (poses, u, w, *rates, plant.control_names, multipliers, moves)
         names, fractions = ["duration"] * self.size, np.full(self.size, np.nan)
-        for (_, places), words in zip(self.index.items(), known, strict=True):
-            for site, row in enumerate(places):
+        for (_, indices), words in zip(self.index.items(), known, strict=True):
+            for site, row in enumerate(indices):
                 for place, word in zip(row, words, strict=True):
                     if place >= 0:
                         names[place], fractions[place] = word, self.layout.fractions[site]

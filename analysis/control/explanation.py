@@ -11,8 +11,8 @@ from myoquat.core.typing import Array
 
 __all__ = ["Explanation", "Finding", "explanation_of"]
 
-SHOWN = 5  # of the worst constraints and multipliers
-ACTIVE = 1e-6  # distance from a bound, relative to 1 + |bound|, at which it holds
+MAX_SHOWN = 5  # of the worst constraints and multipliers
+ACTIVE_TOLERANCE = 1e-6  # distance from a bound, relative to 1 + |bound|, at which it holds
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _greatest(values: Array, names: Sequence[str], times: Array) -> tuple[Findin
     """The greatest positive values, one for each name."""
     found: dict[str, Finding] = {}
     for place in np.argsort(-values):
-        if len(found) == SHOWN or not values[place] > 0:
+        if len(found) == MAX_SHOWN or not values[place] > 0:
             break
         found.setdefault(names[place], Finding(names[place], float(times[place]), float(values[place])))
     return tuple(found.values())
@@ -113,7 +113,11 @@ def _active(discretization: Discretization, bounds: Array, x: Array) -> dict[str
     found: dict[str, int] = {}
     for word, side in (("lower", 0), ("upper", 1)):
         bound = bounds[:, side]
-        at = np.isfinite(bound) & (np.abs(x - bound) <= ACTIVE * (1 + np.abs(bound))) & (bounds[:, 0] < bounds[:, 1])
+        at = (
+            np.isfinite(bound)
+            & (np.abs(x - bound) <= ACTIVE_TOLERANCE * (1 + np.abs(bound)))
+            & (bounds[:, 0] < bounds[:, 1])
+        )
         for place in np.flatnonzero(at):
             key = f"{names[place]}, {word}"
             found[key] = found.get(key, 0) + 1

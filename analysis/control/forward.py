@@ -19,8 +19,8 @@ from myoquat.dynamics.simulation.results.trajectory import Trajectory
 __all__ = ["Forward", "run_forward"]
 
 STIFF_TOLERANCE = 1e-7  # of simulations with elastic tendons
-STEPS = 20  # of the method of fourth order in each interval of a model
-JUMP = 1e-9  # of an interval: how far from its ends the controls are taken
+STEPS_PER_INTERVAL = 20  # of the method of fourth order in each interval of a model
+END_OFFSET = 1e-9  # of an interval: distance from its ends at which the controls are evaluated
 
 Controls = Callable[[Array], Array]
 
@@ -69,7 +69,7 @@ def _own(plant: OwnPlant, statement: Statement, time: Array, states: Array, cont
     """Interval by interval, since controls may jump at nodes."""
 
     def rate(t: float, x: Array, start: float, end: float) -> Array:
-        margin = JUMP * (end - start)
+        margin = END_OFFSET * (end - start)
         c = controls(np.array([np.clip(t, start + margin, end - margin)]))[0]
         point = Point(statement.names, np.array(t), states=x, controls=c)
         return np.array([float(v) for v in plant.equations.rate(point)])
@@ -101,13 +101,13 @@ def _interval(
     """The state after an interval, each of shape (1, n)."""
     q, u, w = (x[0] for x in state)
     start, end = span
-    at = np.linspace(start, end, STEPS + 1)
-    inside = start + np.linspace(JUMP, 1 - JUMP, STEPS + 1) * (end - start)
+    at = np.linspace(start, end, STEPS_PER_INTERVAL + 1)
+    inside = start + np.linspace(END_OFFSET, 1 - END_OFFSET, STEPS_PER_INTERVAL + 1) * (end - start)
     given = _inputs(plant, statement, at, controls(inside), (q, u, w))
     if "muscle_states" in given:  # elastic tendons are stiff
         given |= {"method": "radau", "rtol": STIFF_TOLERANCE}
     else:
-        given |= {"method": "lie_rk4", "step": (end - start) / STEPS}
+        given |= {"method": "lie_rk4", "step": (end - start) / STEPS_PER_INTERVAL}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SimulationWarning)  # the error of the result is NaN then
         way = simulate(plant.model, q, u, end - start, output_step=end - start, start_time=start, **given)
@@ -146,7 +146,7 @@ def _inputs(
         given["muscle_states"] = w[first:last]
     if k:
         given["controls"] = (at, values[:, m : m + k])
-    if len(plant.torque_places) or statement.loads is not None:
+    if len(plant.torque_indices) or statement.loads is not None:
         given["torque"] = (at, _torque(plant, statement, q, at, values[:, m + k :]))
     return given
 
@@ -154,7 +154,7 @@ def _inputs(
 def _torque(plant: ModelPlant, statement: Statement, q: Array, at: Array, values: Array) -> Array:
     """(t, nu) torques on velocities and the generalized forces of loads, at the pose at the start of the interval."""
     total = np.zeros((len(at), plant.nu))
-    total[:, plant.torque_places] = values * plant.torque_scales
+    total[:, plant.torque_indices] = values * plant.torque_scales
     if statement.loads is not None:
         loads = statement.loads.resampled(at)
         stacked = np.stack([loads.force, loads.torque, loads.point], axis=2).reshape(len(at), -1)

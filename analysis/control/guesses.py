@@ -20,7 +20,7 @@ from myoquat.muscle.states import state_names
 
 __all__ = ["default_sites", "sites_of_mapping", "sites_of_motion"]
 
-ACTIVATION = 0.3  # of muscles, where nothing else is known
+DEFAULT_ACTIVATION = 0.3  # of muscles without a guess
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +63,8 @@ def _still(statement: Statement, layout: Layout) -> Sites:
     w = np.clip(0.0, *_inside(plant.state_bounds))
     controls = np.clip(0.0, *_inside(plant.control_bounds))
     muscles = len(getattr(plant, "muscle_names", ()))
-    controls[:muscles] = ACTIVATION
-    w[[i for i, name in enumerate(plant.state_names) if name.endswith(".activation")]] = ACTIVATION
+    controls[:muscles] = DEFAULT_ACTIVATION
+    w[[i for i, name in enumerate(plant.state_names) if name.endswith(".activation")]] = DEFAULT_ACTIVATION
     rows = {
         "u": np.zeros(plant.nu),
         "w": w,
@@ -90,7 +90,7 @@ def _with_fibers(statement: Statement, layout: Layout, sites: Sites) -> Sites:
     model, first = plant.equations.muscled, len(plant.equations.excited)
     last = len(plant.equations.of_muscles)
     try:
-        fibers = equilibrium_states(model, q, np.full(len(model.muscles), ACTIVATION))
+        fibers = equilibrium_states(model, q, np.full(len(model.muscles), DEFAULT_ACTIVATION))
     except ValueError:
         laws = [m.law for m in model.muscles if m.law is not None and m.law.states]
         fibers = np.array([getattr(law, "optimal_fiber_length", 1.0) for law in laws for _ in law.states])

@@ -34,20 +34,20 @@ class _Unequal:
         return vector(rows)
 
 
-def _with(q: Array, places: slice, values: Array) -> Array:
-    return np.concatenate([q[..., : places.start], values, q[..., places.stop :]], axis=-1)
+def _with(q: Array, part: slice, values: Array) -> Array:
+    return np.concatenate([q[..., : part.start], values, q[..., part.stop :]], axis=-1)
 
 
 def _value(point: Point, unknown: Unknown) -> Array:
     if unknown.field == "z":
-        places = _coordinate_places(point)
-        value: Array = point.q[..., places[unknown.place]]
+        indices = _coordinate_indices(point)
+        value: Array = point.q[..., indices[unknown.place]]
         return value
     found: Array = {"u": point.u, "w": point.states, "controls": point.controls}[unknown.field][..., unknown.place]
     return found
 
 
-def _coordinate_places(point: Point) -> dict[int, int]:
+def _coordinate_indices(point: Point) -> dict[int, int]:
     """The place in q of every chart coordinate that is a plain coordinate."""
     layout = point.system.layout
     found: dict[int, int] = {}
@@ -67,7 +67,7 @@ def periodic_constraint(periodic: Periodic, quantities: Quantities, controls: bo
 
 
 def periodic_pairs(periodic: Periodic, quantities: Quantities) -> tuple[tuple[Pair, ...], tuple[Balls, ...]]:
-    """Pairs of unknowns, and pairs of rotations by their places in q, q and u; ValueError as `periodic_constraint`."""
+    """Pairs of unknowns, and pairs of rotations by their slices of q, q and u; ValueError as `periodic_constraint`."""
     known = {**quantities.unknowns, **dict.fromkeys(quantities.balls)}
     for name in (*periodic.free, *periodic.pairs, *periodic.pairs.values()):
         if name not in known:
@@ -100,10 +100,10 @@ def _expanded(periodic: Periodic, quantities: Quantities) -> dict[str, str]:
             continue
         one, other = quantities.unknowns[a], quantities.unknowns[b]
         if one.field != other.field:
-            kinds = {"z": "coordinate", "u": "velocity", "w": "state", "controls": "control"}
+            names = {"z": "coordinate", "u": "velocity", "w": "state", "controls": "control"}
             raise ValueError(
-                f"periodic: {a!r} is a {kinds[one.field]} and {b!r} a {kinds[other.field]}; unequal quantities cannot "
-                "change places"
+                f"periodic: {a!r} is a {names[one.field]} and {b!r} a {names[other.field]}; unequal quantities cannot "
+                "be exchanged"
             )
         if one.field == "z":
             found.setdefault(plant.velocity_names[one.place], plant.velocity_names[other.place])

@@ -295,11 +295,11 @@ class Problem:
         own = (("w", self.plant.state_bounds), ("controls", self.plant.control_bounds))
         for name, limits in own:
             for k, limit in enumerate(limits):
-                places = index[name][:, k]
-                bounds[places[places >= 0]] = limit
+                indices = index[name][:, k]
+                bounds[indices[indices >= 0]] = limit
         for (name, k), bound in path.bounds.items():
-            places = index[name][:, k]
-            bounds[places[places >= 0]] = bound
+            indices = index[name][:, k]
+            bounds[indices[indices >= 0]] = bound
         for site, end in ((0, first), (-1, last)):
             for (name, k), bound in end.bounds.items():
                 place = index[name][site, k]

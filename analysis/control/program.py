@@ -14,35 +14,35 @@ __all__ = ["Pattern", "Program"]
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """Where nonzeros of a sparse matrix lie, column by column: `rows` (nonzeros,) and `columns`, the starts (n + 1,) of
-    each column; `places` tells of every entry of the blocks its nonzero, -1 for one that is left out."""
+    """The nonzeros of a sparse matrix, column by column: `rows` (nonzeros,) and `columns`, the starts (n + 1,) of each
+    column; `nonzeros` has the nonzero of every entry of the blocks, -1 for entries that are left out."""
 
     rows: Array
     columns: Array
-    places: Array
+    nonzeros: Array
 
     @classmethod
     def of(cls, rows: Array, columns: Array, shape: tuple[int, int], kept: Array | None = None) -> "Pattern":
-        """From the entries of the blocks, of which several may share a place."""
+        """From the entries of the blocks; several may share a nonzero."""
         keys = columns.astype(np.int64) * shape[0] + rows
         chosen = np.ones(len(keys), dtype=bool) if kept is None else kept
         unique, inverse = np.unique(keys[chosen], return_inverse=True)
-        places = np.full(len(keys), -1)
-        places[chosen] = inverse
+        nonzeros = np.full(len(keys), -1)
+        nonzeros[chosen] = inverse
         starts = np.searchsorted(unique // shape[0], np.arange(shape[1] + 1))
-        return cls(unique % shape[0], starts, places)
+        return cls(unique % shape[0], starts, nonzeros)
 
     @cached_property
     def _shared(self) -> bool:
-        return len(self.rows) != len(self.places) or len(np.unique(self.places)) != len(self.places)
+        return len(self.rows) != len(self.nonzeros) or len(np.unique(self.nonzeros)) != len(self.nonzeros)
 
     def fill(self, values: Array, out: Array) -> None:
         """Add the entries of the blocks into the nonzeros."""
         if self._shared:
-            chosen = self.places >= 0
-            out[:] = np.bincount(self.places[chosen], weights=values[chosen], minlength=len(self.rows))
+            chosen = self.nonzeros >= 0
+            out[:] = np.bincount(self.nonzeros[chosen], weights=values[chosen], minlength=len(self.rows))
         else:
-            out[self.places] = values
+            out[self.nonzeros] = values
 
 
 class Program:
@@ -93,8 +93,8 @@ class Program:
             if "terms" in slopes:
                 rows, columns = block.pattern("terms")
                 values = slopes["terms"] * block.weights[:, rows]
-                places = block.variables[:, columns].ravel()
-                found += np.bincount(places, weights=values.ravel(), minlength=self.size)
+                variables = block.variables[:, columns].ravel()
+                found += np.bincount(variables, weights=values.ravel(), minlength=self.size)
         return found
 
     @cached_property

@@ -168,7 +168,7 @@ class Quantities:
                 value = float(pose[system.coordinate_names.index(name)])
                 if not np.isnan(value):
                     found[unknown] = Bound(value, value)
-        for q_places, u_places in self.balls.values():
-            if not np.isnan(pose[q_places]).any():
-                found |= {Unknown("z", i): Bound(0.0, 0.0) for i in range(u_places.start, u_places.stop)}
+        for q_slice, u_slice in self.balls.values():
+            if not np.isnan(pose[q_slice]).any():
+                found |= {Unknown("z", i): Bound(0.0, 0.0) for i in range(u_slice.start, u_slice.stop)}
         return found

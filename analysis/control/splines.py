@@ -8,8 +8,8 @@ from myoquat.data.motions import Motion
 
 __all__ = ["interpolated_pose", "interpolated_rows", "interpolated_velocity"]
 
-DEGREE = 5
-OUTSIDE = 1e-9  # [s] by which rounded times of a file may end too early
+SPLINE_DEGREE = 5
+TIME_TOLERANCE_S = 1e-9  # [s] by which rounded times of a file may end too early
 
 
 def interpolated_rows(time: Array, values: Array, at: Array, derivative: int = 0) -> Array:
@@ -17,10 +17,10 @@ def interpolated_rows(time: Array, values: Array, at: Array, derivative: int = 0
 
     ValueError for times that the rows do not cover.
     """
-    if not len(time) or at[0] < time[0] - OUTSIDE or at[-1] > time[-1] + OUTSIDE:
+    if not len(time) or at[0] < time[0] - TIME_TOLERANCE_S or at[-1] > time[-1] + TIME_TOLERANCE_S:
         span = f"{time[0]:g} to {time[-1]:g} s" if len(time) else "nothing"
         raise ValueError(f"the data cover {span}; they are wanted from {at[0]:g} to {at[-1]:g} s")
-    degree = min(DEGREE, len(time) - 1)
+    degree = min(SPLINE_DEGREE, len(time) - 1)
     if degree < 1:
         return np.repeat(values if derivative == 0 else 0.0 * values, len(at), axis=0)
     if degree % 2 == 0:

@@ -9,12 +9,12 @@ from myoquat.muscle import Model
 
 __all__ = ["chosen_muscles", "given_poses"]
 
-POSES = 4000  # of a fit that is given none
+DEFAULT_POSES = 4000  # of a fit without given poses
 
 
 def given_poses(model: Model, poses: ArrayLike | None) -> Array:
     """(n, nq) the poses that were given, or 4,000 of `range_poses`; ValueError for poses off the unit sphere."""
-    found = range_poses(model, POSES) if poses is None else model.system.check_q(real_array("poses", poses))
+    found = range_poses(model, DEFAULT_POSES) if poses is None else model.system.check_q(real_array("poses", poses))
     return found.reshape(-1, model.system.nq)
 
 

@@ -13,7 +13,7 @@ from myoquat.muscle.fitted import PoseVariables, powers_up_to
 __all__ = ["Basis", "greatest_degree"]
 
 Power = tuple[int, ...]
-HIGHEST = 12  # degree beyond which powers of variables in [-1, 1] are no longer told apart in double precision
+MAX_DEGREE = 12  # beyond it powers of variables in [-1, 1] are dependent in double precision
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class Basis:
     def _steps(self) -> tuple[list[tuple[int, int]], list[int]]:
         """How every term, and those on the way to it, is a product: (a term before, a variable); and where the terms of
         `powers` stand among these. Term 0 is 1."""
-        places: dict[Power, int] = {(0,) * self.variables.size: 0}
+        numbers: dict[Power, int] = {(0,) * self.variables.size: 0}
         steps: list[tuple[int, int]] = []
 
         def place(power: Power) -> int:
-            if power not in places:
+            if power not in numbers:
                 k = next(k for k in reversed(range(len(power))) if power[k])
                 before = place((*power[:k], power[k] - 1, *power[k + 1 :]))
                 steps.append((before, k))
-                places[power] = len(steps)
-            return places[power]
+                numbers[power] = len(steps)
+            return numbers[power]
 
         return steps, [place(power) for power in self.powers]
 
@@ -73,4 +73,4 @@ class Basis:
 def greatest_degree(variables: PoseVariables, terms: int) -> int:
     """The highest degree with at most so many terms."""
     size = 3 * len(variables.balls) + len(variables.coordinates)
-    return max(d for d in range(1, HIGHEST + 1) if d == 1 or comb(size + d, d) <= terms)
+    return max(d for d in range(1, MAX_DEGREE + 1) if d == 1 or comb(size + d, d) <= terms)

@@ -16,7 +16,7 @@ from myoquat.muscle import Model
 __all__ = ["Certificate", "certify"]
 
 POSES, SEED = 100_000, 1_000_003  # of a certificate that is given none; the seed of no fit
-BLOCK = 4096  # poses whose Jacobians are in memory together
+BLOCK_POSES = 4096  # whose Jacobians are in memory together
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def certify(model: Model, fits: PathFits, poses: ArrayLike | None = None) -> Cer
         else model.system.check_q(real_array("poses", poses)).reshape(-1, model.system.nq)
     )
     muscles = [model.muscle_names.index(name) for name in fits]
-    near = [_compared(model, fits, muscles, q[i : i + BLOCK]) for i in range(0, len(q), BLOCK)]
+    near = [_compared(model, fits, muscles, q[i : i + BLOCK_POSES]) for i in range(0, len(q), BLOCK_POSES)]
     length, arm, usable = (np.concatenate(parts) for parts in zip(*near, strict=True))
     rows, excluded, beyond = [], {}, {}
     for k, (name, fit) in enumerate(fits.fits.items()):

@@ -12,10 +12,10 @@ from myoquat.muscle.fitted import PoseVariables
 
 __all__ = ["Crossing", "crossings"]
 
-TOUCHED = 1e-9  # [m] slope of a length above which a velocity changes it
-RANK = 1e-8  # of the greatest eigenvalue: motions below it do not exist
-NARROW = 1e-6  # [rad or m] width below which a coordinate does not vary
-CHOICES = 5000  # sets of independent coordinates that are compared
+MIN_SLOPE_M = 1e-9  # [m] slope of a length above which a velocity changes it
+RANK_TOLERANCE = 1e-8  # of the greatest eigenvalue: directions with a smaller one do not move
+MIN_WIDTH = 1e-6  # [rad or m] width below which a coordinate does not vary
+MAX_COMPARED_SETS = 5000  # of independent coordinates
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Crossing:
             found[:, at, range(len(at))] = 1.0
             return found
         sizes, vectors = np.linalg.eigh(allowed[:, at][:, :, at])
-        rank = int((sizes > RANK).sum(axis=-1).max(initial=0))
+        rank = int((sizes > RANK_TOLERANCE).sum(axis=-1).max(initial=0))
         found = np.zeros((n, nu, rank))
         if rank:
             found[:, at] = (vectors * np.sqrt(np.maximum(sizes, 0.0))[:, None])[..., -rank:]
@@ -56,7 +56,7 @@ def crossings(
     (n, nq)."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for muscle in muscles:
-        crossed = tuple(np.flatnonzero(slopes[muscle] > TOUCHED).tolist())
+        crossed = tuple(np.flatnonzero(slopes[muscle] > MIN_SLOPE_M).tolist())
         groups.setdefault(_whole_balls(system, crossed), []).append(muscle)
     return [
         Crossing(tuple(members), velocities, _variables(system, velocities, q, allowed))
@@ -79,7 +79,7 @@ def _variables(
 ) -> PoseVariables:
     balls: list[str] = []
     centers: list[tuple[float, ...]] = []
-    scalars: list[tuple[int, int]] = []  # places in q and in u
+    scalars: list[tuple[int, int]] = []  # indices in q and in u
     for body, at, s in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
         start = body.joint.facts.quaternion
         inside = [k for k in velocities if s.start <= k < s.stop]
@@ -96,7 +96,7 @@ def _variables(
 
 def _wide(low: float, high: float) -> tuple[float, float]:
     """An interval of some width."""
-    return (low, high) if high - low > NARROW else (low - 0.5, high + 0.5)
+    return (low, high) if high - low > MIN_WIDTH else (low - 0.5, high + 0.5)
 
 
 def _center(Q: Array) -> tuple[float, ...]:
@@ -107,13 +107,13 @@ def _center(Q: Array) -> tuple[float, ...]:
 
 
 def _independent(velocities: list[int], allowed: Array | None) -> list[int]:
-    """Of scalar velocities those that the others follow, by their places: as many as can change independently, the set
-    whose motions are the least dependent, by the mean logarithm of their volume."""
+    """The indices of independent velocities among scalar ones that constraints couple: the set whose motions are the
+    least dependent, by the mean logarithm of their volume."""
     if allowed is None or not velocities:
         return list(range(len(velocities)))
     P = allowed[:, velocities][:, :, velocities]
     sizes = np.linalg.eigvalsh(P)
-    rank = int((sizes > RANK).sum(axis=-1).max())
-    sets = [list(s) for _, s in zip(range(CHOICES), combinations(range(len(velocities)), rank), strict=False)]
+    rank = int((sizes > RANK_TOLERANCE).sum(axis=-1).max())
+    sets = [list(s) for _, s in zip(range(MAX_COMPARED_SETS), combinations(range(len(velocities)), rank), strict=False)]
     volumes = [float(np.mean(np.log(np.maximum(np.linalg.det(P[:, s][:, :, s]), 1e-12)))) for s in sets]
     return sets[int(np.argmax(volumes))]

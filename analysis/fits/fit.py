@@ -20,10 +20,10 @@ from myoquat.muscle.fitted import powers_up_to
 __all__ = ["PathFit", "PathFits", "fit_paths"]
 
 SET_DEGREE, SET_WEIGHT = 2, 1e-6  # of the terms that describe the set of poses, and their regularisation
-TRIMMED = 4  # times that poses beyond a jump are looked for by fits of each degree
-TRIMMING_TERMS = 250  # of the fits that tell them
-OUTLYING = 5.0  # times the median error: a pose that is off by more may be beyond a jump
-FEWEST_POSES = 10  # usable ones without which a muscle is not fitted
+MAX_TRIMMINGS = 4  # searches for poses beyond a jump, by fits of each degree
+TRIMMING_TERMS = 250  # of the fits that find them
+OUTLIER_FACTOR = 5.0  # times the median error: poses with more may be beyond a jump
+MIN_POSES = 10  # usable ones that the fit of a muscle needs
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def fit_paths(
     solved, allowed = solved_paths(model, q, settings.near), allowed_motions(model, q)
     usable = solved.usable
     slopes = np.abs(np.where(usable[..., None], solved.jacobian, 0.0)).max(axis=0, initial=0.0)
-    able = [k for k in chosen if usable[:, k].sum() >= FEWEST_POSES]
+    able = [k for k in chosen if usable[:, k].sum() >= MIN_POSES]
     found: dict[str, PathFit] = {}
     for crossing in crossings(model.system, able, q, slopes, allowed):
         for muscle, fit in _Group(model, crossing, solved, allowed, settings).fits():
@@ -197,7 +197,7 @@ class _Group:
         highest = min(self.basis.degree, greatest_degree(variables, TRIMMING_TERMS))
         for degree in range(min(2, highest), highest + 1) if jumps else [highest]:
             t = len(powers_up_to(variables, degree))
-            for _ in range(TRIMMED):
+            for _ in range(MAX_TRIMMINGS):
                 values = self._values(all_terms(self._together(self._moments(0, seen, t, used)), self.settings.weight))
                 before = used
                 if jumps:
@@ -210,7 +210,7 @@ class _Group:
         """Which smooth poses (n,) are not beyond a jump, by how far they are off a fit to the poses that were used; and
         the error from which they count as beyond."""
         off = np.abs(values[0] - seen[0])
-        limit = max(self.settings.branch, OUTLYING * float(np.median(off[used])))
+        limit = max(self.settings.branch, OUTLIER_FACTOR * float(np.median(off[used])))
         return smooth & (off <= limit), limit
 
     def _selected(self, y: Array, used: Array) -> Selection:

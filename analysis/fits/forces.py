@@ -17,7 +17,7 @@ from myoquat.muscle import Model, PoseFunction, unit_wrenches
 
 __all__ = ["JointForceFits", "fit_joint_forces"]
 
-PULLS = 1e-9  # force of a unit tension below which a muscle does not cross the joint
+MIN_FORCE = 1e-9  # force of a unit tension below which a muscle does not cross the joint
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def fit_joint_forces(
     force = _in_parent(model, body, q)
     solved, allowed = solved_paths(model, q, settings.near), allowed_motions(model, q)
     usable = solved.usable & np.isfinite(force).all(axis=-1)
-    able = [k for k in chosen if np.abs(force[usable[:, k], k]).max(initial=0.0) > PULLS]
+    able = [k for k in chosen if np.abs(force[usable[:, k], k]).max(initial=0.0) > MIN_FORCE]
     slopes = np.abs(np.where(usable[..., None], solved.jacobian, 0.0)).max(axis=0, initial=0.0)
     found: dict[str, tuple[PoseFunction, PoseFunction, PoseFunction]] = {}
     errors: dict[str, float] = {}

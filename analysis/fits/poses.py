@@ -14,8 +14,8 @@ from myoquat.muscle import Model
 
 __all__ = ["cloud_poses", "range_poses"]
 
-WIDEST = 2 * np.pi + 1e-9  # [rad or m] of a range; wider ones are no ranges of motion
-ATTEMPTS = 20  # batches of poses until enough satisfy the constraints
+MAX_RANGE = 2 * np.pi + 1e-9  # [rad or m]; wider ones are no ranges of motion
+MAX_BATCHES = 20  # of poses, until enough satisfy the constraints
 
 
 def range_poses(
@@ -50,13 +50,13 @@ def range_poses(
             raise ValueError(f"range_poses: the joint of body {name!r} has no quaternion that could turn")
     sampler = scipy.stats.qmc.Sobol(max(1, len(chosen) + 3 * len(around)), rng=np.random.default_rng(seed))
     found: list[Array] = []
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_BATCHES):
         q = _drawn(model, chosen, around, sampler.random(1 << max(6, (n - 1).bit_length())))
         found.append(q[_inside(model, chosen, q)])
         if sum(map(len, found)) >= n:
             result: Array = np.concatenate(found)[:n]
             return result
-    raise ValueError(f"range_poses: {ATTEMPTS} times {n} poses in the ranges held only {sum(map(len, found))} that "
+    raise ValueError(f"range_poses: {MAX_BATCHES} times {n} poses in the ranges held only {sum(map(len, found))} that "
                      "satisfy the constraints")  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def _own_ranges(model: Model) -> dict[str, tuple[float, float]]:
     return {
         c.name: c.range
         for c in model.coordinates
-        if c.range is not None and 0 < c.range[1] - c.range[0] <= WIDEST
+        if c.range is not None and 0 < c.range[1] - c.range[0] <= MAX_RANGE
         if not c.locked and c.name not in driven and c.name in known
     }
 

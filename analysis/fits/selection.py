@@ -10,8 +10,8 @@ from myoquat.core.typing import Array
 
 __all__ = ["Moments", "Selection", "all_terms", "select_terms"]
 
-GROWTH = 0.08  # share of the terms by which they grow between two looks at the held-out errors
-STALLED = 5  # looks without a better held-out error after which the search ends
+GROWTH_FACTOR = 0.08  # of the number of terms, between two evaluations of the held-out errors
+MAX_STALLED_EVALUATIONS = 5  # without a better held-out error, after which the search ends
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ def select_terms(fit: Moments, weight: float, most: int, held_out: Callable[[Arr
     since = looked = 0
     for chosen, coefficients in _growing(fit, weight, most):
         count = len(chosen)
-        if count < looked + max(1, int(GROWTH * looked)) and count < most:
+        if count < looked + max(1, int(GROWTH_FACTOR * looked)) and count < most:
             continue
         looked = count
         c = coefficients()
         found = Selection(chosen.copy(), c, held_out(chosen, c))
         since = 0 if best is None or found.error < 0.98 * best.error else since + 1
         best = found if best is None or found.error < best.error else best
-        if best.error <= 1.0 or since >= STALLED:
+        if best.error <= 1.0 or since >= MAX_STALLED_EVALUATIONS:
             break
     return Selection(np.zeros(0, dtype=int), np.zeros(0), np.inf) if best is None else best
 

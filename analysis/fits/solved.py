@@ -17,7 +17,7 @@ from myoquat.muscle.segments.flags import flags
 __all__ = ["EXCLUDED", "SolvedPaths", "allowed_motions", "solved_paths"]
 
 EXCLUDED = PathFlag.JUMP | PathFlag.UNSOLVED | PathFlag.COINCIDENT
-RANK = 1e-9  # of the greatest singular value of the constraints, below which a row says nothing new
+RANK_TOLERANCE = 1e-9  # of the greatest singular value of the constraints: rows below it depend on the others
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,6 @@ def allowed_motions(model: Model, q: Array) -> Array | None:
     if wanted:
         A = np.concatenate([ConstraintArrays(Constraints(system, wanted)).jacobian(q, 0.0), A], axis=1)
     _, sizes, V = np.linalg.svd(A, full_matrices=False)
-    V = np.where((sizes > RANK * sizes[:, :1])[..., None], V, 0.0)
+    V = np.where((sizes > RANK_TOLERANCE * sizes[:, :1])[..., None], V, 0.0)
     allowed: Array = np.eye(system.nu) - np.swapaxes(V, -1, -2) @ V
     return allowed

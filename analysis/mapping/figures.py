@@ -153,7 +153,7 @@ def _grid(
             axis.grid(True, color="0.92")
     for axis in axes[-1]:
         axis.set_xlabel("time [s]")
-    # outside the axes, where it hides no curve; the figure's layout makes room for it
+    # outside the axes, where it hides no curve; the figure's layout leaves space for it
     axes[0, 0].figure.legend(
         *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False
     )

@@ -39,7 +39,7 @@ __all__ = [
     "split_errors",
 ]
 
-LEAST_VELOCITIES_TOLD, MOST_REASONS_TOLD = 2, 5  # of joints that are no ball joints, in the message
+MIN_NAMED_VELOCITIES, MAX_NAMED_REASONS = 2, 5  # of joints that are no ball joints, in the message
 EXTENSIONS = ("polynomial", "normalized", "homogeneous")
 
 
@@ -178,10 +178,10 @@ def _why_none(model: Model) -> str:
     reasons = [
         f"body {body.name!r}: {ball_joint_obstacle(body)}"
         for body in model.system.bodies
-        if body.joint.nu >= LEAST_VELOCITIES_TOLD and ball_joint_obstacle(body) is not None
+        if body.joint.nu >= MIN_NAMED_VELOCITIES and ball_joint_obstacle(body) is not None
     ]
-    told = "; ".join(reasons[:MOST_REASONS_TOLD]) or "no joint of this one turns about three axes"
-    return f"none of its joints can be one: {told}" if reasons else told
+    reason = "; ".join(reasons[:MAX_NAMED_REASONS]) or "no joint of this one turns about three axes"
+    return f"none of its joints can be one: {reason}" if reasons else reason
 
 
 # The quantities of poses by name, floats or symbols: states q (..., nq), phi (..., nphi), u (..., nu), k (..., n) the

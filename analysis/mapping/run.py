@@ -37,7 +37,7 @@ from myoquat.muscle.tensions_at_rest import tensions_at_rest
 __all__ = ["mapping_analysis"]
 
 MAX_POSES = 10**7  # for which the analysis takes some minutes
-BLOCK = 2048  # poses at a time: what one block needs stays in the processor's cache
+BLOCK_POSES = 2048  # at a time: the data of a block stay in the processor's cache
 POWER_TOLERANCE = 1e-12
 POWER_ROUTES = (("J_Q", "1"), ("J*_Q", "E"), ("J_phi", "B"))
 
@@ -156,8 +156,8 @@ def _blocks(pair: Pair, activation: Array, n: int, seed: int) -> Iterator[Block]
     """The poses in blocks; every call yields the same ones."""
     rng = np.random.default_rng([seed, 0])
     system = pair.quaternion.system
-    for start in range(0, n, BLOCK):
-        size = min(BLOCK, n - start)
+    for start in range(0, n, BLOCK_POSES):
+        size = min(BLOCK_POSES, n - start)
         q = _reached(pair, system.random(size, rng), rng)
         yield Block(pair, q, rng.standard_normal((size, system.nu)), activation)
 

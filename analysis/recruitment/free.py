@@ -26,9 +26,9 @@ from myoquat.muscle.coordinates import Coupler
 
 __all__ = ["free_moment_arms", "free_torques", "free_velocities"]
 
-INDEPENDENT = 1e-10  # of the greatest pivot: rows of A below it say nothing new
-LOCKED = 1e-9  # sine of an angle's distance from its lock
-REGULAR = 1e-7  # of the greatest singular value of the driven columns: below it they do not determine a motion
+MIN_PIVOT = 1e-10  # of the greatest pivot: rows of A below it depend on the others
+GIMBAL_LOCK_SINE = 1e-9  # sine of an angle's distance from gimbal lock
+MIN_SINGULAR_VALUE = 1e-7  # of the greatest singular value of the driven columns: below it the motion is not determined
 
 
 def free_torques(model: Model, q: ArrayLike, torque: ArrayLike) -> "pd.DataFrame":
@@ -102,10 +102,10 @@ def _constrained(
     B = held.jacobian(q, 0.0) @ C
     _, R, order = scipy.linalg.qr(B[0], mode="economic", pivoting=True)
     pivots = np.abs(np.diag(R))
-    rank = int((pivots > INDEPENDENT * pivots.max(initial=0.0)).sum())
+    rank = int((pivots > MIN_PIVOT * pivots.max(initial=0.0)).sum())
     driven, rest = sorted(order[:rank]), sorted(order[rank:])
     U, sizes, V = np.linalg.svd(B[:, :, driven], full_matrices=False)
-    lost = np.flatnonzero(sizes[:, rank - 1] < REGULAR * sizes.max()) if rank else np.zeros(0, dtype=int)
+    lost = np.flatnonzero(sizes[:, rank - 1] < MIN_SINGULAR_VALUE * sizes.max()) if rank else np.zeros(0, dtype=int)
     if len(lost):
         names = ", ".join(model.system.velocity_names[free[k]] for k in driven)
         raise ValueError(f"at pose {lost[0]} the constraints do not determine the velocities {names}")
@@ -139,7 +139,7 @@ def _check_unlocked(coupler: Coupler, driver: Place, q: Array) -> None:
     if driver.ball is None:
         return
     angles = driver.ball.angles
-    locked = np.flatnonzero(angles.lock_sine(angles.values(q[:, driver.ball.quaternion])) < LOCKED)
+    locked = np.flatnonzero(angles.lock_sine(angles.values(q[:, driver.ball.quaternion])) < GIMBAL_LOCK_SINE)
     if len(locked):
         raise ValueError(
             f"at pose {locked[0]} the angle {coupler.independent!r}, which drives {coupler.dependent!r}, is in its "

@@ -138,9 +138,9 @@ class JointLoads:
 
     def _index(self, joint: str) -> int:
         bodies = self.model.system.bodies
-        places = {b.name: i for i, b in enumerate(bodies)} | {b.joint_name: i for i, b in enumerate(bodies)}
-        indices_of("joint", [joint], [name for name in places if name])
-        return places[joint]
+        index = {b.name: i for i, b in enumerate(bodies)} | {b.joint_name: i for i, b in enumerate(bodies)}
+        indices_of("joint", [joint], [name for name in index if name])
+        return index[joint]
 
     def _name(self, i: int) -> str:
         body = self.model.system.bodies[i]

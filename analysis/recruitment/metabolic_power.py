@@ -18,7 +18,7 @@ from myoquat.muscle.states import check_start, state_names, state_slices
 
 __all__ = ["MetabolicPower", "metabolic_power"]
 
-BASAL = 1.2  # [W/kg] of the body, standing, as in OpenSim's probes, which cite Umberger, Gerritsen and Martin (2003)
+BASAL_POWER = 1.2  # [W/kg] of the body, standing, as in OpenSim's probes after Umberger, Gerritsen and Martin (2003)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def metabolic_power(
     cost: MetabolicCost | None = None,
     slow_twitch: float | Mapping[str, float] = 0.5,
     masses: Mapping[str, float] | None = None,
-    basal_coefficient: float = BASAL,
+    basal_coefficient: float = BASAL_POWER,
     basal_exponent: float = 1.0,
 ) -> MetabolicPower:
     """Metabolic power of a model's muscles along a motion (q, u).

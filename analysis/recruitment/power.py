@@ -17,12 +17,17 @@ from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_leng
 
 __all__ = ["PowerCheck", "power_check"]
 
-STEP = 2e-6  # of |u| = 1: rounding and the splines' third derivatives then leave some 1e-10
+DIFFERENCE_STEP = 2e-6  # of |u| = 1: rounding and third derivatives of splines then cause errors of about 1e-10
 # why a path at a pose is left out
-CHANGED, JUMP, UNSOLVED, BENT = "another point on the path", "near a jump", "unsolved", "rate changes too fast"
+OTHER_POINT, JUMP, UNSOLVED, FAST_CHANGE = (
+    "another point on the path",
+    "near a jump",
+    "unsolved",
+    "rate changes too fast",
+)
 LEFT_OUT = "pose", "muscle", "reason", "difference [m/s]"  # columns, before those of the coordinates
 MOST_POSES, MOST_MUSCLES = 8, 6  # that a text names
-ALLOWED = 1e-8  # [m/s] at |u| = 1
+POWER_TOLERANCE = 1e-8  # [m/s] at |u| = 1
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class PowerCheck:
     @property
     def holds(self) -> bool:
         """True if no muscle's powers differ by more than 1e-8 m/s times its tension at the poses that were kept."""
-        return bool((self.table["error [m/s]"] <= ALLOWED).all())
+        return bool((self.table["error [m/s]"] <= POWER_TOLERANCE).all())
 
     def to_text(self) -> str:
         """The table and a sentence."""
@@ -87,16 +92,16 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
     u = rng.normal(size=(len(q), system.nu))
     u /= np.linalg.norm(u, axis=-1, keepdims=True)
 
-    rate, mine = _quotient(model, q, u, STEP), np.einsum("nmi,ni->nm", path_jacobian(model, q), u)
-    reasons = np.where(_steady(model, [q, *_ends(model, q, u, STEP)]), "", CHANGED).astype(object)
+    rate, mine = _quotient(model, q, u, DIFFERENCE_STEP), np.einsum("nmi,ni->nm", path_jacobian(model, q), u)
+    reasons = np.where(_steady(model, [q, *_ends(model, q, u, DIFFERENCE_STEP)]), "", OTHER_POINT).astype(object)
     if any(muscle.wraps for muscle in model.muscles):
-        flags = path_flags(model, q, near=4 * STEP)
+        flags = path_flags(model, q, near=4 * DIFFERENCE_STEP)
         reasons[(flags & PathFlag.JUMP) != 0] = JUMP
         reasons[(flags & PathFlag.UNSOLVED) != 0] = UNSOLVED
     difference = np.abs(rate - mine)
-    rows = ((difference > ALLOWED) & (reasons == "")).any(axis=-1)
+    rows = ((difference > POWER_TOLERANCE) & (reasons == "")).any(axis=-1)
     difference[rows], uncertain = _refined(model, q[rows], u[rows], rate[rows], mine[rows])
-    reasons[rows] = np.where((reasons[rows] == "") & uncertain, BENT, reasons[rows])
+    reasons[rows] = np.where((reasons[rows] == "") & uncertain, FAST_CHANGE, reasons[rows])
     kept = reasons == ""
     error = np.where(kept, difference, 0.0).max(axis=0, initial=0.0)
     scale = np.abs(mine).max(axis=0, initial=0.0)
@@ -129,10 +134,10 @@ def _refined(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(n, m) differences from the quotient extrapolated from two steps (L. F. Richardson 1911), and whether they are
     too large and yet within the error of the quotient with the finer step."""
-    finer = _quotient(model, q, u, STEP / 2)
+    finer = _quotient(model, q, u, DIFFERENCE_STEP / 2)
     change = (finer - rate) / 3
     difference = np.abs(finer + change - mine)
-    return difference, (difference > ALLOWED) & (difference <= np.abs(change))
+    return difference, (difference > POWER_TOLERANCE) & (difference <= np.abs(change))
 
 
 def _left_out(model: Model, q: np.ndarray, reasons: np.ndarray, error: np.ndarray) -> "pd.DataFrame":

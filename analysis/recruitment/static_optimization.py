@@ -68,7 +68,7 @@ class StaticOptimization:
             (self.model.muscle_names, "activation", self.activation), (self.model.muscle_names, "force", self.force),
             (self.velocities, "torque", self.torque), (self.velocities, "reserve", self.reserve),
         )  # fmt: skip
-        rows = [(names, kind, values.reshape(-1, values.shape[-1])) for names, kind, values in parts]
+        rows = [(names, quantity, values.reshape(-1, values.shape[-1])) for names, quantity, values in parts]
         return pd.DataFrame(named_columns(rows))
 
 

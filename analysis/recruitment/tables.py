@@ -1,4 +1,4 @@
-"""Tables of what muscles and velocities do over a motion."""
+"""Tables of quantities of muscles and velocities over a motion."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,5 +8,5 @@ __all__ = ["named_columns"]
 
 
 def named_columns(parts: Iterable[tuple[Sequence[str], str, Array]]) -> dict[str, Array]:
-    """'<name>.<kind>' -> (t,) the columns of every (names (n,), kind, values (t, n)), in order."""
-    return {f"{name}.{kind}": values[:, k] for names, kind, values in parts for k, name in enumerate(names)}
+    """'<name>.<quantity>' -> (t,) the columns of every (names (n,), quantity, values (t, n)), in order."""
+    return {f"{name}.{quantity}": values[:, k] for names, quantity, values in parts for k, name in enumerate(names)}

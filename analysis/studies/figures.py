@@ -141,10 +141,10 @@ def plot_sobol(axes: "Axes", indices: pd.DataFrame, most: int = 12) -> None:
         axes.set_ylabel(figure_label(str(outputs[0])), fontsize=9)
     chosen = indices.sort_values("total", ascending=False)[:most][::-1]
     place = np.arange(len(chosen))
-    for kind, shift, color in (("total", -0.2, "0.75"), ("first", 0.2, LOWERING)):
-        value = chosen[kind].to_numpy()
-        reach = np.abs(np.stack([chosen[f"{kind}_low"], chosen[f"{kind}_high"]]) - value)
-        label = "total" if kind == "total" else "first order"
+    for order, shift, color in (("total", -0.2, "0.75"), ("first", 0.2, LOWERING)):
+        value = chosen[order].to_numpy()
+        reach = np.abs(np.stack([chosen[f"{order}_low"], chosen[f"{order}_high"]]) - value)
+        label = "total" if order == "total" else "first order"
         axes.barh(place + shift, value, 0.4, xerr=reach, color=color, label=label, error_kw={"lw": 0.8, "capsize": 2})
     axes.set_yticks(place, [figure_label(str(name)) for name in chosen.index])
     axes.set_xlabel("share of the variance")

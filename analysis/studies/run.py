@@ -16,7 +16,7 @@ from myoquat.analysis.studies.execution.engines import Engine, TrialEngine, chec
 from myoquat.analysis.studies.execution.interrupts import interrupts
 from myoquat.analysis.studies.storage.describe import description, key_of
 from myoquat.analysis.studies.storage.layout import sizes, variables
-from myoquat.analysis.studies.storage.machine import UNSEEN, machine, user_code
+from myoquat.analysis.studies.storage.machine import NOT_COMPARABLE, machine, user_code
 from myoquat.analysis.studies.storage.memory import Memory
 from myoquat.analysis.studies.storage.results import Done, Results, RunReport, stored
 from myoquat.analysis.studies.storage.store import Store
@@ -25,14 +25,14 @@ from myoquat.core.progress import progress_bar
 from myoquat.kernels.runtime.execution import cancellable
 from myoquat.kernels.runtime.settings import thread_count
 
-__all__ = ["ANY_CODE", "WAIT", "RunOptions", "compute"]
+__all__ = ["ANY_CODE", "MAX_ANSWER_SECONDS", "RunOptions", "compute"]
 
 ANY_CODE = "any-code"
 BLOCK_BYTES = 48 * 2**20  # of states that a block holds while it is computed
-BLOCK = 2048
-TRIALS = 16  # samples per block of a study of a trial
+MAX_BLOCK_SAMPLES = 2048
+TRIAL_BLOCK_SAMPLES = 16  # samples per block of a study of a trial
 MAX_WAIT_SECONDS = 0.1  # between two looks at an interrupt
-WAIT = 30.0  # seconds within which a scheduler must answer
+MAX_ANSWER_SECONDS = 30.0  # within which a scheduler must answer
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class RunOptions:
     block: int | None = None
     client: Any = None
     scheduler: str | None = None
-    timeout: float = WAIT
+    timeout: float = MAX_ANSWER_SECONDS
     progress: bool | None = None
     repair: bool = False
 
@@ -110,11 +110,11 @@ def _block_size(study: Specification, block: int | None) -> int:
             raise ValueError(f"block must be a positive whole number of samples, not {block!r}")
         return min(block, study.count)
     if study.trial is not None:
-        return min(TRIALS, study.count)
+        return min(TRIAL_BLOCK_SAMPLES, study.count)
     lengths, system = sizes(study), study.model.system
     per_sample = 8 * (system.nq + system.nu) * (study.steps // study.keep.every + 1)
     per_sample += sum(8 * lengths[dim] for v in variables(study) for dim in v.dims[1:])
-    size = BLOCK
+    size = MAX_BLOCK_SAMPLES
     while size > 64 and size * per_sample > BLOCK_BYTES:
         size //= 2
     return min(size, study.count)
@@ -129,9 +129,9 @@ def _cluster() -> Any:
 
 
 def _engine(study: Specification) -> Engine | TrialEngine:
-    """The engine of a study: a new one where nobody can say whether code of users has changed since the last one."""
+    """The engine of a study: a new one where changes of users' code since the last one cannot be detected."""
     own = user_code(study)
-    if UNSEEN in own:
+    if NOT_COMPARABLE in own:
         return engine_of(study)
     return engine_for(key_of({**description(study), "machine": machine(), "user_code": own}), lambda: study)
 

@@ -15,6 +15,7 @@ from scipy import stats
 from myoquat.analysis.studies.export import to_table, units_of
 from myoquat.analysis.studies.recompute import study_of
 from myoquat.core.arguments import check_types
+from myoquat.core.deprecation import former_argument
 from myoquat.core.typing import Array
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
@@ -22,7 +23,7 @@ from myoquat.muscle import Model
 __all__ = ["correlation", "main_effects", "outputs_of", "sobol_indices"]
 
 Patterns = str | Sequence[str]
-RESAMPLES = 400  # of the bootstrap
+BOOTSTRAP_RESAMPLES = 400
 
 
 def outputs_of(results: xr.Dataset, patterns: Patterns) -> pd.DataFrame:
@@ -65,9 +66,10 @@ def _effect(x: pd.Series, y: pd.DataFrame) -> Array:
     return effect
 
 
-def correlation(results: xr.Dataset, outputs: Patterns, kind: str = "spearman") -> pd.DataFrame:
-    """(parameters x outputs) correlation: "spearman" of ranks, which any monotonic dependence raises to one, or
-    "pearson" of values. NaN where an output does not change.
+@former_argument("kind", "method")
+def correlation(results: xr.Dataset, outputs: Patterns, method: str = "spearman") -> pd.DataFrame:
+    """(parameters x outputs) correlation: the method "spearman" is of ranks and 1 for any increasing dependence,
+    "pearson" is of values. NaN where an output does not change.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.studies import correlation
@@ -77,10 +79,10 @@ def correlation(results: xr.Dataset, outputs: Patterns, kind: str = "spearman") 
     ['bodies.B.mass']
     """
     check_types(results=(results, "xarray.Dataset"))
-    if kind not in ("spearman", "pearson"):
-        raise ValueError(f"kind is 'spearman' or 'pearson', not {kind!r}")
+    if method not in ("spearman", "pearson"):
+        raise ValueError(f"method is 'spearman' or 'pearson', not {method!r}")
     x, y = _finished(results, outputs)
-    if kind == "spearman":
+    if method == "spearman":
         x, y = x.rank(), y.rank()
     return pd.DataFrame({name: x.corrwith(y[name]) for name in y}).rename_axis("parameter")
 
@@ -130,14 +132,14 @@ def _as_table(matrices: Array, outputs: list[str], axes: list[str], level: float
         [np.arange(matrices.shape[-1])],
         lambda rows: _indices(matrices[..., rows]),
         vectorized=False,
-        n_resamples=RESAMPLES,
+        n_resamples=BOOTSTRAP_RESAMPLES,
         confidence_level=level,
         method="percentile",
         rng=np.random.default_rng(seed),
     ).confidence_interval
     columns = {}
-    for k, kind in enumerate(("first", "total")):
-        for name, values in ((kind, _indices(matrices)), (f"{kind}_low", spread.low), (f"{kind}_high", spread.high)):
+    for k, order in enumerate(("first", "total")):
+        for name, values in ((order, _indices(matrices)), (f"{order}_low", spread.low), (f"{order}_high", spread.high)):
             columns[name] = values[k].ravel()
     return pd.DataFrame(columns, index=pd.MultiIndex.from_product([outputs, axes], names=["output", "axis"]))
 

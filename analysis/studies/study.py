@@ -9,7 +9,7 @@ import xarray as xr
 
 from myoquat.analysis.studies.definition.specification import Specification
 from myoquat.analysis.studies.definition.study_files import MAX_BYTES, located, read_study
-from myoquat.analysis.studies.run import WAIT, RunOptions, compute
+from myoquat.analysis.studies.run import MAX_ANSWER_SECONDS, RunOptions, compute
 from myoquat.core.deprecation import warn_former
 from myoquat.data.files import read_text
 
@@ -44,7 +44,7 @@ class Study(Specification):
         block: int | None = None,
         client: Any = None,
         scheduler: str | None = None,
-        timeout: float = WAIT,
+        timeout: float = MAX_ANSWER_SECONDS,
         progress: bool | None = None,
     ) -> xr.Dataset:
         """Simulate all samples: a Dataset in memory or, with `output`, in a new Zarr store at that path.

@@ -34,8 +34,8 @@ from myoquat.analysis.recruitment import (
     redundancy,
 )
 from myoquat.analysis.recruitment.convex import Programs, Status, are_met, solve_programs
+from myoquat.analysis.recruitment.redundancy.affine_forces import secants
 from myoquat.analysis.recruitment.redundancy.equations import Demands
-from myoquat.analysis.recruitment.redundancy.lines import chords
 from myoquat.data import Motion, load_model, load_motion
 from myoquat.muscle import Model
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
@@ -260,7 +260,7 @@ def _beside_published(
     """The greatest ratio, over the frames, of the least effort to the published one where the published solution's own
     residuals are allowed: its torques are asked for, and its cone is as wide as it made it."""
     demands = Demands.of_motion(model, motion, None, reserves, cones)
-    F0, F1 = chords(demands.tensions, demands.lower, len(motion.time))
+    F0, F1 = secants(demands.tensions, demands.lower, len(motion.time))
     x = published[:, : len(model.muscles) + len(reserves)].copy()
     x[:, : len(model.muscles)] = np.clip(x[:, : len(model.muscles)], 0.0, 1.0)
     programs = demands.programs(F0, F1, Effort())

@@ -129,7 +129,7 @@ def with_wrist(slope):
     return replace(model, system=system, muscles=(mq.Muscle("flexor", path),), couplers=couplers)
 
 
-def test_couplers_act_on_moment_arms_and_differences_of_them_are_told():
+def test_couplers_act_on_moment_arms_and_differences_of_them_are_reported():
     found = compare_models(with_wrist(0.5), with_wrist(0.8), poses=30)
     assert row(found, "wrist", "value")["greatest"] == pytest.approx(
         0.6 * row(found, "wrist", "value")["greatest of A"], rel=1e-9
@@ -186,9 +186,9 @@ def test_command_writes_page_and_table_and_tells_by_its_exit_code(tmp_path, caps
     arm(strength=110.0, names=("elbow", "BB", "rod")).save("b.toml")
     options = ["--muscle", "biceps=BB", "--poses", "3", "--tolerance"]
     assert main(["compare", "a.toml", "b.toml", *options, "0.2", "--report", "c.html", "--table", "c.csv"]) is None
-    told = capsys.readouterr().out
-    assert "muscles with different names: biceps = BB" in told
-    assert "wrote c.html" in told
+    printed = capsys.readouterr().out
+    assert "muscles with different names: biceps = BB" in printed
+    assert "wrote c.html" in printed
     assert "<h2>Muscles</h2>" in (tmp_path / "c.html").read_text()
     assert (tmp_path / "c.csv").read_text().startswith("part,name,in B")
     assert main(["compare", "a.toml", "b.toml", *options, "0.05"]) == 1

@@ -194,7 +194,7 @@ def test_figures_show_both_curves(draw, width):
     assert {axis.get_xlabel() for axis in axes[-1]} == {"time [s]"}
 
 
-def test_figures_are_of_the_muscle_and_the_kind_of_file_that_is_wanted(report, tmp_path):
+def test_figures_are_of_the_wanted_muscle_and_file_format(report, tmp_path):
     model = load_model("two_link")
     figures.check_folder(tmp_path, suffix="pdf")
     paths = figures.save_figures(model, report, tmp_path, "m3", "pdf")

@@ -9,7 +9,7 @@ import public_api
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.recruitment import Sequential
+from myoquat.analysis.recruitment import Sequential, WholeTrial
 from myoquat.analysis.studies import MuscleTrial, Study
 from myoquat.core.deprecation import former_argument, former_attribute, former_names
 from myoquat.dynamics import Simulator
@@ -62,6 +62,7 @@ FORMER = {
 }
 SLED = mq.ArticulatedSystem((mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0),))
 FITTED = mq.analysis.motion.FittedMotion(SLED, [0.0, 0.1], *np.zeros((3, 2, 1)), converged=np.array([True, False]))
+TRIAL = WholeTrial(1.0, 1.0, 0, 0, "", 0.0, 0.0, linked=0, outer_iterations=3, reach_price=np.zeros((1, 0)))
 STILL = mq.data.Motion(SLED, [0.0, 0.1], *np.zeros((3, 2, 1)))
 
 
@@ -95,6 +96,7 @@ FORMER_SPELLINGS = {  # argument: (the former spelling, the new one), each of wh
         lambda: len(mq.muscle.Parameters.of(SLED, "bodies.sled.mass").locations),
     ),
     "FittedMotion.settled": (lambda: FITTED.settled, lambda: FITTED.converged),
+    "WholeTrial.rounds": (lambda: TRIAL.rounds, lambda: TRIAL.outer_iterations),
     "Study.from_toml": (lambda: raised(Study.from_toml, "none.toml"), lambda: raised(Study.load, "none.toml")),
     "dynamics=False": (
         lambda: MuscleTrial(STILL, dynamics=False).dynamics,

@@ -59,7 +59,7 @@ POINTS = (PathPoint("ground", (1.0, 0.0, 0.0)), PathPoint("a", (1.0, 0.0, 0.0)))
         (Millard2012(*HILL), ("tendon_strain", "passive_strain", "isometric_slope"), (0.0, -0.1)),
         (Millard2012(*HILL), ("tendon_curviness", "passive_curviness"), (-0.1, 1.1)),
     ],
-    ids=lambda x: x.kind if hasattr(x, "kind") else None,
+    ids=lambda x: None if isinstance(x, tuple) else type(x).__name__,
 )
 def test_numbers_of_laws_that_cannot_be(law, names, values):
     Model(SYSTEM, (Muscle("m", POINTS, law),))
@@ -134,6 +134,6 @@ def test_a_path_without_a_length_is_flagged(backend):
 
 
 @pytest.mark.parametrize("given", [np.zeros(3) + 1j, "1 2 3", np.ma.masked_array(np.zeros(3))], ids=type)
-def test_coordinates_that_are_no_numbers_are_refused_by_name(given):
+def test_error_names_coordinates_that_are_no_numbers(given):
     with pytest.raises(ValueError, match=r"^q: an array of real numbers or symbols is needed"):
         path_lengths(Model(SYSTEM, (Muscle("m", POINTS),)), given)

@@ -37,7 +37,7 @@ def test_the_force_is_that_of_springs_that_set_in_smoothly():
     assert np.abs(np.diff(bends)).max() < 40  # the second derivative has no step
 
 
-def test_every_kind_of_number_gives_the_same(scalar, rng):
+def test_all_number_types_give_the_same(scalar, rng):
     force = formula(x=(2,))(lambda x: LIMIT.force(x[..., 0], x[..., 1])[..., None])
     x = rng.normal(size=(10, 2))
     np.testing.assert_allclose(scalar(force, x), force(x), rtol=1e-13)

@@ -1,4 +1,4 @@
-"""Metabolic power: OpenSim's probes at equal states, bounds, and all kinds of numbers."""
+"""Metabolic power: OpenSim's probes at equal states, bounds, and all number types."""
 
 import json
 from dataclasses import replace
@@ -22,14 +22,14 @@ model = opensim.Model(arguments[0])
 rows = np.load(arguments[1])
 names = [model.getMuscles().get(i).getName() for i in range(model.getMuscles().getSize())]
 probes, settings = [], json.loads(arguments[2])
-for kind, options in settings:
-    probe = getattr(opensim, kind + 'MuscleMetabolicsProbe')()
+for name_of_probe, options in settings:
+    probe = getattr(opensim, name_of_probe + 'MuscleMetabolicsProbe')()
     probe.setName(f'probe{len(probes)}')
     probe.set_report_total_metabolics_only(False)
     for name, value in options.items():
         getattr(probe, 'set_' + name)(value)
     for name in names:
-        probe.addMuscle(name, 0.3) if kind[0] == 'U' else probe.addMuscle(name, 0.3, 40, 133, 74, 111)
+        probe.addMuscle(name, 0.3) if name_of_probe[0] == 'U' else probe.addMuscle(name, 0.3, 40, 133, 74, 111)
     model.addProbe(probe); probes.append(probe)
 state = model.initSystem()
 coordinate = model.getCoordinateSet().get(0)
@@ -59,7 +59,7 @@ OPTIONS = {
 
 @pytest.fixture(scope="module")
 def sled():
-    """A body on a slide that two muscles of different kinds pull."""
+    """A body on a slide that two muscles with different laws pull."""
     body = mq.Body("sled", "ground", PrismaticJoint((1, 0, 0)), mass=3.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
     path = (PathPoint("ground", (-0.3, 0.0, 0.0)), PathPoint("sled", (0.0, 0.0, 0.0)))
     laws = (
@@ -103,7 +103,7 @@ def test_opensims_probes(sled, rng, tmp_path, in_opensim):
 
 
 @pytest.mark.parametrize("cost", [Umberger2010(), Bhargava2004()], ids=lambda c: type(c).__name__)
-def test_all_kinds_of_numbers(cost, scalar):
+def test_all_number_types(cost, scalar):
     law = Thelen2003(800.0, 0.1, 0.2, tendon="rigid")
 
     @formula(x=(4,))
@@ -119,10 +119,10 @@ def test_bounds(sled, rng):
     rows = states(30, rng)
     motion = Motion(sled, np.arange(30.0), rows[:, :1], 2 * rows[:, 1:2])
     given = {"excitation": rows[:, 3::3], "states": rows[:, 4:5]}
-    for kind in (Umberger2010, Bhargava2004):
-        free = metabolic_power(sled, motion, rows[:, 2::3], cost=kind(forbid_negative_power=False), **given)
-        assert metabolic_power(sled, motion, rows[:, 2::3], cost=kind(), **given).power.min() >= 0
-        paid = metabolic_power(sled, motion, rows[:, 2::3], cost=kind(negative_work=False), **given)
+    for cost_type in (Umberger2010, Bhargava2004):
+        free = metabolic_power(sled, motion, rows[:, 2::3], cost=cost_type(forbid_negative_power=False), **given)
+        assert metabolic_power(sled, motion, rows[:, 2::3], cost=cost_type(), **given).power.min() >= 0
+        paid = metabolic_power(sled, motion, rows[:, 2::3], cost=cost_type(negative_work=False), **given)
         assert paid.power.min() >= 0
         assert free.power.min() < 0
 

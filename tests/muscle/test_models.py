@@ -134,13 +134,13 @@ def test_via_points_add_their_segments():
 
 
 @pytest.mark.parametrize("name", STRAIGHT)
-@pytest.mark.parametrize("kind", ["velocity", "coordinates", "quaternion", "constrained"])
-def test_jacobians_in_kernels_and_numpy_agree(name, kind, rng):
+@pytest.mark.parametrize("wrt", ["velocity", "coordinates", "quaternion", "constrained"])
+def test_jacobians_in_kernels_and_numpy_agree(name, wrt, rng):
     model = load_model(name)
     q = model.system.random(100, rng)
-    extra = {"eliminated": "largest"} if kind == "constrained" else {}
-    kernel = path_jacobian(model, q, kind, **extra)
-    reference = path_jacobian(model, q, kind, backend="numpy", **extra)
+    extra = {"eliminated": "largest"} if wrt == "constrained" else {}
+    kernel = path_jacobian(model, q, wrt, **extra)
+    reference = path_jacobian(model, q, wrt, backend="numpy", **extra)
     np.testing.assert_allclose(kernel, reference, atol=4e-14 * np.abs(reference).max())
 
 

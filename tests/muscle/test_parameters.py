@@ -22,9 +22,9 @@ from myoquat.muscle.states import torques
 TWO_LINK = load_model("two_link")
 
 
-def random_model(rng, bodies, kinds):
+def random_model(rng, bodies, joint_types):
     """A random tree with springs, dampers and rotors, and a muscle from the ground to each of its bodies."""
-    system = random_system(bodies, rng, kinds, passive=True)
+    system = random_system(bodies, rng, joint_types, passive=True)
     muscles = tuple(
         Muscle(
             f"m{i}",
@@ -105,13 +105,13 @@ def test_floats_bind_to_the_model_written_with_them():
     assert bound.system == TWO_LINK.system.with_body("A", mass=2.0)
 
 
-KINDS = (["spherical", "custom"], ["floating", "euler", "fixed"], ["spherical", "universal", "revolute"])
+JOINT_TYPES = (["spherical", "custom"], ["floating", "euler", "fixed"], ["spherical", "universal", "revolute"])
 
 
-@pytest.mark.parametrize("kinds", KINDS, ids="-".join)
-def test_every_number_as_an_input_of_a_kernel(kinds, rng):
+@pytest.mark.parametrize("joint_types", JOINT_TYPES, ids="-".join)
+def test_every_number_as_an_input_of_a_kernel(joint_types, rng):
     """All of mechanics with every number of the model as a symbol, against a model written with other numbers."""
-    model = random_model(rng, 3, kinds)
+    model = random_model(rng, 3, joint_types)
     parameters = without_start(model)
     p = varied(parameters, rng)
     q, u = model.system.random(5, rng), rng.normal(size=(5, model.system.nu))
@@ -122,7 +122,7 @@ def test_every_number_as_an_input_of_a_kernel(kinds, rng):
     np.testing.assert_allclose(kernel(p, q, u, a), wanted, rtol=1e-9, atol=1e-10 * np.abs(wanted).max())
 
 
-def test_bound_formulas_run_on_every_kind_of_number(scalar, rng):
+def test_bound_formulas_run_on_all_number_types(scalar, rng):
     model = random_model(rng, 1, ["spherical"])
     parameters = without_start(model)
     p = np.tile(varied(parameters, rng), (2, 1))

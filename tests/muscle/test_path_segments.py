@@ -23,7 +23,7 @@ from myoquat.muscle.segments.path_segments import segments
 SPLINE = SimmSpline((-2.0, -0.5, 0.3, 2.0), (0.02, 0.05, 0.01, 0.04))
 COPIES = MinRows.DIFFERENTIATED + 1  # of each sort of path: enough for tables of several rows
 STATES = 9
-PLACES = (("trunk", 0.1), ("femur", -0.2), ("tibia", -0.1), ("trunk", 0.2))  # bodies of points, and how high there
+POINTS = (("trunk", 0.1), ("femur", -0.2), ("tibia", -0.1), ("trunk", 0.2))  # their bodies, and heights [m] there
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def model():
     surface = WrapCylinder(body="femur", radius=0.02)
     rng, muscles = np.random.default_rng(7), []
     for k in range(COPIES):
-        start, via, end, high = (PathPoint(body, tuple(rng.normal((0.0, y, 0.0), 0.05))) for body, y in PLACES)
+        start, via, end, high = (PathPoint(body, tuple(rng.normal((0.0, y, 0.0), 0.05))) for body, y in POINTS)
         moving = MovingPoint("tibia", end.position, ("knee", "", ""), (SPLINE, Constant(0.0), Constant(0.0)))
         now_and_then = ConditionalPoint("femur", via.position, "knee", (-0.5, 0.7))
         paths = {

@@ -1,4 +1,4 @@
-"""Conditional and moving points: exact Jacobians of every kind, also on quaternion joints that replaced angles."""
+"""Conditional and moving points: exact Jacobians by all variables, also on quaternion joints that replaced angles."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ SPLINE = SimmSpline((-2.0, -0.5, 0.3, 2.0), (0.02, 0.05, 0.01, 0.04))
 
 @pytest.fixture
 def model():
-    """A ball hip whose angles the file named, and a hinge knee; one muscle with each kind of point."""
+    """A ball hip whose angles the file named, and a hinge knee; one muscle with each type of point."""
     hip = Body("femur", "ground", SphericalJoint(angles=ANGLES), mass=1.0)
     knee = Body("tibia", "femur", RevoluteJoint(), (0.0, -0.4, 0.0), mass=1.0, coordinate_names=("knee",))
     start, end = PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("tibia", (0.05, -0.1, 0.02))
@@ -83,7 +83,7 @@ def test_the_jacobian_is_the_derivative_along_the_motion(model, rng, backend):
         np.testing.assert_allclose(J[..., i], (ends[0] - ends[1]) / (2 * h), atol=2e-9)
 
 
-def test_all_kinds_of_jacobians_agree(model, rng):
+def test_all_jacobians_agree(model, rng):
     q = poses(model, 30, rng)
     J, J_q = path_jacobian(model, q), path_jacobian(model, q, "coordinates")
     np.testing.assert_allclose(J_q @ model.system.rate_matrix(q), J, atol=1e-13)

@@ -21,7 +21,7 @@ from myoquat.muscle import (
 )
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, RigidTendonMuscle, Thelen2003
 
-KINDS = (Thelen2003, DeGrooteFregly2016, Millard2012)
+LAW_TYPES = (Thelen2003, DeGrooteFregly2016, Millard2012)
 PARTS = np.linspace(0.2, 2.0, 19)  # of optimal fiber length and tendon slack length together
 ACTIVATIONS = np.array([0.0, 0.01, 0.3, 1.0])
 SPEEDS = np.array([-1.0, 0.0, 1.0])
@@ -67,10 +67,10 @@ def test_the_muscle_of_the_report_starts():
     assert law.force(0.23, 0.0, 0.5, law.equilibrium(0.23, 0.0, 0.5)) == 0.0
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("law_type", LAW_TYPES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_equilibria_over_all_path_lengths(kind, shape):
-    law = kind(1000.0, *shape)
+def test_equilibria_over_all_path_lengths(law_type, shape):
+    law = law_type(1000.0, *shape)
     law.check("muscle 'm'")
     for length in PARTS * (shape[0] + shape[1]):
         for activation in ACTIVATIONS:
@@ -78,15 +78,15 @@ def test_equilibria_over_all_path_lengths(kind, shape):
 
 
 @given(
-    kind=st.sampled_from(KINDS),
+    law_type=st.sampled_from(LAW_TYPES),
     optimal=st.floats(0.01, 0.5),
     slack=st.floats(0.005, 0.5),
     pennation=st.floats(0, 1.2),
     part=st.floats(0.2, 2.0),
     activation=st.floats(0, 1),
 )
-def test_equilibria_of_any_muscle(kind, optimal, slack, pennation, part, activation):
-    law = kind(800.0, optimal, slack, pennation)
+def test_equilibria_of_any_muscle(law_type, optimal, slack, pennation, part, activation):
+    law = law_type(800.0, optimal, slack, pennation)
     found = law.equilibrium(part * (optimal + slack), 0.0, activation)[0]
     miss = excess(law, part * (optimal + slack), activation, found)
     steep = abs(excess(law, part * (optimal + slack), activation, found * (1 + 1e-9)) - miss) / 1e-9
@@ -94,11 +94,11 @@ def test_equilibria_of_any_muscle(kind, optimal, slack, pennation, part, activat
     assert abs(miss) <= 1e-11 * (1 + steep) or (found == law.shortest and miss > 0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("law_type", LAW_TYPES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_rates_and_forces_over_all_path_lengths(kind, shape):
+def test_rates_and_forces_over_all_path_lengths(law_type, shape):
     """From the equilibrium nothing moves or, at the shortest fiber, only outwards; where the tendon is slack F = 0."""
-    law = kind(1000.0, *shape)
+    law = law_type(1000.0, *shape)
     lengths = np.append(PARTS * sum(shape[:2]), shape[1] / 2)
     length, activation, speed = (x.ravel() for x in np.meshgrid(lengths, ACTIVATIONS, SPEEDS))
     state = law.equilibrium(length, speed, activation)
@@ -107,7 +107,7 @@ def test_rates_and_forces_over_all_path_lengths(kind, shape):
     ended = state[:, 0] <= law.shortest
     active = law.active_force(state[:, 0] / law.optimal_fiber_length) > 1e-3
     assert np.isfinite(rate[ended | active]).all()
-    if kind is Millard2012:  # the damped one has no singularity
+    if law_type is Millard2012:  # the damped one has no singularity
         assert np.abs(rate).max() < 1e-6 * law.max_contraction_velocity
     assert (rate[ended] >= 0).all()
     force = law.force(length, speed, activation, state)
@@ -136,8 +136,8 @@ def test_a_slack_rigid_tendon_muscle_does_what_opensims_does(pennation):
     assert (force[(length > 0.21) & (activation > 0) & (speed < 1)] >= 0).all()
 
 
-@pytest.mark.parametrize("law", [kind(800.0, 0.12, 0.25, 0.3) for kind in KINDS], ids=lambda law: law.kind)
-def test_every_kind_of_number_agrees_where_the_tendon_is_slack(scalar, law):
+@pytest.mark.parametrize("law", [law_type(800.0, 0.12, 0.25, 0.3) for law_type in LAW_TYPES], ids=lambda law: law.kind)
+def test_all_number_types_agree_where_the_tendon_is_slack(scalar, law):
     length = np.array([0.1, 0.25, 0.28, 0.36, 0.6])
     activation = np.array([0.0, 0.5, 1.0, 0.2, 0.4])
     x = np.stack([length, activation, law.equilibrium(length, 0.0, activation)[:, 0]], axis=-1)
@@ -161,7 +161,7 @@ def slack_model():
     base = load_model("two_link")
     l = path_lengths(base, np.array(base.start_q))
     parts = ((Millard2012, 0.9), (Thelen2003, 1.1), (DeGrooteFregly2016, 1.1))
-    laws = [kind(30.0, 0.5 * l[i], part * l[i], 0.1) for i, (kind, part) in enumerate(parts)]
+    laws = [law_type(30.0, 0.5 * l[i], part * l[i], 0.1) for i, (law_type, part) in enumerate(parts)]
     muscles = [replace(m, law=law) for m, law in zip(base.muscles, laws, strict=False)]
     return replace(base, muscles=(*muscles, *base.muscles[3:]))
 

@@ -22,7 +22,7 @@ from myoquat.muscle.laws import DeGrooteFregly2016, Thelen2003
 
 @pytest.fixture(scope="module")
 def model():
-    """two_link with three kinds of laws: elastic tendons on m1 and m2, a rigid one on m3, law B on the others."""
+    """two_link with three types of laws: elastic tendons on m1 and m2, a rigid one on m3, law B on the others."""
     base = load_model("two_link")
     q = np.array(base.start_q)
     l = path_lengths(base, q)

@@ -1,4 +1,4 @@
-"""Lengths and Jacobians by tables of kinds against the formulas of each muscle on its own."""
+"""Lengths and Jacobians by tables of equivalent segments against the formulas of each muscle on its own."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -45,9 +45,9 @@ def _floating():
 def _between_all():
     """A tree of every type of joint with a muscle between any two bodies, and one along each body."""
     system = random_system(10, np.random.default_rng(6239))
-    places = np.random.default_rng(4).normal(size=(11, 2, 3))
+    points = np.random.default_rng(4).normal(size=(11, 2, 3))
     ends = [[PathPoint(name, tuple(x)) for x in xs]
-            for name, xs in zip((system.ground, *system.body_names), places, strict=True)]  # fmt: skip
+            for name, xs in zip((system.ground, *system.body_names), points, strict=True)]  # fmt: skip
     muscles = tuple(Muscle(f"{a}-{b}", (ends[a][0], ends[b][1])) for a in range(11) for b in range(a, 11))
     return Model(system, muscles)
 

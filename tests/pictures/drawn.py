@@ -89,7 +89,9 @@ def study():
     plot_tornado(tornado, pd.Series([-2.0, 5.0, 1.0], names, name="work"))
     plot_heat_map(heat, pd.DataFrame({"work": [0.9, -0.2, 0.1], "peak": [0.3, -0.8, 0.5]}, index=names))
     share = pd.DataFrame({"first": [0.5, 0.2, 0.05], "total": [0.6, 0.35, 0.1]}, index=names)
-    ends = {f"{kind}_{end}": share[kind] + shift for kind in share for end, shift in (("low", -0.05), ("high", 0.08))}
+    ends = {
+        f"{order}_{end}": share[order] + shift for order in share for end, shift in (("low", -0.05), ("high", 0.08))
+    }
     plot_sobol(sobol, share.assign(**ends))
     return figure
 

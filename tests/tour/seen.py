@@ -55,9 +55,9 @@ def shoulder():
     model = dataclasses.replace(model, markers=marks)
     motion = mq.simulate(model, duration=DURATION, step=1e-3, output_step=0.01)
     poses = model.system.poses(motion.q)
-    places = [poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in marks]
+    points = [poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in marks]
     noise = np.random.default_rng(1).normal(scale=2e-3, size=(len(motion.time), len(marks), 3))
-    return model, motion, Markers(motion.time, tuple(m.name for m in marks), np.stack(places, axis=1) + noise)
+    return model, motion, Markers(motion.time, tuple(m.name for m in marks), np.stack(points, axis=1) + noise)
 
 
 @functools.cache

@@ -48,10 +48,10 @@ def command(
     if (second is None) != engine:
         raise click.UsageError("compare needs a SECOND model, or --engine in its place")
     options |= {"coordinates": _mapping(coordinates), "muscles": _mapping(muscles), "bodies": _mapping(bodies)}
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
         found = compare_with_engine(first, **options) if second is None else compare_models(first, second, **options)
-    for warning in told:
+    for warning in messages:
         click.echo(str(warning.message))
     click.echo(found.to_text())
     if table is not None:

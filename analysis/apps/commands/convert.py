@@ -10,25 +10,25 @@ from myoquat.data.files import check_output
 
 __all__ = ["command"]
 
-FORMATS = tuple(suffix for suffix, kind in MODEL_FORMATS.items() if kind.writes)
+FORMATS = tuple(suffix for suffix, row in MODEL_FORMATS.items() if row.writes)
 
 
 @click.command("convert")
 @click.argument("model")
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
-@click.option("--strict", is_flag=True, help="Refuse what the output cannot hold instead of telling it.")
+@click.option("--strict", is_flag=True, help="Fail if the output format lacks an element, instead of reporting it.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 def command(model: str, output: Path, rotations: str, strict: bool, force: bool) -> None:
-    """Write MODEL as another kind of file, by the ending of OUTPUT: .toml, .osim (OpenSim), .xml (MuJoCo), and .urdf.
+    """Write MODEL in another file format, by the suffix of OUTPUT: .toml, .osim (OpenSim), .xml (MuJoCo), and .urdf.
 
-    What the file cannot hold is told: of a model with muscles, .urdf holds the bodies and joints alone."""
+    Elements that the format lacks are reported: .urdf has bodies and joints, but no muscles."""
     if output.suffix.lower() not in FORMATS:
         raise click.BadParameter(f"OUTPUT must end in {', '.join(FORMATS)}, not {output.suffix or 'nothing'}")
     check_output(output, force)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
         load_model(model, rotations).save(output, strict, overwrite=force)
-    for warning in told:
+    for warning in messages:
         click.echo(str(warning.message))
     click.echo(f"wrote {output}")

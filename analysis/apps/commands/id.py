@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from myoquat.analysis.apps.opensim_tools.report import Section, check_report, told, write_report
+from myoquat.analysis.apps.opensim_tools.report import Section, check_report, summary_of, write_report
 from myoquat.analysis.apps.opensim_tools.sections import angle_units
 from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, load_motion, smooth
 from myoquat.analysis.motion.angle_smoothing import smooth_angles
@@ -58,7 +58,7 @@ def command(
     moving = smooth_angles(recorded, frequency) if angles else smooth(recorded, frequency, model=loaded)
     external, driven = None if loads is None else load_forces(loads), _driven(loaded, motors)
     torques = inverse_dynamics_of_motion(loaded, moving, external, motors=driven)
-    click.echo(told(torques))
+    click.echo(summary_of(torques))
     if driven is not None:
         rest = sorted({*range(loaded.system.nu)} - {velocity_row(loaded.system, name) for name in driven})
         worst = float(abs(torques.torque[:, rest]).max(initial=0.0))
@@ -72,7 +72,7 @@ def command(
         sections = [Section("Generalized forces", torques.of_coordinates()),
                     Section("Power of the joints", torques.power(), "W"),
                     Section("Coordinates", moving.angles(in_degrees=True), units=angle_units(loaded))]  # fmt: skip
-        write_report(report, f"{output.name} of {loaded.name}", [told(torques)], sections)
+        write_report(report, f"{output.name} of {loaded.name}", [summary_of(torques)], sections)
         click.echo(f"wrote {report}")
 
 

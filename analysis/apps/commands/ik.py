@@ -6,7 +6,7 @@ import click
 import numpy as np
 
 from myoquat.analysis.apps.commands.marker_fit import fit_markers
-from myoquat.analysis.apps.opensim_tools.report import Section, check_report, told, write_report
+from myoquat.analysis.apps.opensim_tools.report import Section, check_report, summary_of, write_report
 from myoquat.analysis.apps.opensim_tools.sections import angle_units, marker_errors
 from myoquat.data import load_model
 from myoquat.data.files import check_output
@@ -51,7 +51,7 @@ def command(
         angles = Section("Coordinates", fit.angles(in_degrees=True), units=angle_units(fit.system))
         over_time = Section("Errors of markers over time", fit.errors() * 1e3, "mm")
         title = f"{output.name} of {markers.name}"
-        write_report(report, title, [told(fit)], [marker_errors(fit), angles, over_time])
+        write_report(report, title, [summary_of(fit)], [marker_errors(fit), angles, over_time])
         click.echo(f"wrote {report}")
     if not (fit.converged | fit.empty).all():
         raise click.exceptions.Exit(1)

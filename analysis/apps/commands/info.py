@@ -38,12 +38,12 @@ def command(model: str | None, rotations: str, show_kernels: bool) -> None:
         for key, value in kernels.info().items():
             click.echo(f"{key:<18}{_listed(value)}")
     if model is not None:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as messages:
             warnings.simplefilter("always")
             found = load_model(model, rotations)
         _describe(found)
-        _tell([warning for warning in told if not _is_of_the_file(warning)])
-        for line in _left_out(filter(_is_of_the_file, told)):
+        _tell([warning for warning in messages if not _is_of_the_file(warning)])
+        for line in _left_out(filter(_is_of_the_file, messages)):
             click.echo(printable(line))
     elif not show_kernels:
         click.echo("Models of the library: " + ", ".join(library_models()))
@@ -61,14 +61,14 @@ def _is_of_the_file(warning: warnings.WarningMessage) -> bool:
 
 
 def _tell(others: Iterable[warnings.WarningMessage]) -> None:
-    """Pass on what is not said below."""
+    """Pass on warnings that are not reported below."""
     for warning in others:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-def _left_out(told: Iterable[warnings.WarningMessage]) -> Iterator[str]:
-    """What of the file was not read, and what that changes; and what was read though it cannot be."""
-    for warning in told:
+def _left_out(messages: Iterable[warnings.WarningMessage]) -> Iterator[str]:
+    """Elements that were not read and the consequences; implausible values that were read."""
+    for warning in messages:
         heading, _, rest = str(warning.message).rpartition(f": {UNREAD}: ")
         if not heading:
             yield str(warning.message)
@@ -101,8 +101,8 @@ def _lines(model: Model) -> Iterator[str]:
     for body in system.bodies:
         sequence = getattr(body.joint, "sequence", None)
         joint = f"{body.joint.kind} {sequence}" if sequence else body.joint.kind
-        told = _as_ball(body, driven, locked) or _chained(chains.get(body.name), locked)
-        yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{told}"
+        note = _as_ball(body, driven, locked) or _chained(chains.get(body.name), locked)
+        yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{note}"
     units = coordinate_units(model)
     for coordinate in model.coordinates:
         unit = units.get(coordinate.name, "rad")  # an angle of the file that a quaternion has replaced
@@ -110,9 +110,9 @@ def _lines(model: Model) -> Iterator[str]:
         notes += [word for word in ("locked", "clamped") if getattr(coordinate, word)]
         yield f"  coordinate {coordinate.name} [{unit}]: {', '.join(notes) or 'no range'}"
     for coupler in model.couplers:
-        kind = type(coupler.function).__name__
+        function = type(coupler.function).__name__
         scale = f"{coupler.scale:g} times " if coupler.scale != 1 else ""
-        yield f"  coupler {coupler.name}: {coupler.dependent} = {scale}{kind} of {coupler.independent}"
+        yield f"  coupler {coupler.name}: {coupler.dependent} = {scale}{function} of {coupler.independent}"
     for constraint in model.constraints:
         bodies = [getattr(constraint, key) for key in ("first", "second") if hasattr(constraint, key)]
         yield f"  constraint {constraint.label}" + (f" between {' and '.join(bodies)}" if bodies else "")

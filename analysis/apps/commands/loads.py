@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.apps.commands.marker_fit import MARKER_FILES, fit_markers
-from myoquat.analysis.apps.opensim_tools.report import Section, check_report, told, write_report
+from myoquat.analysis.apps.opensim_tools.report import Section, check_report, summary_of, write_report
 from myoquat.analysis.apps.reserves import named_numbers, reserves_named, rule_of
 from myoquat.analysis.motion import load_forces, load_motion, smooth
 from myoquat.analysis.motion.angle_smoothing import smooth_angles
@@ -117,12 +117,12 @@ def command(
         pulls, carried = _table(moving, found.force, loaded.muscle_names), found.joint_loads()
     table = carried.to_dataframe(list(joints) or None, on=on, frame=frame)
     save_table(table, output, overwrite=force)
-    click.echo(f"{told(carried)}\nwrote {output}")
+    click.echo(f"{summary_of(carried)}\nwrote {output}")
     _store(_stored(carried, found, pulls, (activations, tensions, reserves, constraints)), force)
     if report is not None:
         sections = [Section("Loads of joints", table)]
         sections += [] if pulls is None else [Section("Tensions of muscles", pulls, "N")]
-        write_report(report, f"{output.name} of {loaded.name}", [told(carried)], sections)
+        write_report(report, f"{output.name} of {loaded.name}", [summary_of(carried)], sections)
         click.echo(f"wrote {report}")
     if found is not None and len(found.failures()):
         raise click.exceptions.Exit(1)
@@ -154,7 +154,7 @@ class Wanted:
     least: float | None
 
     def solved(self, model: Model, motion: Motion, loads: Forces | None) -> Redundancy | None:
-        """Tensions of least effort, told about; None for a model without muscles."""
+        """Report and return tensions of least effort; None for a model without muscles."""
         if not model.muscles:
             return None
         reserves = reserves_named(model, motion.q, self.strengths, self.weights, self.defaults)
@@ -167,7 +167,7 @@ class Wanted:
             raise ValueError(str(error).replace(hint, "--consistent brings it there")) from None
         given = np.abs(found.reserve).max(axis=0, initial=0.0)
         most = ", ".join(f"{reserve.name} {x:.3g}" for reserve, x in zip(found.reserves, given, strict=True))
-        click.echo(f"{told(found)}\nreserves give at most [N m, N on slides]: {most}")
+        click.echo(f"{summary_of(found)}\nreserves give at most [N m, N on slides]: {most}")
         for row in found.failures().head(1).itertuples():
             click.echo(f"the first frame without solution is at {row.time:g} s")
         return found

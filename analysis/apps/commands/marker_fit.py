@@ -1,11 +1,11 @@
-"""What commands that take markers share: inverse kinematics, told about."""
+"""Shared by commands that take markers: inverse kinematics, with a report."""
 
 from pathlib import Path
 
 import click
 import numpy as np
 
-from myoquat.analysis.apps.opensim_tools.report import told
+from myoquat.analysis.apps.opensim_tools.report import summary_of
 from myoquat.analysis.motion import FittedMotion, inverse_kinematics, load_markers
 from myoquat.muscle.model import Model
 
@@ -24,7 +24,7 @@ def fit_markers(
     if not len(seen.time):
         raise click.BadParameter(f"no frame of {path} lies from {start:g} to {end:g} s")
     fit = inverse_kinematics(model, seen, dict(map(_weight, weights)), constraint_weight=constraint_weight)
-    click.echo(told(fit))
+    click.echo(summary_of(fit))
     open_ = fit.undetermined()
     if open_:
         click.echo(f"nothing that was seen determines {', '.join(open_)}")

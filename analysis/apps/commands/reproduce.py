@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, check_report, told, write_report
+from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, check_report, summary_of, write_report
 from myoquat.analysis.apps.reproduce import emg_driven_leg as leg
 from myoquat.analysis.apps.reproduce.figures import force_figures, moment_figure
 from myoquat.analysis.apps.reproduce.instrumented_shoulder import RULES, compare, file_states, load_trial, table_of
@@ -65,7 +65,7 @@ def _leg(folder: Path, output: Path, trial: str) -> None:
         f"Study: {LEG}.",
         f"Calibrated on {trial}; {'converged' if found.converged else 'not converged'}.",
         f"Delay {found.delay * 1e3:.0f} ms; one independent error per {leg.ERROR_TIME:g} s.",
-        f"Posterior: {told(posterior)}.",
+        f"Posterior: {summary_of(posterior)}.",
         "Hashes of trials other than walk36 are not known; they are taken as they are.",
         *(f"{name}: {state}" for name, state in states.items() if state != "as published"),
     ]
@@ -91,7 +91,7 @@ def _shoulder(folder: Path, output: Path, trial: str, names: Sequence[str], rota
     loaded = load_trial(folder, trial, rotations)
     lines = [
         f"Study: {STUDY}.",
-        f"Trial {trial}: {told(loaded.fit)}.",
+        f"Trial {trial}: {summary_of(loaded.fit)}.",
         f"Distance of the motion from the model's constraints: {loaded.gap.max(initial=0.0):.1e} m at most.",
     ]
     lines += [f"{name}: {state}" for name, state in states.items() if state != "as published"]

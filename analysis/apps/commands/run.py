@@ -18,19 +18,19 @@ __all__ = ["command"]
 @click.option("--keep", is_flag=True, help="Refuse to replace files that exist; OpenSim's tools replace them.")
 @click.option("--anywhere", is_flag=True, help="Let the setup write outside its own folder.")
 @click.option("--report", type=click.Path(path_type=Path), help="Show what was computed: .html, one page by itself.")
-@click.option("--quiet", is_flag=True, help="Tell nothing but warnings and errors.")
+@click.option("--quiet", is_flag=True, help="Print only warnings and errors.")
 def command(
     setup: Path, model: Path | None, rotations: str, keep: bool, anywhere: bool, report: Path | None, quiet: bool
 ) -> None:
     """Run SETUP, a setup file (.xml) of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool,
-    CMCTool, ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, all or none. What is
-    not known is left out, and told on the error stream."""
+    CMCTool, ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, all or none.
+    Unsupported elements are left out, and reported on the error stream."""
 
     def tell(line: str) -> None:
         if not quiet:
             click.echo(line)
 
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
         try:
             written = run_setup(
@@ -43,7 +43,7 @@ def command(
                 report=report,
             )
         finally:
-            for warning in told:
+            for warning in messages:
                 print(f"warning: {warning.message}", file=sys.stderr)
     for path in written:
         tell(f"wrote {path}")

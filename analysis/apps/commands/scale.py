@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import click
 
-from myoquat.analysis.apps.opensim_tools.report import check_report, told, write_report
+from myoquat.analysis.apps.opensim_tools.report import check_report, summary_of, write_report
 from myoquat.analysis.apps.opensim_tools.sections import scaling_sections
 from myoquat.analysis.motion import Measurement, estimate_scale, load_markers, scale_model
 from myoquat.data import load_model
@@ -38,7 +38,7 @@ class _Masses(TypedDict):
     nargs=2,
     type=float,
     show_default=True,
-    help="Deviations of factors, and of the markers' places [m], before --trial is seen.",
+    help="Standard deviations of factors, and of marker positions [m], before --trial.",
 )
 @click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y'.")
 @click.option("--mass", type=float, help="Mass of the person [kg].")
@@ -70,7 +70,7 @@ def command(
         wanted = {name: _axes_by_body(bodies) for name, bodies in (_split(text, STRETCH) for text in stretch)} or None
         found = estimate_scale(person, load_markers(trial, axes), wanted, noise=noise, factor_deviation=priors[0],
                                offset_deviation=priors[1], **masses)  # fmt: skip
-        click.echo(f"{told(found)}\n{found.to_dataframe().to_string(float_format='%.4g')}")
+        click.echo(f"{summary_of(found)}\n{found.to_dataframe().to_string(float_format='%.4g')}")
         person, converged = found.model, found.converged
     person.save(output, overwrite=force)
     total = sum(body.mass for body in person.system.bodies)

@@ -15,7 +15,7 @@ from myoquat.muscle.states import state_names
 
 __all__ = ["command"]
 
-STEP = 1e-4  # [s] short enough for stiff tendons; nothing is computed for its result here
+STEP_S = 1e-4  # [s] short enough for stiff tendons; results are not used
 
 
 @click.command("warm")
@@ -45,8 +45,8 @@ def _paths(model: Model) -> None:
     if model.muscles:
         path_lengths(model, q)
         path_flags(model, q)
-        for kind in ("velocity", "coordinates"):
-            path_jacobian(model, q, kind)
+        for wrt in ("velocity", "coordinates"):
+            path_jacobian(model, q, wrt)
 
 
 def _motion(model: Model) -> None:
@@ -64,6 +64,6 @@ def _motion(model: Model) -> None:
         activation = np.full(m, 0.05) if m else None
         try:
             for start in (q, np.stack([q, q])):
-                simulate(model, start, duration=STEP, step=STEP, activation=activation, project_start=True)
+                simulate(model, start, duration=STEP_S, step=STEP_S, activation=activation, project_start=True)
         except ValueError as error:
             click.echo(f"no simulation: {error}")

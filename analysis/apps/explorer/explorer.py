@@ -20,12 +20,12 @@ from myoquat.muscle.tensions_at_rest import tensions_at_rest
 
 __all__ = ["Explorer", "explore"]
 
-POSES = 60  # random ones, for the scale of colours; of a motion, for the room that the figure needs
-ALL = "all joints"
-FEW_CELLS = 100  # moment arms that are shown at once
-LEAST_ARM = 5e-4  # [m] of a muscle that turns a joint
-FRAMES = 200  # of a motion that are played
-WIDE = {"description_width": "150px"}  # names are not cut
+SAMPLED_POSES = 60  # random ones, for the scale of colours; of a motion, for the extent of the figure
+ALL_JOINTS = "all joints"
+MAX_CELLS = 100  # moment arms shown together
+MIN_ARM_M = 5e-4  # [m] of a muscle that turns a joint
+MAX_FRAMES = 200  # of a motion that are played
+WIDE_LABEL = {"description_width": "150px"}  # names are not cut
 
 
 def explore(model: Model | str, q: ArrayLike | None = None, *, motion: MotionLike | None = None) -> widgets.VBox:
@@ -69,7 +69,7 @@ class Explorer:
         self.controls = [controls_of(b, self.q[s], self.update) for b, s in self._joints]
         self.activations = [_activation(muscle, self.update) for muscle in self.model.muscles]
         self.forces, self.label = self._values()
-        shown = self.q[None] if self.motion is None else self.motion.q[:: max(1, len(self.motion.q) // POSES)]
+        shown = self.q[None] if self.motion is None else self.motion.q[:: max(1, len(self.motion.q) // SAMPLED_POSES)]
         self.view = View(self.model, shown, self._greatest(), self.label)
         self.arms = LiveFigure(layout=ARMS)
         self.arms.add_trace(go.Heatmap(colorscale="RdBu", zmid=0, texttemplate="%{text}", showscale=False))
@@ -126,20 +126,20 @@ class Explorer:
         except ModelError:
             return path_lengths(self.model, self.q), "length [m]"
 
-    def _room(self) -> np.ndarray:
-        return np.concatenate([[self.q], self.model.system.random(POSES, np.random.default_rng(0))])
+    def _sampled_poses(self) -> np.ndarray:
+        return np.concatenate([[self.q], self.model.system.random(SAMPLED_POSES, np.random.default_rng(0))])
 
     def _greatest(self) -> float:
-        """The top of the colour scale: the greatest tension at full activation in the room's poses, outliers apart."""
+        """The top of the colour scale: the greatest tension at full activation in the sampled poses, outliers apart."""
         if not self.model.muscles:
             return 1.0
-        room, m = self._room(), len(self.model.muscles)
+        poses, m = self._sampled_poses(), len(self.model.muscles)
         if self.label.startswith("length"):
-            return float(path_lengths(self.model, room).max())
+            return float(path_lengths(self.model, poses).max())
         strongest: list[Any] = [getattr(muscle.law, "max_isometric_force", None) for muscle in self.model.muscles]
         if None not in strongest:
             return float(max(strongest))
-        forces = tensions_at_rest(self.model, room, np.ones(m))
+        forces = tensions_at_rest(self.model, poses, np.ones(m))
         return float(np.quantile(forces, 0.95))
 
     @property
@@ -169,10 +169,12 @@ class Explorer:
         joints = [body for body, _ in self._joints]
         crossing = {body.name: self._arms_of(body.name)[0].size for body in joints} if self.model.muscles else {}
         names = [name for name, count in crossing.items() if count]
-        small = len(self.model.muscles) * self.model.system.nu <= FEW_CELLS
-        first = ALL if small or not names else max(names, key=lambda name: crossing[name])
-        options = [(widget_label(name), name) for name in ([ALL] if small else []) + names] or [(ALL, ALL)]
-        chooser = widgets.Dropdown(options=options, value=first, description="moment arms", style=WIDE)
+        small = len(self.model.muscles) * self.model.system.nu <= MAX_CELLS
+        first = ALL_JOINTS if small or not names else max(names, key=lambda name: crossing[name])
+        options = [(widget_label(name), name) for name in ([ALL_JOINTS] if small else []) + names] or [
+            (ALL_JOINTS, ALL_JOINTS)
+        ]
+        chooser = widgets.Dropdown(options=options, value=first, description="moment arms", style=WIDE_LABEL)
         chooser.observe(lambda _: self._show_arms(), "value")
         return chooser
 
@@ -182,8 +184,10 @@ class Explorer:
         owner = [name.rpartition(".")[0] for name in names]
         bodies = {body.name: set(body.names_of_velocities) for body, _ in self._joints}
         own = [name in bodies.get(joint, ()) or body == joint for name, body in zip(names, owner, strict=True)]
-        columns = [k for k in range(len(names)) if joint == ALL or own[k]]
-        rows = [k for k in range(len(arms)) if joint == ALL or np.abs(arms[k, columns]).max(initial=0.0) > LEAST_ARM]
+        columns = [k for k in range(len(names)) if joint == ALL_JOINTS or own[k]]
+        rows = [
+            k for k in range(len(arms)) if joint == ALL_JOINTS or np.abs(arms[k, columns]).max(initial=0.0) > MIN_ARM_M
+        ]
         chosen = 1e3 * arms[np.ix_(rows, columns)]
         return chosen, [names[k] for k in columns], [self.model.muscle_names[k] for k in rows]
 
@@ -228,7 +232,7 @@ def _rows(model: Model, motion: MotionLike) -> Motion:
 
 def _player(time: np.ndarray, seek: Any) -> Any:
     """A button that plays, a slider over the rows, and the time."""
-    stride = max(1, len(time) // FRAMES)
+    stride = max(1, len(time) // MAX_FRAMES)
     rows = np.arange(0, len(time), stride)
     pause = float(np.clip(1e3 * (time[-1] - time[0]) / max(len(rows) - 1, 1), 50, 1000))
     button = widgets.Play(min=0, max=len(rows) - 1, interval=round(pause))
@@ -247,7 +251,7 @@ def _player(time: np.ndarray, seek: Any) -> Any:
 def _activation(muscle: Any, changed: Any) -> Any:
     value = 0.5 if muscle.activation is None else muscle.activation
     slider = widgets.FloatSlider(
-        value=value, min=0, max=1, step=0.01, description=widget_label(muscle.name), style=WIDE,
+        value=value, min=0, max=1, step=0.01, description=widget_label(muscle.name), style=WIDE_LABEL,
         layout=widgets.Layout(width="340px"),
     )  # fmt: skip
     slider.observe(lambda _: changed(), "value")

@@ -15,7 +15,7 @@ from myoquat.muscle import Model
 __all__ = ["Player", "play"]
 
 RATE = 20  # frames per second of wall time
-CURVES = 400  # points of each curve
+MAX_CURVE_POINTS = 400
 
 
 def play(trajectory: Trajectory, run: int | tuple[int, ...] = (), speed: float = 1.0) -> widgets.VBox:
@@ -88,7 +88,7 @@ class Player:
         return np.unique(np.clip(np.searchsorted(self.time, wanted - 1e-9), 0, max(good - 1, 0)))
 
     def _curves(self, names: Any, good: int) -> Any:
-        rows = slice(0, good, max(1, good // CURVES))
+        rows = slice(0, good, max(1, good // MAX_CURVE_POINTS))
         lines = [go.Scatter(x=self.time[rows], y=self.u[rows, k], name=markup(name)) for k, name in enumerate(names)]
         now = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 1}}
         layout = {

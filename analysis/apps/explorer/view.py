@@ -17,10 +17,10 @@ BONE, JOINT = "#8a8f98", "#3b4048"
 SCALE = "YlOrRd"
 WIDTH = {"bone": 8, "muscle": 5}
 SIZE = 560, 500  # pixels of the figure
-BALL = 0.06, 2.0, 6.0  # of the median bone: a joint's diameter; its bounds in pixels
-ROOM = 1.25  # of the figure around the model
+JOINT_SIZES = 0.06, 2.0, 6.0  # of the median bone: a joint's diameter; its bounds in pixels
+BOX_FACTOR = 1.25  # side of the axes' box, over the extent of the poses
 LEAST_EXTENT = 0.3  # of the longest side of the box: a flat model is not flattened further
-EYE = 1.5  # of the camera's distance, in plotly's units
+CAMERA_DISTANCE = 1.5  # in plotly's units
 
 
 # Every figure of plotly brings plotly's own module, 5 MB, and a page gives up on a figure whose module is not there and
@@ -54,7 +54,7 @@ export default () => {
 
 
 class LiveFigure(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
-    """A figure that a notebook is told of by `publish`, as it is then.
+    """A figure that `publish` announces to a notebook, with its content at that time.
 
     A FigureWidget announces itself while it is still empty and sends its traces after that, when a busy page may not
     listen yet.
@@ -70,7 +70,7 @@ class LiveFigure(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
             super().open()
 
     def publish(self) -> None:
-        """Tell the notebook, once, with everything that was drawn until now."""
+        """Announce the figure to the notebook, once, with its present content."""
         if not self._published:
             self._repr_mimebundle_()  # brings the state that is sent up to date with data and layout
             self._published = True
@@ -80,8 +80,8 @@ class LiveFigure(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
 class View:
     """`figure`, a LiveFigure that the mouse turns; `show` moves it.
 
-    values: what colours the muscles, from 0 to `greatest`; `label` names it at the colour bar. The axes have room for
-    all of `poses` (n, nq).
+    values: the numbers that colour muscles, from 0 to `greatest`; `label` names them at the colour bar. The axes
+    contain all of `poses` (n, nq).
     """
 
     def __init__(self, model: Model, poses: np.ndarray, greatest: float, label: str) -> None:
@@ -120,13 +120,13 @@ def _trace(name: str, points: np.ndarray, **look: Any) -> Any:
 
 
 def _color_bar(greatest: float, label: str) -> Any:
-    """A trace of one point that nobody sees: plotly draws a colour bar only for a trace with a colour scale."""
+    """A trace of one invisible point: plotly draws a colour bar only for a trace with a colour scale."""
     ticks = np.linspace(0, greatest, 5)
     bar = {"title": {"text": label, "side": "right"}, "thickness": 12, "len": 0.7, "x": 0.88}
     bar |= {"tickvals": ticks, "ticktext": [f"{t:.0f}" if greatest >= 100 else f"{t:.3g}" for t in ticks]}
     look = {"colorscale": SCALE, "cmin": -0.25 * greatest, "cmax": greatest, "color": [0], "size": 0.1}
-    nowhere = {"x": [None], "y": [None], "z": [None], "hoverinfo": "skip"}
-    return go.Scatter3d(mode="markers", showlegend=False, marker={**look, "colorbar": bar}, **nowhere)
+    no_point = {"x": [None], "y": [None], "z": [None], "hoverinfo": "skip"}
+    return go.Scatter3d(mode="markers", showlegend=False, marker={**look, "colorbar": bar}, **no_point)
 
 
 def _place(trace: Any, points: np.ndarray) -> None:
@@ -150,7 +150,7 @@ def up_of(model: Model) -> np.ndarray:
 def _ball(stick: Stick, extent: float) -> float:
     """Pixels across a joint, in proportion to the bones."""
     bones = [float(np.linalg.norm(s[1] - s[0])) for segments in stick.bones.values() for s in segments]
-    share, least, most = BALL
+    share, least, most = JOINT_SIZES
     return float(np.clip(share * np.median(bones or [0.0]) / extent * SIZE[1], least, most))
 
 
@@ -163,7 +163,7 @@ def _box(model: Model, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     whole = np.concatenate([*points, np.zeros((0, 3))]) if any(len(p) for p in points) else np.zeros((1, 3))
     low, high = whole.min(axis=0), whole.max(axis=0)
     longest = max(float((high - low).max()), 1e-3)
-    half = np.maximum((high - low) / 2 * ROOM, LEAST_EXTENT * longest / 2)
+    half = np.maximum((high - low) / 2 * BOX_FACTOR, LEAST_EXTENT * longest / 2)
     return (low + high) / 2 - half, (low + high) / 2 + half
 
 
@@ -171,7 +171,7 @@ def _layout(low: np.ndarray, high: np.ndarray, up: np.ndarray) -> dict[str, Any]
     """Gravity is down, and the box fills the figure, seen from beside its widest side."""
     extent = (high - low) / (high - low).max()
     flat = [k for k in np.argsort(extent) if abs(up[k]) < 0.9]
-    eye = EYE * (np.eye(3)[flat[0]] + 0.6 * np.eye(3)[flat[-1]] + 0.2 * up)
+    eye = CAMERA_DISTANCE * (np.eye(3)[flat[0]] + 0.6 * np.eye(3)[flat[-1]] + 0.2 * up)
     axes = {
         f"{name}axis": {
             "range": [float(a), float(b)],

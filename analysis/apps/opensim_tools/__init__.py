@@ -58,19 +58,19 @@ def run_setup(
     model: a file in place of the setup's <model_file>, which OpenSim's application leaves unassigned.
     rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's
     coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. anywhere: the setup may
-    write outside its own folder, which a stranger's should not. tell: what is done with lines about the progress.
-    report: an .html page, wherever that is, with what was told and a figure of every table. All files are written when
-    everything is computed, or none: also if one would replace another, or a file that was read.
+    write outside its own folder, which a stranger's should not. tell: called with every line about the progress.
+    report: an .html page, in any folder, with all lines of `tell` and a figure of every table. Files are written after
+    everything is computed, all or none; none if one would replace another, or a file that was read.
 
     ModelError with file and line for a setup that is broken, names files that do not exist, asks for what is not known
     here, or would write outside its folder; otherwise errors of the functions that do the work, with the setup's name.
     """
     page = None if report is None else Path(report)
     check_report(page, overwrite)
-    outputs, told = Outputs(overwrite), []
+    outputs, lines = Outputs(overwrite), []
 
     def tell_and_keep(line: str) -> None:
-        told.append(line)
+        lines.append(line)
         tell(line)
 
     with files_read() as read:
@@ -83,7 +83,7 @@ def run_setup(
         units = angle_units(load_model(setup.model))
         sections: list[Section | Numbers | Drawn] = [section for make in outputs.sections for section in make()]
         sections += [Section(place.name, table, units=units) for place, table in outputs.tables]
-        outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", told, sections))
+        outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", lines, sections))
     return outputs.write(read)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from myoquat.analysis.apps.opensim_tools.analyses.moving import note
 from myoquat.analysis.apps.opensim_tools.moved import actuators_of, degree_scale, loaded_motion, loads_at
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
-from myoquat.analysis.apps.opensim_tools.report import told
+from myoquat.analysis.apps.opensim_tools.report import summary_of
 from myoquat.analysis.motion.angle_smoothing import natural_spline, smooth_angles
 from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_control
 from myoquat.analysis.recruitment.redundancy import ReserveActuator, consistent_motion
@@ -43,7 +43,7 @@ def run_cmc(setup: CmcSetup, outputs: Outputs, tell: Callable[[str], None]) -> N
     if not found.complete:
         note(f"the simulation ended at {found.motion.time[-1]:g} s, before {motion.time[-1]:g} s")
     _note_files(setup, found, outputs)
-    tell(f"{len(found.motion.time)} frames; {told(found)}")
+    tell(f"{len(found.motion.time)} frames; {summary_of(found)}")
 
 
 def _frames(setup: CmcSetup, model: Model) -> Motion:

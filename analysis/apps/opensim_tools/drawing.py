@@ -16,7 +16,7 @@ from myoquat.joints.panels import Panel, draw_panels
 
 __all__ = ["curves", "inline_picture", "inline_svg"]
 
-MOST = 96  # columns of a table that are drawn; the page names the others
+MAX_DRAWN_COLUMNS = 96  # columns of a table that are drawn; the page names the others
 TITLES = {
     "deg": "angles",
     "N": "forces",
@@ -31,13 +31,13 @@ TITLES = {
 def curves(table: pd.DataFrame, units: Mapping[str, str]) -> str:
     """Curves of the columns over the index time [s] as SVG: those of a unit together, at most eight of an axis and on
     one scale; and the names of those that are not drawn."""
-    left_out = [html.escape(str(name)) for name in table.columns[MOST:]]
-    table = table.iloc[:, :MOST]
-    told = f"<p>Not drawn: {', '.join(left_out)}</p>" if left_out else ""
+    left_out = [html.escape(str(name)) for name in table.columns[MAX_DRAWN_COLUMNS:]]
+    table = table.iloc[:, :MAX_DRAWN_COLUMNS]
+    note = f"<p>Not drawn: {', '.join(left_out)}</p>" if left_out else ""
     if not len(table.columns) or len(table) < 2:
-        return told
+        return note
     panels = [_panel(table, unit, units) for unit in dict.fromkeys(units[str(name)] for name in table.columns)]
-    return inline_svg(draw_panels(table.index.to_numpy(dtype=float), panels)) + told
+    return inline_svg(draw_panels(table.index.to_numpy(dtype=float), panels)) + note
 
 
 def _panel(table: pd.DataFrame, unit: str, units: Mapping[str, str]) -> Panel:

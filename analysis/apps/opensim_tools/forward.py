@@ -40,7 +40,7 @@ from myoquat.muscle.states import state_names
 
 __all__ = ["run_forward"]
 
-LONGEST = 0.01  # [s] between rows
+MAX_ROW_INTERVAL_S = 0.01
 
 
 def run_forward(setup: ForwardSetup, outputs: Outputs, tell: Callable[[str], None]) -> None:
@@ -57,7 +57,8 @@ def run_forward(setup: ForwardSetup, outputs: Outputs, tell: Callable[[str], Non
     driven = _corrected(setup, _driven(setup, model))
     motion = simulate(
         driven, start.q, start.u, span, rtol=setup.tolerance, activation=start.activation,
-        muscle_states=start.muscle_states, output_step=span / math.ceil(span / min(setup.longest_step, LONGEST)),
+        muscle_states=start.muscle_states,
+        output_step=span / math.ceil(span / min(setup.longest_step, MAX_ROW_INTERVAL_S)),
         start_time=start.time, project_start=True,
         constraints=_held(model, start.q),
     )  # fmt: skip
@@ -116,7 +117,8 @@ def _usual(muscle: Muscle) -> float:
 
 
 def _driven(setup: ForwardSetup, model: Model) -> Model:
-    """The model with the loads and the controllers of a setup, beside its own; what nobody controls is at zero."""
+    """The model with the loads and the controllers of a setup, beside its own; controls without a controller are
+    zero."""
     known = (*model.muscle_names, *model.control_names)
     inputs = [*model.inputs, *(PrescribedInput(name, Constant(0.0)) for name in known[:1])]
     if setup.prescribed:
@@ -220,13 +222,15 @@ def _note_files(setup: ForwardSetup, moving: Moving, motion: Trajectory, outputs
     assert rows.u is not None
     index = pd.Index(rows.time, name="time")
     inputs = motion.excitation if motion.excitation is not None else motion.activation
-    told = {} if inputs is None else dict(zip(model.muscle_names, inputs[: len(index)].T, strict=True))
+    controls = {} if inputs is None else dict(zip(model.muscle_names, inputs[: len(index)].T, strict=True))
     if motion.controls is not None:
-        told |= dict(zip(model.control_names, motion.controls[: len(index)].T, strict=False))
-    outputs.table(setup.results / file_name(f"{setup.name}_controls.sto"), pd.DataFrame(told, index), "controls", False)
+        controls |= dict(zip(model.control_names, motion.controls[: len(index)].T, strict=False))
+    outputs.table(
+        setup.results / file_name(f"{setup.name}_controls.sto"), pd.DataFrame(controls, index), "controls", False
+    )
     for ending, scale in (("states.sto", np.ones(model.system.nq)), ("states_degrees.mot", degree_scale(model.system))):
         columns = {}
-        for k, (name, joint) in enumerate(_places(model)):
+        for k, (name, joint) in enumerate(_coordinates_with_joints(model)):
             columns[f"/jointset/{joint}/{name}/value"] = rows.q[:, k] * scale[k]
             columns[f"/jointset/{joint}/{name}/speed"] = rows.u[:, k] * scale[k]
         columns |= _of_muscles(moving) | actuator_columns(model, moving.controls)
@@ -238,7 +242,7 @@ def _note_files(setup: ForwardSetup, moving: Moving, motion: Trajectory, outputs
         )
 
 
-def _places(model: Model) -> list[tuple[str, str]]:
+def _coordinates_with_joints(model: Model) -> list[tuple[str, str]]:
     """Every coordinate with its joint, as OpenSim names them."""
     return [(name, body.joint_name or body.name) for body in model.system.bodies for name in body.names_of_coordinates]
 

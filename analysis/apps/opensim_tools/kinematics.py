@@ -26,7 +26,7 @@ XYZ = ("_tx", "_ty", "_tz")
 def run_inverse_kinematics(
     setup: InverseKinematicsSetup, outputs: Outputs, rotations: str, tell: Callable[[str], None]
 ) -> None:
-    """Fit the poses and note the files: angles, marker errors, places of the model's markers."""
+    """Fit the poses and note the files: angles, marker errors, positions of the model's markers."""
     model = load_model(setup.model, rotations)
     markers = load_markers(setup.markers)
     markers = _rows(markers, nearest_rows(markers.time, *setup.times))
@@ -34,10 +34,10 @@ def run_inverse_kinematics(
         raise ModelError("no frame lies in <time_range>", file=setup.path)
     fit = fitted_to_tasks(model, markers, setup.tasks, setup.coordinates, setup.path, setup.constraint_weight)
     if not any(task.target == "marker" for task in setup.tasks):
-        told = (
+        message = (
             f"the task set names no marker: all {len(fit.marker_names)} that the model has are followed, with weight 1"
         )
-        warnings.warn(f"{setup.path}: {told}", MotionWarning, stacklevel=2)
+        warnings.warn(f"{setup.path}: {message}", MotionWarning, stacklevel=2)
     tell(f"{len(fit.time)} frames, marker RMS {np.nanmax(fit.marker_rms) * 1e3:.3g} mm at most, "
          f"{int((~fit.converged).sum())} not converged")  # fmt: skip
     outputs.table(setup.motion, fit.angles(in_degrees=True), "Coordinates", True)

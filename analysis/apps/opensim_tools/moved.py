@@ -68,9 +68,10 @@ def loads_at(path: Path | None, time: Array) -> Forces | None:
         raise in_file(error, path) from None
     if len(loads.time) < 3 or not len(time):
         return found
-    kinds = ("force", "point", "torque")
+    fields = ("force", "point", "torque")
     splines = {
-        kind: scipy.interpolate.CubicSpline(loads.time, getattr(loads, kind), bc_type="natural")(time) for kind in kinds
+        field: scipy.interpolate.CubicSpline(loads.time, getattr(loads, field), bc_type="natural")(time)
+        for field in fields
     }
     return replace(found, **splines)
 

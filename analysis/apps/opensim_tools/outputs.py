@@ -90,7 +90,7 @@ class Outputs:
 
 
 def _move(made: Sequence[tuple[Path, Path]], folder: Path) -> None:
-    """Move files to their places; where one cannot be moved, those before are moved back, and what they replaced."""
+    """Move files to their final paths; if one cannot be moved, restore all files that were moved or replaced."""
     replaced: list[tuple[Path, Path | None]] = []
     new_folders: list[Path] = []
     try:

@@ -13,7 +13,7 @@ import pandas as pd
 from myoquat.data.files import check_output, write_text
 from myoquat.data.tables import column_units
 
-__all__ = ["Drawn", "Numbers", "Section", "check_report", "told", "write_report"]
+__all__ = ["Drawn", "Numbers", "Section", "check_report", "summary_of", "write_report"]
 
 STYLE = "body{font-family:sans-serif;max-width:80em;margin:2em auto;padding:0 1em}svg,img{max-width:100%;height:auto}"
 STYLE += "table{border-collapse:collapse}td,th{padding:.1em .8em;text-align:right}th:first-child{text-align:left}"
@@ -70,8 +70,8 @@ class Drawn:
         return [shown, f"<p>{html.escape(self.words)}</p>"]
 
 
-def told(result: object) -> str:
-    """What the representation '<Class words>' of a result says, as a line for a person: the words."""
+def summary_of(result: object) -> str:
+    """The words of the representation '<Class words>' of a result."""
     return repr(result).removeprefix("<").removesuffix(">").partition(" ")[2]
 
 
@@ -85,7 +85,7 @@ def check_report(path: Path | None, overwrite: bool) -> None:
 
 
 def write_report(path: Path, title: str, lines: Sequence[str], sections: Sequence[Section | Numbers | Drawn]) -> None:
-    """Write the page: the lines that were told, then each section. Texts are escaped."""
+    """Write the page: the lines of the summary, then each section. Texts are escaped."""
     parts = [f"<h1>{html.escape(title)}</h1>", "<ul>", *(f"<li>{html.escape(line)}</li>" for line in lines), "</ul>"]
     for section in sections:
         parts += [f"<h2>{html.escape(section.heading)}</h2>", *section.lines()]

@@ -1,4 +1,4 @@
-"""ScaleTool: sizes and masses, then the places of the markers."""
+"""ScaleTool: sizes and masses, then the positions of the markers."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -56,8 +56,7 @@ def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Output
 
 
 def _factors(setup: ScaleSetup, model: Model, scaler: ScalerSetup) -> dict[str, Array]:
-    """The factors; measurements whose markers are missing, and bodies that are, are told and passed over as OpenSim
-    does."""
+    """The factors. Measurements with missing markers, and missing bodies, are reported and left out, as in OpenSim."""
     trial = None if scaler.trial is None else _cut(load_markers(scaler.trial), scaler.times)
     bodies = (model.system.ground, *model.system.body_names)
     own, seen = {m.name for m in model.markers}, set(trial.names) if trial is not None else set()
@@ -116,8 +115,8 @@ def _document(tag: str, entries: list[tuple[str, str, list[tuple[str, str]]]]) -
     """An OpenSim document of one set."""
     root = etree.Element("OpenSimDocument", Version="40000")
     holder = etree.SubElement(etree.SubElement(root, tag, name=tag.lower()), "objects")
-    for kind, name, values in entries:
-        element = etree.SubElement(holder, kind, **({"name": name} if name else {}))
+    for tag_of_entry, name, values in entries:
+        element = etree.SubElement(holder, tag_of_entry, **({"name": name} if name else {}))
         for key, text in values:
             etree.SubElement(element, key).text = text
     written: bytes = etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="UTF-8")

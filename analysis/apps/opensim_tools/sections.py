@@ -68,7 +68,7 @@ def _bodies(generic: Model, person: Model) -> pd.DataFrame:
     """Masses, and the factor along each axis, as centres of mass, attachments and markers have moved."""
     rows = {}
     for body, sized in zip(generic.system.bodies, person.system.bodies, strict=True):
-        before, after = _places(generic, body.name), _places(person, body.name)
+        before, after = _attachments(generic, body.name), _attachments(person, body.name)
         rows[body.name] = (body.mass, sized.mass, *_factors(before, after))
     columns = ["mass before [kg]", "mass after [kg]", "factor x", "factor y", "factor z"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
@@ -76,7 +76,7 @@ def _bodies(generic: Model, person: Model) -> pd.DataFrame:
     return table
 
 
-def _places(model: Model, body: str) -> Array:
+def _attachments(model: Model, body: str) -> Array:
     """(n, 3) [m] the centre of mass and the attachments of a body, in its frame."""
     centre = model.system.bodies[model.system.body_names.index(body)].center_of_mass
     points = [point.position for muscle in model.muscles for point in muscle.path if point.body == body]
@@ -84,7 +84,7 @@ def _places(model: Model, body: str) -> Array:
 
 
 def _factors(before: Array, after: Array) -> Array:
-    """(3,) what takes places before to those after along each axis, by least squares; NaN where all are zero."""
+    """(3,) factors along the axes from points before to points after, by least squares; NaN where all are zero."""
     square = (before**2).sum(axis=0)
     same = before.shape == after.shape
     if not same:

@@ -23,7 +23,7 @@ __all__ = ["CeinmsMuscle", "CeinmsSubject", "ceinms_force", "load_subject"]
 NUMBERS = ("C1", "C2", "shapeFactor", "optimalFiberLength", "pennationAngle", "tendonSlackLength", "maxIsometricForce",
            "strengthCoefficient")  # fmt: skip
 CURVES = ("activeForceLength", "passiveForceLength", "forceVelocity")
-FASTEST = 10.0  # [optimal lengths / s]
+MAX_FIBER_SPEED = 10.0  # [optimal lengths / s]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def ceinms_force(subject: CeinmsSubject, name: str, time: Array, length: Array, 
     optimal = own.optimal_length * (1 + subject.length_change * (1 - a))
     sine = np.sin(np.radians(own.pennation))
     fiber = np.hypot(optimal * sine, length - own.slack_length)
-    speed = np.clip(np.gradient(fiber, time) / own.optimal_length, -FASTEST, FASTEST) / FASTEST
+    speed = np.clip(np.gradient(fiber, time) / own.optimal_length, -MAX_FIBER_SPEED, MAX_FIBER_SPEED) / MAX_FIBER_SPEED
     cosine = np.sqrt(1 - np.minimum(own.optimal_length * sine / fiber, 1.0) ** 2)
     active = a * curves["activeForceLength"].value(fiber / optimal) * curves["forceVelocity"].value(speed)
     passive = curves["passiveForceLength"].value(fiber / own.optimal_length) + subject.damping * speed

@@ -66,7 +66,7 @@ class LegData:
 def trial_names(folder: Path) -> list[str]:
     """Names of the trials whose three files NAME_emgFilt.sto, NAME_ik.sto, NAME_id.sto are in the folder."""
     found = [path.name.removesuffix("_emgFilt.sto") for path in sorted(folder.glob("*_emgFilt.sto"))]
-    return [n for n in found if all((folder / f"{n}_{kind}.sto").is_file() for kind in ("ik", "id"))]
+    return [n for n in found if all((folder / f"{n}_{content}.sto").is_file() for content in ("ik", "id"))]
 
 
 def load_leg(folder: Path, names: Sequence[str]) -> LegData:

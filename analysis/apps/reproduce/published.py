@@ -26,7 +26,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["at_published_angles"]
 
-LARGEST = 100.0  # [N] of a unit control of a constraint's force; its weight is zero
+CONSTRAINT_STRENGTH_N = 100.0  # [N] of a unit control of a constraint's force; its weight is zero
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def at_published_angles(folder: Path, trial: Trial, names: Sequence[str]) -> tup
     arrays = ConstraintArrays(Constraints(trial.model.system, trial.model.constraints))
     gap = float(np.abs(arrays.position(motion.q, motion.time)).max(initial=0.0))
     model = replace(trial.model, constraints=())
-    forces = [LoopForce(f"{loop.name}_{'xyz'[k]}", loop, tuple(np.eye(3)[k]), optimal_force=LARGEST)
+    forces = [LoopForce(f"{loop.name}_{'xyz'[k]}", loop, tuple(np.eye(3)[k]), optimal_force=CONSTRAINT_STRENGTH_N)
               for loop in loops for k in range(3)]  # fmt: skip
     reserves = [*reserves_of_study(model, motion), *(ReserveActuator(force, weight=0.0) for force in forces)]
     rules = published_rules(model, JOINT, *MARKERS)

@@ -1,4 +1,4 @@
-"""Who may talk to the viewer's server: only the page that it serves, at an address that nobody can guess.
+"""Access to the viewer's server: only the page that it serves, at an address with a secret token.
 
 A browser lets every page connect to servers of the same machine. The server therefore answers requests that carry its
 token in their path, and whose headers show that the page was opened from here: `Host` names this machine, which it does
@@ -41,7 +41,7 @@ class Access:
         if origins != [f"http://{hosts[0]}"] and (upgrade or origins):
             return "only the viewer's own page may connect"
         if not secrets.compare_digest(_token(path).encode(), self.token.encode()):
-            return "the address lacks the viewer's token; open the whole address that it told"
+            return "the address lacks the viewer's token; open the whole address that it printed"
         return None
 
     @contextmanager
@@ -75,21 +75,21 @@ class Access:
 
         def process(connection: Any, request: Any) -> Any:
             headers = request.headers
-            told = self.refusal(
+            reason = self.refusal(
                 request.path, headers.get_all("Host"), headers.get_all("Origin"), bool(headers.get_all("Upgrade"))
             )
-            if told is not None:
-                return connection.respond(http.HTTPStatus.FORBIDDEN, f"{told}\n")
+            if reason is not None:
+                return connection.respond(http.HTTPStatus.FORBIDDEN, f"{reason}\n")
             response = answer(connection, replace(request, path=request.path.replace(f"/{self.token}", "", 1) or "/"))
             if response is not None:
-                response.headers["Referrer-Policy"] = "no-referrer"  # no link tells the token
+                response.headers["Referrer-Policy"] = "no-referrer"  # no link sends the token
             return response
 
         return process
 
 
 class _Host(str):
-    """An address that is told from equal ones by its identity."""
+    """An address that is distinguished from equal ones by its identity."""
 
     __slots__ = ()
 

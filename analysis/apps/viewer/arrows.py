@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.apps.viewer.kinds import Loads
-from myoquat.analysis.apps.viewer.reel import Frame
+from myoquat.analysis.apps.viewer.frame_cache import Frame
+from myoquat.analysis.apps.viewer.sources import Loads
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
@@ -13,8 +13,8 @@ from myoquat.joints.quaternion import rotation_matrix
 __all__ = ["Arrows", "arrow_ends", "arrow_unit", "check_frames"]
 
 COLOR = (60, 170, 90)
-LONGEST = 0.5  # of the figure's size: the arrow of the greatest force of the record
-SHORTEST = 1e-6  # of the greatest force: below there is nothing to be seen
+MAX_ARROW = 0.5  # of the figure's size: the arrow of the greatest force of the record
+MIN_FORCE = 1e-6  # of the greatest force: smaller ones have no arrow
 
 
 def check_frames(forces: Loads, system: ArticulatedSystem) -> None:
@@ -46,7 +46,7 @@ class Arrows:
         recorded = bool(len(time)) and time[0] <= t <= time[-1]
         if recorded:
             ends = arrow_ends(self.forces, frame, int(np.abs(time - t).argmin()), self.unit)
-            seen = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=-1) > SHORTEST * self.unit * _greatest(self.forces)
+            seen = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=-1) > MIN_FORCE * self.unit * _greatest(self.forces)
             recorded = bool(seen.any())
             self.handle.points = ends[seen].astype(np.float32)
         self.handle.visible = recorded
@@ -54,7 +54,7 @@ class Arrows:
 
 def arrow_unit(forces: Loads, size: float) -> float:
     """[m/N] the scale at which the greatest force's arrow is half as long as the figure."""
-    return LONGEST * size / max(_greatest(forces), 1e-300)
+    return MAX_ARROW * size / max(_greatest(forces), 1e-300)
 
 
 def arrow_ends(forces: Loads, frame: Frame, row: int, unit: float) -> Array:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from myoquat.analysis.apps.viewer.arrows import check_frames
-from myoquat.analysis.apps.viewer.kinds import Loads, MotionSource
 from myoquat.analysis.apps.viewer.offscreen import Painter, Reels
 from myoquat.analysis.apps.viewer.opening import opened
 from myoquat.analysis.apps.viewer.recording import RATE, check_film, write_film
+from myoquat.analysis.apps.viewer.sources import Loads, MotionSource
 from myoquat.core.arguments import check_types
 from myoquat.core.option_records import options_of
 from myoquat.data.files import check_output
@@ -83,8 +83,8 @@ def film(
     scene, films, recorded = opened(model, motions, run, None, geometry, loads)
     if recorded is not None:
         check_frames(recorded, scene.model.system)
-    if scene.told_missing:
-        warnings.warn(scene.told_missing, stacklevel=2)
+    if scene.missing_geometry_message:
+        warnings.warn(scene.missing_geometry_message, stacklevel=2)
     painter = Painter(scene, *options.size, films[0].q, scene.model.name)
     drawn = Reels(painter, films, options.color, recorded).pictures(options.rate, options.speed)
     write_film(path, drawn, options.rate)

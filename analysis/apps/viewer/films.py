@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.apps.viewer.kinds import Film, MotionSource
+from myoquat.analysis.apps.viewer.sources import Film, MotionSource
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, MotionLike, load_motion
 from myoquat.data.motions.coordinates import states_from_motion

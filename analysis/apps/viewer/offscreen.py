@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.apps.viewer.arrows import arrow_ends, arrow_unit
-from myoquat.analysis.apps.viewer.kinds import Film, Loads
-from myoquat.analysis.apps.viewer.reel import Frame, Reel, frames
+from myoquat.analysis.apps.viewer.frame_cache import Frame, FrameCache, frames
 from myoquat.analysis.apps.viewer.scene import FIELD, Scene, camera_of
+from myoquat.analysis.apps.viewer.sources import Film, Loads
 from myoquat.analysis.apps.viewer.stage import BONE, GHOST, floor_lines, shades, widths
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
@@ -22,12 +22,12 @@ from myoquat.joints.quaternion import rotation_matrix
 __all__ = ["Colored", "Painter", "Reels"]
 
 DPI = 100
-PARTS = 6  # of a straight piece of a muscle: short ones are sorted correctly among bones
+PARTS_PER_PIECE = 6  # of a straight piece of a muscle: short parts are sorted correctly among bones
 STRIPS = ((-1.0, -0.45, 0.62), (-0.45, 0.3, 0.95), (0.3, 1.0, 0.74))  # across a muscle: from, to, lightness
-DULL = 0.42  # lightness of a triangle that is seen from its edge
+EDGE_LIGHTNESS = 0.42  # of a triangle that is seen from its edge
 ARROW = (60, 170, 90)
 SHOWN_POSES = 40  # of a motion: all of them are within the frame
-LEAST_ARROW = 0.005  # of the figure's size: shorter ones are not drawn
+MIN_ARROW = 0.005  # of the figure's size: shorter ones are not drawn
 MARGIN = 1.12  # of the frame around the figure
 
 
@@ -101,7 +101,7 @@ class Painter:
         axes.text(0.98, 0.03, self._name, transform=axes.transAxes, fontsize=9, color="0.4", ha="right")
 
     def _seen(self, points: Array) -> Array:
-        """(n, 3) places on the picture, from -1 to 1 upwards, and distances [m], of points (n, 3) [m]."""
+        """(n, 3) positions in the picture, from -1 to 1 upwards, and distances [m], of points (n, 3) [m]."""
         from_eye = points - self.eye
         far = -(from_eye @ self.toward)
         scale = 1.0 / (np.maximum(far, 1e-6) * np.tan(FIELD / 2))
@@ -135,7 +135,7 @@ class Painter:
             normal = np.cross(world[faces[:, 1]] - world[faces[:, 0]], world[faces[:, 2]] - world[faces[:, 0]])
             size = np.linalg.norm(normal, axis=-1)
             lit = np.divide(np.abs(normal @ self.light), size, out=np.ones(len(faces)), where=size > 0)
-            rgb = np.array(part.color or color) / 255 * (DULL + (1 - DULL) * lit)[:, None]
+            rgb = np.array(part.color or color) / 255 * (EDGE_LIGHTNESS + (1 - EDGE_LIGHTNESS) * lit)[:, None]
             alpha = np.full((len(faces), 1), opacity)
             corners = seen[faces][..., :2][:, [0, 1, 2, 2]]
             found.append((corners, np.hstack([rgb, alpha]), seen[faces][..., 2].mean(axis=1)))
@@ -148,8 +148,8 @@ class Painter:
             return np.zeros((0, 4, 2)), np.zeros((0, 4)), np.zeros(0)
         radius = widths(self.scene.radii, colored.force)[self.owner]
         half = 0.5 * (length + np.where(length > 0, 0.6 * radius, 0.0))[:, None] * rotation_matrix(Q)[..., :, 2]
-        share = np.linspace(-1.0, 1.0, PARTS + 1)
-        knots = middle[:, None] + share[:, None] * half[:, None]  # (n, PARTS + 1, 3)
+        share = np.linspace(-1.0, 1.0, PARTS_PER_PIECE + 1)
+        knots = middle[:, None] + share[:, None] * half[:, None]  # (n, PARTS_PER_PIECE + 1, 3)
         seen = self._seen(knots.reshape(-1, 3)).reshape(*knots.shape)
         along = seen[:, -1, :2] - seen[:, 0, :2]
         size = np.linalg.norm(along, axis=-1, keepdims=True)
@@ -162,9 +162,9 @@ class Painter:
         for first, last, lightness in STRIPS:
             low, high = seen[..., :2] + first * wide, seen[..., :2] + last * wide
             corners = np.stack([low[:, :-1], low[:, 1:], high[:, 1:], high[:, :-1]], axis=2)
-            color = np.repeat(np.hstack([rgb * lightness, np.ones((len(rgb), 1))])[:, None], PARTS, axis=1)
+            color = np.repeat(np.hstack([rgb * lightness, np.ones((len(rgb), 1))])[:, None], PARTS_PER_PIECE, axis=1)
             far = (seen[:, :-1, 2] + seen[:, 1:, 2]) / 2 - radius[:, None]
-            kept = np.repeat(length > 0, PARTS)
+            kept = np.repeat(length > 0, PARTS_PER_PIECE)
             found.append((corners.reshape(-1, 4, 2)[kept], color.reshape(-1, 4)[kept], far.ravel()[kept]))
         return _joined(found)
 
@@ -196,7 +196,7 @@ class Reels:
 
     def __init__(self, painter: Painter, films: Sequence[Film], color: str, loads: Loads | None) -> None:
         scene, self.painter, self.films, self.loads = painter.scene, painter, tuple(films), loads
-        self.frames = [Reel(scene.model, film.q) for film in films]
+        self.frames = [FrameCache(scene.model, film.q) for film in films]
         self.shares = films[0].shares(scene.strengths)
         found = films[0].values.get(color)
         self.values = np.full(self.shares.shape, np.nan) if found is None else found
@@ -224,5 +224,5 @@ class Reels:
         if loads is None or not len(loads.time) or not loads.time[0] <= t <= loads.time[-1]:
             return None
         ends = arrow_ends(loads, frame, int(np.abs(loads.time - t).argmin()), self.unit)
-        long = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=-1) > LEAST_ARROW * self.painter.scene.size
+        long = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=-1) > MIN_ARROW * self.painter.scene.size
         return np.asarray(ends[long])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.analysis.apps.viewer.kinds import Film, Loads, MotionSource
 from myoquat.analysis.apps.viewer.scene import Scene
+from myoquat.analysis.apps.viewer.sources import Film, Loads, MotionSource
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.typing import ArrayLike
 from myoquat.data import load_model

@@ -119,8 +119,8 @@ class Panel:
             for name, handles in (("muscles", muscles), ("surfaces", stage.surfaces), ("markers", stage.markers)):
                 if handles:
                     self._add_switch(name, handles)
-        if stage.scene.told_missing:
-            self._gui.add_markdown(widget_label(stage.scene.told_missing))
+        if stage.scene.missing_geometry_message:
+            self._gui.add_markdown(widget_label(stage.scene.missing_geometry_message))
 
     def _add_switch(self, name: str, handles: list[Any]) -> None:
         box = self._gui.add_checkbox(name, bool(handles[0].visible))

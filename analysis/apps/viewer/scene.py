@@ -20,12 +20,13 @@ from myoquat.muscle.wrapping import Wrap
 
 __all__ = ["FIELD", "MARKER", "Part", "Scene", "camera_of"]
 
-THICK = 0.06  # radius of a limb, of its length
+LIMB_RADIUS = 0.06  # of a limb's length
 MARKER = (235, 80, 140)
 FIELD = np.radians(40)  # vertical field of view
-FILLED, BESIDE = 0.92, 0.6  # of the frame's height; of that, to either side, where controls cover none of it
-SHOWN = 5  # files that were not found, by name
-SMALL = 1e-3  # of the figure: shorter limbs are not drawn
+FIGURE_HEIGHT = 0.92  # of the frame's height
+FIGURE_HALF_WIDTH = 0.6  # of that height, to either side, so that controls cover none of it
+MAX_NAMED_FILES = 5  # that were not found
+MIN_LIMB_LENGTH = 1e-3  # of the figure: shorter limbs are not drawn
 
 
 def camera_of(box: tuple[Array, Array], up: Array, beside: float) -> tuple[Array, Array]:
@@ -40,7 +41,7 @@ def camera_of(box: tuple[Array, Array], up: Array, beside: float) -> tuple[Array
     across /= np.linalg.norm(across)
     corners = np.array([[(low, high)[b][k] for k, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)]) - middle
     off_axis = np.maximum(np.abs(corners @ np.cross(toward, across)), np.abs(corners @ across) / beside)
-    distance = (off_axis / (FILLED * np.tan(FIELD / 2)) + corners @ toward).max()
+    distance = (off_axis / (FIGURE_HEIGHT * np.tan(FIELD / 2)) + corners @ toward).max()
     return middle + max(distance, 0.1 * max(float(np.linalg.norm(extent)), 1e-3)) * toward, middle
 
 
@@ -65,14 +66,14 @@ class Scene:
     missing: list[str] = field(default_factory=list)
 
     @cached_property
-    def told_missing(self) -> str:
-        """A sentence on the geometry files that were not found, and what helps; "" where all were."""
+    def missing_geometry_message(self) -> str:
+        """A message about geometry files that were not found, with a hint; "" if there are none."""
         _ = self.bones
         names = sorted(set(self.missing))
         if not names:
             return ""
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        files = ", ".join(map(printable, names[:SHOWN]))
+        more = f" and {len(names) - MAX_NAMED_FILES} more" if len(names) > MAX_NAMED_FILES else ""
+        files = ", ".join(map(printable, names[:MAX_NAMED_FILES]))
         return (
             f"Geometry not found, limbs are drawn instead: {files}{more}. Name its folder: --geometry FOLDER, geometry="
         )
@@ -114,7 +115,7 @@ class Scene:
     @cached_property
     def camera(self) -> tuple[Array, Array]:
         """(eye, middle) [m] of the window, whose controls cover one side."""
-        return camera_of(self.box, self.up, BESIDE)
+        return camera_of(self.box, self.up, FIGURE_HALF_WIDTH)
 
     @cached_property
     def bones(self) -> list[Part]:
@@ -141,9 +142,9 @@ class Scene:
         parts = []
         for end in self._ends(body.name):  # type: ignore[attr-defined]
             length = float(np.linalg.norm(end))
-            if length > SMALL:
+            if length > MIN_LIMB_LENGTH:
                 _, Q, _ = tubes(np.zeros(3), end)
-                radius = min(THICK * length, 0.04 * max(length, 1.0))
+                radius = min(LIMB_RADIUS * length, 0.04 * max(length, 1.0))
                 parts.append(Part(body.name, limb(length, radius), np.zeros(3), Q))  # type: ignore[attr-defined]
         return parts
 
@@ -155,7 +156,7 @@ class Scene:
             return np.zeros((0, 3))
         R, p = self.poses[name]
         carried = [self.poses[b.name][1] for b in system.bodies if b.parent == name]
-        ends = [R.T @ (x - p) for x in carried if np.linalg.norm(x - p) > SMALL]
+        ends = [R.T @ (x - p) for x in carried if np.linalg.norm(x - p) > MIN_LIMB_LENGTH]
         if ends:
             return np.array(ends)
         attached = [point.position for m in self.model.muscles for point in m.path if point.body == name]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.apps.viewer.reel import Frame, frames
+from myoquat.analysis.apps.viewer.frame_cache import Frame, frames
 from myoquat.analysis.apps.viewer.scene import MARKER, Part, Scene
 from myoquat.analysis.apps.viewer.shapes import sphere, tube
 from myoquat.core.typing import Array
@@ -13,24 +13,25 @@ __all__ = ["BONE", "GHOST", "Stage", "floor_lines", "shades", "widths"]
 
 BONE, GHOST, SURFACE = (226, 219, 200), (120, 160, 215), (110, 175, 215)
 SCALE = np.array([[226, 150, 140], [221, 95, 80], [190, 30, 45], [110, 0, 30]])  # light to dark red: grey keeps it
-THIN, THICKER = 0.6, 0.9  # of a muscle's width: without force, and more of it with its greatest force
+RELAXED_WIDTH, FORCE_WIDTH = 0.6, 0.9  # of a muscle's width: without force; added at its greatest force
 UNIT = (1.0, 0.0, 0.0, 0.0)
-FLOOR, GREYS = 0.5, (150, 215)  # [m] between lines of the floor; of lines at whole metres and between
+FLOOR_SPACING_M = 0.5  # [m] between lines of the floor
+FLOOR_GREYS = (150, 215)  # of lines at whole metres, and between
 
 
 def shades(values: Array, low: float, high: float) -> Array:
     """(..., 3) colours of numbers, reds from light at `low` to dark at `high` whose lightness falls evenly; grey where
     they are no numbers."""
     x = np.clip((values - low) / (high - low if high > low else 1.0), 0, 1)
-    places = np.linspace(0, 1, len(SCALE))
-    color = np.stack([np.interp(np.nan_to_num(x), places, SCALE[:, k]) for k in range(3)], axis=-1)
+    levels = np.linspace(0, 1, len(SCALE))
+    color = np.stack([np.interp(np.nan_to_num(x), levels, SCALE[:, k]) for k in range(3)], axis=-1)
     return np.where(np.isfinite(values)[..., None], color, 128).astype(np.uint8)
 
 
 def widths(radii: Array, force: Array) -> Array:
     """(m,) [m] radii of muscles that pull with a share of their greatest force (m,); as they are where that is NaN."""
     known = np.isfinite(force)
-    grown = radii * (THIN + THICKER * np.sqrt(np.clip(np.where(known, force, 0.0), 0.0, 1.5)))
+    grown = radii * (RELAXED_WIDTH + FORCE_WIDTH * np.sqrt(np.clip(np.where(known, force, 0.0), 0.0, 1.5)))
     found: Array = np.where(known, grown, radii)
     return found
 
@@ -40,14 +41,14 @@ def floor_lines(scene: Scene) -> tuple[Array, Array]:
     those at whole metres from the figure's middle are darker."""
     axis = int(np.argmax(np.abs(scene.up)))
     across = [i for i in range(3) if i != axis]
-    reach = FLOOR * np.ceil(1.5 * scene.size / FLOOR)
-    places = np.arange(-reach, reach + FLOOR / 2, FLOOR)
-    ends = np.zeros((2, len(places), 2, 3))
+    reach = FLOOR_SPACING_M * np.ceil(1.5 * scene.size / FLOOR_SPACING_M)
+    offsets = np.arange(-reach, reach + FLOOR_SPACING_M / 2, FLOOR_SPACING_M)
+    ends = np.zeros((2, len(offsets), 2, 3))
     for k, (along, beside) in enumerate((across, across[::-1])):
-        ends[k, :, :, along], ends[k, :, :, beside] = (-reach, reach), places[:, None]
+        ends[k, :, :, along], ends[k, :, :, beside] = (-reach, reach), offsets[:, None]
     middle = scene.camera[1].copy()
     middle[axis] = scene.box[0][axis] if scene.up[axis] > 0 else scene.box[1][axis]
-    grey = np.where(np.isclose(np.round(places), places), *GREYS)
+    grey = np.where(np.isclose(np.round(offsets), offsets), *FLOOR_GREYS)
     colors = np.broadcast_to(grey[None, :, None, None], ends.shape)
     return ends.reshape(-1, 2, 3) + middle, colors.reshape(-1, 2, 3).astype(np.uint8)
 

@@ -15,12 +15,12 @@ import numpy as np
 from myoquat.analysis.apps.viewer.access import Access
 from myoquat.analysis.apps.viewer.arrows import Arrows, check_frames
 from myoquat.analysis.apps.viewer.controls import PoseControls
-from myoquat.analysis.apps.viewer.kinds import Film, Loads, MotionSource
+from myoquat.analysis.apps.viewer.frame_cache import FrameCache, frames
 from myoquat.analysis.apps.viewer.opening import opened
 from myoquat.analysis.apps.viewer.panel import Panel
 from myoquat.analysis.apps.viewer.recording import RATE, check_film, check_picture, write_film
-from myoquat.analysis.apps.viewer.reel import Reel, frames
 from myoquat.analysis.apps.viewer.scene import FIELD, Scene
+from myoquat.analysis.apps.viewer.sources import Film, Loads, MotionSource
 from myoquat.analysis.apps.viewer.stage import Stage, floor_lines
 from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.typing import Array, ArrayLike
@@ -100,7 +100,7 @@ class Viewer:
         self.scene, self.films, self.model = scene, tuple(films), scene.model
         self.q, self.time, self.playing, self.speed = scene.q, films[0].time[0] if films else 0.0, False, 1.0
         self.color, self.activation = "activation", 0.0
-        self._reels = [Reel(self.model, film.q) for film in self.films]
+        self._frame_caches = [FrameCache(self.model, film.q) for film in self.films]
         self._shares = films[0].shares(scene.strengths) if films else np.zeros((0, 0))
         self._painter: Any = None
         self._lock, self._closed = threading.RLock(), False
@@ -125,7 +125,7 @@ class Viewer:
 
     @property
     def url(self) -> str:
-        """Where the browser finds it: with a token, without which the server answers nobody."""
+        """Where the browser finds it: with the token that every request needs."""
         return f"http://localhost:{self.server.get_port()}/{self.access.token}/"
 
     def _look(self) -> None:
@@ -162,13 +162,13 @@ class Viewer:
     def draw(self, row: int | None = None) -> None:
         """Send the pose q, or a row of the motion, to the windows."""
         with self._lock:
-            frame = frames(self.model, self.q[None])[0] if row is None else self._reels[0][row]
+            frame = frames(self.model, self.q[None])[0] if row is None else self._frame_caches[0][row]
             self.stage.show(frame, *self.colored(), self.shares)
             if self.arrows is not None:
                 self.arrows.show(frame, self.time)
             if self.ghost is not None:
                 other = self.films[1].at(self.time)
-                self.ghost.show(self._reels[1][other], np.full(len(self.model.muscles), np.nan), 0.0, 1.0)
+                self.ghost.show(self._frame_caches[1][other], np.full(len(self.model.muscles), np.nan), 0.0, 1.0)
 
     def show(self, q: ArrayLike) -> None:
         """Show the pose q (nq,). Raises ValueError as `ArticulatedSystem.check_q` does."""
@@ -226,8 +226,8 @@ class Viewer:
         is written then.
         """
         path, data, pillow = check_output(path, overwrite), io.BytesIO(), importlib.import_module("PIL.Image")
-        kind = check_picture(path)
-        pillow.fromarray(self.pixels(width, height)[..., :3]).save(data, kind)
+        picture_format = check_picture(path)
+        pillow.fromarray(self.pixels(width, height)[..., :3]).save(data, picture_format)
         write_bytes(path, data.getvalue())
         return path
 

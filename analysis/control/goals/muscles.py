@@ -45,7 +45,7 @@ class TendonForceRates(IntegralGoal):
 
 
 def _elastic(plant: MuscledPlant) -> dict[int, float]:
-    """Strength [N] of the muscles with elastic tendons, by their places."""
+    """Strength [N] of the muscles with elastic tendons, by their indices."""
     laws = [muscle.law for muscle in plant.equations.muscled.muscles] if plant.muscle_names else []
     return {i: law.max_isometric_force for i, law in enumerate(laws) if isinstance(law, HillLaw) and law.states}
 

@@ -35,7 +35,7 @@ class ModelPlant(MuscledPlant):
     @cached_property
     def content(self) -> Hashable:
         held = self.constraints.key if self.constraints else None
-        return self.equations.key, tuple(self.torque_places), self.torque_scales, self.frames, held
+        return self.equations.key, tuple(self.torque_indices), self.torque_scales, self.frames, held
 
     def given(self, point: Point) -> dict[str, Array]:
         """What the forces depend on beside q and u, as `StateEquations` has it."""
@@ -44,7 +44,7 @@ class ModelPlant(MuscledPlant):
 
     def _torque(self, point: Point) -> Array:
         columns, torques = [0.0 * point.controls[..., 0]] * self.nu, self.torques_of(point)
-        for i, place in enumerate(self.torque_places):
+        for i, place in enumerate(self.torque_indices):
             columns[place] = torques[..., i]
         return vector(columns)
 

@@ -33,7 +33,7 @@ class MuscledPlant(Plant):
         self.model = model
         self.equations = StateEquations(model if isinstance(model, Model) else system, external_torque)
         self.state_names = self.equations.own
-        self.torque_places = indices_of("velocity", torques, system.velocity_names)
+        self.torque_indices = indices_of("velocity", torques, system.velocity_names)
         self.torque_scales = tuple(map(float, torques.values()))
         own = model if isinstance(model, Model) else None
         self.muscle_names = own.muscle_names if own else ()
@@ -44,7 +44,7 @@ class MuscledPlant(Plant):
     def control_bounds(self) -> Array:
         actuators = self.model.actuators if isinstance(self.model, Model) else ()
         bounds = [b for actuator in actuators for b in actuator.bounds]
-        free = [(-np.inf, np.inf)] * len(self.torque_places)
+        free = [(-np.inf, np.inf)] * len(self.torque_indices)
         return np.array([(0.0, 1.0)] * len(self.muscle_names) + bounds + free).reshape(-1, 2)
 
     @property

@@ -34,8 +34,8 @@ from myoquat.muscle.states import forces_of_laws, residuals_of_laws
 
 __all__ = ["PrescribedPlant"]
 
-NO_ARM = 1e-12  # [m, -] moment arms and gains of controls below it at all frames are structurally zero
-PROBE = 0.5  # control at which actuators are compared with straight lines
+MIN_ARM = 1e-12  # [m, -] moment arms and gains of controls below it at all frames are structurally zero
+LINEARITY_CONTROL = 0.5  # control at which actuators are compared with affine functions
 
 
 class PrescribedPlant(MuscledPlant):
@@ -50,7 +50,7 @@ class PrescribedPlant(MuscledPlant):
 
     def _check_linear(self) -> None:
         """ModelError where the force of an actuator is not an affine function of its control."""
-        once, twice = (self._of_actuators(self.motion.q[:1], c)[0] for c in (PROBE, 2 * PROBE))
+        once, twice = (self._of_actuators(self.motion.q[:1], c)[0] for c in (LINEARITY_CONTROL, 2 * LINEARITY_CONTROL))
         for name, one, two in zip(self.actuator_names, once, twice, strict=True):
             if not np.allclose(2 * one, two):
                 raise ModelError(f"the force of {name!r} is not proportional to its control")
@@ -81,7 +81,7 @@ class PrescribedPlant(MuscledPlant):
     @cached_property
     def _structure(self) -> tuple[Array, Array]:
         """(m, n) and (k, n): whether a muscle or a control has an effect on a free velocity at any frame."""
-        arms, gains = (np.abs(effects).max(axis=0) > NO_ARM for effects in self._effects(self.motion.q))
+        arms, gains = (np.abs(effects).max(axis=0) > MIN_ARM for effects in self._effects(self.motion.q))
         return arms, gains
 
     @cached_property
@@ -105,7 +105,7 @@ class PrescribedPlant(MuscledPlant):
     def _effects(self, q: Array) -> tuple[Array, Array]:
         """(t, m, n) moment arms of the muscles, (t, k, n) of a unit of every other control."""
         _, C = free_velocities(self.model, q)
-        axes = np.array(self.torque_scales)[:, None] * np.eye(self.model.system.nu)[self.torque_places]
+        axes = np.array(self.torque_scales)[:, None] * np.eye(self.model.system.nu)[self.torque_indices]
         torques = np.broadcast_to(axes, (len(q), *axes.shape))
         units = np.concatenate([self._of_actuators(q, 1.0), torques], axis=1)
         return -path_jacobian(self.model, q) @ C, units @ C

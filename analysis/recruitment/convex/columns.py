@@ -32,7 +32,7 @@ conditions_of = partial(from_columns, LinearizedConditions)
 program_of = partial(from_columns, ProgramConstants)
 
 PROXIMAL = 1e-9  # curvature, of the greatest weight, against which variables without one of their own move
-TILE = 4  # rows of a matrix that are summed together
+TILE_ROWS = 4  # rows of a matrix that are summed together
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Columns:
         low, high, weight = low * kept, high * kept, weight * kept
         bottom, top = np.where(low > 0, lower, 0.0), np.where(high > 0, upper, 0.0)
         x = np.where(high > 0, np.where(low > 0, (bottom + top) / 2, top - 1), low * (bottom + 1))
-        rooms = (np.where(low > 0, x - bottom, 1.0), np.where(high > 0, top - x, 1.0))
+        distances = (np.where(low > 0, x - bottom, 1.0), np.where(high > 0, top - x, 1.0))
         p = power if self.shape.power is None else float(self.shape.power)
         if isinstance(p, float) and p == 2:
             root = 1.0 + 0.0 * x
@@ -78,7 +78,7 @@ class Columns:
         return {
             "columns": column,
             "fixed": to_columns(fixed),
-            "state": to_columns(PrimalDualState(x, np.stack(rooms, axis=-1), np.stack(multipliers, axis=-1))),
+            "state": to_columns(PrimalDualState(x, np.stack(distances, axis=-1), np.stack(multipliers, axis=-1))),
             "bounds": np.stack([low + high], axis=-1),
             "begun": column * x[..., None],
         }
@@ -87,10 +87,10 @@ class Columns:
                  frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
         """The conditions linearized at a point: `way`, and sums over the variables: the lower triangle of B D^-1 B^T,
         the rows B x, the right side B D^-1 pull, and the numbers that tell how far the point is from a solution."""
-        p, (x, room, bound) = self._power(fixed), state_of(state)
+        p, (x, distance, bound) = self._power(fixed), state_of(state)
         price = _dot(columns, multipliers)
         stationary = terms.slope(constants_of(fixed).weight, p, x) - price - bound[..., 0] + bound[..., 1]
-        stiff = bound / room
+        stiff = bound / distance
         softness = 1.0 / (self._curvature(fixed, p, x, about, mu) + stiff[..., 0] + stiff[..., 1])
         pull = -stationary - bound[..., 0] + bound[..., 1]
         turned = self._turned(columns, frames)
@@ -105,12 +105,12 @@ class Columns:
     def _balance(self, fixed: Array, p: Any, state: Array, stationary: Array, price: Array) -> Array:
         """(..., 6) the columns of a `Balance`."""
         weight, low, high, has, *_ = constants_of(fixed)
-        x, room, bound = state_of(state)
-        span = np.minimum(room[..., 0] + 1 - has[..., 0], room[..., 1] + 1 - has[..., 1])
+        x, distance, bound = state_of(state)
+        span = np.minimum(distance[..., 0] + 1 - has[..., 0], distance[..., 1] + 1 - has[..., 1])
         low, high = terms.reach(x, np.where(has[..., 0] > 0, low, -np.inf), np.where(has[..., 1] > 0, high, np.inf))
         most = terms.most(price, low, high, has[..., 0] * has[..., 1] > 0)
         parts = ProgramSums(
-            room[..., 0] * bound[..., 0] + room[..., 1] * bound[..., 1],
+            distance[..., 0] * bound[..., 0] + distance[..., 1] * bound[..., 1],
             np.abs(stationary) * span,
             terms.cost(weight, p, x),
             terms.least(weight, p, price, low, high),
@@ -121,27 +121,28 @@ class Columns:
 
     def predicted(self, columns: Array, fixed: Array, state: Array, way: Array, turned: Array,
                   frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
-        """The way to products of zero, x and the bounds' multipliers changing by dx and dbound: `products` (..., g, 2)
-        of the changes; sums of what the products change by, in the first and in the second order; right sides for the
-        corrected way without its aim, and for an aim of one; how much the cones' rows move; the least ratio."""
-        has, (_, room, bound), to = constants_of(fixed).has, state_of(state), conditions_of(way)
+        """The way to products of zero, x and the bounds' multipliers changing by dx and multiplier_change: `products`
+        (..., g, 2) of the changes; sums of what the products change by, in the first and in the second order; right
+        sides for the corrected way without its aim, and for an aim of one; how much the cones' rows move; the least
+        ratio."""
+        has, (_, distance, bound), to = constants_of(fixed).has, state_of(state), conditions_of(way)
         rotated = self._turned(columns, frames)
         dx = to.softness * (to.pull + _dot(rotated, turned))
-        droom = _both(dx) * has
-        dbound = -has * (room * bound + bound * _both(dx)) / room
-        products = _both(dx) * dbound
-        wanted = (-room * bound - products) / room
-        unit = has / room
+        distance_change = _both(dx) * has
+        multiplier_change = -has * (distance * bound + bound * _both(dx)) / distance
+        products = _both(dx) * multiplier_change
+        wanted = (-distance * bound - products) / distance
+        unit = has / distance
         corrected = to.softness * (-to.stationary + wanted[..., 0] - wanted[..., 1])
         per_aim = to.softness * (unit[..., 0] - unit[..., 1])
-        first, second = room * dbound + bound * droom, droom * dbound
+        first, second = distance * multiplier_change + bound * distance_change, distance_change * multiplier_change
         sums = [np.sum(part[..., 0] + part[..., 1], axis=-1) for part in (first, second)]
         return {
             "products": products,
             "ahead": np.stack(sums, axis=-1),
             "corrected": np.sum(rotated * corrected[..., None], axis=-2),
             "per_aim": np.sum(rotated * per_aim[..., None], axis=-2),
-            "shrink": _least_ratio(droom, room, dbound, bound),
+            "shrink": _least_ratio(distance_change, distance, multiplier_change, bound),
             **self._moved(rotated, dx),
         }
 
@@ -149,16 +150,16 @@ class Columns:
               aim: Array, frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
         """The corrected way to products of `aim`: `change` (..., g, 3) of x and of the bounds' multipliers, how much
         the cones' rows move, and the least ratio."""
-        has, (_, room, bound), to = constants_of(fixed).has, state_of(state), conditions_of(way)
-        wanted = aim[..., None, None] * has - room * bound - products
-        per_room = wanted / room
+        has, (_, distance, bound), to = constants_of(fixed).has, state_of(state), conditions_of(way)
+        wanted = aim[..., None, None] * has - distance * bound - products
+        per_distance = wanted / distance
         rotated = self._turned(columns, frames)
-        g = -to.stationary + per_room[..., 0] - per_room[..., 1]
+        g = -to.stationary + per_distance[..., 0] - per_distance[..., 1]
         dx = to.softness * (g + _dot(rotated, second))
-        dbound = has * (wanted - bound * _both(dx)) / room
+        multiplier_change = has * (wanted - bound * _both(dx)) / distance
         return {
-            "change": np.concatenate([dx[..., None], dbound], axis=-1),
-            "shrink": _least_ratio(_both(dx) * has, room, dbound, bound),
+            "change": np.concatenate([dx[..., None], multiplier_change], axis=-1),
+            "shrink": _least_ratio(_both(dx) * has, distance, multiplier_change, bound),
             **self._moved(rotated, dx),
         }
 
@@ -231,9 +232,9 @@ def _lower_triangle(columns: Array, softness: Array) -> Array:
 
 
 def triangle(r: int) -> list[tuple[int, int]]:
-    """The places (i, j), j <= i, in the lower triangle of an (r, r) matrix: a few rows at a time, and in them column by
-    column, so that machine code has what it multiplies in its registers."""
-    blocks = [range(first, min(first + TILE, r)) for first in range(0, r, TILE)]
+    """The indices (i, j), j <= i, of the lower triangle of an (r, r) matrix. They go column by column within blocks of
+    rows, so that factors stay in registers."""
+    blocks = [range(first, min(first + TILE_ROWS, r)) for first in range(0, r, TILE_ROWS)]
     return [(i, j) for block in blocks for j in range(block.stop) for i in block if j <= i]
 
 
@@ -242,9 +243,9 @@ def _both(x: Array) -> Array:
     return np.stack([x, -x], axis=-1)
 
 
-def _least_ratio(droom: Array, room: Array, dbound: Array, bound: Array) -> Array:
+def _least_ratio(distance_change: Array, distance: Array, multiplier_change: Array, bound: Array) -> Array:
     """(...) the least of what is gained in a full step over what is there."""
-    ratios = np.minimum(droom / room, dbound / np.where(bound > 0, bound, 1.0))
+    ratios = np.minimum(distance_change / distance, multiplier_change / np.where(bound > 0, bound, 1.0))
     least = np.minimum(ratios[..., 0], ratios[..., 1])
     result = least[..., 0]
     for k in range(1, least.shape[-1]):

@@ -1,5 +1,4 @@
-"""Programs brought to their solutions side by side: what the sweeps of the interior-point method start from, and what
-they end with."""
+"""Programs solved side by side: inputs and outputs of the interior-point program."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,22 +7,22 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.recruitment.convex.columns import Shape
-from myoquat.analysis.recruitment.convex.interior import LOOSE
+from myoquat.analysis.recruitment.convex.interior_point_formulas import ACCEPTABLE_FACTOR
+from myoquat.analysis.recruitment.convex.interior_point_program import OUTPUTS, interior_point_program
 from myoquat.analysis.recruitment.convex.outcome import Status
 from myoquat.analysis.recruitment.convex.program import Programs
-from myoquat.analysis.recruitment.convex.sweep import OUTPUTS, sweeps
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 
-__all__ = ["CAREFUL", "Ends", "descended"]
+__all__ = ["CAREFUL_TARGET", "Ends", "solved_side_by_side"]
 
-BRISK, CAREFUL = 0.1, 1.0
+FAST_TARGET, CAREFUL_TARGET = 0.1, 1.0  # least target product, over the residual of the gradients
 
 
 @dataclass(frozen=True, eq=False)
 class Ends:
     """x (k, n), multipliers (k, rows) of equations and cones and their price (k, n), the bound that they prove, status
-    and steps (k,). A variable whose bounds are equal is not moved, x is 0 there and adds nothing."""
+    and steps (k,). A variable with equal bounds is fixed: its x is 0 and adds nothing."""
 
     x: Array
     multipliers: Array
@@ -33,41 +32,45 @@ class Ends:
     steps: Array
 
 
-def descended(programs: Programs, scale: Array, backend: str = "kernel", balance: float = BRISK) -> Ends:
-    """The best point of every program, whether it is a solution or a proof that there is none, and after how many
-    steps. The rows of A and G are taken times scale (k, rows), b and h as they are. `balance`: part of the mean product
-    that gradients which do not balance stand for: the greater, the more careful the way along high powers."""
+def solved_side_by_side(
+    programs: Programs, scale: Array, backend: str = "kernel", balance: float = FAST_TARGET
+) -> Ends:
+    """The best point of every program: a solution, or a proof that there is none, and the number of steps. The rows of
+    A and G are multiplied by scale (k, rows); b and h are scaled already. `balance`: least target product over the
+    residual of the gradients; greater values make shorter steps along high powers."""
     e, n = programs.A.shape[1:]
     shape = Shape(e, programs.h.shape[1], programs.h.shape[2], n, programs.power)
-    best, multipliers, bound, status, merit, steps = _sweeper(shape, backend)(
+    best, multipliers, bound, status, merit, steps = _solver(shape, backend)(
         {**_given(programs, scale), "by": np.array([balance])}
     )
-    status = np.where((status == Status.UNSETTLED) & (merit <= LOOSE), Status.SOLVED, status.astype(int))
+    status = np.where((status == Status.UNSETTLED) & (merit <= ACCEPTABLE_FACTOR), Status.SOLVED, status.astype(int))
     return Ends(best[:, :n, 0], multipliers, best[:, :n, 1], bound, status, steps.astype(int))
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
 
 
-def _sweeper(shape: Shape, backend: str) -> Any:
-    """What takes the inputs of `sweeps` by name to its outputs."""
+def _solver(shape: Shape, backend: str) -> Any:
+    """The function from the inputs of `interior_point_program`, by name, to its outputs."""
     if backend == "numpy":
 
         def run(given: dict[str, Array]) -> tuple[Array, ...]:
             with np.errstate(all="ignore"):  # of programs that are done and carried along
-                return sweeps(shape).side_by_side(given, OUTPUTS)
+                return interior_point_program(shape).side_by_side(given, OUTPUTS)
 
         return run
 
     def build(content: str | None) -> kernels.Compiled:
-        return kernels.compile_program(lambda: sweeps(shape), OUTPUTS, name="interior_point", content=content)
+        return kernels.compile_program(
+            lambda: interior_point_program(shape), OUTPUTS, name="interior_point", content=content
+        )
 
     kernel = kernel_for(("interior_point", shape), build)
     return lambda given: kernel(**given)
 
 
 def _given(p: Programs, scale: Array) -> dict[str, Array]:
-    """The inputs of `sweeps`; what all programs share stands there once."""
+    """The inputs of `interior_point_program`; inputs that all programs share have one row."""
     k, _, n = p.A.shape
     rows = {"lowers": p.lower, "uppers": p.upper, "weights": p.weights, "powers": p.powers}
     rows = {name: values[:1] if k and values.strides[0] == 0 else values for name, values in rows.items()}

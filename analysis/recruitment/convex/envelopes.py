@@ -9,8 +9,8 @@ from myoquat.core.typing import Array
 
 __all__ = ["Hulls"]
 
-CLOSER = 6  # quarters of quarters of a segment at whose ends points are added
-FLAT = 1e-13  # of the greatest slope: a corner by which a hull turns less is none
+END_POINTS = 6  # added near each end of a segment, each at a quarter of the distance of the last
+MIN_SLOPE_CHANGE = 1e-13  # of the greatest slope: hulls have no corner with less
 
 
 class Hulls:
@@ -80,7 +80,7 @@ class Hulls:
     def at_ends(self, at: Array) -> Array:
         """(..., 12) points of the segment around `at` (...), closer and closer to its ends: a straight piece of an
         envelope may reach less far than points in its middle show."""
-        part = 0.25 ** np.arange(1, CLOSER + 1)
+        part = 0.25 ** np.arange(1, END_POINTS + 1)
         return self._inside(at, 0, np.concatenate([part, 1 - part]))
 
     def _inside(self, at: Array, off: int, part: Array) -> Array:
@@ -100,5 +100,5 @@ def _below_neighbours(x: Array, f: Array, row: Array) -> Array:
     slope = np.where(end, 0.0, np.diff(f) / np.where(end, 1.0, np.diff(x)))
     steep = np.zeros(row[-1] + 1)
     np.maximum.at(steep, row[1:], np.abs(slope))
-    found[1:-1] = end[:-1] | end[1:] | (slope[1:] - slope[:-1] > FLAT * steep[row[1:-1]])
+    found[1:-1] = end[:-1] | end[1:] | (slope[1:] - slope[:-1] > MIN_SLOPE_CHANGE * steep[row[1:-1]])
     return found

@@ -27,8 +27,8 @@ Record = TypeVar("Record")
 
 
 class VariableConstants(NamedTuple):
-    """What is constant of variables (...): weight; bounds, or zero where there is none; `has`, 1 where there is a lower
-    and an upper one; a length below which numbers are small; and the power, None where all powers are the same."""
+    """Constants of variables (...): weight; bounds, or zero where there is none; `has`, 1 where there is a lower and an
+    upper one; a length below which numbers are small; and the power, None where all powers are the same."""
 
     weight: Array
     low: Array
@@ -39,10 +39,10 @@ class VariableConstants(NamedTuple):
 
 
 class PrimalDualState(NamedTuple):
-    """Where variables (...) are: x, `room`, the distances from the bounds, and `bound`, the multipliers of these."""
+    """The state of variables (...): x, `distance` from the bounds, and `bound`, the multipliers of these."""
 
     x: Array
-    room: Pair
+    distance: Pair
     bound: Pair
 
 
@@ -69,7 +69,7 @@ class ProgramSums(NamedTuple):
 
 
 class ProgramConstants(NamedTuple):
-    """What is constant of a program (...): the number of products, that of bounds, the greatest weight, an objective
+    """Constants of a program (...): the number of products, that of bounds, the greatest weight, an objective
     that counts as small, and the mean product that corresponds to residuals of gradients."""
 
     products: Array
@@ -80,7 +80,7 @@ class ProgramConstants(NamedTuple):
 
 
 class WeightedSquares(NamedTuple):
-    """What is constant of variables (...) of a weighted sum of squares: 1 / (2 w), bounds, w and gain."""
+    """Constants of variables (...) of a weighted sum of squares: 1 / (2 w), bounds, w and gain."""
 
     softness: Array
     low: Array

@@ -1,11 +1,11 @@
 """Programs whose objective is a sum of any functions of one variable each, on bounded intervals.
 
-Every function is replaced by its lower convex envelope, which no convex function below it exceeds: the greatest lower
-bound that multipliers prove [J. E. Falk, Lagrange multipliers and nonconvex programs, SIAM J. Control 7, 1969]. The
-envelope is that of points, to which more are added about the solution until it no longer changes: the objective is then
-piecewise linear, and its pieces are the variables of a program of `solve_programs` [G. B. Dantzig, Linear Programming
-and Extensions, 1963, chapter 24]. Where the functions are above their envelopes at the solution, it is improved within
-boxes that shrink about it, down to a local minimum; the bound says how much better any other solution could be.
+Every function is replaced by its lower convex envelope. That gives the greatest lower bound that multipliers prove
+[J. E. Falk, Lagrange multipliers and nonconvex programs, SIAM J. Control 7, 1969]. The envelope is sampled, with more
+points about the solution until it no longer changes. The objective is then piecewise linear, and its pieces are the
+variables of a program of `solve_programs` [G. B. Dantzig, Linear Programming and Extensions, 1963, chapter 24]. Where
+the functions are above their envelopes at the solution, shrinking boxes about it lead to a local minimum. The bound
+limits how much better any other solution can be.
 """
 
 from collections.abc import Callable
@@ -25,29 +25,31 @@ __all__ = ["solve_separable"]
 
 Curves = Callable[[Array, Array], Array]  # numbers of programs (k,) and points (k, m, p) to values (k, m, p)
 
-GRID = 33  # points of every function to begin with
-KNOTS = 16  # of each in a program
-RECENT = 4  # points about which these lie: of the last two solutions and of what was cheapest at their multipliers
-ROUNDS = 20
-BLOCK = 256  # programs that go side by side
-CERTAIN = 1e-7  # of the objective: what it may be above its bound
-SMALL = 1e-4  # of the greatest value of a function: an objective below it is not told from zero more finely
-BOX, SMALLEST = 0.1, 1e-6  # of the interval: half the first box and the last about a solution
-SHRINK = 0.2
+GRID_POINTS = 33  # of every function at the start
+PROGRAM_KNOTS = 16  # of every function in a program
+RECENT_POINTS = 4  # knots are about these: the last two solutions, and the cheapest points at their multipliers
+MAX_REFINEMENTS = 20  # of the points about a solution
+BLOCK_SIZE = 256  # programs that are solved side by side
+GAP_TOLERANCE = 1e-7  # of the objective: solved if objective and bound are no farther apart
+SMALL_OBJECTIVE = 1e-4  # of the greatest value of a function: gaps of smaller objectives are relative to this
+FIRST_BOX, LAST_BOX = 0.1, 1e-6  # of the interval: half the first box and the last about a solution
+BOX_FACTOR = 0.2  # of a box to the next one
 
 
 def solve_separable(programs: Programs, curves: Curves, corners: Array, *, backend: str = "kernel", improve: bool = True
 ) -> Solutions:  # fmt: skip
     """The solutions of min sum_i<m f_i(x_i) + sum_i>=m w_i |x_i|^p_i under the conditions of the programs.
 
-    curves(numbers, x) gives the f_i at points x (k, m, p) of the programs of those numbers (k,), smooth but for corners
-    (all k, m, q), of which some may be equal; the first m variables are bounded, and their weights and powers play no
-    part. `bound` is what no objective is below, as far as the points at which f is looked at show its envelope: 33 of
-    the interval, the corners, and more and more about the solution. Solved are programs whose objective is above it by
-    no more than 1e-7 of itself; LOCAL those of which only a local minimum is known, y and z being of the envelopes, or,
-    without `improve`, a point that meets the conditions.
+    curves(numbers, x) gives the f_i at points x (k, m, p) of the programs with these numbers (k,). The f_i are smooth
+    except at corners (all k, m, q), some of which may be equal. The first m variables are bounded; their weights and
+    powers are ignored. `bound` is a lower bound, up to the error of the sampled envelope of f: at 33 points of the
+    interval, at the corners, and at further points about the solution. A program is SOLVED if its objective exceeds the
+    bound by at most 1e-7 of itself. It is LOCAL if only a local minimum is known; y and z then belong to the envelopes.
+    Without `improve` a LOCAL point only meets the conditions.
     """
-    blocks = [np.arange(first, min(first + BLOCK, len(programs.b))) for first in range(0, len(programs.b), BLOCK)]
+    blocks = [
+        np.arange(first, min(first + BLOCK_SIZE, len(programs.b))) for first in range(0, len(programs.b), BLOCK_SIZE)
+    ]
     parts = [_Envelopes(programs, curves, corners, backend, rows, improve).found for rows in blocks]
     names = Solutions.__dataclass_fields__
     if not parts:
@@ -57,8 +59,8 @@ def solve_separable(programs: Programs, curves: Curves, corners: Array, *, backe
 
 @dataclass(frozen=True)
 class _Pieces:
-    """Programs on the pieces between knots x (k, m, p) with values f: what falls is counted from its right end, so that
-    no weight is negative."""
+    """Programs on the pieces between knots x (k, m, p) with values f. Falling pieces are counted from their right ends,
+    so that no weight is negative."""
 
     given: Programs
     x: Array
@@ -112,45 +114,45 @@ class _Envelopes:
         self.numbers = numbers
         low, high = self.given.lower[:, : self.m], self.given.upper[:, : self.m]
         self.corners = np.clip(corners[numbers], low[..., None], high[..., None])
-        x = np.sort(np.concatenate([_spaced(low, high, GRID), self.corners], axis=-1), axis=-1)
+        x = np.sort(np.concatenate([_spaced(low, high, GRID_POINTS), self.corners], axis=-1), axis=-1)
         self.hulls = Hulls(x, self._at(np.arange(len(numbers)), x))
         self.found = self._first()
         open_ = self._open(np.arange(len(numbers)))
-        for _ in range(ROUNDS):
+        for _ in range(MAX_REFINEMENTS):
             if not len(open_):
                 break
-            open_ = self._open(self._round(open_))
-        self._settle()
-        above = np.flatnonzero((self.found.status == Status.SOLVED) & (self._excess() > CERTAIN))
+            open_ = self._open(self._refined(open_))
+        self._lower_bounds()
+        above = np.flatnonzero((self.found.status == Status.SOLVED) & (self._excess() > GAP_TOLERANCE))
         self.found.status[above] = Status.LOCAL
         if improve:
             self._improve(above)
 
-    def _settle(self) -> None:
-        """Bounds less by what the points leave open, where that is more than it should be."""
+    def _lower_bounds(self) -> None:
+        """Subtract the error of the sampled envelopes from the bounds, where it is not small."""
         found = self.found
         left = np.where(found.status == Status.SOLVED, self.envelope - found.bound, 0.0)
-        found.bound[:] -= np.where(left > CERTAIN / 2 * self._size(), left, 0.0)
+        found.bound[:] -= np.where(left > GAP_TOLERANCE / 2 * self._size(), left, 0.0)
         found.bound[:] = np.where(found.status == Status.SOLVED, np.minimum(found.bound, found.objective), found.bound)
 
     def _first(self) -> Solutions:
         middle = (self.given.lower[:, : self.m] + self.given.upper[:, : self.m]) / 2
-        self.about = np.repeat(middle[..., None], RECENT, axis=-1)
-        found = _Pieces(self.given, *self.hulls.near(middle[..., None], KNOTS)).solved(self.backend)
+        self.about = np.repeat(middle[..., None], RECENT_POINTS, axis=-1)
+        found = _Pieces(self.given, *self.hulls.near(middle[..., None], PROGRAM_KNOTS)).solved(self.backend)
         self.envelope = np.full(len(self.numbers), np.inf)  # the objective of the envelopes
         self._certify(np.arange(len(self.numbers)), found)
         return found
 
     def _open(self, rows: Array) -> Array:
-        """Those of some programs that the points do not show well enough yet."""
+        """The programs among `rows` whose envelopes need more points."""
         excess = (self.envelope - self.found.bound) / self._size()
-        found: Array = rows[(self.found.status[rows] == Status.SOLVED) & (excess[rows] > CERTAIN / 2)]
+        found: Array = rows[(self.found.status[rows] == Status.SOLVED) & (excess[rows] > GAP_TOLERANCE / 2)]
         return found
 
-    def _round(self, rows: Array) -> Array:
-        """Another solution between the points about the last one; the numbers of those for which there was one."""
+    def _refined(self, rows: Array) -> Array:
+        """Solve again between the points about the last solution; return the numbers of the solved programs."""
         hulls = self.hulls.taken(rows)
-        near = hulls.near(self.about[rows], KNOTS)
+        near = hulls.near(self.about[rows], PROGRAM_KNOTS)
         found = _Pieces(self.given.taken(rows), *near).solved(self.backend)
         lost = found.status != Status.SOLVED  # where rounding ends progress: what was known, with what is seen now
         for name in ("x", "y", "z"):
@@ -199,18 +201,19 @@ class _Envelopes:
             setattr(self.hulls, name, values)
 
     def _improve(self, rows: Array) -> None:
-        """Local minima about what the envelopes gave, within boxes that shrink where they hold nothing better."""
+        """Local minima near the solutions of the envelopes, within boxes that shrink where they have no better
+        point."""
         m, given = self.m, self.given
-        size = np.full(len(rows), BOX)
+        size = np.full(len(rows), FIRST_BOX)
         while len(rows):
             x = self.found.x[rows, :m]
             low, high = given.lower[rows, :m], given.upper[rows, :m]
             away = size[:, None] * (high - low)
             low, high = np.maximum(low, x - away), np.minimum(high, x + away)
             corners = np.clip(self.corners[rows], low[..., None], high[..., None])
-            points = np.sort(np.concatenate([_spaced(low, high, KNOTS), corners], axis=-1), axis=-1)
+            points = np.sort(np.concatenate([_spaced(low, high, PROGRAM_KNOTS), corners], axis=-1), axis=-1)
             box = Hulls(points, self._at(rows, points))
-            tried = _Pieces(given.taken(rows), *box.near(x[..., None], KNOTS)).solved(self.backend)
+            tried = _Pieces(given.taken(rows), *box.near(x[..., None], PROGRAM_KNOTS)).solved(self.backend)
             cost = self._at(rows, tried.x[:, :m, None])[..., 0].sum(axis=-1)
             cost = cost + self._rest(rows).objective(tried.x)
             gain = self.found.objective[rows] - cost
@@ -218,8 +221,8 @@ class _Envelopes:
             done = rows[better]
             self.found.x[done], self.found.objective[done] = tried.x[better], cost[better]
             self.found.residual[done] = given.taken(done).residual(tried.x[better])
-            size = np.where(better & (gain > CERTAIN * self._size()[rows]), size, SHRINK * size)
-            goes_on = size > SMALLEST
+            size = np.where(better & (gain > GAP_TOLERANCE * self._size()[rows]), size, BOX_FACTOR * size)
+            goes_on = size > LAST_BOX
             rows, size = rows[goes_on], size[goes_on]
 
     def _at(self, rows: Array, x: Array) -> Array:
@@ -231,13 +234,13 @@ class _Envelopes:
         return replace(given, weights=np.where(np.arange(given.A.shape[-1]) < self.m, 0.0, given.weights))
 
     def _size(self) -> Array:
-        """(k,) what objectives are compared with: themselves, or a small part of what the functions give."""
+        """(k,) the scale of gaps: the objectives, or a small part of the greatest values of the functions."""
         greatest = np.abs(self.hulls.f).max(axis=(-1, -2), initial=0.0)
-        result: Array = np.maximum(np.abs(self.found.objective), np.maximum(SMALL * greatest, 1e-300))
+        result: Array = np.maximum(np.abs(self.found.objective), np.maximum(SMALL_OBJECTIVE * greatest, 1e-300))
         return result
 
     def _excess(self) -> Array:
-        """(k,) by how much objectives are above their bounds, relative to them."""
+        """(k,) the gaps between objectives and bounds, relative to the objectives."""
         result: Array = (self.found.objective - self.found.bound) / self._size()
         return result
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex.descent import CAREFUL, Ends, descended
-from myoquat.analysis.recruitment.convex.interior import SAFE
+from myoquat.analysis.recruitment.convex.descent import CAREFUL_TARGET, Ends, solved_side_by_side
+from myoquat.analysis.recruitment.convex.interior_point_formulas import MIN_INFEASIBILITY_PROOF
 from myoquat.analysis.recruitment.convex.outcome import Status
 from myoquat.analysis.recruitment.convex.program import Programs, in_one_pass
 from myoquat.analysis.recruitment.convex.split import Split
@@ -14,8 +14,8 @@ from myoquat.core.typing import Array
 
 __all__ = ["Solutions", "powers_of_two", "solve_programs"]
 
-BLOCK = 1024  # programs that are solved side by side
-LITTLE = 1e-8  # weight of the effort beside violations
+BLOCK_SIZE = 1024  # programs that are solved side by side
+EFFORT_WEIGHT = 1e-8  # of the effort, where violations have the weight 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Solutions:
             getattr(self, name)[rows] = values
 
 
-def solve_programs(programs: Programs, *, backend: str = "kernel", block: int = BLOCK) -> Solutions:
+def solve_programs(programs: Programs, *, backend: str = "kernel", block: int = BLOCK_SIZE) -> Solutions:
     """The solutions of all programs.
 
     A program is solved when its equations and cones are met to 1e-11 of their rows and its objective is above the bound
@@ -87,7 +87,7 @@ class _Scaled:
         self.program = replace(p, b=b / self.rows, h=h / self.cones[..., None])
 
     def solution(self, ends: Ends) -> Solutions:
-        """In the variables and units that were given."""
+        """In the original variables and units."""
         p = self.given
         x = np.clip(self.split.merged(np.where(self.held, self.at, ends.x)), p.lower, p.upper)  # steps to a bound round
         e = p.b.shape[1]
@@ -116,14 +116,14 @@ def powers_of_two(sizes: Array) -> Array:
 
 
 def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
-    """The solutions, on a more careful way where the first does not settle; what violates the conditions the least
-    where there is none. Its multipliers may prove that, where the search for a solution has ended without a proof:
-    along variables without bounds proofs are long in coming."""
-    ends = descended(scaled.program, scaled.scale, backend)
+    """The solutions; where the iteration does not converge, a second one is more careful. Infeasible programs get the
+    points that violate the conditions least. Their multipliers may prove infeasibility where the search ended without
+    a proof: along variables without bounds a proof takes many steps."""
+    ends = solved_side_by_side(scaled.program, scaled.scale, backend)
     open_ = np.flatnonzero(ends.status == Status.UNSETTLED)
     if len(open_):
         program, size = _in_units_of_solution(scaled.program.taken(open_), scaled.scale[open_])
-        again = descended(program, scaled.scale[open_], backend, CAREFUL)
+        again = solved_side_by_side(program, scaled.scale[open_], backend, CAREFUL_TARGET)
         again = replace(again, x=again.x * size, price=again.price / size)
         for name, values in vars(again).items():
             getattr(ends, name)[open_] = values
@@ -133,10 +133,12 @@ def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
     program = scaled.applied(rows)
     nearest = _least_violation(program, backend)
     proof = program.certificates(nearest.x, nearest.multipliers, nearest.price)[1]
-    refuted = rows[(proof > SAFE) | (ends.status[rows] == Status.INFEASIBLE)]
+    refuted = rows[(proof > MIN_INFEASIBILITY_PROOF) | (ends.status[rows] == Status.INFEASIBLE)]
     ends.x[refuted], ends.status[refuted] = nearest.x[np.isin(rows, refuted)], Status.INFEASIBLE
     for name in ("multipliers", "price"):
-        getattr(ends, name)[rows[proof > SAFE]] = getattr(nearest, name)[proof > SAFE]
+        getattr(ends, name)[rows[proof > MIN_INFEASIBILITY_PROOF]] = getattr(nearest, name)[
+            proof > MIN_INFEASIBILITY_PROOF
+        ]
     ends.bound[refuted] = np.inf
     return scaled.solution(ends)
 
@@ -144,7 +146,7 @@ def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
 def _in_units_of_solution(p: Programs, scale: Array) -> tuple[Programs, Array]:
     """The programs, and the sizes (k, n) of their new variables x / size: 1 for bounded variables and, for the others,
     what of b the bounded ones cannot give needs at least. From x = 0 steps to large solutions would be short. `scale`
-    (k, rows) as for `descended`."""
+    (k, rows) as for `solved_side_by_side`."""
     bounded = np.isfinite(p.lower) & np.isfinite(p.upper)
     A = np.abs(p.A) * scale[:, : p.b.shape[1], None]
     farthest = np.where(bounded, np.maximum(np.abs(p.lower), np.abs(p.upper)), 0.0)
@@ -178,12 +180,12 @@ def _least_violation(p: Programs, backend: str) -> Ends:
     relaxed = Programs(
         A=np.concatenate([p.A, wide], axis=-1),
         b=p.b,
-        weights=np.concatenate([bounded * LITTLE * p.weights / greatest, np.ones((k, e + c))], axis=-1),
+        weights=np.concatenate([bounded * EFFORT_WEIGHT * p.weights / greatest, np.ones((k, e + c))], axis=-1),
         powers=np.concatenate([np.full((k, n), 2.0), np.full((k, e + c), 2.0)], axis=-1),
         lower=np.concatenate([p.lower, floor], axis=-1),
         upper=np.concatenate([p.upper, free], axis=-1),
         G=np.concatenate([p.G, extra], axis=-1),
         h=p.h,
     )
-    found = descended(relaxed, np.ones((k, e + c * d)), backend)
+    found = solved_side_by_side(relaxed, np.ones((k, e + c * d)), backend)
     return replace(found, x=found.x[:, :n], price=found.price[:, :n])

@@ -15,7 +15,12 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.convex.columns import Shape, triangle
-from myoquat.analysis.recruitment.convex.interior import FAR, LOOSE, MET, REGULAR
+from myoquat.analysis.recruitment.convex.interior_point_formulas import (
+    ACCEPTABLE_FACTOR,
+    DIAGONAL_REGULARIZATION,
+    RESIDUAL_TOLERANCE,
+    UNKNOWN_DISTANCE,
+)
 from myoquat.analysis.recruitment.convex.outcome import Status
 from myoquat.analysis.recruitment.convex.records import WeightedSquares, from_columns, to_columns, width
 from myoquat.core.typing import Array
@@ -28,17 +33,17 @@ __all__ = [
     "cheapest",
     "fixed_row",
     "grouped",
+    "newton_stages",
     "scaled_columns",
     "solved_squares",
     "squares",
-    "squares_rounds",
 ]
 
-STEPS = 40
-HALVINGS = 12
-GROUP = 4
-FALL = 0.1  # of the slope at the start of a step: what the dual function may fall with at its end
-ROWS = ("gains", "lowers", "uppers", "weights")
+MAX_STEPS = 40
+MAX_HALVINGS = 12  # of a step in the line search
+GROUP_SIZE = 4  # variables of one element of a table
+MAX_SLOPE_AHEAD = 0.1  # of the slope at the start of a step: the dual function may fall by this at its end
+VARIABLE_INPUTS = ("gains", "lowers", "uppers", "weights")
 SQUARES_OUTPUTS = ("point", "multipliers", "bound", "status", "steps")
 
 
@@ -48,24 +53,26 @@ def squares(shape: Shape) -> Program:
     start from (e). Outputs: point (N, 2), x and price, N the variables up to a whole number of groups; multipliers (e)
     and the bound that they prove; status, of which UNSETTLED may mean that there is no solution; steps."""
     e, n = shape.e, shape.n
-    program = Program("squares", {"A": (e, n), "scale": e, "target": e, "start": e, **dict.fromkeys(ROWS, n)})
+    program = Program(
+        "squares", {"A": (e, n), "scale": e, "target": e, "start": e, **dict.fromkeys(VARIABLE_INPUTS, n)}
+    )
     scaled_columns(program, shape)
     each = np.arange(n)
     program.table(
         fixed_row,
         n,
-        gather={name.removesuffix("s"): (name, each) for name in ROWS},
+        gather={name.removesuffix("s"): (name, each) for name in VARIABLE_INPUTS},
         store={"output0": ("fixed", each)},
         buffers={"fixed": (grouped(n).size, width(WeightedSquares))},
     )
     program.formula(lambda start: {"going": 1.0 + 0.0 * start[..., 0]}, ["start"])
-    squares_rounds(program, shape)
+    newton_stages(program, shape)
     return program
 
 
 def grouped(n: int) -> Array:
-    """(g, GROUP) the numbers of n variables in groups, up to a whole number of them."""
-    return np.arange(-(-n // GROUP) * GROUP).reshape(-1, GROUP)
+    """(g, GROUP_SIZE) the numbers of n variables in groups, up to a whole number of them."""
+    return np.arange(-(-n // GROUP_SIZE) * GROUP_SIZE).reshape(-1, GROUP_SIZE)
 
 
 def scaled_columns(program: Program, shape: Shape) -> None:
@@ -89,13 +96,13 @@ def fixed_row(gain: Array, lower: Array, upper: Array, weight: Array) -> Array:
     return to_columns(WeightedSquares(0.5 / weight, low, high, weight, gain * kept))
 
 
-def squares_rounds(program: Program, shape: Shape) -> None:
+def newton_stages(program: Program, shape: Shape) -> None:
     """The stages from buffers `columns` (N, e), `fixed` (N, 5), `target` and `start` (e), and `going` (), which is
     not zero where there is something to solve, to the buffers SQUARES_OUTPUTS."""
-    _Rounds(program, shape).add()
+    _NewtonStages(program, shape).add()
 
 
-class _Rounds:
+class _NewtonStages:
     """Puts these stages together."""
 
     def __init__(self, program: Program, shape: Shape) -> None:
@@ -104,11 +111,11 @@ class _Rounds:
     def add(self) -> None:
         self.program.formula(_opened, ["start", "going"])
         carry = {name: f"{name}_next" for name in ("running", "steps", "status", "bound", "before")}
-        with self.program.repeat(STEPS, "running", carry):
-            self._round()
+        with self.program.repeat(MAX_STEPS, "running", carry):
+            self._step()
         self._table(_ended, ["multipliers"], store=True)
 
-    def _round(self) -> None:
+    def _step(self) -> None:
         """The equations at the multipliers; where they are not met Newton's way, and as much of it as the dual function
         rises along."""
         program, e = self.program, self.shape.e
@@ -117,7 +124,7 @@ class _Rounds:
         with program.repeat(1, "running_next", {"multipliers": "multipliers_next"}):
             self._table(_bent, ["multipliers"], {"matrix": e * (e + 1) // 2})
             program.formula(self._turned, ["matrix", "residual", "running_next"])
-            with program.repeat(HALVINGS, "searching", {"share": "share_next", "searching": "searching_next"}):
+            with program.repeat(MAX_HALVINGS, "searching", {"share": "share_next", "searching": "searching_next"}):
                 program.formula(_gone("tried"), ["multipliers", "change", "share"])
                 self._table(_tried, ["tried"], {"values_tried": e})
                 program.formula(_accepted, ["values_tried", "target", "change", "slope", "share", "searching"])
@@ -129,7 +136,7 @@ class _Rounds:
         place = {at: k for k, at in enumerate(triangle(e))}
         rows = [[matrix[..., 0, place[i, j]] for j in range(i + 1)] for i in range(e)]
         for i, row in enumerate(rows):
-            row[i] = np.where(row[i] > 0, row[i] * (1 + REGULAR), 1.0)
+            row[i] = np.where(row[i] > 0, row[i] * (1 + DIAGONAL_REGULARIZATION), 1.0)
         change = np.stack(Factors(rows).solve([residual[..., i] for i in range(e)]), axis=-1) * going[..., None]
         return {"change": change, "slope": np.sum(change * residual, axis=-1), "share": going, "searching": going}
 
@@ -158,7 +165,7 @@ class _Rounds:
 
 def _opened(start: Array, going: Array) -> dict[str, Array]:
     zero = 0.0 * start[..., 0]
-    return {"multipliers": start, "running": going, "steps": zero, "bound": zero, "before": FAR + zero,
+    return {"multipliers": start, "running": going, "steps": zero, "bound": zero, "before": UNKNOWN_DISTANCE + zero,
             "status": float(Status.UNSETTLED) + zero}  # fmt: skip
 
 
@@ -174,12 +181,14 @@ def _judged(values: Array, least: Array, target: Array, multipliers: Array, *rec
     running, status, steps, before = records
     residual = target - values[..., 0, :]
     off = np.max(np.abs(residual) / np.maximum(np.abs(target), 1.0), axis=-1)
-    going = running * np.where((off > MET) & ((off > LOOSE * MET) | (off < before / 2)), 1.0, 0.0)
+    going = running * np.where(
+        (off > RESIDUAL_TOLERANCE) & ((off > ACCEPTABLE_FACTOR * RESIDUAL_TOLERANCE) | (off < before / 2)), 1.0, 0.0
+    )
     return {
         "residual": residual,
         "running_next": going,
         "steps_next": steps + going,
-        "status_next": np.where(off <= LOOSE * MET, float(Status.SOLVED), status),
+        "status_next": np.where(off <= ACCEPTABLE_FACTOR * RESIDUAL_TOLERANCE, float(Status.SOLVED), status),
         "before_next": off,
         "bound_next": np.sum(multipliers * target, axis=-1) + least[..., 0, 0],
     }
@@ -227,7 +236,7 @@ def _accepted(values: Array, target: Array, change: Array, slope: Array, share: 
               ) -> dict[str, Array]:  # fmt: skip
     """A smaller share where the dual function falls there, by the slopes at both ends."""
     there = np.sum(change * (target - values[..., 0, :]), axis=-1)
-    bad = searching * np.where(there < -FALL * slope, 1.0, 0.0)
+    bad = searching * np.where(there < -MAX_SLOPE_AHEAD * slope, 1.0, 0.0)
     part = np.clip(slope / np.where(bad > 0, slope - there, 1.0), 0.1, 0.9)
     return {"share_next": np.where(bad > 0, share * part, share), "searching_next": bad}
 

@@ -8,8 +8,8 @@ from myoquat.core.typing import Array
 
 __all__ = ["cost", "curvature", "least", "most", "power_of", "reach", "slope"]
 
-REACH = 10.0  # times the size of a point: how far its bound looks along variables that have no bound
-FARTHER = 1e4  # times as far looks a proof that there is no solution
+SEARCH_FACTOR = 10.0  # times the size of a point: range of its bound along variables without bounds
+PROOF_FACTOR = 1e4  # times this range: that of a proof that there is no solution
 
 Power = float | Array
 
@@ -71,14 +71,14 @@ def least(w: Array, p: Power, price: Array, low: Array, high: Array) -> Array:
 
 
 def reach(x: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """(...) how far x may be looked for: to its bounds, and where they are infinite up to 10 times its size."""
-    far = REACH * np.maximum(np.abs(x), 1.0)
+    """(...) the range of the search for x: its bounds, or 10 times its size where they are infinite."""
+    far = SEARCH_FACTOR * np.maximum(np.abs(x), 1.0)
     return np.where(low > -np.inf, low, -far), np.where(high < np.inf, high, far)
 
 
 def most(price: Array, low: Array, high: Array, bounded: Array) -> Array:
     """(...) the greatest price x; of a variable that is not bounded 1e4 times as far as [low, high] reach."""
-    result: Array = np.maximum(price * low, price * high) * np.where(bounded, 1.0, FARTHER)
+    result: Array = np.maximum(price * low, price * high) * np.where(bounded, 1.0, PROOF_FACTOR)
     return result
 
 

@@ -19,8 +19,8 @@ from myoquat.muscle.model import Model
 
 __all__ = ["activations_at", "emg_activations", "emg_effort"]
 
-SUBSTEP = 1e-3  # [s] at most, of the activation dynamics
-GAP = 0.05  # [s] without data that straight lines bridge
+MAX_SUBSTEP_S = 1e-3  # [s] of the activation dynamics
+MAX_GAP_S = 0.05  # [s] longest gap without data that linear interpolation bridges
 
 
 def emg_activations(
@@ -56,7 +56,7 @@ def emg_activations(
         value, at = emg.signal[row, k], emg.time[row]
         raise ValueError(f"the signal of {emg.names[k]!r} is {value:.4g} at {at:.4g} s, but must lie in [0, 1]")
     signal = emg.signal if dynamics is None else _followed(emg, dynamics)
-    late = replace(emg, time=emg.time + delay, signal=signal).resampled(emg.time, np.inf if dynamics else GAP)
+    late = replace(emg, time=emg.time + delay, signal=signal).resampled(emg.time, np.inf if dynamics else MAX_GAP_S)
     return late if shape == 0 else replace(late, signal=np.expm1(shape * late.signal) / np.expm1(shape))
 
 
@@ -69,7 +69,7 @@ def _followed(emg: Emg, dynamics: ActivationDynamics) -> Array:
     found = np.array(e)
     for k in range(len(e) - 1):
         span, a = emg.time[k + 1] - emg.time[k], found[k]
-        count = int(np.ceil(span / SUBSTEP - 1e-9))
+        count = int(np.ceil(span / MAX_SUBSTEP_S - 1e-9))
         h = span / count
         for i in range(count):
             start, middle, end = (e[k] + (e[k + 1] - e[k]) * (i + part) / count for part in (0.0, 0.5, 1.0))
@@ -110,12 +110,12 @@ def emg_effort(model: Model, time: ArrayLike, activations: Emg, *, weight: float
 def activations_at(model: Model, time: ArrayLike, activations: Emg) -> Array:
     """(t, m) the activations at these times, NaN where nothing was measured."""
     at = check_time(time)
-    places = indices_of("muscle", activations.names, model.muscle_names)
+    columns = indices_of("muscle", activations.names, model.muscle_names)
     if len(activations.time) == 0 or not ((at >= activations.time[0]) & (at <= activations.time[-1])).any():
         span = f"{activations.time[0]:g} to {activations.time[-1]:g} s" if len(activations.time) else "no frames"
         raise ValueError(f"the activations, {span}, do not overlap with the motion, {at[0]:g} to {at[-1]:g} s")
     found = np.full((len(at), len(model.muscles)), np.nan)
-    found[:, places] = activations.resampled(at, GAP).signal
+    found[:, columns] = activations.resampled(at, MAX_GAP_S).signal
     if ((found < 0) | (found > 1)).any():
         raise ValueError("activations must lie in [0, 1]; emg_activations makes them from an envelope")
     return found

@@ -15,7 +15,7 @@ import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.analysis.recruitment.redundancy.lines import least_activations
+from myoquat.analysis.recruitment.redundancy.affine_forces import least_activations
 from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.deprecation import former_attribute
 from myoquat.core.lazy_imports import pandas as pd
@@ -30,11 +30,11 @@ from myoquat.muscle.model import Model
 
 __all__ = ["Calibration", "Trial", "calibrate_muscles"]
 
-KINDS = {"strength": "max_isometric_force", "optimal_length": "optimal_fiber_length",
+FACTORS = {"strength": "max_isometric_force", "optimal_length": "optimal_fiber_length",
          "slack_length": "tendon_slack_length"}  # fmt: skip
 BOUNDS = {"strength": (0.5, 2.0), "optimal_length": (0.85, 1.15), "slack_length": (0.85, 1.15)}
-SMALL = 1e-6  # of a logarithm of a factor
-EDGE = 1e-3  # of the logarithm of a bound: a factor as near as that is at it
+DIFFERENCE_STEP = 1e-6  # of the logarithm of a factor
+BOUND_TOLERANCE = 1e-3  # of the range of logarithms: factors that close to a bound are at it
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +81,13 @@ class Calibration:
         return f"<Calibration {len(self.factors)} muscles, RMS error {before:.3g} before, {after:.3g} after>"
 
     def at_bounds(self) -> list[tuple[str, str]]:
-        """(muscle, kind) of the factors that lie at a bound: what the trials ask for is not within the bounds."""
+        """(muscle, quantity) of the factors at a bound: there the optimum may be outside the bounds."""
         found = []
-        for kind, (low, high) in self.bounds.items():
-            near = EDGE * np.log(high / low)
-            for muscle, factor in self.factors[kind].dropna().items():
+        for quantity, (low, high) in self.bounds.items():
+            near = BOUND_TOLERANCE * np.log(high / low)
+            for muscle, factor in self.factors[quantity].dropna().items():
                 if not np.log(low) + near < np.log(factor) < np.log(high) - near:
-                    found.append((str(muscle), kind))
+                    found.append((str(muscle), quantity))
         return found
 
 
@@ -104,15 +104,15 @@ def calibrate_muscles(
 
     velocities    free velocities whose torques are compared; all by default. Those that others than the measured
                   muscles move do not belong here.
-    bounds        of the factors by kind, (0.5, 2) for "strength" and (0.85, 1.15) for "optimal_length" and
-                  "slack_length" unless they are given; (1, 1) keeps a kind.
-    prior         standard deviation of the logarithm of a factor, one for all kinds or by kind (0.1 for others).
+    bounds        of the factors by quantity, (0.5, 2) for "strength" and (0.85, 1.15) for "optimal_length" and
+                  "slack_length" by default; (1, 1) keeps a quantity.
+    prior         standard deviation of the logarithm of a factor, one for all, or by quantity (0.1 for others).
     torque_error  standard deviation [N m, N] of the errors of torques.
 
     Elastic tendons are taken as rigid. What the trials do not tell stays at 1; `Calibration.deviations` says how well a
     factor is known. Raises ValueError as `inverse_dynamics_of_motion` does, for no trials, activations of another shape
-    or outside [0, 1], velocities that are not free in every trial, bounds that do not hold 1 or have an unknown kind,
-    and sizes that are not positive; ModelError for muscles without a law.
+    or outside [0, 1], velocities that are not free in every trial, bounds that do not hold 1 or have an unknown
+    quantity, and sizes that are not positive; ModelError for muscles without a law.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -138,7 +138,7 @@ def calibrate_muscles(
     problem = _Problem(rigid, records, limits, sigma, torque_error)
     found = problem.solved()
     factors = np.exp(found.x)
-    laws = _changed([muscle.law for muscle in model.muscles], problem.places, factors)
+    laws = _changed([muscle.law for muscle in model.muscles], problem.varied, factors)
     muscles = tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True))
     covariance = np.linalg.inv(found.jac.T @ found.jac)
     return Calibration(
@@ -152,9 +152,12 @@ def calibrate_muscles(
 
 
 def _deviations(prior: float | Mapping[str, float], torque_error: float) -> dict[str, float]:
-    """Standard deviations of the logarithms by kind."""
-    sigma = {kind: prior if isinstance(prior, (int, float)) else prior.get(kind, 0.1) for kind in KINDS}
-    for name, value in {**{f"prior of {kind!r}": s for kind, s in sigma.items()}, "torque_error": torque_error}.items():
+    """Standard deviations of the logarithms by quantity."""
+    sigma = {quantity: prior if isinstance(prior, (int, float)) else prior.get(quantity, 0.1) for quantity in FACTORS}
+    for name, value in {
+        **{f"prior of {quantity!r}": s for quantity, s in sigma.items()},
+        "torque_error": torque_error,
+    }.items():
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name} must be positive, not {value}")
     return sigma
@@ -174,11 +177,11 @@ class _Record(NamedTuple):
 
 def _limits(given: Mapping[str, tuple[float, float]] | None) -> dict[str, tuple[float, float]]:
     given = given or {}
-    indices_of("kind of factor", list(given), list(KINDS))
+    indices_of("factor", list(given), list(FACTORS))
     limits = {**BOUNDS, **given}
-    for kind, (low, high) in limits.items():
+    for quantity, (low, high) in limits.items():
         if not 0 < low <= 1 <= high < np.inf:
-            raise ValueError(f"the bounds of {kind!r} must be positive and hold 1, not {low} and {high}")
+            raise ValueError(f"the bounds of {quantity!r} must be positive and hold 1, not {low} and {high}")
     return limits
 
 
@@ -199,7 +202,7 @@ def _record(model: Model, trial: Trial, velocities: Sequence[str] | None) -> _Re
 
 
 class _Problem:
-    """Residuals of the logarithms x of factors, one for each of `places`: (muscle, kind)."""
+    """Residuals of the logarithms x of factors, one for each of `varied`: (muscle, quantity)."""
 
     def __init__(
         self,
@@ -211,44 +214,47 @@ class _Problem:
     ) -> None:
         self.names, self.laws = model.muscle_names, [muscle.law for muscle in model.muscles]
         self.records, self.error = records, torque_error
-        self.places = [(i, kind) for i, law in enumerate(self.laws) for kind, field in KINDS.items()
-                       if getattr(law, field, None) and limits[kind][0] < limits[kind][1]]  # fmt: skip
-        self.low, self.high = (np.log([limits[kind][k] for _, kind in self.places]) for k in (0, 1))
-        self.sigma = np.array([sigma[kind] for _, kind in self.places])
-        if not self.places:
+        self.varied = [(i, quantity) for i, law in enumerate(self.laws) for quantity, field in FACTORS.items()
+                       if getattr(law, field, None) and limits[quantity][0] < limits[quantity][1]]  # fmt: skip
+        self.low, self.high = (np.log([limits[quantity][k] for _, quantity in self.varied]) for k in (0, 1))
+        self.sigma = np.array([sigma[quantity] for _, quantity in self.varied])
+        if not self.varied:
             raise ValueError("there is no number to calibrate: no muscle has one whose bounds leave it free")
 
     def solved(self) -> "scipy.optimize.OptimizeResult":
-        start = np.zeros(len(self.places))
+        start = np.zeros(len(self.varied))
         return scipy.optimize.least_squares(
             self.residual, start, self.jacobian, (self.low, self.high), xtol=1e-10, ftol=1e-12, gtol=1e-10
         )
 
     def residual(self, x: Array) -> Array:
-        laws = _changed(self.laws, self.places, np.exp(x))
+        laws = _changed(self.laws, self.varied, np.exp(x))
         off = [((matvec(r.arms, _tensions(r, laws)) - r.needed) / self.error).ravel() for r in self.records]
         return np.concatenate([*off, x / self.sigma])
 
     def jacobian(self, x: Array) -> Array:
         blocks = []
-        ahead, behind = (_changed_alone(self.laws, self.places, np.exp(x + h), np.exp(x)) for h in (SMALL, -SMALL))
+        ahead, behind = (
+            _changed_alone(self.laws, self.varied, np.exp(x + h), np.exp(x))
+            for h in (DIFFERENCE_STEP, -DIFFERENCE_STEP)
+        )
         for r in self.records:
             columns = []
-            for k, (i, _) in enumerate(self.places):
-                slope = (_tension(r, i, ahead[k]) - _tension(r, i, behind[k])) / (2 * SMALL)
+            for k, (i, _) in enumerate(self.varied):
+                slope = (_tension(r, i, ahead[k]) - _tension(r, i, behind[k])) / (2 * DIFFERENCE_STEP)
                 columns.append((r.arms[:, :, i] * slope[:, None] / self.error).ravel())
             blocks.append(np.stack(columns, axis=-1))
         return np.concatenate([*blocks, np.diag(1 / self.sigma)])
 
     def table(self, values: Array) -> "pd.DataFrame":
-        frame = pd.DataFrame(np.nan, index=pd.Index(self.names), columns=pd.Index(list(KINDS)))
-        for (i, kind), value in zip(self.places, values, strict=True):
-            frame.loc[self.names[i], kind] = value
+        frame = pd.DataFrame(np.nan, index=pd.Index(self.names), columns=pd.Index(list(FACTORS)))
+        for (i, quantity), value in zip(self.varied, values, strict=True):
+            frame.loc[self.names[i], quantity] = value
         return frame
 
     def errors(self, x: Array) -> "pd.DataFrame":
         found: dict[str, list[Array]] = {}
-        changed = _changed(self.laws, self.places, np.exp(x))
+        changed = _changed(self.laws, self.varied, np.exp(x))
         for r in self.records:
             before, after = (matvec(r.arms, _tensions(r, laws)) - r.needed for laws in (self.laws, changed))
             for k, name in enumerate(r.names):
@@ -260,24 +266,24 @@ class _Problem:
 Laws = Sequence[ForceLaw | None]
 
 
-def _changed(laws: Laws, places: Sequence[tuple[int, str]], factors: Array) -> list[ForceLaw]:
+def _changed(laws: Laws, varied: Sequence[tuple[int, str]], factors: Array) -> list[ForceLaw]:
     """The laws with their numbers times the factors."""
     found = list(laws)
-    for (i, kind), factor in zip(places, factors, strict=True):
-        found[i] = _times(found[i], kind, factor)
+    for (i, quantity), factor in zip(varied, factors, strict=True):
+        found[i] = _times(found[i], quantity, factor)
     return [law for law in found if law is not None]
 
 
-def _changed_alone(laws: Laws, places: Sequence[tuple[int, str]], moved: Array, factors: Array) -> list[ForceLaw]:
+def _changed_alone(laws: Laws, varied: Sequence[tuple[int, str]], moved: Array, factors: Array) -> list[ForceLaw]:
     """Per place the law of its muscle, with that number times the moved factor and the others times theirs."""
-    found = _changed(laws, places, factors)
-    return [_times(found[i], kind, moved[k] / factors[k]) for k, (i, kind) in enumerate(places)]
+    found = _changed(laws, varied, factors)
+    return [_times(found[i], quantity, moved[k] / factors[k]) for k, (i, quantity) in enumerate(varied)]
 
 
-def _times(law: ForceLaw | None, kind: str, factor: float) -> ForceLaw:
+def _times(law: ForceLaw | None, quantity: str, factor: float) -> ForceLaw:
     assert law is not None
-    assert any(f.name == KINDS[kind] for f in fields(law))  # type: ignore[arg-type]
-    return replace(law, **{KINDS[kind]: float(getattr(law, KINDS[kind]) * factor)})  # type: ignore[type-var]
+    assert any(f.name == FACTORS[quantity] for f in fields(law))  # type: ignore[arg-type]
+    return replace(law, **{FACTORS[quantity]: float(getattr(law, FACTORS[quantity]) * factor)})  # type: ignore[type-var]
 
 
 def _tension(r: _Record, i: int, law: ForceLaw) -> Array:

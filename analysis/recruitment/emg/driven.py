@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.emg.activations import activations_at
 from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.analysis.recruitment.redundancy.lines import least_activations
+from myoquat.analysis.recruitment.redundancy.affine_forces import least_activations
 from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd

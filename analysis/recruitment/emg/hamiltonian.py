@@ -20,9 +20,9 @@ __all__ = ["Chains", "hamiltonian_monte_carlo"]
 LONGEST_PATH = np.pi / 2  # a quarter period of a standard normal density
 MOST_STEPS = 32  # of one path
 LARGEST_STEP = 1.5  # leapfrog on a standard normal density is stable below 2
-ACCEPTED = 0.8  # share of paths that the step size aims at
+TARGET_ACCEPTANCE = 0.8  # share of accepted paths that the step size aims at
 GAMMA, DELAY, DECAY = 0.05, 10.0, 0.75  # dual averaging, as in the source
-DIVERGED = 1000.0  # energy that a path may gain
+MAX_ENERGY_GAIN = 1000.0  # of a path
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def _path(at: Callable[[Array], tuple[Array, Array, Array]], state: State, step:
         there = there + step * p
         with np.errstate(over="ignore", invalid="ignore"):  # of a path that diverges
             found, ahead, gradient = at(there)
-        lost |= ~np.isfinite(ahead) | (ahead - start > DIVERGED) | ~np.isfinite(gradient).all(axis=-1)
+        lost |= ~np.isfinite(ahead) | (ahead - start > MAX_ENERGY_GAIN) | ~np.isfinite(gradient).all(axis=-1)
         stopped = lost[:, None]
         there, gradient = np.where(stopped, y, there), np.where(stopped, slope, gradient)
         p = np.where(stopped, 0.0, p - 0.5 * step * gradient)
@@ -122,7 +122,7 @@ class _StepSize:
         """One more path's probability of acceptance."""
         self.count += 1
         weight = 1 / (self.count + DELAY)
-        self.error = (1 - weight) * self.error + weight * (ACCEPTED - accepted)
+        self.error = (1 - weight) * self.error + weight * (TARGET_ACCEPTANCE - accepted)
         logarithm = self.center - np.sqrt(self.count) / GAMMA * self.error
         decay = self.count**-DECAY
         logarithm = min(logarithm, np.log(LARGEST_STEP))

@@ -290,7 +290,7 @@ def _signal(model: Model, emg: Emg) -> Array:
 
 
 def _coordinates(model: Model, velocities: Sequence[str]) -> list[int]:
-    """Places in q of the coordinates whose rates the velocities are. ValueError for a velocity that is none."""
+    """Indices in q of the coordinates of some velocities. ValueError for a velocity that is not a coordinate's rate."""
     names, coordinates = model.system.velocity_names, model.system.coordinate_names
     known = {names[u]: coordinates.index(name) for name, u in velocity_of(model.system).items()}
     for name in velocities:

@@ -200,12 +200,12 @@ def shape_of(x: Array) -> Array:
 
 
 def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
-    """The tension of laws of this kind over (signal, logarithms of `PARAMETERS`) and (length, speed, the numbers of the
+    """The tension of laws of this type over (signal, logarithms of `PARAMETERS`) and (length, speed, the numbers of the
     law), and its derivatives by the former. ModelError for a law with an elastic tendon."""
     if law.tendon != "rigid":
         raise ModelError("calibration to EMG needs rigid tendons; Model.with_rigid_tendons makes them")
-    kind = law_type_of(law)
-    names = list(numbers_of(kind, [law]))
+    law_type = law_type_of(law)
+    names = list(numbers_of(law_type, [law]))
 
     def formula(parameters: Array, numbers: Array) -> Array:
         e, log_gain, x, *logs = (parameters[..., k] for k in range(6))
@@ -218,11 +218,16 @@ def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
 
     inputs: Mapping[str, Any] = {"parameters": 1 + len(PARAMETERS), "numbers": 2 + len(names)}
     value = kernel_for(
-        ("emg tension", kind.law if is_foreign(kind.law) else identity(kind.law), kind.settings, tuple(names)),
+        (
+            "emg tension",
+            law_type.law if is_foreign(law_type.law) else identity(law_type.law),
+            law_type.settings,
+            tuple(names),
+        ),
         lambda content: kernels.compile(formula, inputs, ["tension"], name="emg_tension", content=content),
     )
     slope = kernel_for(
-        ("emg tension by parameters", identity(kind.law), kind.settings, tuple(names)),
+        ("emg tension by parameters", identity(law_type.law), law_type.settings, tuple(names)),
         lambda content: value.jacobian(wrt="parameters"),
     )
     return value, slope

@@ -59,7 +59,7 @@ class MomentPosterior:
         model = self.calibration.objective.models[0]
         delay, factors, _ = model.named(self.draws)
         at = [0.5, (1 - level) / 2, (1 + level) / 2]
-        names = [(muscle, kind) for muscle in self.calibration.muscles.index for kind in self.calibration.muscles]
+        names = [(muscle, name) for muscle in self.calibration.muscles.index for name in self.calibration.muscles]
         values = np.concatenate([delay[:, None], factors.reshape(len(self.draws), -1)], axis=1)
         index = pd.MultiIndex.from_tuples([("all", "delay"), *names], names=["muscle", "parameter"])
         return pd.DataFrame(np.quantile(values, at, axis=0).T, index, pd.Index(["median", "low", "high"]))

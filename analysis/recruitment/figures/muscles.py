@@ -25,7 +25,7 @@ def plot_surface(surface: Any, variable: str = "moment_arm") -> Figure:
         names = tuple(str(muscle) for muscle in surface.muscle.values)
         values = surface[variable].transpose(coordinates[0], "muscle").values
         panel = Panel(title, unit, names, values, shared=True)
-        return draw_panels(_places(surface, coordinates[0]), [panel], _axis_label(surface, coordinates[0]))
+        return draw_panels(_shown_values(surface, coordinates[0]), [panel], _axis_label(surface, coordinates[0]))
     return _maps(surface, variable, coordinates, f"{figure_label(title)} [{unit}]")
 
 
@@ -33,7 +33,7 @@ def _axis_label(surface: Any, name: str) -> str:
     return f"{figure_label(name)} [{surface[name].attrs['units'].replace('rad', 'deg')}]"
 
 
-def _places(surface: Any, name: str) -> Array:
+def _shown_values(surface: Any, name: str) -> Array:
     """(k,) the values of a coordinate, angles in degrees."""
     values = np.asarray(surface[name].values, dtype=float)
     return np.degrees(values) if surface[name].attrs["units"] == "rad" else values
@@ -46,7 +46,7 @@ def _maps(surface: Any, variable: str, names: list[str], label: str) -> Figure:
     axes = figure.subplots(-(-count // columns), columns, squeeze=False, sharex=True, sharey=True)
     for axis in axes.ravel()[count:]:
         axis.set_visible(False)
-    x, y = (_places(surface, name) for name in names)
+    x, y = (_shown_values(surface, name) for name in names)
     for axis, muscle in zip(axes.ravel(), surface.muscle.values, strict=False):
         values = surface[variable].sel(muscle=muscle).transpose(names[1], names[0])
         drawn = axis.contourf(x, y, values, levels=12, cmap="cividis")

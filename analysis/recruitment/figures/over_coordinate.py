@@ -17,9 +17,10 @@ from myoquat.muscle.tensions_at_rest import tensions_at_rest
 
 __all__ = ["plot_lengths", "plot_moment_arms", "plot_tensions"]
 
-POINTS = 181
-INNER = 8  # points between two neighbours at which a jump is told from a steep slope
-STEEP, KEPT = 0.04, 0.6  # of a curve's range: a change that is looked into; of the change: what a jump keeps
+CURVE_POINTS = 181  # of every curve
+INNER_POINTS = 8  # between two neighbours, to distinguish a jump from a steep slope
+STEEP_CHANGE = 0.04  # of a curve's range: smaller changes between neighbours are no jumps
+JUMP_SHARE = 0.6  # of a change between neighbours: a jump has this between two inner points
 DEGREE = np.pi / 180
 Curves = Callable[[Array], Array]  # from poses (k, nq) to (k, m)
 
@@ -131,7 +132,7 @@ def _figure(
 def _range(model: Model, over: str, unit: str) -> Array:
     half = np.pi if unit == "rad" else 0.5
     low, high = next((c.range for c in model.coordinates if c.name == over and c.range is not None), (-half, half))
-    return np.linspace(max(low, -2 * half), min(high, 2 * half), POINTS)
+    return np.linspace(max(low, -2 * half), min(high, 2 * half), CURVE_POINTS)
 
 
 def _with_gaps(x: Array, curves: Curves) -> tuple[Array, Array]:
@@ -139,12 +140,12 @@ def _with_gaps(x: Array, curves: Curves) -> tuple[Array, Array]:
     y = curves(x)
     change = np.abs(np.diff(y, axis=0))
     reach = np.ptp(y, axis=0) if len(y) else np.zeros(y.shape[1:])
-    places = np.flatnonzero((change > STEEP * reach).any(axis=1) & (change > 0).any(axis=1))
-    if not len(places):
+    steep = np.flatnonzero((change > STEEP_CHANGE * reach).any(axis=1) & (change > 0).any(axis=1))
+    if not len(steep):
         return x, y
-    inner = np.linspace(x[places], x[places + 1], INNER + 2, axis=1)  # (p, INNER + 2)
+    inner = np.linspace(x[steep], x[steep + 1], INNER_POINTS + 2, axis=1)  # (p, INNER_POINTS + 2)
     steps = np.abs(np.diff(curves(inner.ravel()).reshape(*inner.shape, -1), axis=1)).max(axis=1)  # (p, m)
-    jumps = (steps > KEPT * change[places]) & (change[places] > STEEP * reach)
-    where = places[jumps.any(axis=1)] + 1
+    jumps = (steps > JUMP_SHARE * change[steep]) & (change[steep] > STEEP_CHANGE * reach)
+    where = steep[jumps.any(axis=1)] + 1
     gaps = np.where(jumps[jumps.any(axis=1)], np.nan, (y[where - 1] + y[where]) / 2)
     return np.insert(x, where, (x[where - 1] + x[where]) / 2), np.insert(y, where, gaps, axis=0)

@@ -82,7 +82,7 @@ def track(
     >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
     >>> time = np.linspace(0.0, 2.0, 201)
     >>> way = Motion(mq.ArticulatedSystem((sled,)), time, time[:, None] ** 2, 2 * time[:, None])
-    >>> found = track(mq.Model(way.system), way)  # nobody pushes: the feedback does
+    >>> found = track(mq.Model(way.system), way)  # no one pushes: the feedback does
     >>> float(found.help[-1, 0].round(2))
     4.0
     """
@@ -118,6 +118,6 @@ def tracked(drive: Drive, law: Law, step: float) -> Tracking:
     """The record of a run, and a warning to whoever called the public function if it did not reach its end."""
     found = tracking_of(drive.model, drive.motion, drive.run(law, step))
     if not found.complete:
-        told = f"the simulation failed after {found.motion.time[-1]:.6g} s; the frames after are left out"
-        warnings.warn(told, SimulationWarning, stacklevel=3)
+        message = f"the simulation failed after {found.motion.time[-1]:.6g} s; the frames after are left out"
+        warnings.warn(message, SimulationWarning, stacklevel=3)
     return found

@@ -1,6 +1,6 @@
-"""How long a step of a simulation may be: the damping of muscles and joints that an explicit method follows.
+"""The longest stable step of a simulation, from the damping of muscles and joints.
 
-Small deviations of the velocities settle with the rates of -(C^T M C)^-1 C^T D C, D the derivative of the generalized
+Small deviations of the velocities decay with the rates of -(C^T M C)^-1 C^T D C, D the derivative of the generalized
 forces with respect to u and C the velocities that are free. The Runge-Kutta method of order 4 stays bounded for steps
 of up to 2.785 over the greatest rate (Hairer and Wanner, Solving Ordinary Differential Equations II, 2nd ed., Springer
 1996, section IV.2).
@@ -18,26 +18,27 @@ from myoquat.muscle.states import state_names
 
 __all__ = ["longest_step"]
 
-STABLE, SAFETY = 2.785, 0.7  # of RK4; rates between the poses that are looked at may be greater
-LONGEST, SHORTEST = 1e-3, 1e-5  # [s] beyond the one a step says too little, below the other it takes too long
-LOOKS = 40  # poses
-SMALL = 1e-6  # of a velocity
+STABILITY_LIMIT = 2.785  # step times decay rate, of the classical Runge-Kutta method
+SAFETY = 0.7  # of the longest stable step, because rates between the sampled poses may be greater
+MAX_STEP_S, MIN_STEP_S = 1e-3, 1e-5  # [s] for accuracy; for computing time
+SAMPLED_POSES = 40
+DIFFERENCE_STEP = 1e-6  # of a velocity
 
 
 def longest_step(model: Model, motion: Motion, activation: Array) -> float:
-    """[s] at most 1 ms. ValueError where what settles asks for less than 10 us. Elastic tendons are not looked at."""
-    rows = np.unique(np.linspace(0, len(motion.time) - 1, LOOKS).astype(int))
+    """[s] at most 1 ms. ValueError where the damping needs less than 10 us. Elastic tendons are not considered."""
+    rows = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLED_POSES).astype(int))
     assert motion.u is not None
     q, u, a = motion.q[rows], motion.u[rows], activation[rows]
-    turned = SMALL * np.eye(model.system.nu)[:, None, :]
+    turned = DIFFERENCE_STEP * np.eye(model.system.nu)[:, None, :]
     ahead, behind = (_forces(model, q, u + sign * turned, a) for sign in (1.0, -1.0))
-    D = np.moveaxis((ahead - behind) / (2 * SMALL), 0, -1)  # (rows, nu, nu), a column per velocity
+    D = np.moveaxis((ahead - behind) / (2 * DIFFERENCE_STEP), 0, -1)  # (rows, nu, nu), a column per velocity
     C = free_velocities(model, q)[1]
     Ct = np.swapaxes(C, -1, -2)
     rates = np.abs(np.linalg.eigvals(np.linalg.solve(Ct @ mass_matrix(model, q) @ C, Ct @ D @ C)))
     rate = float(rates.max(initial=0.0))
-    step = min(LONGEST, SAFETY * STABLE / rate) if rate else LONGEST
-    if step < SHORTEST:
+    step = min(MAX_STEP_S, SAFETY * STABILITY_LIMIT / rate) if rate else MAX_STEP_S
+    if step < MIN_STEP_S:
         raise ValueError(f"velocities settle at {rate:.3g} /s, which asks for steps of {step:.2g} s; give step=")
     return step
 

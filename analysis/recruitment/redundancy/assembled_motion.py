@@ -20,8 +20,8 @@ from myoquat.muscle.model import Model
 
 __all__ = ["check_consistent", "consistent_derivatives", "consistent_motion"]
 
-ROUNDING = 1e-12  # of the greatest rate: what is left of it where a change meets the constraints
-VIOLATION = 1e-6  # of a position [m, rad], or of a rate over 1 and the greatest velocity
+ROUNDING_LEVEL = 1e-12  # of the greatest rate: residual of a change that meets the constraints
+MAX_VIOLATION = 1e-6  # of a position [m, rad], or of a rate relative to 1 and the greatest velocity
 
 
 def consistent_motion(model: Model, motion: MotionLike) -> Motion:
@@ -93,7 +93,7 @@ def _least(A: Array, wanted: Array, tries: Sequence[Array]) -> Array:
         if len(open_):
             found[open_] = moving * least_motions(A[open_] * moving, wanted[open_])
             left = np.abs(matvec(A[open_], found[open_]) - wanted[open_]).max(axis=-1)
-            open_ = open_[~(left <= ROUNDING * size[open_])]
+            open_ = open_[~(left <= ROUNDING_LEVEL * size[open_])]
     return found
 
 
@@ -115,11 +115,11 @@ def check_consistent(model: Model, motion: Motion) -> None:
     }
     for name, values in off.items():
         worst = float(np.abs(values).max(initial=0.0))
-        if not worst <= VIOLATION:
+        if not worst <= MAX_VIOLATION:
             frame = int(np.unravel_index(np.argmax(np.abs(values)), values.shape)[0])
             raise ValueError(
                 f"frame {frame} of the motion is off the model's couplers and constraints: a {name} by {worst:.3g}, "
-                f"allowed is {VIOLATION:g}; consistent_motion(model, motion) brings it there"
+                f"allowed is {MAX_VIOLATION:g}; consistent_motion(model, motion) brings it there"
             )
 
 
@@ -129,7 +129,7 @@ def _check_locks(model: Model, u: Array, udot: Array) -> None:
     for coordinate in model.coordinates:
         if coordinate.locked and coordinate.name in system.coordinate_names:
             for row in system.indices.velocities_of_coordinate(coordinate.name):
-                if max(np.abs(u[:, row]).max(initial=0.0), np.abs(udot[:, row]).max(initial=0.0)) > VIOLATION:
+                if max(np.abs(u[:, row]).max(initial=0.0), np.abs(udot[:, row]).max(initial=0.0)) > MAX_VIOLATION:
                     raise ValueError(f"coordinate {coordinate.name!r} is locked, but the motion moves it")
 
 

@@ -1,16 +1,16 @@
-"""The solution of a whole trial: the least sum of all frames' efforts, activations being linked from frame to frame.
+"""The solution of a whole trial: the least sum of the efforts of all frames, coupled by activation dynamics.
 
-Within a step h an activation gets from a to anything between L(a) and H(a), where the excitation is 0 or 1 all the
-while; both follow from a' = f(a, e). Where L is convex and H concave the trial is a convex program: for the "quadratic"
-form both are straight, H = 1 - (1 - a) exp(-h (1 / tau_a + 1 / tau_d)) and L = a exp(-h / tau_d). In general H bends as
-f(., 1) does and L as f(., 0). For the "piecewise" form it is therefore the other way about: L = a / (E + 3 a (E - 1)),
-E = exp(h / (2 tau_d)), is concave, and H convex, the root of -1.5 H - 2 ln(1 - H) = -1.5 a - 2 ln(1 - a) + h / tau_a;
-"smooth" has some of both. L and H are taken as their tangents at the current solution until nothing changes: of a
-convex H and a concave L these leave out part of what can be reached and add nothing [A. L. Yuille, A. Rangarajan, The
-concave-convex procedure, Neural Comput. 15, 2003]. `enclosure` says what no other solution is below.
+Within a step h an activation a reaches all values between L(a) and H(a), which belong to the constant excitations 0 and
+1 and follow from a' = f(a, e). If L is convex and H concave the trial is a convex program. For the "quadratic" form
+both are affine: H = 1 - (1 - a) exp(-h (1 / tau_a + 1 / tau_d)) and L = a exp(-h / tau_d). In general H has the
+curvature of f(., 1), and L that of f(., 0). For the "piecewise" form L = a / (E + 3 a (E - 1)), E = exp(h / (2 tau_d)),
+is concave. Its H is convex, the root of -1.5 H - 2 ln(1 - H) = -1.5 a - 2 ln(1 - a) + h / tau_a. "smooth" has some of
+both. L and H are replaced by their tangents at the current solution until nothing changes. For a convex H and a concave
+L the tangents exclude part of the reachable values and add none [A. L. Yuille, A. Rangarajan, The concave-convex
+procedure, Neural Comput. 15, 2003]. `bound_tightening` gives a lower bound of all other solutions.
 
-Frames of which no activation is linked to one beside it by what binds keep the solution that they have by themselves:
-what is best of more is best of less. Steps are linked where solutions break their bounds, and near there.
+Frames without an active coupling keep the solution of the independent frame: if the optimum of a relaxation is
+feasible, it is optimal. Steps are coupled where solutions break their bounds, and near there.
 """
 
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from functools import partial
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex import Links, Programs, Status, solve_linked, terms
-from myoquat.analysis.recruitment.redundancy.enclosure import enclosed, outer_lines
+from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_block_banded, terms
+from myoquat.analysis.recruitment.redundancy.affine_forces import secants, tangents
+from myoquat.analysis.recruitment.redundancy.bound_tightening import outer_lines, trial_bound
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
-from myoquat.analysis.recruitment.redundancy.lines import chords, tangents
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.reach import Reach
 from myoquat.analysis.recruitment.redundancy.searched import SearchedRecruitment
-from myoquat.analysis.recruitment.redundancy.solving import MET, Recruitment, are_bent
+from myoquat.analysis.recruitment.redundancy.solving import RESIDUAL_TOLERANCE, Recruitment, are_bent
 from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling, WholeTrial
 from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array
@@ -36,11 +36,11 @@ __all__ = ["CoupledRecruitment", "Recruited", "check_recruited", "recruited"]
 # Steps, muscles, and 0 for L or 1 for H, (l,) each, to values at 0 and slopes of lines.
 Lines = Callable[[Array, Array, Array], tuple[Array, Array]]
 
-ROUNDS = 40
-KEPT = 1e-9  # of an activation: what it may be beyond its reach
-STILL = 1e-9  # of the sum of efforts: a change by less is none
-CERTAIN = 1e-7  # of the sum: what it may be above its bound
-NEAR = 25  # steps to either side of one that breaks a bound which are linked too; twice as many in every round
+MAX_OUTER_ITERATIONS = 40  # of coupled programs on tangents
+REACH_TOLERANCE = 1e-9  # of an activation: it exceeds the reachable range by no more
+EFFORT_TOLERANCE = 1e-9  # of the sum of efforts: a smaller change ends the iteration
+GAP_TOLERANCE = 1e-7  # of the sum of efforts: a solution exceeds its bound by no more
+FIRST_NEIGHBOURHOOD = 25  # steps coupled on either side of a broken bound; doubles in every outer iteration
 
 
 @dataclass
@@ -63,56 +63,61 @@ class CoupledRecruitment:
         self.m, self.step = low.shape[1], np.diff(self.time)
         single = Recruitment(demands, self.effort, self.backend)
         self.found, self.slopes, self.centre = single.found, single.slopes, single.centre
-        self.F0, F1 = chords(demands.tensions, demands.lower, len(self.time))
+        self.F0, F1 = secants(demands.tensions, demands.lower, len(self.time))
         self.bent = np.flatnonzero(are_bent(demands, self.F0, F1))
         self._straighten(self.bent)
         self.single = tuple(v.copy() for v in (self.found.x, self.found.y, self.found.z))
         self.alone = self.lost = self.found.status == Status.INFEASIBLE
         self.status = Status.SOLVED
-        self.chosen = np.zeros((len(self.step), self.m, 2), dtype=bool)  # steps of muscles with L, H linked
+        self.chosen = np.zeros((len(self.step), self.m, 2), dtype=bool)  # steps of muscles with L, H coupled
         self.pull = np.zeros(self.chosen.shape)
         self.rate_pull = np.zeros(self.chosen.shape[:2])
         self.whole = self._solved()
 
     def _solved(self) -> WholeTrial:
-        """Rounds until nothing is beyond its reach and nothing changes."""
-        total, broken, rounds = self._objective(), self._beyond() > KEPT, 0
+        """Outer iterations until all activations are within reach and nothing changes."""
+        total, broken, iterations = self._objective(), self._beyond() > REACH_TOLERANCE, 0
         going = broken.any() or (self.coupled.rates > 0 and len(self.step) > 0)
-        while going and rounds < ROUNDS:
-            self.chosen |= _widened(broken & ~self.chosen, NEAR * 2**rounds)
-            self._round()
-            before, total, broken, rounds = total, self._objective(), self._beyond() > KEPT, rounds + 1
-            going = broken.any() or abs(total - before) > STILL * abs(total) or not self._are_met().all()
+        while going and iterations < MAX_OUTER_ITERATIONS:
+            self.chosen |= _widened(broken & ~self.chosen, FIRST_NEIGHBOURHOOD * 2**iterations)
+            self._iterate()
+            before, total, broken, iterations = (
+                total,
+                self._objective(),
+                self._beyond() > REACH_TOLERANCE,
+                iterations + 1,
+            )
+            going = broken.any() or abs(total - before) > EFFORT_TOLERANCE * abs(total) or not self._are_met().all()
         if (self.lost & ~self.alone).any() and not self._refuted():
             self.status, self.lost = Status.UNSETTLED, self.alone
-        return self._certified(rounds)
+        return self._certified(iterations)
 
     # ---- a round ---------------------------------------------------------------------------------------------
 
-    def _round(self) -> None:
-        """The linked frames, on tangents of their laws and of what can be reached."""
-        frames, found, m = self._linked(), self.found, self.m
+    def _iterate(self) -> None:
+        """Solve the coupled frames, on tangents of their force laws and of L and H."""
+        frames, found, m = self._coupled_frames(), self.found, self.m
         self._straighten(np.intersect1d(frames, self.bent))
         programs, centre = self._programs(frames)
-        links, at = self._links(frames, self._tangents)
-        new = solve_linked(programs, links.shifted(centre), self.alone[frames])
+        rows, at = self._coupling_rows(frames, self._tangents)
+        new = solve_block_banded(programs, rows.shifted(centre), self.alone[frames])
         found.x[frames], found.y[frames], found.z[frames] = new.x + centre, new.y, new.z
         found.x[frames, :m] = np.clip(found.x[frames, :m], self.demands.low[frames], self.demands.high[frames])
         found.residual[frames], found.steps[frames] = new.residual, new.steps
         self.lost = self.alone.copy()
         self.lost[frames], self.status = new.lost, new.status
-        self.pull[at] = new.pull[links.hard]
-        self.rate_pull[:] = new.pull[~links.hard].reshape(self.rate_pull.shape) if self.coupled.rates else 0.0
+        self.pull[at] = new.pull[rows.hard]
+        self.rate_pull[:] = new.pull[~rows.hard].reshape(self.rate_pull.shape) if self.coupled.rates else 0.0
 
     def _refuted(self) -> bool:
-        """Whether there is no solution within lines that nothing within reach is beyond. Of laws that are not affine no
-        such lines are known."""
-        frames = self._linked()
+        """Whether lines beyond L and H prove that there is no solution. Force laws that are not affine have no such
+        lines."""
+        frames = self._coupled_frames()
         if np.isin(frames, self.bent).any():
             return False
         programs, centre = self._programs(frames)
-        links = self._outside(frames, self.demands.low[frames], self.demands.high[frames])
-        found = solve_linked(programs, links.shifted(centre), self.alone[frames])
+        rows = self._outside(frames, self.demands.low[frames], self.demands.high[frames])
+        found = solve_block_banded(programs, rows.shifted(centre), self.alone[frames])
         return bool((found.lost & ~self.alone[frames]).any())
 
     def _straighten(self, frames: Array) -> None:
@@ -122,8 +127,8 @@ class CoupledRecruitment:
             lines = tangents(forces, self.found.x[frames, : self.m], self.demands.lower)
             self.F0[frames], self.slopes[frames] = lines
 
-    def _linked(self) -> Array:
-        """The numbers of the frames that are linked to one beside them."""
+    def _coupled_frames(self) -> Array:
+        """The numbers of the frames that are coupled to a neighbour."""
         steps = self.chosen.any(axis=(1, 2)) | (self.coupled.rates > 0)
         found: Array = np.flatnonzero(np.append(steps, False) | np.append(False, steps))
         return found
@@ -134,40 +139,40 @@ class CoupledRecruitment:
         programs = part.programs(self.F0[frames], self.slopes[frames], self.effort)
         return (programs.around(centre) if centre.any() else programs), centre
 
-    def _links(self, frames: Array, lines: Lines) -> tuple[Links, tuple[Array, ...]]:
-        """The links of all chosen steps, L and H being lines, and their places."""
+    def _coupling_rows(self, frames: Array, lines: Lines) -> tuple[CouplingRows, tuple[Array, ...]]:
+        """The coupling rows of all chosen steps, L and H being lines, and the indices of these steps."""
         place = np.zeros(len(self.time), dtype=int)
         place[frames] = np.arange(len(frames))
         at = np.nonzero(self.chosen)
         step, muscle, high = at
         value, slope = lines(step, muscle, high)
         sign, one = np.where(high > 0, -1.0, 1.0), np.ones(len(step))
-        hard = Links(place[step], muscle, -sign * slope, sign, sign * value, np.inf * one)
+        hard = CouplingRows(place[step], muscle, -sign * slope, sign, sign * value, np.inf * one)
         if not self.coupled.rates:
             return hard, at
         each, muscles = (v.ravel() for v in np.indices((len(self.step), self.m)))
         weight, one = self.coupled.rates / self.step[each] ** 2, np.ones(len(each))
-        return Links.joined(hard, Links(each, muscles, -one, one, 0.0 * one, weight)), at
+        return CouplingRows.joined(hard, CouplingRows(each, muscles, -one, one, 0.0 * one, weight)), at
 
     def _tangents(self, step: Array, muscle: Array, high: Array) -> tuple[Array, Array]:
         """(l,) values at 0 and slopes of the tangents of L or H at the activations."""
         after = partial(self.reach.after, muscle, high.astype(float), step=self.step[step])
         return tangents(after, self.found.x[step, muscle], self.demands.low[step, muscle])
 
-    def _outside(self, frames: Array, low: Array, top: Array) -> Links:
-        """The links with lines beyond L and H over ranges (k, m) of the activations at the linked frames."""
+    def _outside(self, frames: Array, low: Array, top: Array) -> CouplingRows:
+        """The coupling rows of lines beyond L and H, over ranges (k, m) of the activations at the coupled frames."""
 
         def lines(step: Array, muscle: Array, high: Array) -> tuple[Array, Array]:
             row = np.searchsorted(frames, step)
             after = partial(self.reach.after, muscle, high.astype(float), step=self.step[step])
             return outer_lines(after, high > 0, low[row, muscle], top[row, muscle])
 
-        return self._links(frames, lines)[0]
+        return self._coupling_rows(frames, lines)[0]
 
     def _bound(self, effort: float) -> float:
-        """What no activations within L and H are below. Of linked frames whose laws are not affine it is the sum of
-        the frames' own bounds: lines that are nowhere beyond these laws are not known."""
-        frames, m = self._linked(), self.m
+        """A lower bound of the effort for activations within L and H. Coupled frames whose force laws are not affine
+        contribute their own bounds, because there are no lines beyond these laws."""
+        frames, m = self._coupled_frames(), self.m
         rest = self.found.bound.sum() - self.found.bound[frames].sum()
         if not len(frames):
             return float(rest)
@@ -176,19 +181,19 @@ class CoupledRecruitment:
         programs, centre = self._programs(frames)
         x, y, z = (v[frames] for v in self.single)
 
-        def lines(low: Array, top: Array) -> Links:
+        def lines(low: Array, top: Array) -> CouplingRows:
             return self._outside(frames, low + centre[:, :m], top + centre[:, :m]).shifted(centre)
 
-        return float(rest) + enclosed(programs, (x - centre, y, z), effort - float(rest), lines, m)
+        return float(rest) + trial_bound(programs, (x - centre, y, z), effort - float(rest), lines, m)
 
     # ---- what holds of a trial -------------------------------------------------------------------------------
 
     def _beyond(self) -> Array:
-        """(t - 1, m, 2) how far activations are below and above what those of the frame before reach."""
+        """(t - 1, m, 2) how far activations are below L and above H of the frame before."""
         a = self.found.x[:, : self.m]
         step, muscle = (v.ravel() for v in np.indices(a[1:].shape))
         found = np.full((*a[1:].shape, 2), -np.inf)
-        kept = self.reach.kind[muscle] >= 0
+        kept = self.reach.dynamics_index[muscle] >= 0
         step, muscle = step[kept], muscle[kept]
         for high, sign in ((0, 1.0), (1, -1.0)):
             ends = self.reach.after(muscle, np.full(len(step), float(high)), a[step, muscle], self.step[step])
@@ -212,25 +217,25 @@ class CoupledRecruitment:
         return np.broadcast_to(weights, (len(self.time), len(weights)))
 
     def _missing(self) -> Array:
-        """(t, e) what the forces themselves give beyond what is needed."""
+        """(t, e) the residual of the equations for the nonlinear forces."""
         x, m = self.found.x, self.m
         return self.demands.missing(self.demands.tensions(x[:, :m]), x[:, m:])
 
     def _are_met(self) -> Array:
-        """(t,) whether they meet the equations, of frames of which it is known that they cannot too."""
+        """(t,) whether they meet the equations, or are known to have no solution."""
         size = np.maximum(np.abs(self.demands.torque).max(axis=-1, initial=0.0), 1.0)
-        found: Array = (np.abs(self._missing()).max(axis=-1, initial=0.0) <= MET * size) | self.lost
+        found: Array = (np.abs(self._missing()).max(axis=-1, initial=0.0) <= RESIDUAL_TOLERANCE * size) | self.lost
         return found
 
-    def _certified(self, rounds: int) -> WholeTrial:
+    def _certified(self, iterations: int) -> WholeTrial:
         found, missing, effort = self.found, self._missing(), self._objective()
         beyond = max(float(self._beyond().max(initial=0.0)), 0.0)
-        met = beyond <= KEPT and self._are_met().all() and (found.status != Status.UNSETTLED).all()
+        met = beyond <= REACH_TOLERANCE and self._are_met().all() and (found.status != Status.UNSETTLED).all()
         met = met and (self.status == Status.SOLVED or self.lost.any())
         bound, status = np.inf, Status.SOLVED if met else Status.UNSETTLED
         if not self.lost.any():
             bound = self._bound(effort)
-            status = Status.LOCAL if met and effort - bound > CERTAIN * abs(effort) else status
+            status = Status.LOCAL if met and effort - bound > GAP_TOLERANCE * abs(effort) else status
         found.objective[:] = self._efforts()
         found.status[:] = np.where(self.lost, Status.INFEASIBLE, status)
         found.bound[self.lost] = np.inf
@@ -243,13 +248,13 @@ class CoupledRecruitment:
             velocity="" if worst is None else self.demands.names[int(worst[1])],
             missing=0.0 if worst is None else float(-missing[worst]),
             beyond=beyond,
-            linked=len(self._linked()),
-            rounds=rounds,
+            linked=len(self._coupled_frames()),
+            outer_iterations=iterations,
             reach_price=self._reach_price(),
         )
 
     def _reach_price(self) -> Array:
-        """(t, m) the sum of the links' slopes times their multipliers."""
+        """(t, m) the sum of the coupling rows' slopes times their multipliers."""
         step, muscle, high = np.nonzero(self.chosen)
         _, slope = self._tangents(step, muscle, high)
         pull, price = self.pull[step, muscle, high] * np.where(high > 0, -1.0, 1.0), np.zeros(self.demands.low.shape)
@@ -264,11 +269,11 @@ Recruited = Recruitment | CoupledRecruitment
 
 
 def check_recruited(effort: Effort, dynamics: FrameCoupling | None, tendons: str) -> None:
-    """ValueError for tendons of another kind, and what does not go together."""
+    """ValueError for unknown tendons and for options that exclude each other."""
     if tendons not in ("rigid", "elastic"):
         raise ValueError(f'tendons are "rigid" or "elastic", not {tendons!r}')
     metabolic = isinstance(effort, MetabolicEffort)
-    if metabolic and tendons == "elastic":  # the least power jumps from muscle to muscle, and stretches with it
+    if metabolic and tendons == "elastic":  # the least power jumps between muscles, and tendon strains with it
         raise ValueError("a metabolic effort takes all tendons as rigid")
     if not isinstance(dynamics, Coupled):
         return
@@ -291,8 +296,8 @@ def recruited(
     `certified` as for `Recruitment`; frames together always are."""
     if isinstance(dynamics, Coupled):
         return CoupledRecruitment(demands, effort, backend, time, dynamics)
-    kind = Recruitment if demands.searched is None else SearchedRecruitment
-    found = kind(demands, effort, backend, certified)
+    solver = Recruitment if demands.searched is None else SearchedRecruitment
+    found = solver(demands, effort, backend, certified)
     if dynamics is not None:
         found.follow(time)
     return found

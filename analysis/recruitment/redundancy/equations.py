@@ -14,13 +14,13 @@ from myoquat.analysis.recruitment.convex.program import in_one_pass
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.joint_loads import own_wrenches
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_columns, reserves_of
+from myoquat.analysis.recruitment.redundancy.affine_forces import LawParameters, least_activations, strengths
 from myoquat.analysis.recruitment.redundancy.joint_forces import (
     constraint_lines,
     joints_of,
     reserve_lines,
     rest_forces,
 )
-from myoquat.analysis.recruitment.redundancy.lines import LawParameters, least_activations, strengths
 from myoquat.analysis.recruitment.redundancy.paths import Paths, paths_along
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
 from myoquat.core.arguments import real_array
@@ -89,11 +89,11 @@ class Effort:
 def picked(J: Array, C: Array) -> Array:
     """(t, m, e) J C of J (t, m, nu) or (m, nu) and C (t, nu, e): columns of J where C only picks some of them, J itself
     where it picks all."""
-    alike = len(C) and (not C.strides[0] or (C[0] == C).all())
-    if alike and ((C[0] == 0) | (C[0] == 1)).all() and (C[0].sum(axis=0) == 1).all():
-        places = C[0].argmax(axis=0)
-        whole = len(places) == J.shape[-1] and (places == np.arange(len(places))).all()
-        few: Array = J if whole else J[..., places]
+    constant = len(C) and (not C.strides[0] or (C[0] == C).all())
+    if constant and ((C[0] == 0) | (C[0] == 1)).all() and (C[0].sum(axis=0) == 1).all():
+        columns = C[0].argmax(axis=0)
+        whole = len(columns) == J.shape[-1] and (columns == np.arange(len(columns))).all()
+        few: Array = J if whole else J[..., columns]
         return np.broadcast_to(few, (len(C), *few.shape[-2:]))
     result: Array = J @ C
     return result
@@ -193,8 +193,8 @@ class Demands:
     @property
     def searched(self) -> int | None:
         """The number of the rule that has a parameter; None where all are convex."""
-        places = [j for j, rule in enumerate(self.cones) if isinstance(rule, SearchedRule)]
-        return places[0] if places else None
+        searched = [j for j, rule in enumerate(self.cones) if isinstance(rule, SearchedRule)]
+        return searched[0] if searched else None
 
     def with_rules(self, parameter: Array | None = None) -> Self:
         """With the cones and the equations of all rules, of the one that is searched at parameters (t,), or, without

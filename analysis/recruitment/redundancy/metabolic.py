@@ -1,4 +1,4 @@
-"""Metabolic power as an effort: what every muscle costs at an activation, its fiber being as the motion has it."""
+"""Metabolic power as an effort: the power of every muscle at an activation, for the fiber state of the motion."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010
 
 __all__ = ["MetabolicCurves", "MetabolicEffort"]
 
-GRID = 33  # activations between whose neighbours at most one corner of each kind is looked for
-HALVINGS = 40  # of that distance
+GRID_POINTS = 33  # activations; between neighbours, at most one corner of each pair of heats is found
+MAX_HALVINGS = 40  # of the interval around a corner
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class MetabolicEffort(Effort):
 
 
 class MetabolicCurves:
-    """What the muscles cost at some frames."""
+    """The metabolic power of the muscles at some frames."""
 
     def __init__(self, effort: MetabolicEffort, demands: Demands, backend: str) -> None:
         self.demands, self.cost, self.backend = demands, effort.cost, backend
@@ -74,10 +74,10 @@ class MetabolicCurves:
         return found
 
     def corners(self) -> Array:
-        """(t, m, q) activations at which heat reaches what it is not below, or which of these is greater changes; the
+        """(t, m, q) activations at which two of the heats and their lower limits are equal: corners of the effort. The
         least activation where there is none."""
         low, high = self.demands.low[..., None], self.demands.high[..., None]
-        rows, part = np.arange(len(low)), np.linspace(0.0, 1.0, GRID)
+        rows, part = np.arange(len(low)), np.linspace(0.0, 1.0, GRID_POINTS)
         grid = low * (1 - part) + high * part
         heats = self._powers(rows, grid)[..., 1:]
         found = [np.empty((*low.shape[:2], 0))]
@@ -95,7 +95,7 @@ class MetabolicCurves:
     def _changing(self, rows: Array, pair: tuple[int, int], ends: list[Array], start: Array) -> Array:
         """(k, m, 1) where, between the ends, which of two heats is greater changes from what it is at the first."""
         left, right = ends
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             middle = (left + right) / 2
             heats = self._powers(rows, middle)[..., 1:]
             same = (heats[..., pair[0]] > heats[..., pair[1]]) == start

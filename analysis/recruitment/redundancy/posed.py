@@ -1,11 +1,11 @@
 """Frames whose force laws are not affine in the activation, as programs in the tensions of the muscles.
 
 In the tensions the equations and the cones are affine, and the effort is a sum of functions of one tension each:
-convex where the tension bends downwards in the activation, not convex where it bends upwards, as after a range of
-activations at which a muscle gives nothing. Any multipliers of equations and cones prove a lower bound of the effort,
-the Lagrange dual [S. Boyd, L. Vandenberghe, Convex Optimization, 2004, section 5.1]: a sum of minima over one
-activation each. The lower convex envelopes of the functions have the greatest of these bounds [J. E. Falk, Lagrange
-multipliers and nonconvex programs, SIAM J. Control 7, 1969].
+convex where the tension is concave in the activation, not convex where it is convex, as after a range of activations at
+which a muscle gives nothing. Any multipliers of equations and cones prove a lower bound of the effort, the Lagrange
+dual [S. Boyd, L. Vandenberghe, Convex Optimization, 2004, section 5.1]: a sum of minima over one activation each. The
+lower convex envelopes of the functions have the greatest of these bounds [J. E. Falk, Lagrange multipliers and
+nonconvex programs, SIAM J. Control 7, 1969].
 """
 
 from dataclasses import replace
@@ -23,8 +23,8 @@ from myoquat.analysis.recruitment.convex import (
     solve_separable,
     terms,
 )
+from myoquat.analysis.recruitment.redundancy.affine_forces import strengths
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
-from myoquat.analysis.recruitment.redundancy.lines import strengths
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicCurves, MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.sampled_dual import sampled_minima
 from myoquat.core.typing import Array
@@ -33,19 +33,22 @@ from myoquat.joints.vectors import vecmat
 __all__ = ["PosedFrames"]
 
 GRID_POINTS = 33  # activations of every muscle at which tensions and efforts are looked at, nearer at low ones
-NEAREST, RATIO = 2e-6, 1.5  # further points about a solution: the nearest, in parts of the range, and each to the next
+NEAREST_POINT, POINT_RATIO = (
+    2e-6,
+    1.5,
+)  # points about a solution: distance of the nearest, of the range; and of each to the last
 MAX_STEPS = 60  # of the search of an activation
 EQUAL_TENSIONS = 1e-14  # of the greatest tension of a muscle: tensions that near are equal
-MET = 1e-9  # of the greatest torque: what the forces may miss
-SNAP = 1e-9  # of a range of tensions: within it a tension is taken as that of the end
-ZOOMS = 8  # of the range about the least and the greatest tension
+RESIDUAL_TOLERANCE = 1e-9  # of the greatest torque: residual of the equations
+END_TOLERANCE = 1e-9  # of a range of tensions: tensions that close to an end are moved to it
+RANGE_REFINEMENTS = 8  # of the grid about the least and the greatest tension
 BOUND_TOLERANCE = 1e-10  # of the effort: what the bound may lose to the search of minima
 SUFFICIENT_GAP = 5e-9  # of the effort: a bound that is nearer to it is not improved
-SMALL_EFFORT = 1e-4  # of the greatest weight: an effort below it is not told from zero more finely
+SMALL_EFFORT = 1e-4  # of the greatest weight: gaps of smaller efforts are relative to this
 MAX_COMPARISONS = 2**22  # of tensions with those of the grid at a time
 LEAST_SAVED = 1e-9  # of the effort: new solutions that save less are not taken
 MAX_ALTERNATIVES = 3  # muscles of which alternatives are combined
-BLOCK = 256  # frames whose bounds are computed together
+BLOCK_FRAMES = 256  # frames whose bounds are computed together
 
 
 class PosedFrames:
@@ -113,7 +116,7 @@ class PosedFrames:
 
     def _inverse(self, rows: Array, tensions: Array) -> Array:
         low, high = (x[rows][..., None] for x in self.ranges)
-        snap = SNAP * (high - low)
+        snap = END_TOLERANCE * (high - low)
         F = np.where(tensions <= low + snap, low, np.where(tensions >= high - snap, high, tensions))
         near, far = self._cell(rows, F)
         f_near, f_far = (self.tensions(rows, a) - F for a in (near, far))
@@ -160,7 +163,7 @@ class PosedFrames:
         if (sign * (ends - found) <= 0).all():  # monotone laws
             return found
         left, right = at
-        for _ in range(ZOOMS):
+        for _ in range(RANGE_REFINEMENTS):
             a = left + (right - left) * np.linspace(0.0, 1.0, 9)
             values = sign * self.tensions(rows, a)
             place = np.argmin(values, axis=-1)[..., None]
@@ -172,7 +175,7 @@ class PosedFrames:
 
     @cached_property
     def programs(self) -> Programs:
-        """Programs in the tensions, whose first weights and powers mean nothing."""
+        """Programs in the tensions; their first weights and powers are not used."""
         demands, zero = self.demands, np.zeros(self.demands.lengths.shape)
         found = demands.programs(zero, zero + 1.0, replace(self.effort, of="activation"))
         r = len(demands.reserves)
@@ -195,19 +198,19 @@ class PosedFrames:
         return own + self.reserves_only.objective(x)
 
     def sizes(self, objectives: Array) -> Array:
-        """(t,) what differences of efforts are compared with."""
+        """(t,) the scale of differences of efforts."""
         result: Array = np.maximum(np.abs(objectives), SMALL_EFFORT * self._weights.max(axis=-1, initial=0.0))
         return np.maximum(result, 1e-300)
 
     def bounds(self, found: Solutions) -> Array:
-        """(t,) what no effort is below, as the multipliers of measured solutions x (t, m + r) prove; as far as the
-        points at which tensions are looked at show their shape (`lower_bounds`)."""
+        """(t,) lower bounds of the effort that the multipliers of measured solutions x (t, m + r) prove, up to the
+        error of the sampled tensions (`lower_bounds`)."""
         price, m = self._prices(found), self.m
         rest, _ = self.reserves_only.certificates(found.x, self._multipliers(found), price)
         sizes, own = self.sizes(found.objective), self._sampled(found.x[:, :m], price[:, :m])
         open_ = np.flatnonzero(~(found.objective - rest - own.sum(axis=-1) <= SUFFICIENT_GAP * sizes))
-        for first in range(0, len(open_), BLOCK):
-            rows = open_[first : first + BLOCK]
+        for first in range(0, len(open_), BLOCK_FRAMES):
+            rows = open_[first : first + BLOCK_FRAMES]
             points = self._points(rows, found.x[rows, :m])
             divided = self._least(rows, price[rows, :m, None], points, BOUND_TOLERANCE * sizes[rows])
             own[rows] = np.maximum(own[rows], divided)
@@ -215,8 +218,8 @@ class PosedFrames:
         return total
 
     def _sampled(self, a: Array, price: Array) -> Array:
-        """(t, m) what efforts less prices times tensions are nowhere below, as one pass about activations a (t, m)
-        finds it; minus infinity for efforts that are not powers of activations."""
+        """(t, m) lower bounds of efforts less prices times tensions, from one pass about activations a (t, m); minus
+        infinity for efforts that are not powers of activations."""
         demands, effort = self.demands, self.effort
         if self._curves is not None or effort.of != "activation":
             return np.full(price.shape, -np.inf)
@@ -229,12 +232,12 @@ class PosedFrames:
         return np.concatenate([found.y, found.z.reshape(self.count, -1)], axis=-1)
 
     def _prices(self, found: Solutions) -> Array:
-        """(t, m + r) what the multipliers pay for a unit of tension or control."""
+        """(t, m + r) the prices of tensions and controls: B^T times the multipliers."""
         result: Array = vecmat(self._multipliers(found), self.programs.B)
         return result
 
     def _least(self, rows: Array, price: Array, points: Array, tolerance: Array) -> Array:
-        """(r, m) what efforts less prices times tensions are nowhere below."""
+        """(r, m) lower bounds of efforts less prices times tensions."""
 
         def paid(part: Array, a: Array) -> Array:
             F = self.tensions(rows[part], a)
@@ -245,8 +248,8 @@ class PosedFrames:
 
     def _points(self, rows: Array, a: Array) -> Array:
         """(r, m, p) the grid of frames (r,), and points about the activations a (r, m)."""
-        count = int(np.log(1 / NEAREST) / np.log(RATIO))
-        part = NEAREST * RATIO ** np.arange(count + 1)
+        count = int(np.log(1 / NEAREST_POINT) / np.log(POINT_RATIO))
+        part = NEAREST_POINT * POINT_RATIO ** np.arange(count + 1)
         low, high = self.demands.low[rows][..., None], self.demands.high[rows][..., None]
         about = a[..., None] + (high - low) * np.concatenate([-part, [0.0], part])
         return np.sort(np.concatenate([self.grid[rows], np.clip(about, low, high)], axis=-1), axis=-1)
@@ -337,7 +340,7 @@ class PosedFrames:
         demands, m = self.demands, self.m
         size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
         off = demands.missing(demands.tensions(x[:, :m]), x[:, m:])
-        return np.asarray(np.abs(off).max(axis=-1, initial=0.0) <= MET * size)
+        return np.asarray(np.abs(off).max(axis=-1, initial=0.0) <= RESIDUAL_TOLERANCE * size)
 
     def taken(self, rows: Array) -> "PosedFrames":
         """Some of the frames, by their numbers."""

@@ -8,7 +8,8 @@ velocities that locks, couplers and constraints leave free. Tendons are rigid, o
 (`tendons`). A force law that is affine in the activation makes a frame a convex program. One that is not, as Thelen's
 or one that is cut off at zero, is solved by tangents until the forces themselves meet the equations, and a bound that
 holds for the law itself tells solutions from local minima (`posed`). Without cones, where all efforts have a power of
-at least 2, most frames of a long motion start from the solutions beside them (`settling`); the solutions are the same.
+at least 2, most frames of a long motion start from the solutions beside them (`sequential_programming`); the results
+are the same.
 """
 
 from collections.abc import Sequence

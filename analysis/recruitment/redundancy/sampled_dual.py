@@ -2,8 +2,8 @@
 
 For given prices the dual of a frame is a sum of minima, over one activation each, of effort less price times tension
 (`posed`). A loop evaluates all muscles at points that lie closer and closer to a solution and bounds the functions
-between them, as `convex.minima` does. It does not divide intervals: where its bounds do not suffice, `convex.minima`
-finds better ones.
+between them, as `convex.branch_and_bound` does. It does not divide intervals: where its bounds do not suffice,
+`convex.branch_and_bound` finds better ones.
 """
 
 from collections.abc import Hashable
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
-from myoquat.analysis.recruitment.redundancy.lines import LawParameters
+from myoquat.analysis.recruitment.redundancy.affine_forces import LawParameters
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
@@ -30,9 +30,9 @@ CARRIED = ("number", "x0", "f0", "x1", "f1", "slope0", "slope1", "least")
 
 
 def sampled_minima(laws: LawParameters, power: float, given: dict[str, Array], backend: str) -> Array:
-    """(k, m) what weight |a - target|^power - price F(a) is nowhere below for activations a from low to high, near its
-    value at `solution` where that is its minimum. All INPUTS are (k, m) or (1, m); the bound holds for functions that
-    are convex, concave, or convex on either side of a single corner, from one point to the next but two."""
+    """(k, m) lower bounds of weight |a - target|^power - price F(a) for activations a from low to high, close to the
+    value at `solution` where that is the minimum. All INPUTS are (k, m) or (1, m). Between any four neighbouring points
+    a function must be convex, concave, or convex on either side of a single corner."""
     m, size = given["lengths"].shape[-1], laws.p.shape[-1]
     make = partial(_program, laws, power, m, size)
     arrays = {**given, "p": np.atleast_2d(laws.p)} if size else given

@@ -21,11 +21,11 @@ from myoquat.core.typing import Array
 
 __all__ = ["SearchedRecruitment", "check_searched"]
 
-GOLDEN = (np.sqrt(5) - 1) / 2
-TURN = 2 * np.pi
-SECTIONS = 20  # golden sections of a bracket: to 1e-4 of its width, where an effort is off by about 1e-8
+GOLDEN_RATIO = (np.sqrt(5) - 1) / 2
+FULL_TURN = 2 * np.pi
+GOLDEN_SECTIONS = 20  # golden sections of a bracket: to 1e-4 of its width, where an effort is off by about 1e-8
 BISECTIONS = 20  # of the interval whose bound is least
-CERTAIN = 1e-7  # of the effort: what it may be above its bound
+GAP_TOLERANCE = 1e-7  # of the effort: a solution exceeds its bound by no more
 
 
 def check_searched(rules: Sequence[StabilityRule], whole: bool) -> None:
@@ -35,8 +35,8 @@ def check_searched(rules: Sequence[StabilityRule], whole: bool) -> None:
         names = ", ".join(f"{type(rule).__name__} of {rule.joint!r}" for rule in searched)
         raise ValueError(f"one rule at most can be searched, not {names}; the others must be cones")
     if searched and whole:
-        kind = type(searched[0]).__name__
-        raise ValueError(f"a coupled trial takes cones and lines, not a {kind}, which is searched")
+        rule = type(searched[0]).__name__
+        raise ValueError(f"a coupled trial takes cones and lines, not a {rule}, which is searched")
 
 
 class SearchedRecruitment(Recruitment):
@@ -79,14 +79,14 @@ class _Search:
         rows = np.flatnonzero(are_met(outer.status) & ~allowed)
         if len(rows):
             self._search(rows)
-        self.found = self._settled(everything)
+        self.found = self._solutions_of_all(everything)
 
-    def _settled(self, everything: Array) -> Solutions:
+    def _solutions_of_all(self, everything: Array) -> Solutions:
         """The solutions at the parameters that were found, with what the rule adds to the effort."""
         found = self.solve(everything, self.demands.with_rules(self.parameter))
         found.objective[:] += self.rule.cost(self.parameter)
         found.bound[:] = np.where(self.refuted, np.inf, np.minimum(self.bound, found.objective))
-        above = found.objective - found.bound > CERTAIN * np.abs(found.objective)
+        above = found.objective - found.bound > GAP_TOLERANCE * np.abs(found.objective)
         found.status[(found.status == Status.SOLVED) & above] = Status.LOCAL
         found.status[(found.status == Status.INFEASIBLE) & ~self.refuted] = Status.UNSETTLED
         return found
@@ -99,7 +99,7 @@ class _Search:
         for _ in range(BISECTIONS if self.rule.monotone else 0):
             middle = tried.middle_of_least(self._of_intervals(rows, tried))
             tried = tried.joined(middle, *self._values(rows, middle))
-        tried = self._sections(rows, tried, None if self.rule.monotone else TURN)
+        tried = self._sections(rows, tried, None if self.rule.monotone else FULL_TURN)
         self.parameter[rows] = tried.best
         if self.rule.monotone:
             self.bound[rows] = np.maximum(self.bound[rows], self._of_intervals(rows, tried).min(axis=-1))
@@ -107,14 +107,14 @@ class _Search:
     def _sections(self, rows: Array, tried: "_Tried", period: float | None) -> "_Tried":
         """With the parameters that the golden section tries in the brackets of the best ones."""
         left, right = tried.bracket(period)
-        first, second = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
+        first, second = right - GOLDEN_RATIO * (right - left), left + GOLDEN_RATIO * (right - left)
         at_first, at_second = self._values(rows, first), self._values(rows, second)
         tried = tried.joined(first, *at_first).joined(second, *at_second)
         of_first, of_second = at_first[0], at_second[0]
-        for _ in range(SECTIONS):
+        for _ in range(GOLDEN_SECTIONS):
             falls = of_second < of_first
             left, right = np.where(falls, first, left), np.where(falls, right, second)
-            width = GOLDEN * (right - left)
+            width = GOLDEN_RATIO * (right - left)
             new = np.where(falls, left + width, right - width)
             values = self._values(rows, new)
             tried = tried.joined(new, *values)

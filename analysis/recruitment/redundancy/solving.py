@@ -1,5 +1,5 @@
-"""Solutions of what a motion asks of its muscles, by affine force models, and frame after frame where activation
-dynamics bound how far an activation gets.
+"""Solutions of the muscle redundancy of a motion, by affine force models, and frame after frame where activation
+dynamics limit the activations.
 
 Force laws that are affine in the activation make every frame a convex program. Of other laws tangents find a local
 solution. They start from a convex program of the frame in which forces are lines over the ranges of the tensions. A
@@ -12,23 +12,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex import Solutions, Status, are_met, solve_greatest, solve_programs
+from myoquat.analysis.recruitment.convex import Solutions, Status, are_met, solve_minimax, solve_programs
+from myoquat.analysis.recruitment.redundancy.affine_forces import secants, tangents
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
-from myoquat.analysis.recruitment.redundancy.lines import chords, tangents
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.posed import PosedFrames
 from myoquat.analysis.recruitment.redundancy.reach import reachable
-from myoquat.analysis.recruitment.redundancy.settling import Settling
+from myoquat.analysis.recruitment.redundancy.sequential_programming import SequentialProgramming
 from myoquat.core.typing import Array
 
-__all__ = ["MET", "ROUNDS", "Recruitment", "are_bent"]
+__all__ = ["MAX_TANGENT_ITERATIONS", "RESIDUAL_TOLERANCE", "Recruitment", "are_bent"]
 
-AFFINE = 1e-9  # of the greatest force: a law that bends less than this is taken as affine
-MET = 1e-9  # of the greatest torque: what the forces of bent laws may miss
-APART = 16  # frames that are solved by themselves
-ROUNDS = 50  # of tangents
-CERTIFIED = 1e-8  # of the effort: what a solution may be above the bound of laws that are not affine
-INSIDE, ENDS = (0.37,), (0.0, 1.0)  # of a range of activations: where laws are compared with chords and tangents
+AFFINITY_TOLERANCE = 1e-9  # of the greatest force: laws that deviate less from their secant are affine
+RESIDUAL_TOLERANCE = 1e-9  # of the greatest torque: residual of the equations for nonlinear laws
+INDEPENDENT_SPACING = 16  # frames from one that is solved independently to the next; others start from neighbours
+MAX_TANGENT_ITERATIONS = 50
+GAP_TOLERANCE = 1e-8  # of the effort: a solution of nonlinear laws exceeds its bound by no more
+INNER_SAMPLES, END_SAMPLES = (0.37,), (0.0, 1.0)  # of a range of activations: compared with secants, and tangents
 
 
 @dataclass
@@ -47,12 +47,14 @@ class Recruitment:
         demands = self.demands
         self.centre = np.pad(demands.targets(self.effort), ((0, 0), (0, len(demands.reserves))))
         self.slopes = np.empty(demands.lengths.shape)
-        self.settles = not isinstance(self.effort, MetabolicEffort) and Settling.applies(demands, self.effort)
+        self.warm_starts = not isinstance(self.effort, MetabolicEffort) and SequentialProgramming.applies(
+            demands, self.effort
+        )
         self.found = self._along()
 
     def follow(self, time: Array) -> None:
-        """Frame after frame, activations no further from those of the frame before than dynamics let them get. A frame
-        whose activations are anyway within that stays as it is: what is best of more is best of less."""
+        """Solve frame after frame, with activations that the dynamics reach from the frame before. A frame within this
+        range keeps its solution: if the optimum of a relaxation is feasible, it is optimal."""
         m, model = len(self.demands.model.muscles), self.demands.model
         for k in range(1, len(time)):
             low, high = reachable(model, self.found.x[k - 1, :m], float(time[k] - time[k - 1]))
@@ -62,10 +64,10 @@ class Recruitment:
                 self.found.put(frame, self.solutions_of(frame, self.demands.taken(frame).within(low[None], high[None])))
 
     def _along(self) -> Solutions:
-        """Solutions of all frames: of some by themselves, of those between from what the two beside have, nearer and
-        nearer ones."""
-        k, step = len(self.slopes), APART
-        if not (self.neighbours and self.settles) or k <= 2 * step:
+        """Solutions of all frames: some independent ones, the others from interpolated starts, with neighbours closer
+        and closer."""
+        k, step = len(self.slopes), INDEPENDENT_SPACING
+        if not (self.neighbours and self.warm_starts) or k <= 2 * step:
             return self.solutions_of(np.arange(k), self.demands)
         few = np.append(np.arange(0, k - 1, step), k - 1)
         known = self.solutions_of(few, self.demands.taken(few))
@@ -84,29 +86,29 @@ class Recruitment:
         open_ = frames[~near]
         if near.any():
             rows = frames[near]
-            known, tangent = self._settle(rows, x[near], y[near])
-            bent = are_bent(self.demands.taken(rows), *tangent, ENDS)
+            known, tangent = self._warm_started(rows, x[near], y[near])
+            bent = are_bent(self.demands.taken(rows), *tangent, END_SAMPLES)
             nonlinear = np.flatnonzero((known.status == Status.SOLVED) & bent)
             if len(nonlinear) and self.certified:
                 posed = self._posed(self.demands.taken(rows[nonlinear]))
-                known.put(nonlinear, posed.certified(known.taken(nonlinear), CERTIFIED))
+                known.put(nonlinear, posed.certified(known.taken(nonlinear), GAP_TOLERANCE))
             found.put(rows, known)
             open_ = np.concatenate([open_, rows[known.status != Status.SOLVED]])
         if len(open_):
             found.put(open_, self.solutions_of(open_, self.demands.taken(open_)))
 
-    def _settle(
+    def _warm_started(
         self, frames: Array, x: Array, y: Array, demands: Demands | None = None
     ) -> tuple[Solutions, tuple[Array, Array]]:
-        """What `Settling` finds near x and y, and the tangents F0, F1 of the forces there."""
+        """The solutions of `SequentialProgramming` near x and y, and the tangents F0, F1 of the forces there."""
         given = demands or self.demands.taken(frames)
-        found, tangent = Settling(given, self.effort, self.backend).settled(x, y)
+        found, tangent = SequentialProgramming(given, self.effort, self.backend).solved(x, y)
         self.slopes[frames] = slope = tangent[..., 1]
         return found, (tangent[..., 0] - slope * found.x[:, : slope.shape[1]], slope)
 
     def solutions_of(self, frames: Array, demands: Demands) -> Solutions:
         """Solutions of frames by themselves."""
-        F0, F1 = chords(demands.tensions, demands.lower, len(frames))
+        F0, F1 = secants(demands.tensions, demands.lower, len(frames))
         bent = np.flatnonzero(are_bent(demands, F0, F1))
         if not len(bent):
             self.slopes[frames] = F1
@@ -139,7 +141,7 @@ class Recruitment:
             part = posed.taken(open_)
             for new in attempt(part, frames[open_], start.taken(open_)):
                 known = start.taken(open_)
-                start.put(open_, part.better(known, new, CERTIFIED) if self.certified
+                start.put(open_, part.better(known, new, GAP_TOLERANCE) if self.certified
                           else part.cheaper(known, part.measured(new)))  # fmt: skip
             status = start.status[open_]
             open_ = open_[status != Status.SOLVED if self.certified else ~are_met(status)]
@@ -151,10 +153,10 @@ class Recruitment:
         """Local solutions near a start."""
         if isinstance(self.effort, MetabolicEffort):
             return
-        if not self.settles:
+        if not self.warm_starts:
             yield self._by_tangents(frames, posed.demands, start.x)
             return
-        found, _ = self._settle(frames, start.x, start.y, posed.demands)
+        found, _ = self._warm_started(frames, start.x, start.y, posed.demands)
         left = np.flatnonzero(found.status != Status.SOLVED)
         if len(left):
             found.put(left, self._by_tangents(frames[left], posed.demands.taken(left), start.x[left]))
@@ -179,7 +181,7 @@ class Recruitment:
         m, centre, found = demands.lengths.shape[1], self.centre[frames], None
         size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
         x, open_ = x.copy(), np.arange(len(frames))
-        for _ in range(ROUNDS):
+        for _ in range(MAX_TANGENT_ITERATIONS):
             part = demands.taken(open_)
             F0, F1 = tangents(part.tensions, x[open_, :m], part.lower)
             new = self._on_lines(part, F0, F1, centre[open_])
@@ -189,8 +191,10 @@ class Recruitment:
             met = are_met(new.status)
             x[open_[met]] = new.x[met]
             off = np.abs(part.missing(part.tensions(new.x[:, :m]), new.x[:, m:])).max(axis=-1, initial=0.0)
-            found.status[open_] = np.where(met & (off <= MET * size[open_]), Status.SOLVED, Status.UNSETTLED)
-            open_ = open_[met & (off > MET * size[open_])]
+            found.status[open_] = np.where(
+                met & (off <= RESIDUAL_TOLERANCE * size[open_]), Status.SOLVED, Status.UNSETTLED
+            )
+            open_ = open_[met & (off > RESIDUAL_TOLERANCE * size[open_])]
             if not len(open_):
                 break
         assert found is not None
@@ -205,21 +209,21 @@ class Recruitment:
         programs = demands.programs(F0, F1, self.effort)
         if isinstance(self.effort, MetabolicEffort):
             return self.effort.solved(demands, programs, self.backend)
-        solve = solve_greatest if self.effort.power == np.inf else solve_programs
+        solve = solve_minimax if self.effort.power == np.inf else solve_programs
         found = solve(programs.around(centre) if centre.any() else programs, backend=self.backend)
         found.x[:] += centre
         found.x[:, :m] = demands.activations(found.x[:, :m], F0, F1, self.effort)
         return found
 
 
-def are_bent(demands: Demands, F0: Array, F1: Array, parts: tuple[float, ...] = INSIDE) -> Array:
-    """(t,) whether a law is off a line F0 + F1 a (t, m) at parts of the range from the least activation to 1: inside
-    for its chord, at the ends for a tangent."""
+def are_bent(demands: Demands, F0: Array, F1: Array, parts: tuple[float, ...] = INNER_SAMPLES) -> Array:
+    """(t,) whether a law deviates from a line F0 + F1 a (t, m) at parts of the range from the least activation to 1:
+    inside for its secant, at the ends for a tangent."""
     off = np.zeros(len(F0))
     for part in parts:
         a = np.broadcast_to(demands.lower + part * (1 - demands.lower), F0.shape)
         off = np.maximum(off, np.abs(demands.tensions(a) - F0 - F1 * a).max(axis=-1, initial=0.0))
-    return np.asarray(off > AFFINE * np.abs(F1).max(axis=-1, initial=1.0))
+    return np.asarray(off > AFFINITY_TOLERANCE * np.abs(F1).max(axis=-1, initial=1.0))
 
 
 def _interpolated(values: Array, frames: Array, step: int) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.core.arguments import check_types
-from myoquat.core.deprecation import warn_former
+from myoquat.core.deprecation import former_attribute, warn_former
 from myoquat.core.typing import Array
 
 __all__ = ["Coupled", "FrameCoupling", "Sequential", "WholeTrial", "coupling_of"]
@@ -81,14 +81,14 @@ def coupling_of(dynamics: FrameCoupling | bool | None) -> FrameCoupling | None:
 class WholeTrial:
     """What is known of the frames of a motion as one problem (`Coupled`).
 
-    effort  the sum of the frames' efforts, with that of the rates; `bound`, which no solution's is below; `gap`, their
-            distance, relative to the effort.
+    effort  the sum of the frames' efforts, with that of the rates; `bound`, a lower bound of it; `gap`, their
+            difference, relative to the effort.
     status  `SOLVED` where the gap is at most 1e-7; `LOCAL` where it is more, and no activations near are better.
             `INFEASIBLE` where the frames of this status have no solution that activations can reach; they violate their
             conditions the least, and the others have the least effort that this leaves.
     frame, velocity, missing  where the equations are missed the most, and by how much [N m, N].
     beyond  how far activations are beyond what they can reach, at most.
-    linked, rounds  the frames that dynamics or rates link to one beside them, and the programs that were solved.
+    linked, outer_iterations  the number of frames that dynamics or rates couple to a neighbour, and of solved programs.
     reach_price  (t, m) the part of the frames beside in the derivative of an activation's effort (`Redundancy.shares`).
 
     >>> import myoquat as mq
@@ -112,8 +112,9 @@ class WholeTrial:
     missing: float
     beyond: float
     linked: int
-    rounds: int
+    outer_iterations: int
     reach_price: Array
+    rounds = former_attribute("rounds", "outer_iterations")
 
     def __repr__(self) -> str:
         state = self.status.name.lower()

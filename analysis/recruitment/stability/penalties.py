@@ -10,7 +10,7 @@ from myoquat.core.typing import Array
 
 __all__ = ["ConditionalPenalty", "CurvedPenalty", "DirectionPenalty", "PlanarPenalty"]
 
-NARROWEST, WIDEST = 1e-3, 1e3  # tangents of the half angles between which the search runs
+MIN_TANGENT, MAX_TANGENT = 1e-3, 1e3  # of the half angles, in the search
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class DirectionPenalty(SearchedRule):
     @property
     def grid(self) -> Array:
         """(32,) tangents at which the search begins."""
-        return np.geomspace(NARROWEST, WIDEST, 32)
+        return np.geomspace(MIN_TANGENT, MAX_TANGENT, 32)
 
     def cost(self, parameter: Array) -> Array:
         """(t,) weight * p."""
@@ -63,8 +63,8 @@ class DirectionPenalty(SearchedRule):
         """(t,) the tangents of the angles between forces (t, 3) and the direction, within the search's span."""
         along, first, second = np.moveaxis(force @ self.frame.T, -1, 0)
         across = np.hypot(first, second)
-        steep = across >= WIDEST * along
-        return np.clip(np.where(steep, WIDEST, across / np.where(steep, 1.0, along)), NARROWEST, WIDEST)
+        steep = across >= MAX_TANGENT * along
+        return np.clip(np.where(steep, MAX_TANGENT, across / np.where(steep, 1.0, along)), MIN_TANGENT, MAX_TANGENT)
 
     def outer(self) -> Array:
         """(3, 3) the half space n . f >= 0: no effort of the rule is less than there."""
@@ -103,8 +103,10 @@ class ConditionalPenalty(DirectionPenalty):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not NARROWEST < self.ratio < WIDEST:
-            raise ValueError(f"rule of {self.joint!r}: ratio must lie in ({NARROWEST}, {WIDEST}), not {self.ratio}")
+        if not MIN_TANGENT < self.ratio < MAX_TANGENT:
+            raise ValueError(
+                f"rule of {self.joint!r}: ratio must lie in ({MIN_TANGENT}, {MAX_TANGENT}), not {self.ratio}"
+            )
 
     def penalty(self, tangent: Array) -> Array:
         """(...) s^2 beyond the ratio."""

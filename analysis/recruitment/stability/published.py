@@ -32,8 +32,8 @@ def published_rules(model: Model, joint: str, head: str, centre: str, rim: str) 
     >>> from myoquat.analysis.recruitment import published_rules
     >>> from myoquat.muscle.coordinates import Marker
     >>> arm = mq.Body("arm", "ground", mq.joints.SphericalJoint())
-    >>> places = {"head": (0.0, 0.0, 0.0), "centre": (0.0, 0.0, 0.03), "rim": (0.02, 0.0, 0.03)}
-    >>> markers = tuple(Marker(name, "ground", at) for name, at in places.items())
+    >>> points = {"head": (0.0, 0.0, 0.0), "centre": (0.0, 0.0, 0.03), "rim": (0.02, 0.0, 0.03)}
+    >>> markers = tuple(Marker(name, "ground", at) for name, at in points.items())
     >>> model = mq.Model(mq.ArticulatedSystem((arm,)), markers=markers)
     >>> list(published_rules(model, "arm", "head", "centre", "rim"))
     ['point', 'circle', 'ellipse', 'polynomial', 'conditional', 'planar', 'curve']

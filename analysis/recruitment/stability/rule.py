@@ -10,8 +10,8 @@ from myoquat.core.typing import Array
 
 __all__ = ["OrientedRule", "SearchedRule", "StabilityRule", "margins_of"]
 
-ROUNDING = 1e-15  # by which the length of a unit vector is off 1
-PARALLEL = 1e-6  # sine of the angle below which two directions count as one
+LENGTH_ROUNDING = 1e-15  # error of the length of a unit vector
+PARALLEL_SINE = 1e-6  # sine of the angle below which two directions count as parallel
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class OrientedRule(StabilityRule):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "axis", _unit_vector(f"rule of {self.joint!r}: axis", self.axis))
-        if np.linalg.norm(np.cross(self.direction, self.axis)) < PARALLEL:
+        if np.linalg.norm(np.cross(self.direction, self.axis)) < PARALLEL_SINE:
             raise ValueError(f"rule of {self.joint!r}: axis must not lie along direction, but is {self.axis}")
 
     @property
@@ -128,5 +128,5 @@ def _unit_vector(what: str, vector: tuple[float, float, float]) -> tuple[float, 
     size = float(np.linalg.norm(vector))
     if len(vector) != 3 or not np.isfinite(size) or size == 0:
         raise ValueError(f"{what} must be a vector (3,), not {vector}")
-    size = 1.0 if abs(size - 1) < ROUNDING else size
+    size = 1.0 if abs(size - 1) < LENGTH_ROUNDING else size
     return float(vector[0]) / size, float(vector[1]) / size, float(vector[2]) / size

@@ -22,9 +22,9 @@ class SocketMarkers(NamedTuple):
     >>> from myoquat.analysis.recruitment import SocketMarkers
     >>> from myoquat.muscle.coordinates import Marker
     >>> arm = mq.Body("arm", "ground", mq.joints.SphericalJoint())
-    >>> places = {"head": (0.0, 0.0, 0.0), "centre": (0.0, 0.0, 0.03), "rim": (0.04, 0.0, 0.03)}
-    >>> markers = tuple(Marker(name, "ground", at) for name, at in places.items())
-    >>> socket = SocketMarkers.of(mq.Model(mq.ArticulatedSystem((arm,)), markers=markers), "arm", *places)
+    >>> points = {"head": (0.0, 0.0, 0.0), "centre": (0.0, 0.0, 0.03), "rim": (0.04, 0.0, 0.03)}
+    >>> markers = tuple(Marker(name, "ground", at) for name, at in points.items())
+    >>> socket = SocketMarkers.of(mq.Model(mq.ArticulatedSystem((arm,)), markers=markers), "arm", *points)
     >>> socket.direction, socket.axis
     ((0.0, 0.0, 0.03), (0.04, 0.0, 0.0))
     """

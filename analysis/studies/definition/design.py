@@ -93,8 +93,8 @@ class Design:
         """(samples, axes) the value of each axis."""
         numbers = np.arange(begin, end)
         if self.kind == "grid":
-            places = np.unravel_index(numbers, [len(axis.values) for axis in self.axes])  # type: ignore[arg-type]
-            return np.stack([axis.values[i] for axis, i in zip(self.axes, places, strict=True)], axis=-1)  # type: ignore[index]
+            indices = np.unravel_index(numbers, [len(axis.values) for axis in self.axes])  # type: ignore[arg-type]
+            return np.stack([axis.values[i] for axis, i in zip(self.axes, indices, strict=True)], axis=-1)  # type: ignore[index]
         if self.kind == "table":
             return np.stack([axis.values[numbers] for axis in self.axes], axis=-1)  # type: ignore[index]
         shares = _CUBES[self.kind](self, begin, end)

@@ -49,28 +49,30 @@ DISTRIBUTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]
 }
 
 
-def quantiles(name: str, kind: str, numbers: Numbers) -> Callable[[Array], Array]:
+def quantiles(name: str, distribution: str, numbers: Numbers) -> Callable[[Array], Array]:
     """The quantile function of a distribution: shares in [0, 1) to values.
 
-    Raises ValueError, naming the varied parameter, for an unknown kind, a wrong number of parameters, one that is not
-    finite, a range reversed or a width that is not positive.
+    Raises ValueError, naming the varied parameter, for an unknown distribution, a wrong number of parameters, one that
+    is not finite, a range reversed or a width that is not positive.
     """
-    if kind not in DISTRIBUTIONS:
-        raise ValueError(f"{name}: distribution {kind!r} is unknown; there are: {', '.join(DISTRIBUTIONS)}")
-    names, ascending, positive, make = DISTRIBUTIONS[kind]
+    if distribution not in DISTRIBUTIONS:
+        raise ValueError(f"{name}: distribution {distribution!r} is unknown; there are: {', '.join(DISTRIBUTIONS)}")
+    names, ascending, positive, make = DISTRIBUTIONS[distribution]
     try:
         values = np.atleast_1d(real_array("values", numbers))
     except (TypeError, ValueError, OverflowError):
         values = np.array([])
     if values.shape != (len(names),) or not np.isfinite(values).all():
-        raise ValueError(f"{name}: {kind} takes {len(names)} finite numbers ({', '.join(names)}), not {numbers}")
+        raise ValueError(
+            f"{name}: {distribution} takes {len(names)} finite numbers ({', '.join(names)}), not {numbers}"
+        )
     given = dict(zip(names, values.tolist(), strict=True))
     if ascending and not given[ascending[0]] < given[ascending[1]]:
-        raise ValueError(f"{name}: the range of {kind} is reversed or empty: {list(values)}")
+        raise ValueError(f"{name}: the range of {distribution} is reversed or empty: {list(values)}")
     for key in positive:
         if given[key] <= 0:
-            raise ValueError(f"{name}: {key} of {kind} must be positive, not {given[key]}")
-    if kind == "triangular" and not given["low"] <= given["mode"] <= given["high"]:
+            raise ValueError(f"{name}: {key} of {distribution} must be positive, not {given[key]}")
+    if distribution == "triangular" and not given["low"] <= given["mode"] <= given["high"]:
         raise ValueError(f"{name}: the mode of triangular must lie between low and high, not at {given['mode']}")
     found: Callable[[Array], Array] = make(**given).ppf
     return found

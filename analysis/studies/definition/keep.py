@@ -14,7 +14,7 @@ from myoquat.core.arguments import real_array
 
 __all__ = ["Keep"]
 
-ROWS = 200  # about so many states of a run are looked at for summaries, unless more is asked for
+MIN_SUMMARY_STATES = 200  # about the number of states of a run that summaries use, unless more are wanted
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Keep:
             if every < 1 or self.steps % every:
                 raise ValueError(f"summary_step must divide the duration, which {self.summary_step} s does not")
             return every
-        wanted = max(1, self.steps // ROWS)
+        wanted = max(1, self.steps // MIN_SUMMARY_STATES)
         return next(n for n in range(wanted, 0, -1) if self.steps % n == 0)
 
     def _whole(self, name: str, t: float) -> int:

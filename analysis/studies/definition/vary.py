@@ -64,8 +64,8 @@ def axes_of(model: Any, vary: Mapping[str, Any]) -> list[Axis]:
 def _check_relative(parameters: Parameters) -> None:
     for name, value in zip(parameters.names, parameters.defaults, strict=True):
         if np.isnan(value) or value == 0:
-            kind = "open" if np.isnan(value) else "zero"
-            raise ValueError(f"{name}: the model's own value is {kind}; relative to it there is nothing to vary")
+            state = "open" if np.isnan(value) else "zero"
+            raise ValueError(f"{name}: the model's own value is {state}; relative to it there is nothing to vary")
 
 
 def _content(name: str, given: Any) -> tuple[dict[str, bool], dict[str, Any]]:
@@ -76,18 +76,18 @@ def _content(name: str, given: Any) -> tuple[dict[str, bool], dict[str, Any]]:
     for key, value in options.items():
         if not isinstance(value, bool):
             raise ValueError(f"{name}: {key} is true or false, not {value!r}")
-    kinds = [key for key in given if key not in _OPTIONS and key != "count"]
-    if len(kinds) != 1:
+    choices = [key for key in given if key not in _OPTIONS and key != "count"]
+    if len(choices) != 1:
         known = ", ".join(("values", "range", *DISTRIBUTIONS))
-        raise ValueError(f"{name}: exactly one of {known} is wanted, not {kinds or 'none'}")
-    kind = kinds[0]
-    if "count" in given and kind != "range":
-        raise ValueError(f"{name}: a count goes with a range, not with {kind}")
-    if kind == "values":
-        return options, {"values": _values(name, given[kind])}
-    if kind == "range":
-        return options, {"values": _range(name, given[kind], given.get("count"))}
-    return options, {"quantile": quantiles(name, kind, given[kind])}
+        raise ValueError(f"{name}: exactly one of {known} is wanted, not {choices or 'none'}")
+    choice = choices[0]
+    if "count" in given and choice != "range":
+        raise ValueError(f"{name}: a count goes with a range, not with {choice}")
+    if choice == "values":
+        return options, {"values": _values(name, given[choice])}
+    if choice == "range":
+        return options, {"values": _range(name, given[choice], given.get("count"))}
+    return options, {"quantile": quantiles(name, choice, given[choice])}
 
 
 def _values(name: str, given: Any) -> Array:

@@ -18,7 +18,7 @@ import distributed
 from myoquat.analysis.studies.definition.specification import Specification
 from myoquat.analysis.studies.execution.engines import engine_for
 from myoquat.analysis.studies.storage.describe import description, differences, key_of
-from myoquat.analysis.studies.storage.machine import UNSEEN, surroundings, user_code
+from myoquat.analysis.studies.storage.machine import NOT_COMPARABLE, surroundings, user_code
 from myoquat.analysis.studies.storage.restore import arguments_of
 from myoquat.analysis.studies.storage.results import Done, Results, RunReport, stored
 
@@ -31,7 +31,7 @@ _LOST = (
     distributed.comm.CommClosedError,
     distributed.TimeoutError,
 )
-AHEAD = 3  # blocks handed out per thread of the cluster: one at work, the others on their way
+BLOCKS_PER_THREAD = 3  # handed out at a time: one is computed, the others are in transfer
 
 
 class ClusterError(ConnectionError):
@@ -87,8 +87,8 @@ def _sent(text: str, code: dict[str, str]) -> Specification:
     """The study of a text. ClusterError if code of users is not what it is in the process that sent it."""
     study = Specification(**arguments_of(json.loads(text)))
     changed = differences(code, user_code(study))
-    if changed or UNSEEN in code:
-        raise ClusterError(f"a worker has other code of users: {'; '.join(changed) or code[UNSEEN]}")
+    if changed or NOT_COMPARABLE in code:
+        raise ClusterError(f"a worker has other code of users: {'; '.join(changed) or code[NOT_COMPARABLE]}")
     return study
 
 
@@ -116,7 +116,7 @@ class Cluster:
             report.threads = sum(self.client.nthreads().values())
             tasks: dict[Any, int] = {}
             while True:
-                for number in _next(rest, AHEAD * max(report.threads, 1) - len(tasks)):
+                for number in _next(rest, BLOCKS_PER_THREAD * max(report.threads, 1) - len(tasks)):
                     span = results.span(number)
                     name = f"study-{constant[0][:12]}-{span[0]}"
                     task = self.client.submit(compute_block, *constant, *span, surroundings(), own, key=name)

@@ -10,7 +10,7 @@ from myoquat.analysis.studies.execution.trial_engine import TrialEngine, check_t
 
 __all__ = ["Engine", "TrialEngine", "check_study", "engine_for", "engine_of"]
 
-CAPACITY = 8  # engines kept by a process that serves several studies
+MAX_ENGINES = 8  # kept by a process that serves several studies
 
 _engines: OrderedDict[str, Engine | TrialEngine] = OrderedDict()
 _lock = threading.Lock()
@@ -21,7 +21,7 @@ def engine_for(key: str, study: Callable[[], Specification]) -> Engine | TrialEn
     with _lock:
         if key not in _engines:
             _engines[key] = engine_of(study())
-            while len(_engines) > CAPACITY:
+            while len(_engines) > MAX_ENGINES:
                 _engines.popitem(last=False)
         _engines.move_to_end(key)
         return _engines[key]

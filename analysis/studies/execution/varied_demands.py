@@ -14,9 +14,9 @@ import numpy as np
 
 from myoquat.analysis.recruitment.joint_loads import own_wrenches
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_wrenches
+from myoquat.analysis.recruitment.redundancy.affine_forces import LawParameters, least_activations
 from myoquat.analysis.recruitment.redundancy.equations import Demands, picked
 from myoquat.analysis.recruitment.redundancy.joint_forces import joints_of, rest_forces
-from myoquat.analysis.recruitment.redundancy.lines import LawParameters, least_activations
 from myoquat.analysis.recruitment.redundancy.paths import joint_lines
 from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core.typing import Array
@@ -40,8 +40,8 @@ OF_BODIES = ("mass", "center_of_mass", "inertia", "damping", "stiffness", "rotor
 OF_PATHS = ("path", "wraps")
 
 
-def _kind(steps: Sequence[str | int]) -> str:
-    """What a parameter changes: "bodies", "paths" or "laws"; "" for what a recorded motion does not allow."""
+def _part_changed(steps: Sequence[str | int]) -> str:
+    """The part of a model that a parameter changes: "bodies", "paths" or "laws"; "" if a recorded motion forbids it."""
     if steps[:2] == ("system", "gravity") or (steps[:2] == ("system", "bodies") and steps[3] in OF_BODIES):
         return "bodies"
     if steps[0] == "muscles":
@@ -52,7 +52,7 @@ def _kind(steps: Sequence[str | int]) -> str:
 def check_varied(parameters: Parameters) -> None:
     """ValueError for a parameter that a trial cannot vary."""
     for name, place in zip(parameters.names, parameters.locations, strict=True):
-        if not _kind(place.steps):
+        if not _part_changed(place.steps):
             raise ValueError(
                 f"{name!r} cannot vary in a study of a trial: masses and inertias of bodies, gravity, and paths and "
                 "laws of muscles can; the motion is that of the model's own joints and constraints"
@@ -73,12 +73,12 @@ class VariedDemands:
         check_varied(parameters)
         check_laws(model, parameters.names)
         self.parameters, self.motion = parameters, motion
-        kinds = [_kind(place.steps) for place in parameters.locations]
-        self.columns = {kind: [k for k, own in enumerate(kinds) if own == kind] for kind in ("bodies", "paths", "laws")}
+        parts = [_part_changed(place.steps) for place in parameters.locations]
+        self.columns = {part: [k for k, own in enumerate(parts) if own == part] for part in ("bodies", "paths", "laws")}
         self.base = Demands.of_motion(model, motion, loads, *actuators)
         self.needed, self.C = self.base.needed, self.base.C
-        places = [parameters.locations[k].steps for k in self.columns["paths"]]
-        self.moved = sorted({int(steps[1]) for steps in places})
+        steps_of_paths = [parameters.locations[k].steps for k in self.columns["paths"]]
+        self.moved = sorted({int(steps[1]) for steps in steps_of_paths})
         self.least = any(place.steps[-1] == "minimum_activation" for place in parameters.locations)
         self.bodies = joints_of(model, self.base.cones)
 
@@ -170,8 +170,8 @@ class VariedDemands:
         found: Array = self._reactions(**given, p=p[self.columns["bodies"]])
         return found
 
-    def _defaults(self, kind: str) -> Array:
-        found: Array = self.parameters.defaults[self.columns[kind]]
+    def _defaults(self, part: str) -> Array:
+        found: Array = self.parameters.defaults[self.columns[part]]
         return found
 
     # ---- kernels ---------------------------------------------------------------------------------------------
@@ -220,13 +220,13 @@ class VariedDemands:
         found: Any = self._chosen("laws").bind(p)
         return cast(Model, found)
 
-    def _chosen(self, kind: str) -> Parameters:
-        """The parameters of a kind."""
-        return Parameters.of(self.base.model, [self.parameters.names[k] for k in self.columns[kind]])
+    def _chosen(self, part: str) -> Parameters:
+        """The parameters of a part."""
+        return Parameters.of(self.base.model, [self.parameters.names[k] for k in self.columns[part]])
 
-    def _kernel(self, name: str, kind: str, shapes: dict[str, tuple[int, ...]], formula: Callable[..., Any]) -> Any:
-        """The kernel of a formula of the model with its parameters of a kind, and arrays by name; p is the last."""
-        chosen = self._chosen(kind)
+    def _kernel(self, name: str, part: str, shapes: dict[str, tuple[int, ...]], formula: Callable[..., Any]) -> Any:
+        """The kernel of a formula of the model with its parameters of a part, and arrays by name; p is the last."""
+        chosen = self._chosen(part)
         size = len(chosen.names)
 
         def bound(*given: Array) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from myoquat.analysis.studies.definition.plain import plain
 from myoquat.analysis.studies.definition.specification import Specification
-from myoquat.analysis.studies.storage.machine import DIGEST
+from myoquat.analysis.studies.storage.machine import WHOLE_DIGEST
 from myoquat.data.toml import model_text, parse_model
 from myoquat.dynamics.simulation.methods import FORMER_METHODS
 from myoquat.muscle import Model, ModelError
@@ -48,10 +48,12 @@ def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
         if a == b or (key == "method" and isinstance(a, str) and FORMER_METHODS.get(a) == b):
             continue
         if key == "model":
-            found.append(f"model: {_model_told(a)} -> {_model_told(b)}")
+            found.append(f"model: {_model_text(a)} -> {_model_text(b)}")
         elif key == "user_code":
             lines = differences(a or {}, b or {})
-            found += [f"user code: {line}" for line in lines if not line.startswith(f"{DIGEST}: ") or len(lines) == 1]
+            found += [
+                f"user code: {line}" for line in lines if not line.startswith(f"{WHOLE_DIGEST}: ") or len(lines) == 1
+            ]
         elif key == "vary" and (was := _table_of(a)) and (now := _table_of(b)):
             found += [f"vary.{line}" for line in differences(was, now)] or ["vary: the order"]
         else:
@@ -59,7 +61,7 @@ def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _model_told(model: Any) -> str:
+def _model_text(model: Any) -> str:
     """A model in a few words."""
     name, content = (model.get("name"), model.get("content")) if isinstance(model, Mapping) else (None, None)
     return f"{name} ({content[:8]})" if isinstance(name, str) and isinstance(content, str) else _short(model)

@@ -10,7 +10,7 @@ from myoquat.analysis.studies.storage.errors import StoreError
 
 __all__ = ["Flusher", "check_links", "flush", "flush_tree"]
 
-FLUSHES = 8  # at once
+MAX_FLUSHES = 8  # at once
 
 
 def flush(path: Path) -> None:
@@ -26,7 +26,7 @@ def flush(path: Path) -> None:
 
 def flush_tree(folder: Path) -> None:
     """Bring a folder with all that is in it to the disk."""
-    with ThreadPoolExecutor(FLUSHES) as pool:
+    with ThreadPoolExecutor(MAX_FLUSHES) as pool:
         list(pool.map(flush, (*folder.rglob("*"), folder)))
 
 
@@ -45,7 +45,7 @@ class Flusher:
     until all are there."""
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(FLUSHES, thread_name_prefix="flush")
+        self._pool = ThreadPoolExecutor(MAX_FLUSHES, thread_name_prefix="flush")
         self._waiting: list[Future[None]] = []
         self._shared: set[Path] = set()
 

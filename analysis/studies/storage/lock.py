@@ -1,4 +1,4 @@
-"""One writer per store: a lock beside it, whose owner is told to everyone else.
+"""One writer per store: a lock file beside it, which names its owner.
 
 The operating system holds the lock and lets go of it when the owner ends, however it ends: what a process that was
 killed leaves is taken over. The file says who has it: host, process and since when. A file left by a process of another
@@ -21,7 +21,7 @@ else:
 
 __all__ = ["Lock", "LockedError"]
 
-_FAR = 2**30  # where Windows locks a byte: away from the text, so that others can read that
+_LOCKED_BYTE = 2**30  # where Windows locks a byte: away from the text, so that others can read that
 
 
 class LockedError(ValueError):
@@ -73,7 +73,7 @@ def _take(handle: int, store: Path) -> None:
     """LockedError if another process has the lock."""
     try:
         if sys.platform == "win32":
-            os.lseek(handle, _FAR, os.SEEK_SET)
+            os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         else:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,8 +1,8 @@
 """What the bits of results depend on beside the study: the processor's instructions, and the code with its version.
 
-The code is known by its fingerprint: a digest of all sources that can reach the numbers (`ROOMS`), and the versions of
-the libraries that compute with them. The digest is of bytes, so a changed comment changes it too. Reading files is no
-part of it: the model that was read is described with the study, and compared.
+The code is known by its fingerprint: a digest of all sources that can reach the numbers (`SOURCE_FOLDERS`), and the
+versions of the libraries that compute with them. The digest is of bytes, so a changed comment changes it too. Reading
+files is no part of it: the model that was read is described with the study, and compared.
 """
 
 import functools
@@ -22,13 +22,22 @@ from myoquat.core.user_code import code_state
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.kernels.runtime.settings import target
 
-__all__ = ["DIGEST", "ROOMS", "UNSEEN", "fingerprint", "machine", "release", "surroundings", "user_code"]
+__all__ = [
+    "NOT_COMPARABLE",
+    "SOURCE_FOLDERS",
+    "WHOLE_DIGEST",
+    "fingerprint",
+    "machine",
+    "release",
+    "surroundings",
+    "user_code",
+]
 
-DIGEST = "all of it"  # of the code of users, with what has no name
-UNSEEN = "not comparable"  # what of the code of users nobody can compare
+WHOLE_DIGEST = "all of it"  # digest of the code of users, with its unnamed parts
+NOT_COMPARABLE = "not comparable"  # parts of the code of users that cannot be compared
 
 # folders whose sources can reach the numbers; trials need those of motions and muscles
-ROOMS = (
+SOURCE_FOLDERS = (
     "core",
     "kernels",
     "joints",
@@ -65,7 +74,7 @@ def fingerprint() -> dict[str, str]:
 
 def user_code(study: Specification) -> dict[str, str]:
     """What a study's code outside this package reads and does: the names of its functions, globals and attributes, with
-    values or digests; {} where all code is of this package. Under UNSEEN what cannot be compared."""
+    values or digests; {} where all code is of this package. Under NOT_COMPARABLE what cannot be compared."""
     summaries = [known[name] for known in (SUMMARIES, TRIAL_SUMMARIES) for name in study.summaries if name in known]
     own: list[object] = [FIXED_STEP.get(study.method), *summaries]
     trial = study.trial
@@ -75,7 +84,7 @@ def user_code(study: Specification) -> dict[str, str]:
     strange = state.unknown if parts is not None else (*state.unknown, "classes of another process")
     if not state.named and not strange:
         return {}
-    return {**state.named, DIGEST: state.digest, **({UNSEEN: ", ".join(strange)} if strange else {})}
+    return {**state.named, WHOLE_DIGEST: state.digest, **({NOT_COMPARABLE: ", ".join(strange)} if strange else {})}
 
 
 def surroundings() -> dict[str, dict[str, str]]:
@@ -84,13 +93,13 @@ def surroundings() -> dict[str, dict[str, str]]:
 
 
 def _digest() -> str:
-    """SHA-256 of the sources in `ROOMS`, line endings aside, by their places in the package."""
+    """SHA-256 of the sources in `SOURCE_FOLDERS`, line endings aside, by their paths in the package."""
     total = hashlib.sha256()
     package = Path(myoquat.__file__).parent
-    for room in ROOMS:
-        folder = package / room
+    for name in SOURCE_FOLDERS:
+        folder = package / name
         for path in sorted(folder.rglob("*.py")):
             content = path.read_bytes().replace(b"\r\n", b"\n")
-            total.update(f"{room}/{path.relative_to(folder).as_posix()}\n{len(content)}\n".encode())
+            total.update(f"{name}/{path.relative_to(folder).as_posix()}\n{len(content)}\n".encode())
             total.update(content)
     return total.hexdigest()[:32]

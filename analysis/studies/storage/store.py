@@ -29,7 +29,7 @@ from myoquat.analysis.studies.storage.errors import StoreError, entry_of
 from myoquat.analysis.studies.storage.groups import consolidate, group_at
 from myoquat.analysis.studies.storage.layout import Variable, coordinates, sizes, variables
 from myoquat.analysis.studies.storage.lock import Lock
-from myoquat.analysis.studies.storage.machine import UNSEEN, fingerprint, machine, release, user_code
+from myoquat.analysis.studies.storage.machine import NOT_COMPARABLE, fingerprint, machine, release, user_code
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.typing import Array
 
@@ -109,16 +109,16 @@ def open_results(path: str | Path) -> xr.Dataset:
 
 
 def _check_chunks(found: xr.Dataset) -> None:
-    """ValueError unless all arrays of samples stand in blocks of one size, hold numbers of the kinds that are written
-    and are encoded as they are: a damaged description would be noticed by Zarr when the numbers are asked for only."""
+    """ValueError unless all arrays of samples stand in blocks of one size, hold numbers of the types that are written
+    and are encoded as they are. Otherwise Zarr would detect a damaged description only when the numbers are read."""
     sampled = [array for array in found.variables.values() if _of_samples(array)]
     layouts = [(array.encoding.get("chunks") or (0,), array.shape) for array in sampled]
     whole = all(chunks[1:] == tuple(max(size, 1) for size in shape[1:]) for chunks, shape in layouts)
     if not whole or len({chunks[0] for chunks, _ in layouts}) > 1 or any(chunks[0] < 1 for chunks, _ in layouts):
         raise ValueError("the blocks of the arrays differ")
-    kinds = {np.dtype(array.encoding.get("dtype", array.dtype)) for array in sampled}
-    if not kinds <= {np.dtype(np.float64), np.dtype(np.int8)}:
-        raise ValueError(f"arrays of samples hold {', '.join(sorted(map(str, kinds)))}")
+    types = {np.dtype(array.encoding.get("dtype", array.dtype)) for array in sampled}
+    if not types <= {np.dtype(np.float64), np.dtype(np.int8)}:
+        raise ValueError(f"arrays of samples hold {', '.join(sorted(map(str, types)))}")
     if any([array.encoding.get(key) for key in _ENCODED] != list(_ENCODED.values()) for array in sampled):
         raise ValueError("the codecs of an array of samples are not those that are written")
 
@@ -155,7 +155,7 @@ def _ordered(summaries: Iterable[str]) -> list[str]:
 
 
 def _tell_unknown(path: str | Path, summaries: Iterable[str]) -> None:
-    """A UserWarning that names summaries that nobody has registered in this process."""
+    """A UserWarning that names summaries that are not registered in this process."""
     unknown = [name for name in summaries if name not in SUMMARIES and name not in TRIAL_SUMMARIES]
     if unknown:
         warnings.warn(
@@ -180,11 +180,11 @@ def _check_results(path: Path) -> dict[str, Any]:
             f"{path} holds results in format version {found.get('format_version')}, written by myoquat "
             f"{found.get('myoquat')}; myoquat {release()} reads versions {', '.join(map(str, READABLE))}"
         )
-    kinds = {"myoquat": str, "machine": dict, "study": dict, "fingerprints": list}
-    for key in kinds if found["format_version"] > 1 else list(kinds)[:-1]:
+    types = {"myoquat": str, "machine": dict, "study": dict, "fingerprints": list}
+    for key in types if found["format_version"] > 1 else list(types)[:-1]:
         if not isinstance(found.get(key), str):
             raise StoreError(f"{path}: the attribute {key!r} of the results is missing")
-        if key != "myoquat" and not isinstance(_decoded(found[key]), kinds[key]):
+        if key != "myoquat" and not isinstance(_decoded(found[key]), types[key]):
             raise StoreError(f"{path}: the attribute {key!r} of the results is damaged")
     return found
 
@@ -414,14 +414,14 @@ def _code_of(study: Specification) -> dict[str, Any]:
 
 
 def _check_code(found: Mapping[str, Any], study: Specification, path: Path) -> None:
-    """StoreError if other code than this has computed any block, or if nobody can say that."""
+    """StoreError if other code than this has computed any block, or may have."""
     if found.get("myoquat") != release():
         raise StoreError(
             f"{path} was begun with myoquat {found.get('myoquat')}; this is {release()}, which may compute other bits. "
             + _ANY_CODE
         )
     own = _code_of(study)
-    unseen = own.get("user_code", {}).get(UNSEEN)
+    unseen = own.get("user_code", {}).get(NOT_COMPARABLE)
     if unseen:
         raise StoreError(
             f"the code of the study reads what cannot be compared ({unseen}), so that it may be other code than that "

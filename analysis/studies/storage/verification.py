@@ -76,5 +76,5 @@ def verify_results(path: str | Path, model: Model | None = None) -> Verification
     except (StoreError, OSError):
         raise
     except Exception as error:  # whatever a damaged description makes of a study, or zarr of a damaged layout
-        told = shortened(str(error), 300) if isinstance(error, ValueError) else "the description of the study"
-        raise StoreError(f"{path}: the results are damaged ({told})") from error
+        reason = shortened(str(error), 300) if isinstance(error, ValueError) else "the description of the study"
+        raise StoreError(f"{path}: the results are damaged ({reason})") from error

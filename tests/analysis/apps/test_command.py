@@ -127,11 +127,11 @@ def test_info(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["mapping", "nowhere"], "no such model file"),
+        (["mapping", "missing"], "no such model file"),
         (["mapping", "."], "this is a directory"),
         (["mapping", "two_link", "--samples", "0"], "positive integer"),
         (["mapping", "two_link", "--samples", "many"], "not a valid integer"),
-        (["mapping", "two_link", "--json", "/nowhere/x.json"], "is not a directory"),
+        (["mapping", "two_link", "--json", "/missing/x.json"], "is not a directory"),
         (["mapping"], "Missing argument"),
         (["derive", "two_link", "--jacobian", "euler", "--output", "x"], "'euler' is not one of"),
         (

@@ -28,8 +28,8 @@ def rod():
 
 def seen(model, q, noise=0.0):
     poses = model.system.poses(np.atleast_2d(q))
-    places = [poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in model.markers]
-    positions = np.stack([np.broadcast_to(x, (len(np.atleast_2d(q)), 3)) for x in places], axis=1).copy()
+    positions = [poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in model.markers]
+    positions = np.stack([np.broadcast_to(x, (len(np.atleast_2d(q)), 3)) for x in positions], axis=1).copy()
     positions[:, 0, 1] += noise
     return Markers(np.arange(len(positions)) * 0.1, tuple(m.name for m in model.markers), positions)
 
@@ -38,7 +38,7 @@ def test_a_page_has_units_on_every_panel(tmp_path):
     table = pd.DataFrame(
         {"hip_in_ground_fx": [1.0, 2, 3, 4, 5], "hip_in_ground_mx": 2.0, "hip_in_ground_px": 0.1}, TIME
     )
-    write_report(tmp_path / "a.html", "loads", ["told"], [Section("Loads", table), Section("One frame", table[:1])])
+    write_report(tmp_path / "a.html", "loads", ["a line"], [Section("Loads", table), Section("One frame", table[:1])])
     page = (tmp_path / "a.html").read_text()
     assert page.count("<svg") == 1  # one frame is a list of numbers
     for unit in ("[N]", "[N m]", "[m]"):
@@ -72,7 +72,7 @@ def test_scaling_tells_factors_masses_and_errors_before_and_after():
     assert pink.sum() > 30
 
 
-def test_a_study_is_told_on_one_page(tmp_path):
+def test_a_study_is_reported_on_one_page(tmp_path):
     vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}, "muscles.m1.max_isometric_force": {"uniform": [5.0, 9.0]}}
     study = mq.Study("two_link", vary, samples=6, duration=0.01, times=2, summaries=["peak_force"])
     results = study.run(progress=False)

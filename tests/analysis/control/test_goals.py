@@ -82,7 +82,7 @@ def test_markers_and_speeds_give_the_motion_back(followed):
 
 
 def test_named_quantities_are_followed():
-    """A velocity of the body alone: it turns about z at 2 rad/s, as it is told."""
+    """A velocity of the body alone: it turns about z at 2 rad/s, as the goal wants."""
     goal = TrackCoordinates(("arm.omega_z",), TIME, np.full((len(TIME), 1), 2.0), weights={"arm.omega_z": 3.0})
     found = problem((goal, Effort(weight=1e-6)), initial={"u": 0.0, "q": [1.0, 0, 0, 0]}).solve()
     assert found["arm.omega_z"][-1] == pytest.approx(2.0, abs=0.05)

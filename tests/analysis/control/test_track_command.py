@@ -22,9 +22,9 @@ def test_torques_follow_a_motion_and_are_written(recorded, tmp_path, capsys):
     call += ["--intervals", "5", "--controls", str(tmp_path / "controls.csv"), "--effort", "1e-9"]
     call += ["--transcription", "midpoint"]
     assert not main(call)
-    told = capsys.readouterr().out
-    assert "SOLVED" in told
-    assert "TrackPose" in told
+    printed = capsys.readouterr().out
+    assert "SOLVED" in printed
+    assert "TrackPose" in printed
     found = load_motion(tmp_path / "found.mot", mq.load_model("two_link"))
     assert np.abs(recorded.system.difference(recorded.q[::4], found.q)).max() < np.radians(0.5)
     assert "A.omega_x.torque" in (tmp_path / "controls.csv").read_text().splitlines()[0]

@@ -76,10 +76,10 @@ def folder(arm, tmp_path):
     return written(arm, tmp_path)
 
 
-def setup(folder, kind, analyses, controllers=""):
+def setup(folder, source, analyses, controllers=""):
     """The file of a setup."""
     path = folder / "setup.xml"
-    path.write_text(ANALYSES.format(source=kind, analyses=analyses, controllers=controllers))
+    path.write_text(ANALYSES.format(source=source, analyses=analyses, controllers=controllers))
     return path
 
 
@@ -115,9 +115,9 @@ def test_reserves_make_up_for_what_muscles_do_not_give(folder, arm):
 
 def test_what_is_not_known_is_left_out_by_name(folder):
     path = setup(folder, "coordinates", MOVES + MUSCLES + '<InducedAccelerations name="forces"/>')
-    with pytest.warns(MotionWarning) as told:
+    with pytest.warns(MotionWarning) as messages:
         files = run_setup(path)
-    words = " ".join(str(warning.message) for warning in told)
+    words = " ".join(str(warning.message) for warning in messages)
     for name in ("<InducedAccelerations> forces", "walk_Kinematics_dudt.sto", "forces, fibers and tendons"):
         assert f"{name} " in words, name
     assert {p.name for p in files} >= {"walk_Kinematics_u.sto", "walk_Muscles_Length.sto"}
@@ -191,12 +191,12 @@ answer = True
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize("kind", ["states", "coordinates"])
-def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, kind):
+@pytest.mark.parametrize("source", ["states", "coordinates"])
+def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, source):
     """Every table that is written, column by column; of static optimization no greater effort."""
     folder = written(leg, tmp_path)
-    analyses = MOVES + MUSCLES + REACTIONS if kind == "states" else OPTIMAL.format(power=2)
-    in_opensim(THEIRS, str(setup(folder, kind, analyses, CONTROLS if kind == "states" else "").parent))
+    analyses = MOVES + MUSCLES + REACTIONS if source == "states" else OPTIMAL.format(power=2)
+    in_opensim(THEIRS, str(setup(folder, source, analyses, CONTROLS if source == "states" else "").parent))
     for path in run_setup(folder / "setup.xml"):
         ours, theirs = load_table(path), load_table(folder / "theirs" / path.name)
         assert set(ours) <= set(theirs), path.name
@@ -207,12 +207,12 @@ def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, kind):
         elif "Optimal" not in path.name:
             scale = theirs.abs().to_numpy().max()
             assert np.abs(ours - theirs[ours.columns]).max(axis=None) <= 1e-8 * scale + 1e-12, path.name
-    if kind == "coordinates":
+    if source == "coordinates":
         strengths = [_strengths(folder / place, leg.muscle_names) for place in ("out", "theirs")]
         assert np.allclose(strengths[0], strengths[1], rtol=1e-4, atol=0.0)
 
 
 def _strengths(folder, names):
     """Forces per activation, of pennate muscles too: OpenSim takes some without the cosine."""
-    force, activation = (load_table(folder / f"walk_Optimal_{kind}.sto") for kind in ("force", "activation"))
+    force, activation = (load_table(folder / f"walk_Optimal_{quantity}.sto") for quantity in ("force", "activation"))
     return (force / activation)[list(names)].to_numpy()

@@ -113,7 +113,7 @@ def test_forces_of_held_poses_are_those_of_the_angles(pair):
     np.testing.assert_allclose(np.einsum("ti,tij->tj", given - torque[1], P), 0.0, atol=1e-8)
 
 
-def test_the_lock_is_told(pair):
+def test_the_lock_is_reported(pair):
     euler, ball = pair
     if LED not in euler.couplers:
         return

@@ -53,9 +53,9 @@ def test_a_limb_follows_its_swing(folder, monkeypatch):
     """Frames as far apart as the window, coordinates near those of the file, and what has no equal is named."""
     followed = partial(computed_muscle_control, backend="numpy", step=1e-3)
     monkeypatch.setattr(control, "computed_muscle_control", followed)
-    with pytest.warns(MotionWarning) as told:
+    with pytest.warns(MotionWarning) as messages:
         written = run_setup(folder / "setup.xml")
-    words = " ".join(str(one.message) for one in told)
+    words = " ".join(str(one.message) for one in messages)
     assert "<constraints_file> is left out" in words
     assert "<BodyActuator> push is left out" in words
     tables = {path.name.removeprefix("limb_").removesuffix(".sto"): load_table(path) for path in written}

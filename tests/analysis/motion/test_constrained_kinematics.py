@@ -132,21 +132,21 @@ def slopes(system, q, formula, h=1e-6):
 
 @pytest.mark.parametrize("method", ["batch", "sequential"])
 @pytest.mark.parametrize(
-    ("make", "kind"),
-    [*((make, kind) for make in MODELS for kind in ("markers", "both")), (girdle, "sensors")],
+    ("make", "data_of"),
+    [*((make, data_of) for make in MODELS for data_of in ("markers", "both")), (girdle, "sensors")],
     ids=lambda value: getattr(value, "__name__", value),
 )
-def test_constraints_hold_in_every_frame(make, kind, method):
+def test_constraints_hold_in_every_frame(make, data_of, method):
     model = built(make)
     motion = motion_of(model)
     data = {"markers": seen(model, motion), "sensors": felt(model, motion)}
     data["both"] = (data["markers"], data["sensors"])
-    fit = inverse_kinematics(model, data[kind], sensors=() if kind == "markers" else SENSORS, method=method)
+    fit = inverse_kinematics(model, data[data_of], sensors=() if data_of == "markers" else SENSORS, method=method)
     assert fit.converged.all()
     assert violation(model, fit) < 1e-10
     assert fit.constraint_error.max() < 1e-10
-    free = inverse_kinematics(replace(model, constraints=()), data[kind],
-                              sensors=() if kind == "markers" else SENSORS)  # fmt: skip
+    free = inverse_kinematics(replace(model, constraints=()), data[data_of],
+                              sensors=() if data_of == "markers" else SENSORS)  # fmt: skip
     assert violation(model, free) > 1e-4  # the data alone do not hold them
 
 
@@ -282,7 +282,7 @@ def test_smoothed_motions_stay_on_the_constraints(smoothed):
     assert np.abs(ahead + behind).max() / h**2 < 1e-4 * np.abs(moving.udot).max()
 
 
-def test_a_motion_of_a_file_is_told_and_moved_onto_the_constraints():
+def test_a_motion_of_a_file_is_reported_and_moved_onto_the_constraints():
     model = built(girdle)
     motion = motion_of(model)
     off = Motion(model.system, motion.time, motion.q + 0.01)

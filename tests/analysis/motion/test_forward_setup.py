@@ -46,7 +46,7 @@ SETUP = """<OpenSimDocument Version="40000"><ForwardTool name="limb"><model_file
 <external_loads_file>loads.xml</external_loads_file><states_file>states.sto</states_file></ForwardTool></OpenSimDocument>"""
 MOTORS = """<ForceSet><objects><TorqueActuator name="twist"><bodyA>shank</bodyA><bodyB>ground</bodyB><axis>0 0 1</axis>
 <optimal_force>2</optimal_force></TorqueActuator></objects></ForceSet>"""
-BODIES, PARTS = ("shank", "ground"), [f"{kind}.{axis}" for kind in ("force", "torque") for axis in "XYZ"]
+BODIES, PARTS = ("shank", "ground"), [f"{quantity}.{axis}" for quantity in ("force", "torque") for axis in "XYZ"]
 DYNAMICS = ActivationDynamics(form="piecewise", minimum_activation=0.01)
 NODE = "<ControlLinearNode><t>{0}</t><value>{1}</value></ControlLinearNode>"
 CONTROL = """<ControlLinear name="{0}"><use_steps>{1}</use_steps><extrapolate>false</extrapolate>
@@ -179,9 +179,9 @@ def test_without_states_the_model_s_own_start(folder):
         "</OpenSimDocument>"
     )
     (folder / "own.xml").write_text(text)
-    with pytest.warns(MotionWarning) as told:
+    with pytest.warns(MotionWarning) as messages:
         found = tables(folder, "own.xml")
-    words = " ".join(str(one.message) for one in told)
+    words = " ".join(str(one.message) for one in messages)
     assert "<ToyReflexController> toy is left out" in words
     assert "fiber lengths start in balance" in words
     states, controls = found["states.sto"], found["controls.sto"]
@@ -207,9 +207,9 @@ def test_springs_and_what_has_no_column(tmp_path):
         SimpleNamespace(results=tmp_path, name="swing"), model, Motion(model.system, np.arange(5.0), q, u), None, 0
     )
     outputs = Outputs(True)
-    with pytest.warns(MotionWarning) as told:
+    with pytest.warns(MotionWarning) as messages:
         force_reporter(moving, ForceReporterSetup("forces", 1, True, True), outputs)
-    words = " ".join(str(one.message) for one in told)
+    words = " ".join(str(one.message) for one in messages)
     for part in ("constraints", "whole joints", "rope"):
         assert part in words
     ((path, table),) = outputs.tables

@@ -457,7 +457,7 @@ def test_wrong_input(leg, ball_leg, recording, rng):
         replace(leg, couplers=(*leg.couplers, back))
 
 
-def test_names_that_the_model_lacks_are_told_with_the_nearest(leg, recording, rng):
+def test_names_that_the_model_lacks_are_reported_with_the_nearest(leg, recording, rng):
     play = recording(leg)
     markers = play.markers(play.motion(rng, 4, speed=0.2))
     renamed = Markers(markers.time, ("pelvs0", *markers.names[1:]), markers.positions)

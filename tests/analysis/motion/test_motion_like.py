@@ -106,8 +106,8 @@ def test_the_motion_has_the_states_of_the_whole(like):
 def test_functions_give_the_same_of_anything_with_a_motion(name):
     function, given = functions_of_motions()[name], ARGUMENTS.get(name, {})
     given = given | ({"model": MODEL} if "model" in inspect.signature(function).parameters else {})
-    for kind in ("Trajectory", "Redundancy"):
-        like = MAKE[kind]()
+    for type_name in ("Trajectory", "Redundancy"):
+        like = MAKE[type_name]()
         found, expected = (parts(function(motion=motion, **given)) for motion in (like, like.to_motion()))
         assert found
         assert found.keys() == expected.keys()

@@ -49,11 +49,11 @@ def test_inverse_kinematics_of_a_setup(folder):
     again = load_motion(folder / "ik.mot", model)
     poses, first = model.system.poses(again.q), {m.name: m for m in model.markers}["thigh0"]
     x = poses["thigh"][1] + poses["thigh"][0] @ np.array(first.position)
-    places = load_table(folder / "out" / "walk_ik_model_marker_locations.sto")
-    assert np.allclose(places[["thigh0_tx", "thigh0_ty", "thigh0_tz"]], x, atol=1e-9)
+    positions = load_table(folder / "out" / "walk_ik_model_marker_locations.sto")
+    assert np.allclose(positions[["thigh0_tx", "thigh0_ty", "thigh0_tz"]], x, atol=1e-9)
 
 
-def test_tasks_without_a_marker_are_told_and_frames_are_needed(folder):
+def test_tasks_without_a_marker_are_reported_and_frames_are_needed(folder):
     text = (folder / "ik.xml").read_text()
     tasks = text[text.index("<IKTaskSet>") : text.index("</IKTaskSet>")]
     (folder / "ik.xml").write_text(text.replace(tasks, "<IKTaskSet>"))
@@ -136,10 +136,10 @@ def test_scaling_of_a_setup(folder, capsys):
     assert "the model lacks: ghost" in capsys.readouterr().err
     generic, trial = load_model(folder / "leg.osim"), load_markers(folder / "walk.trc")
     first = trial.between(0, 0.1)
-    places = {m.name: np.array(m.position) for m in generic.markers}
+    positions = {m.name: np.array(m.position) for m in generic.markers}
     pair = [first.names.index(n) for n in ("thigh0", "thigh1")]
     seen = np.linalg.norm(first.positions[:, pair[0]] - first.positions[:, pair[1]], axis=-1).mean()
-    ratio = seen / np.linalg.norm(places["thigh0"] - places["thigh1"])
+    ratio = seen / np.linalg.norm(positions["thigh0"] - positions["thigh1"])
     person = scale_model(generic, factors={"thigh": ratio, "shank": (1.1, 1.0, 0.9)}, mass=40.0)
     found = load_model(folder / "scaled.osim")
     assert sum(b.mass for b in found.system.bodies) == pytest.approx(40.0)
@@ -249,8 +249,8 @@ def test_plain_commands(folder, capsys):
         arguments = [command, where["leg.osim"], str(folder / "foreign.mot"), str(folder / f"{command}.csv")]
         with pytest.raises(SystemExit):
             main(arguments)
-        assert "'hat' is no coordinate of the model" in (told := capsys.readouterr().err)
-        assert "--ignore" in told
+        assert "'hat' is no coordinate of the model" in (printed := capsys.readouterr().err)
+        assert "--ignore" in printed
         main([*arguments, "--ignore", "hat"])
         assert "60 frames" in capsys.readouterr().out
     assert load_model(where["big.osim"]).system.bodies[1].mass > 0

@@ -152,7 +152,7 @@ def test_a_model_is_given_where_the_setup_names_none(folder, capsys):
     main(["run", str(folder / "setup.xml"), "--model", str(folder.parent / "other.osim"), "--quiet"])
     assert (folder / "out" / "swing_Muscles_Length.sto").exists()
     with pytest.raises(SystemExit):
-        main(["run", str(folder / "setup.xml"), "--model", "nowhere.osim"])
+        main(["run", str(folder / "setup.xml"), "--model", "missing.osim"])
     assert "no such model file" in capsys.readouterr().err
 
 

@@ -18,7 +18,7 @@ ENDS = (  # of arm muscles across the shoulder, the elbow, or both: bodies and p
 )  # fmt: skip
 
 
-def arm(kind):
+def arm(law_name):
     """Two links in a plane, hinges, and six muscles, with fast and slow fibers."""
     system = ArticulatedSystem((
         Body("upper", "ground", RevoluteJoint((0, 0, 1)), mass=1.8, center_of_mass=(0, -0.14, 0),
@@ -33,7 +33,7 @@ def arm(kind):
     for k, (path, length) in enumerate(zip(points, path_lengths(bare, middle)[0], strict=True)):
         numbers = (500.0 + 60 * k, 0.5 * length, 0.5 * length)
         common = {"max_contraction_velocity": 6.0 + k % 3, "tendon": "rigid", "minimum_activation": LEAST}
-        law = Millard2012(*numbers, damping=0.1, **common) if kind == "millard" else Thelen2003(*numbers, **common)
+        law = Millard2012(*numbers, damping=0.1, **common) if law_name == "millard" else Thelen2003(*numbers, **common)
         muscles.append(Muscle(f"m{k}", path, law))
     return Model(system, tuple(muscles))
 

@@ -7,8 +7,8 @@ import pytest
 
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve, Sequential, redundancy
 from myoquat.analysis.recruitment.convex import Status
+from myoquat.analysis.recruitment.redundancy.affine_forces import secants
 from myoquat.analysis.recruitment.redundancy.equations import Demands
-from myoquat.analysis.recruitment.redundancy.lines import chords
 from myoquat.analysis.recruitment.redundancy.reach import reachable
 from myoquat.data import Motion
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
@@ -96,7 +96,7 @@ def test_clarabel_finds_the_same(rates):
     found = solved(model, motion, reserves, Coupled(rates=rates), effort=effort)
     demands = Demands.of_motion(model, motion, None, reserves, ())
     t, n = len(motion.time), 11
-    p = demands.programs(*chords(demands.tensions, demands.lower, t), effort)
+    p = demands.programs(*secants(demands.tensions, demands.lower, t), effort)
     a = sparse.kron(sparse.eye(t), sparse.eye(8, n)).tocsr()
     before, after = a[:-8], a[8:]
     down, up = np.exp(-0.01 / 0.08), np.exp(-0.01 * (1 / 0.02 + 1 / 0.08))

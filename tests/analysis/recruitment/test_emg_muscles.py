@@ -118,8 +118,8 @@ def test_known_muscles_are_found_again(arm, rng):
     assert found.converged
     assert not found.at_bounds()
     assert found.deviations.to_numpy().max() < 1e-3
-    for kind, values in true.items():
-        np.testing.assert_allclose(found.factors[kind], values, rtol=1e-4)
+    for quantity, values in true.items():
+        np.testing.assert_allclose(found.factors[quantity], values, rtol=1e-4)
     assert found.errors.after.max() < 1e-4 < 0.1 < found.errors.before.min()
     assert found.model.muscles[0].law.max_isometric_force == pytest.approx(laws[0].max_isometric_force, rel=1e-4)
     assert "8 muscles" in repr(found)

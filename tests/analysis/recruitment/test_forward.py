@@ -1,4 +1,5 @@
-"""Muscles that drive a model along a motion: activations that cause it need no help, and what is missing is told."""
+"""Muscles that drive a model along a motion: activations that cause it need no help, and missing forces are
+reported."""
 
 from dataclasses import replace
 

@@ -78,8 +78,8 @@ def test_torques_on_them_alone_give_the_motion(model, poses, rng):
     np.testing.assert_allclose(free, np.einsum("pij,pi->pj", C, inverse_dynamics(model, q, u, udot)))
     assert tuple(free.columns) == names
     alone = np.zeros((6, 10))
-    places = [model.system.velocity_names.index(name) for name in names]
-    alone[:, places] = free
+    columns = [model.system.velocity_names.index(name) for name in names]
+    alone[:, columns] = free
     alone[:, 9] = inverse_dynamics(model, q, u, udot)[:, 9]  # the lock is no constraint: its torque stays
     np.testing.assert_allclose(held.motion(q, u, alone, np.zeros(6)).acceleration, udot, atol=1e-9)
 

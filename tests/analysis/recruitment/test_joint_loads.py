@@ -41,10 +41,10 @@ def ground_force(rng):
                   rng.normal(size=shape))  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["file", "quaternion"])
-def test_newton_and_euler_at_every_body(leg, kind, rng):
+@pytest.mark.parametrize("description", ["file", "quaternion"])
+def test_newton_and_euler_at_every_body(leg, description, rng):
     """What joints, muscles, loads and weight do to a body is the rate of its momentum, to 1e-10."""
-    model = leg if kind == "file" else leg.with_rotations("quaternion")
+    model = leg if description == "file" else leg.with_rotations("quaternion")
     system, (motion, tensions) = model.system, moving(model, rng)
     found = joint_loads(model, motion, tensions, ground_force(rng))
     poses, q, u, udot = system.poses(motion.q), motion.q, motion.u, motion.udot

@@ -10,7 +10,7 @@ from scipy.optimize import lsq_linear, minimize
 
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, joint_loads, redundancy
 from myoquat.analysis.recruitment.convex import Status, lower_bounds
-from myoquat.analysis.recruitment.redundancy.lines import LawParameters
+from myoquat.analysis.recruitment.redundancy.affine_forces import LawParameters
 from myoquat.analysis.recruitment.redundancy.sampled_dual import sampled_minima
 from myoquat.dynamics import inverse_dynamics
 from myoquat.kernels.runtime import batch
@@ -251,10 +251,10 @@ def test_lower_bounds_hold_and_are_close():
     assert (found > least - 1e-8).all()
 
 
-@pytest.mark.parametrize("kind", ["millard", "thelen"])
-def test_sampled_minima_hold_anywhere_and_are_close_at_a_solution(kind, rng):
+@pytest.mark.parametrize("law", ["millard", "thelen"])
+def test_sampled_minima_hold_anywhere_and_are_close_at_a_solution(law, rng):
     """Beside values on a fine grid, about random activations and about the best of the grid; kernel and NumPy agree."""
-    model, k = arm(kind), 40
+    model, k = arm(law), 40
     optimal = np.array([muscle.law.optimal_fiber_length + muscle.law.tendon_slack_length for muscle in model.muscles])
     lengths, speeds = optimal * rng.uniform(0.8, 1.2, (k, 6)), rng.uniform(-0.6, 0.6, (k, 6))
     price, target = 0.02 * rng.normal(size=(k, 6)), rng.uniform(0, 0.3, (k, 6))

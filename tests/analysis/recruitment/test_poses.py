@@ -1,4 +1,4 @@
-"""Random poses of checks: inside plausible ranges, behind couplers and on constraints, and the rule is told."""
+"""Random poses of checks: inside plausible ranges, behind couplers and on constraints, and the rule is reported."""
 
 import numpy as np
 

@@ -11,7 +11,7 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.studies import StoreError, Study, open_results
 from myoquat.analysis.studies.execution.cluster import ClusterError, _sent
-from myoquat.analysis.studies.storage.machine import UNSEEN, user_code
+from myoquat.analysis.studies.storage.machine import NOT_COMPARABLE, user_code
 from myoquat.muscle.laws import ForceLaw
 
 GAIN = 10.0
@@ -60,13 +60,13 @@ CHANGES = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_study_whose_own_code_changed_is_not_resumed(tmp_path, monkeypatch, what):
-    target, name, value, told = CHANGES[what]
+    target, name, value, message = CHANGES[what]
     path = half_done(tmp_path / "results", Cord())
     monkeypatch.setattr(target, name, value)
     with pytest.raises(StoreError, match="holds results of other code") as error:
         study_of(Cord()).run(path, resume=True, progress=False)
     assert "user code: " in str(error.value).replace('"', "")
-    assert told in str(error.value).replace('"', "")
+    assert message in str(error.value).replace('"', "")
 
 
 def test_a_study_whose_own_code_is_the_same_is_resumed(tmp_path):
@@ -94,7 +94,7 @@ def test_code_that_cannot_be_compared_is_not_resumed(tmp_path):
     path = half_done(tmp_path / "results", Unseen())
     with pytest.raises(StoreError, match=r"cannot be compared \(.*Generator\)"):
         study_of(Unseen()).run(path, resume=True, progress=False)
-    assert UNSEEN in user_code(study_of(Unseen()))
+    assert NOT_COMPARABLE in user_code(study_of(Unseen()))
 
 
 def test_studies_of_the_package_alone_have_no_code_of_users():

@@ -85,10 +85,10 @@ REFERENCES = {
 }
 
 
-@pytest.mark.parametrize("kind", DISTRIBUTIONS)
-def test_draws_follow_their_distribution(kind):
-    numbers, distribution = REFERENCES[kind]
-    made = study({"bodies.A.mass": {kind: numbers}}, design="random", samples=4000)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_draws_follow_their_distribution(name):
+    numbers, distribution = REFERENCES[name]
+    made = study({"bodies.A.mass": {name: numbers}}, design="random", samples=4000)
     assert stats.kstest(made.values()[:, 0], distribution.cdf).pvalue > 0.01
 
 
@@ -135,7 +135,7 @@ def test_independent_axes_of_random_draws_are_not_correlated():
         ({"bodies.A.mass": SPREAD}, {"samples": 3, "activation": [2.0] * 6}, r"must lie in \[0, 1\]"),
     ],
 )
-def test_bad_studies_are_refused_at_the_door(vary, options, message):
+def test_bad_studies_are_refused_before_a_run(vary, options, message):
     with pytest.raises(ValueError, match=message):
         study(vary, **options)
 

@@ -1,4 +1,4 @@
-"""Summaries that a user registers: stored by name, and told where nobody knows them."""
+"""Summaries that a user registers: stored by name, and reported where they are not registered."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ def registered():
     SUMMARIES.pop("least_length", None)
 
 
-def test_another_process_finds_it_and_is_told(tmp_path, registered):
+def test_another_process_finds_it_and_is_warned(tmp_path, registered):
     vary = {"bodies.A.mass": {"uniform": [4.0, 6.0]}}
     study = Study("two_link", vary, samples=5, duration=0.02, summaries=["work", "least_length"])
     path = tmp_path / "results"
@@ -40,11 +40,11 @@ def test_another_process_finds_it_and_is_told(tmp_path, registered):
     script = (
         "import sys, warnings, numpy as np\n"
         "from myoquat.analysis.studies import open_results\n"
-        "with warnings.catch_warnings(record=True) as told:\n"
+        "with warnings.catch_warnings(record=True) as warned:\n"
         "    warnings.simplefilter('always')\n"
         "    found = open_results(sys.argv[1])\n"
         "np.save(sys.argv[2], found.least_length.values)\n"
-        "print([str(w.message) for w in told], list(found))"
+        "print([str(w.message) for w in warned], list(found))"
     )
     saved = tmp_path / "x.npy"
     done = subprocess.run([sys.executable, "-c", script, path, saved], capture_output=True, text=True, check=True)

@@ -78,7 +78,7 @@ def test_nor_on_a_worker_of_a_cluster(hostile, name):
 
 
 @pytest.mark.parametrize("name", ["left/right", "/absolute", "../up"])
-def test_an_honest_model_may_have_any_name(tmp_path, name):
+def test_a_model_may_have_any_name(tmp_path, name):
     model = load_model("two_link")
     study = replace(STUDY, model=replace(model, name=name, system=replace(model.system, name=name)))
     path = tmp_path / "results"

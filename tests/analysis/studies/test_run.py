@@ -135,7 +135,7 @@ def test_the_study_comes_back_from_its_results():
     assert same(study_of(found).run(), found)
 
 
-def test_failures_are_recorded_and_stop_nobody_else():
+def test_failures_are_recorded_and_stop_no_other_sample():
     vary = {"start_u.A.omega_x": [0.0, 30.0, 1e9]}
     study = Study("two_link", vary, design="grid", duration=0.1, times=10, limits={"B.omega_z": [-25.0, 25.0]})
     found = study.run()

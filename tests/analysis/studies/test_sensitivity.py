@@ -45,10 +45,12 @@ def test_effects_and_correlations_of_a_linear_output(results):
     low, high = np.quantile(x, [1 / 3, 2 / 3], method="nearest")
     wanted = slope * (x[x >= high].mean() - x[x <= low].mean())
     np.testing.assert_allclose(effects.loc[strength, "peak_force.m2"], wanted, rtol=0.01)
-    for kind in ("spearman", "pearson"):
-        found = correlation(results, ["peak_force.m1", "peak_force.m2"], kind)
+    for method in ("spearman", "pearson"):
+        found = correlation(results, ["peak_force.m1", "peak_force.m2"], method)
         assert found.loc[strength, "peak_force.m2"] > 0.99
-        reference = stats.spearmanr if kind == "spearman" else stats.pearsonr
+        with pytest.warns(DeprecationWarning, match="correlation: the argument kind is now method"):
+            assert correlation(results, ["peak_force.m1", "peak_force.m2"], kind=method).equals(found)
+        reference = stats.spearmanr if method == "spearman" else stats.pearsonr
         np.testing.assert_allclose(
             found.loc[strength, "peak_force.m1"], reference(x, results.peak_force[:, 0]).statistic, atol=1e-12
         )
@@ -61,7 +63,7 @@ def test_indices_are_the_same_again(results):
 def test_what_cannot_be_analysed(results):
     with pytest.raises(ValueError, match=r"no output fits 'force.\*'; there are: .*peak_force.m1"):
         main_effects(results, "force.*")
-    with pytest.raises(ValueError, match="kind is 'spearman' or 'pearson'"):
+    with pytest.raises(ValueError, match="method is 'spearman' or 'pearson'"):
         correlation(results, "peak_force.m1", "kendall")
     other = Study("two_link", VARY, samples=4, duration=0.01, times=0).run()
     with pytest.raises(ValueError, match="need the design 'saltelli', not 'latin_hypercube'"):

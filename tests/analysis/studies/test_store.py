@@ -177,7 +177,7 @@ def test_what_is_no_store_is_refused(path):
     with pytest.raises(StoreError, match="not a store of study results"):
         STUDY.run(path, resume=True)
     with pytest.raises(NotADirectoryError, match="is not a directory"):
-        STUDY.run(path.parent / "nowhere" / "results")
+        STUDY.run(path.parent / "missing" / "results")
     with pytest.raises(ValueError, match="nothing to resume"):
         STUDY.run(resume=True)
     with pytest.raises(ValueError, match="block must be"):

@@ -80,7 +80,7 @@ def test_one_activation_may_stand_for_all_muscles(file):
 
 
 def test_sweep_writes_and_resumes(file, tmp_path, capsys):
-    importlib.import_module("ipykernel")  # as a library may; nobody looks at a notebook for that
+    importlib.import_module("ipykernel")  # as a library may; no notebook is shown for that
     output = tmp_path / "results"
     assert run(file, "--output", output, "--table", tmp_path / "table.csv") == 0
     text = capsys.readouterr()

@@ -23,7 +23,7 @@ from myoquat.analysis.studies.run import RunOptions, compute
 from myoquat.analysis.studies.storage import durable, store
 from myoquat.analysis.studies.storage import machine as machine_module
 from myoquat.analysis.studies.storage.lock import Lock
-from myoquat.analysis.studies.storage.machine import ROOMS, fingerprint
+from myoquat.analysis.studies.storage.machine import SOURCE_FOLDERS, fingerprint
 from myoquat.analysis.studies.storage.store import Store
 from myoquat.analysis.studies.storage.verification import verify
 
@@ -219,21 +219,25 @@ print("\\n".join(m.__file__ for n, m in sys.modules.items() if n.startswith("myo
     for file in map(Path, ran.stdout.split()):
         inner = file.relative_to(package).as_posix()
         reads_files = inner.startswith("data/")  # what it reads is part of the study's description
-        assert reads_files or inner == "analysis/__init__.py" or inner.startswith(tuple(f"{room}/" for room in ROOMS))
+        assert (
+            reads_files
+            or inner == "analysis/__init__.py"
+            or inner.startswith(tuple(f"{folder}/" for folder in SOURCE_FOLDERS))
+        )
 
 
 def test_every_source_counts(tmp_path, monkeypatch):
-    for room in ROOMS:
-        (tmp_path / room / "inner").mkdir(parents=True)
-        (tmp_path / room / "inner" / "formula.py").write_bytes(b"x = 1\ny = 2\n")
+    for folder in SOURCE_FOLDERS:
+        (tmp_path / folder / "inner").mkdir(parents=True)
+        (tmp_path / folder / "inner" / "formula.py").write_bytes(b"x = 1\ny = 2\n")
     monkeypatch.setattr(machine_module.myoquat, "__file__", str(tmp_path / "__init__.py"))
     digests = [machine_module._digest()]
-    for room in ROOMS:
-        (tmp_path / room / "inner" / "formula.py").write_bytes(b"x = 1\ny = 3\n")
+    for folder in SOURCE_FOLDERS:
+        (tmp_path / folder / "inner" / "formula.py").write_bytes(b"x = 1\ny = 3\n")
         digests.append(machine_module._digest())
     (tmp_path / "kernels" / "inner" / "formula.py").rename(tmp_path / "kernels" / "inner" / "other.py")
     digests.append(machine_module._digest())
-    assert len(set(digests)) == len(ROOMS) + 2
+    assert len(set(digests)) == len(SOURCE_FOLDERS) + 2
     (tmp_path / "joints" / "inner" / "formula.py").write_bytes(b"x = 1\r\ny = 3\r\n")
     assert machine_module._digest() == digests[-1]
 
@@ -241,7 +245,7 @@ def test_every_source_counts(tmp_path, monkeypatch):
 # ---- one writer --------------------------------------------------------------------------------------------
 
 
-def test_a_second_writer_is_told_who_the_first_is(path):
+def test_error_of_a_second_writer_names_the_first(path):
     with_lock = Lock.of(path)
     words = rf"is being written by process {os.getpid()} on {platform.node()} since \d{{4}}-"
     for resume in (False, True):
@@ -329,11 +333,11 @@ def test_a_store_that_is_removed_meanwhile_is_noticed_at_the_next_block(path, mo
 
     STUDY.run(path.parent / "other")
     monkeypatch.setattr(Store, "write", removed_after_the_second)
-    told = r"was removed or replaced while it was written; block (\d) is not stored"
-    with pytest.raises((StoreError, OSError), match=told) as refused:
+    message = r"was removed or replaced while it was written; block (\d) is not stored"
+    with pytest.raises((StoreError, OSError), match=message) as refused:
         STUDY.run(path, block=BLOCK, threads=1)
     assert len(written) == 2
-    assert int(re.search(told, str(refused.value))[1]) not in written  # those ready together come in any order
+    assert int(re.search(message, str(refused.value))[1]) not in written  # those ready together come in any order
     assert path.exists() == replaced
     assert not (path.parent / ".results.lock").exists()
 

@@ -50,11 +50,11 @@ def case(request, rng):
     activation, strength = rng.uniform(0, 1, (10, 6)), rng.uniform(10, 250, 6)
     inputs = [q, activation] + ([np.tile(strength, (10, 1))] if "max_isometric_force" in d.inputs else [])
     model = d.model if len(inputs) == 2 else strengthened(d.model, strength)
-    kind = {"sequence": "coordinates"}.get(jacobian, jacobian)
+    wrt = {"sequence": "coordinates"}.get(jacobian, jacobian)
     u = np.zeros(model.system.nu)
     expected = [
         path_lengths(model, q),
-        path_jacobian(model, q, kind),
+        path_jacobian(model, q, wrt),
         muscle_forces(model, q, u, activation),
         muscle_torques(model, q, u, activation),
     ]
@@ -208,7 +208,7 @@ def test_bad_words_and_outputs(tmp_path):
     assert [p.read_text() for p in tmp_path.iterdir()] == ["mine"]
 
 
-def test_what_has_no_closed_form_is_refused_by_name():
+def test_error_names_quantities_without_a_closed_form():
     shoulder = load_model(Path(__file__).parents[3] / "notebooks" / "shoulder.osim", "quaternion")
     with pytest.raises(ModelError, match="muscle 'deltoid_front': its path runs around a surface"):
         derive(shoulder, "quaternion")

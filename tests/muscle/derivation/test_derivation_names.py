@@ -24,7 +24,7 @@ EVIL = {
     "c": [
         '*/ __attribute__((constructor)) void boom(void) { fopen("ran", "w"); } /*',
         "*??/\n/ int ran; /*",
-        "x\n*/\n#include </nowhere>\n/*",
+        "x\n*/\n#include </missing>\n/*",
         "/*/ int ran; /*/",
     ],
     "matlab": [

@@ -41,7 +41,7 @@ SPHERE = WrapSphere(body="ground", radius=0.12)
 
 
 def hinge(*wraps):
-    """One hinge with every kind of state: an elastic tendon, activation dynamics, a limit."""
+    """One hinge with every type of state: an elastic tendon, activation dynamics, a limit."""
     muscles = (
         Muscle("elastic", PATH, DeGrooteFregly2016(100.0, 0.2, 0.2, 0.1), None, ActivationDynamics(), wraps),
         Muscle("plain", (PATH[1], PATH[0]), ExponentialMuscle(0.3, 50.0)),
@@ -100,7 +100,7 @@ def test_a_path_length_is_an_expression_to_read():
 
 
 @pytest.mark.parametrize("wrt", ["velocity", "coordinates", "quaternion", "constrained"])
-def test_jacobians_of_every_kind_on_symbols(wrt):
+def test_all_jacobians_on_symbols(wrt):
     one = replace(TWO_LINK, muscles=TWO_LINK.muscles[:1])
     row = one.system.random(1, np.random.default_rng(7))[0]
     wanted = path_jacobian(one, row, wrt)
@@ -124,14 +124,14 @@ def test_a_path_around_a_sphere_takes_casadi_symbols_and_refuses_sympys(function
         function(model, sympy.symbols("q:1"))
 
 
-@pytest.mark.parametrize("kind", ["sympy", "casadi"])
-def test_what_has_no_expression_is_refused_by_name(kind):
-    q = sympy.symbols("q:1") if kind == "sympy" else casadi.SX.sym("q", 1)
+@pytest.mark.parametrize("library", ["sympy", "casadi"])
+def test_error_names_quantities_without_an_expression(library):
+    q = sympy.symbols("q:1") if library == "sympy" else casadi.SX.sym("q", 1)
     with pytest.raises(TypeError, match="path_flags: the flags depend on the values of q"):
         path_flags(HINGE, q)
     with pytest.raises(TypeError, match="equilibrium_states: an iterative solver"):
         equilibrium_states(HINGE, q, ARGUMENTS["activation"])
-    ball = sympy.symbols("Q0:8") if kind == "sympy" else casadi.SX.sym("q", 8)
+    ball = sympy.symbols("Q0:8") if library == "sympy" else casadi.SX.sym("q", 8)
     with pytest.raises(TypeError, match="eliminated='largest' depends on the values of q"):
         path_jacobian(TWO_LINK, ball, "constrained", eliminated="largest")
     ellipsoid = WrapEllipsoid(body="ground", radii=(0.1, 0.12, 0.1))
@@ -145,7 +145,7 @@ def test_what_has_no_expression_is_refused_by_name(kind):
             path_lengths(hinge(*wraps), q)
 
 
-def test_curves_found_by_an_iteration_are_refused_by_name_for_sympy():
+def test_error_names_curves_of_an_iteration_for_sympy():
     muscle = replace(hinge().muscles[0], law=Millard2012(1000.0, 0.1, 0.2, 0.1, tendon="rigid"))
     model = replace(hinge(), muscles=(muscle,))
     x, a = sympy.symbols("x a", real=True)

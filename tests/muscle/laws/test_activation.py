@@ -44,7 +44,7 @@ def test_the_piecewise_form_falls_as_its_closed_solution():
 
 
 @pytest.mark.parametrize("dynamics", [SMOOTH, PIECEWISE], ids=["smooth", "piecewise"])
-def test_every_kind_of_number_gives_the_same(scalar, dynamics, rng):
+def test_all_number_types_give_the_same(scalar, dynamics, rng):
     rate = formula(x=(2,))(lambda x: dynamics.rate(x[..., 0], x[..., 1])[..., None])
     x = rng.uniform(size=(10, 2))
     np.testing.assert_allclose(scalar(rate, x), rate(x), rtol=1e-13)

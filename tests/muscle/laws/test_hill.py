@@ -20,8 +20,8 @@ COMMON = {
     "pennation": 0.3,
     "max_contraction_velocity": 9.0,
 }
-KINDS = (Thelen2003, DeGrooteFregly2016, Millard2012)
-LAWS = {kind.kind: kind(**COMMON) for kind in KINDS}
+LAW_TYPES = (Thelen2003, DeGrooteFregly2016, Millard2012)
+LAWS = {law_type.kind: law_type(**COMMON) for law_type in LAW_TYPES}
 RIGID = {name: type(law)(**COMMON, tendon="rigid") for name, law in LAWS.items()}
 
 
@@ -68,9 +68,9 @@ def test_equilibrium_is_where_nothing_moves(law, rng):
     state = law.equilibrium(length, 0.0, activation)
     rate = law.state_rate(length, np.zeros(40), activation, state)
     scale = law.max_contraction_velocity * law.optimal_fiber_length
-    taut = state[:, 0] > law.shortest
-    assert taut.sum() > 20
-    np.testing.assert_allclose(rate[taut] / scale, 0, atol=1e-9)
+    tense = state[:, 0] > law.shortest
+    assert tense.sum() > 20
+    np.testing.assert_allclose(rate[tense] / scale, 0, atol=1e-9)
 
 
 def test_a_fiber_ends_at_its_shortest(law):
@@ -93,7 +93,7 @@ def test_a_stiff_tendon_comes_close_to_a_rigid_one(rng):
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_every_kind_of_number_gives_the_same(scalar, name, rng):
+def test_all_number_types_give_the_same(scalar, name, rng):
     law = LAWS[name]
     length, activation, state = fibers(law, 6, rng)
 
@@ -234,11 +234,13 @@ def test_opensim_agrees_at_a_given_fiber_length(rng, in_opensim, theirs, law):
 def test_opensim_agrees_with_a_rigid_tendon(rng, in_opensim, name):
     """OpenSim has no rigid tendon for Thelen's muscle."""
     law = RIGID[name]
-    kind = {"degroote_fregly2016": "DeGrooteFregly2016Muscle", "millard2012": "Millard2012EquilibriumMuscle"}[name]
+    class_name = {"degroote_fregly2016": "DeGrooteFregly2016Muscle", "millard2012": "Millard2012EquilibriumMuscle"}[
+        name
+    ]
     length, activation, state = fibers(law, 30, rng)
     speed = rng.uniform(-0.5, 0.5, 30)
     rows = json.dumps(np.column_stack([length, speed, activation, state]).tolist())
-    theirs = np.array(in_opensim(OPENSIM, kind, "rigid", rows, json.dumps(COMMON)))
+    theirs = np.array(in_opensim(OPENSIM, class_name, "rigid", rows, json.dumps(COMMON)))
     np.testing.assert_allclose(law.force(length, speed, activation), theirs[:, 0], rtol=1e-9, atol=1e-9)
 
 

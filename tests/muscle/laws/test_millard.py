@@ -53,7 +53,7 @@ def test_curves_pass_their_joins_and_are_smooth(law, name):
 
 
 @pytest.mark.parametrize("name", CURVES)
-def test_every_kind_of_number_gives_the_same_curve(scalar, name, rng):
+def test_all_number_types_give_the_same_curve(scalar, name, rng):
     curve = getattr(LAW, f"{name}_curve")
     low, high = curve.joins[0][0], curve.joins[-1][0]
     x = rng.uniform(low - 0.1 * (high - low), high + 0.1 * (high - low), (12, 1))

@@ -20,7 +20,7 @@ from myoquat.muscle.laws import (
 )
 
 NUMBERS = (1000.0, 0.1, 0.2)
-RIGID = [kind(*NUMBERS, tendon="rigid") for kind in (Thelen2003, DeGrooteFregly2016, Millard2012)]
+RIGID = [law_type(*NUMBERS, tendon="rigid") for law_type in (Thelen2003, DeGrooteFregly2016, Millard2012)]
 OTHERS = [
     Millard2012(*NUMBERS, tendon="rigid", damping=0.0),
     RigidTendonMuscle(*NUMBERS),

@@ -164,12 +164,12 @@ def test_equilibrium_is_where_nothing_moves(model, rng):
     a = np.column_stack([activation, activation[::-1]])
     state = mq.muscle.equilibrium_states(model, length[:, None], a)
     rate = muscle_state_rates(model, length[:, None], np.zeros((40, 1)), a, state, backend="numpy")
-    taut = state > PLAIN.shortest
-    assert taut.sum() > 50
-    np.testing.assert_allclose(rate[taut], 0, atol=1e-9)
+    tense = state > PLAIN.shortest
+    assert tense.sum() > 50
+    np.testing.assert_allclose(rate[tense], 0, atol=1e-9)
 
 
-def test_every_kind_of_number_gives_the_same(scalar, rng):
+def test_all_number_types_give_the_same(scalar, rng):
     law, (length, activation, fiber) = PLAIN, fibers(4, rng)
 
     @formula(x=(3,))

@@ -12,39 +12,40 @@ from myoquat.muscle.laws.bracketing import Bracket, searched
 from myoquat.muscle.laws.equilibrium import law_type_of, numbers_of
 from myoquat.muscle.laws.stretched import tendon_forces, tendon_strain, tendon_strains
 
-LONGEST = 0.3
+MAX_STRAIN = 0.3
 
 
 @pytest.mark.parametrize("law", [Thelen2003, Millard2012, DeGrooteFregly2016, Schutte1993])
 def test_strains_are_where_the_curve_has_the_force(law, rng):
-    """Of three tendons of other strains at 40 forces each; slack ones and those that are pulled too far are told."""
+    """Of three tendons of other strains at 40 forces each; slack tendons have no strain, overloaded ones the
+    longest."""
     laws = [law(100.0 * k, 0.1, 0.2, tendon_strain=0.03 + 0.01 * k) for k in (1, 2, 3)]
-    kind, numbers = law_type_of(laws[0]), numbers_of(law_type_of(laws[0]), laws)
+    law_type, numbers = law_type_of(laws[0]), numbers_of(law_type_of(laws[0]), laws)
     force = rng.uniform(0.001, 2.0, (40, 3))
-    found = tendon_strains(kind, numbers, force, np.full(3, LONGEST))
-    np.testing.assert_allclose(tendon_forces(kind, numbers, found), force, rtol=1e-9)
+    found = tendon_strains(law_type, numbers, force, np.full(3, MAX_STRAIN))
+    np.testing.assert_allclose(tendon_forces(law_type, numbers, found), force, rtol=1e-9)
     for k, own in enumerate(laws):
         np.testing.assert_allclose(own.tendon_force(1 + found[:, k]), force[:, k], rtol=1e-9)
-        root = elementwise.find_root(lambda x, f, own=own: own.tendon_force(1 + x) - f, (0.0, LONGEST),
+        root = elementwise.find_root(lambda x, f, own=own: own.tendon_force(1 + x) - f, (0.0, MAX_STRAIN),
                                      args=(force[:, k],), tolerances={"xrtol": 1e-12})  # fmt: skip
         np.testing.assert_allclose(found[:, k], root.x, rtol=1e-11)
-    none, most = (tendon_strains(kind, numbers, np.full((1, 3), f), np.full(3, LONGEST)) for f in (-1.0, 1e9))
+    none, most = (tendon_strains(law_type, numbers, np.full((1, 3), f), np.full(3, MAX_STRAIN)) for f in (-1.0, 1e9))
     np.testing.assert_array_equal(none, 0.0)
-    np.testing.assert_array_equal(most, LONGEST)
+    np.testing.assert_array_equal(most, MAX_STRAIN)
 
 
 @pytest.mark.parametrize("law", [Thelen2003, DeGrooteFregly2016])
 def test_strain_has_the_derivative_of_the_inverse_curve(law, rng):
     """By the force 1 / f_T'(strain), although it is found by a search between two ends; by the longest strain none."""
     own = law(100.0, 0.1, 0.2)
-    kind = law_type_of(own)
-    numbers = numbers_of(kind, [own])
+    law_type = law_type_of(own)
+    numbers = numbers_of(law_type, [own])
     values, names = np.array([float(x[0]) for x in numbers.values()]), list(numbers)
 
     def formula(rows):
-        return tendon_strain(kind, names, rows[..., 0], rows[..., 1], values + 0.0 * rows[..., :1])
+        return tendon_strain(law_type, names, rows[..., 0], rows[..., 1], values + 0.0 * rows[..., :1])
 
-    rows = np.stack([rng.uniform(0.05, 1.5, 40), np.full(40, LONGEST)], axis=-1)
+    rows = np.stack([rng.uniform(0.05, 1.5, 40), np.full(40, MAX_STRAIN)], axis=-1)
     kernel = kernels.compile(formula, {"rows": 2}, ["strain"])
     slope = jacobian_at(lambda x: own.tendon_force(1 + x), kernel(rows)[:, None])[:, 0, 0]
     expected = np.stack([1 / slope, 0 * slope], axis=-1)

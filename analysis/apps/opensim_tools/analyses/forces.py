@@ -18,11 +18,11 @@ from myoquat.muscle.limits import CoordinateLimit
 
 __all__ = ["force_reporter"]
 
-PARTS = [f"{kind}.{axis}" for kind in ("force", "torque") for axis in "XYZ"]
+COLUMNS = [f"{quantity}.{axis}" for quantity in ("force", "torque") for axis in "XYZ"]
 
 
 def force_reporter(moving: Moving, setup: ForceReporterSetup, outputs: Outputs) -> None:
-    """Note the file of forces: of muscles only where their states are known; what has no column is told."""
+    """Note the file of forces. Forces of muscles need their states; forces without a column are reported."""
     if setup.constraints:
         note(f"{setup.name}: forces of constraints are left out")
     if any(body.stiffness or body.damping for body in moving.model.system.bodies):
@@ -86,5 +86,5 @@ def _of_contact(moving: Moving, rows: Array, force: HuntCrossley) -> dict[str, A
     found: dict[str, Array] = {}
     for body in [surface.body for material in force.materials for surface in material.surfaces]:
         own = on_ground if body == system.ground else wrenches[:, system.body_names.index(body)]
-        found |= dict(zip([f"{force.name}.{body}.{part}" for part in PARTS], own.T, strict=True))
+        found |= dict(zip([f"{force.name}.{body}.{part}" for part in COLUMNS], own.T, strict=True))
     return found

@@ -35,12 +35,12 @@ def muscle_analysis(moving: Moving, setup: MuscleAnalysisSetup, outputs: Outputs
         note("nothing is written: the model has no muscle with a fiber that is asked for")
         return
     rows = moving.rows(setup.interval)
-    places = indices_of("muscle", chosen, model.muscle_names)
+    columns = indices_of("muscle", chosen, model.muscle_names)
     found, tensions = _of_paths(moving, rows), moving.tensions
     if tensions is None:
         note("forces, fibers and tendons of the muscles are left out: their states are not in the file")
     else:
-        found |= _of_fibers(moving, rows, places, found["Length"])
+        found |= _of_fibers(moving, rows, columns, found["Length"])
     arms = _arms(moving, setup, rows) if setup.moments else {}
     found |= {f"MomentArm_{name}": values for name, values in arms.items()}
     if tensions is not None:
@@ -48,7 +48,7 @@ def muscle_analysis(moving: Moving, setup: MuscleAnalysisSetup, outputs: Outputs
     index = pd.Index(moving.motion.time[rows], name="time")
     for title, values in found.items():
         path = moving.file(setup.name, title)
-        outputs.table(path, pd.DataFrame(values[:, places], index, pd.Index(chosen)), title, False)
+        outputs.table(path, pd.DataFrame(values[:, columns], index, pd.Index(chosen)), title, False)
 
 
 def _of_paths(moving: Moving, rows: Array) -> dict[str, Array]:
@@ -63,7 +63,7 @@ def _arms(moving: Moving, setup: MuscleAnalysisSetup, rows: Array) -> Mapping[st
     return {name: table[name].to_numpy().reshape(len(rows), -1) for name in wanted}
 
 
-def _of_fibers(moving: Moving, rows: Array, places: list[int], lengths: Array) -> dict[str, Array]:
+def _of_fibers(moving: Moving, rows: Array, columns: list[int], lengths: Array) -> dict[str, Array]:
     """(k, m) of muscles, fibers and tendons."""
     model, motion = moving.model, moving.motion
     assert motion.u is not None
@@ -71,13 +71,15 @@ def _of_fibers(moving: Moving, rows: Array, places: list[int], lengths: Array) -
     assert activation is not None
     speeds = matvec(path_jacobian(model, q), motion.u[rows])
     found: dict[str, Array] = {}
-    for i in places:
+    for i in columns:
         law = model.muscles[i].law
         assert isinstance(law, HillLaw)
         if (activation[rows, i] == 0).any():
             law.check_rates(f"muscle {model.muscle_names[i]!r}")
-        columns = [k for k, name in enumerate(state_names(model)) if name.startswith(f"{model.muscle_names[i]}.")]
-        state = None if moving.muscle_states is None or not columns else moving.muscle_states[rows][:, columns]
+        state_columns = [k for k, name in enumerate(state_names(model)) if name.startswith(f"{model.muscle_names[i]}.")]
+        state = (
+            None if moving.muscle_states is None or not state_columns else moving.muscle_states[rows][:, state_columns]
+        )
         given = lengths[:, i], speeds[:, i], activation[rows, i]
         for name, values in _of_fiber(law, *given, state).items():
             found.setdefault(name, np.zeros(lengths.shape))[:, i] = values

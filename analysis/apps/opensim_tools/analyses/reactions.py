@@ -40,8 +40,8 @@ def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataF
     if setup.forces is None:
         tensions = moving.tensions
         if tensions is None:
-            told = "JointReaction of a model with muscles needs <forces_file>, tensions by muscle, or their states"
-            raise ModelError(told, file=moving.setup.path)
+            message = "JointReaction of a model with muscles needs <forces_file>, tensions by muscle, or their states"
+            raise ModelError(message, file=moving.setup.path)
         return (tensions if tensions.size else None), moving.actuated
     forces = _at(setup.forces, motion.time)
     return (forces if model.muscles else None), _actuated(moving, forces)
@@ -53,8 +53,10 @@ def _at(path: Path, time: Array) -> pd.DataFrame:
     given = table.index.to_numpy(dtype=float)
     half = np.diff(given).max(initial=0.0) / 2
     if len(time) and (not len(given) or time[0] < given[0] - half or time[-1] > given[-1] + half):
-        told = f"forces are needed from {time[0]:g} to {time[-1]:g} s"
-        raise ModelError(f"{told}, and given from {given[0]:g} to {given[-1]:g} s" if len(given) else told, file=path)
+        message = f"forces are needed from {time[0]:g} to {time[-1]:g} s"
+        raise ModelError(
+            f"{message}, and given from {given[0]:g} to {given[-1]:g} s" if len(given) else message, file=path
+        )
     at = np.clip(time, *given[[0, -1]]) if len(given) else time
     values = interpolated(given, table.to_numpy(dtype=float), at, np.inf)
     return pd.DataFrame(values, columns=table.columns)

@@ -24,7 +24,7 @@ pytest.importorskip("anywidget", reason="needs the extra notebooks")
 pytestmark = pytest.mark.browser
 
 NOTEBOOK = Path(__file__).parents[4] / "notebooks" / "explore.ipynb"
-PATIENCE = 600_000  # ms: far beyond what a busy machine needs
+TIMEOUT_MS = 600_000  # far beyond what a busy machine needs
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def _address(process, log):
 def opened(browser, address, notebook):
     """A page with a notebook whose cells run."""
     page = browser.new_page(viewport={"width": 1400, "height": 1050})
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(TIMEOUT_MS)
     page.goto(f"{address}/lab/tree/{notebook}?reset")
     page.wait_for_selector(".jp-Notebook .jp-Cell")
     page.wait_for_selector("text=/ipykernel.* Idle/")
@@ -94,7 +94,7 @@ def picture(page, name):
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=float)
 
 
-def settled(page, name):
+def stable_picture(page, name):
     """The picture once it no longer changes."""
     before = picture(page, name)
     for _ in range(40):
@@ -115,7 +115,7 @@ def inside(image, box):
 def test_sliders_move_the_figure(page):
     view = page.locator(".js-plotly-plot:has(canvas)").first
     view.scroll_into_view_if_needed()
-    before = settled(page, "explore_start.png")
+    before = stable_picture(page, "explore_start.png")
     box = view.bounding_box()
     seen = inside(before, box)
     colored = (seen.max(axis=-1) - seen.min(axis=-1)) > 90
@@ -124,9 +124,9 @@ def test_sliders_move_the_figure(page):
     page.locator(".jupyter-widgets .noUi-handle").nth(1).focus()
     for _ in range(40):
         page.keyboard.press("ArrowRight")
-    deadline = time.monotonic() + PATIENCE / 1000
+    deadline = time.monotonic() + TIMEOUT_MS / 1000
     while True:  # as soon as it has moved, however long the kernel takes
-        after = settled(page, "explore_moved.png")
+        after = stable_picture(page, "explore_moved.png")
         if (np.abs(inside(after, box) - seen).max(axis=-1) > 60).sum() > 300:
             break
         assert time.monotonic() < deadline, "the figure never moved"
@@ -140,7 +140,7 @@ def test_a_film_plays(page):
     page.locator(".jupyter-widget-play button, .widget-play button").first.click()
     clocks = "[...document.querySelectorAll('.widget-label')].map(label => label.textContent)"
     page.wait_for_function(  # as soon as it has moved on, however long a frame takes
-        f"{clocks}.some(text => /^t = [0-9.]+ s$/.test(text) && parseFloat(text.slice(4)) > 0.1)", timeout=PATIENCE
+        f"{clocks}.some(text => /^t = [0-9.]+ s$/.test(text) && parseFloat(text.slice(4)) > 0.1)", timeout=TIMEOUT_MS
     )
     picture(page, "player.png")
 
@@ -148,9 +148,9 @@ def test_a_film_plays(page):
 def test_the_viewer_is_the_value_of_a_cell(browser, address):
     """The scene is drawn inside the notebook: muscles are red."""
     page = opened(browser, address, "viewer.ipynb")
-    page.frame_locator(".jp-OutputArea iframe").locator("canvas").first.wait_for(timeout=PATIENCE)
+    page.frame_locator(".jp-OutputArea iframe").locator("canvas").first.wait_for(timeout=TIMEOUT_MS)
     box = page.locator(".jp-OutputArea iframe").bounding_box()
-    deadline = time.monotonic() + PATIENCE / 1000
+    deadline = time.monotonic() + TIMEOUT_MS / 1000
     while True:
         seen = inside(picture(page, "viewer_in_jupyter.png"), box)[:, : int(box["width"]) // 2]
         if (seen[..., 0] - seen[..., 2] > 45).sum() > 150:

@@ -77,8 +77,8 @@ def test_page_shows_calibration_and_prediction_and_repeats_its_bits(folder, caps
     pages = [folder / "first.html", folder / "second.html"]
     for page in pages:
         assert main(["reproduce", "emg_driven_leg", str(folder), str(page), "--trial", "slow"]) is None
-    told = capsys.readouterr().out
-    row = {line.split()[0] + line.split()[1]: line.split()[-2:] for line in told.splitlines() if line.count("[N m]")}
+    printed = capsys.readouterr().out
+    row = {line.split()[0] + line.split()[1]: line.split()[-2:] for line in printed.splitlines() if line.count("[N m]")}
     for joint in JOINTS:
         assert float(row[f"{joint}here"][0]) < float(row[f"{joint}published"][0])
     text = pages[0].read_text()

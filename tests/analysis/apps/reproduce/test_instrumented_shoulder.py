@@ -83,15 +83,15 @@ def test_the_force_that_was_measured_is_found_again(folder, capsys):
     page = folder / "page.html"
     arguments = ["instrumented_shoulder", str(folder), str(page), "--trial", "raise", "--rule", "ellipse"]
     assert main(["reproduce", *arguments]) is None
-    told = capsys.readouterr().out
-    row = dict(re.findall(r"^(\w+) +(.*)$", told, re.MULTILINE))["ellipse"].split()
+    printed = capsys.readouterr().out
+    row = dict(re.findall(r"^(\w+) +(.*)$", printed, re.MULTILINE))["ellipse"].split()
     assert float(row[0]) < 1e-3  # the file's digits [N]
     text = page.read_text()
     assert text.count("<svg") == 2
     assert "correlation" in text
     assert "lateral_raise.trc: missing" in text
     assert "leave the constraint open by up to 0.0 mm" in text
-    assert float(re.search(r"constraints: (\S+) m", told)[1]) < 1e-12
+    assert float(re.search(r"constraints: (\S+) m", printed)[1]) < 1e-12
 
 
 def test_directions_are_those_of_the_glenoid(folder):

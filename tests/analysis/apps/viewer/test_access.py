@@ -1,4 +1,4 @@
-"""Who may talk to the viewer's server: the page at its own address, and nobody else. Over real connections to this
+"""Access to the viewer's server: the page at its own address, and no other. Over real connections to this
 machine.
 """
 
@@ -139,7 +139,7 @@ CAMERA = _messages.ViewerCameraMessage(
 )  # with which a window says that it is there
 
 
-def told(viewer, handle, value):
+def value_after_update(viewer, handle, value):
     """Set the value of a control from a window; the value that it has when the viewer has dealt with that."""
     called, control = threading.Event(), handle._impl
     control.update_cb.append(lambda _: called.set())
@@ -161,7 +161,7 @@ def test_windows_set_no_coordinate_outside_its_range(viewer, value):
     """The slider goes back to where it was."""
     q, slider = viewer.q.copy(), viewer.panel.sliders[0]
     was = slider.value
-    assert told(viewer, slider, value) == was
+    assert value_after_update(viewer, slider, value) == was
     assert (viewer.q == q).all()
 
 
@@ -173,13 +173,13 @@ def test_windows_set_coordinates_inside_their_range(viewer):
 
 @pytest.mark.parametrize("value", [math.nan, 1e308, -0.1, "inf"])
 def test_windows_set_no_activation_outside_its_range(viewer, value):
-    assert told(viewer, viewer.panel.level, value) == 0.0
+    assert value_after_update(viewer, viewer.panel.level, value) == 0.0
     assert viewer.activation == 0.0
 
 
 @pytest.mark.parametrize("value", ["many", "", 3])
 def test_windows_choose_no_colour_that_does_not_exist(viewer, value):
-    assert told(viewer, viewer.panel.color, value) == "activation"
+    assert value_after_update(viewer, viewer.panel.color, value) == "activation"
     assert viewer.color == "activation"
 
 
@@ -200,9 +200,9 @@ def test_windows_set_no_time_and_no_speed_that_does_not_exist():
     viewer = view(model, Motion(model, [0.0, 1.0], np.tile(model.start, (2, 1))), browser=False, port=0)
     try:
         for value in (math.nan, 1e308, -5.0):
-            assert told(viewer, viewer.panel.clock, value) == 0.0
+            assert value_after_update(viewer, viewer.panel.clock, value) == 0.0
             assert viewer.time == 0.0
-        assert told(viewer, viewer.panel.speed, "1e308") == "1"
+        assert value_after_update(viewer, viewer.panel.speed, "1e308") == "1"
         assert viewer.speed == 1.0
     finally:
         viewer.close()
@@ -211,7 +211,7 @@ def test_windows_set_no_time_and_no_speed_that_does_not_exist():
 # ---- files -----------------------------------------------------------------------------------------------------
 
 
-def test_files_that_exist_are_replaced_only_when_told(viewer, tmp_path, monkeypatch):
+def test_files_that_exist_are_replaced_only_on_request(viewer, tmp_path, monkeypatch):
     monkeypatch.setattr(viewer, "pixels", lambda *_: np.zeros((4, 6, 4), dtype=np.uint8))
     monkeypatch.setattr(viewer, "pictures", lambda *_: iter(np.zeros((2, 4, 6, 4), dtype=np.uint8)))
     for write, name in ((viewer.html, "a.html"), (viewer.picture, "a.png"), (viewer.picture, "a.jpg"),

@@ -11,9 +11,9 @@ pytest.importorskip("viser", reason="needs the extra view")
 import myoquat as mq
 from myoquat.analysis.apps.command import main
 from myoquat.analysis.apps.viewer.films import film_of
+from myoquat.analysis.apps.viewer.frame_cache import frames
 from myoquat.analysis.apps.viewer.offscreen import Colored, Painter
 from myoquat.analysis.apps.viewer.opening import installed_geometry
-from myoquat.analysis.apps.viewer.reel import frames
 from myoquat.analysis.apps.viewer.scene import Scene
 from myoquat.analysis.apps.viewer.stage import widths
 from myoquat.data import Motion
@@ -135,7 +135,7 @@ def test_loads_of_a_motion_act_along_their_central_axis():
 
 
 @pytest.mark.parametrize("suffix", [".toml", ".osim", ".urdf", ".xml"])
-def test_geometry_that_is_not_found_is_told_for_every_format(tmp_path, suffix):
+def test_missing_geometry_is_reported_for_every_format(tmp_path, suffix):
     rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, inertia=(1, 1, 1, 0, 0, 0))
     rod = replace(rod, shapes=(mq.joints.Shape("mesh", (1.0, 1.0, 1.0), file="gone.stl"),))
     path = tmp_path / f"rod{suffix}"

@@ -11,7 +11,7 @@ import pytest
 from myoquat.analysis.apps.viewer import view
 from myoquat.analysis.apps.viewer.controls import PoseControls
 from myoquat.analysis.apps.viewer.films import film_of
-from myoquat.analysis.apps.viewer.reel import Reel
+from myoquat.analysis.apps.viewer.frame_cache import FrameCache
 from myoquat.analysis.apps.viewer.scene import FIELD, Scene
 from myoquat.analysis.apps.viewer.shapes import limb, sphere, surface, tube
 from myoquat.analysis.apps.viewer.tubes import pieces, tubes
@@ -114,8 +114,8 @@ def test_geometry_files_are_read_alike(tmp_path):
         for face in faces
     )
     (tmp_path / "b.stl").write_text(f"solid t\n{facets}endsolid t\n")
-    kind = np.dtype([("n", "<f4", 3), ("v", "<f4", (3, 3)), ("a", "<u2")])
-    binary = np.zeros(4, kind)
+    facet_type = np.dtype([("n", "<f4", 3), ("v", "<f4", (3, 3)), ("a", "<u2")])
+    binary = np.zeros(4, facet_type)
     binary["v"] = corners[np.array(faces)]
     (tmp_path / "c.stl").write_bytes(b"\0" * 80 + (4).to_bytes(4, "little") + binary.tobytes())
     arrays = (
@@ -159,7 +159,7 @@ def test_opensim_meshes_come_and_go(tmp_path):
     assert load_model(tmp_path / "b.osim").system == model.system
 
 
-def test_motions_of_every_kind_and_frames_in_blocks(shoulder, tmp_path, rng):
+def test_motions_of_all_sources_and_frames_in_blocks(shoulder, tmp_path, rng):
     t = np.linspace(0, 1, 100)
     q = shoulder.start + np.zeros((100, 1))
     motion = Motion(shoulder.system, t, q)
@@ -168,9 +168,9 @@ def test_motions_of_every_kind_and_frames_in_blocks(shoulder, tmp_path, rng):
         film = film_of(shoulder, given)
         np.testing.assert_allclose(film.q, q, atol=1e-6)
     assert [film.at(x) for x in (-1, 0.0, 0.0149, 0.99, 9.0)] == [0, 0, 1, 98, 99]
-    reel = Reel(shoulder, shoulder.system.random(100, rng))
-    _, _, length = pieces(polylines(shoulder, reel.q[70:71]))
-    np.testing.assert_allclose(reel[70].pieces[2], length[0], atol=1e-12)
+    cache = FrameCache(shoulder, shoulder.system.random(100, rng))
+    _, _, length = pieces(polylines(shoulder, cache.q[70:71]))
+    np.testing.assert_allclose(cache[70].pieces[2], length[0], atol=1e-12)
     with pytest.raises(TypeError, match="not the float"):
         film_of(shoulder, 3.0)
 

@@ -1,4 +1,4 @@
-"""The viewer in a headless Chromium: what a person sees, moves and saves, on four kinds of model.
+"""The viewer in a headless Chromium: what a person sees, moves and saves, on four models.
 
 Needs the extras `view` and `browser`, and a Chromium as `tests/conftest.py` says.
 MYOQUAT_SCREENSHOTS names a folder in which the test leaves what it saw.
@@ -32,7 +32,7 @@ MODELS = {
     "leg": ROOT / "tests" / "data" / "small_leg.osim",
     "shoulder": ROOT / "notebooks" / "shoulder.osim",
 }
-PATIENCE = 240_000  # ms: the first picture without a GPU compiles the shaders
+TIMEOUT_MS = 240_000  # the first picture without a GPU compiles the shaders
 
 
 def seen(page, name):
@@ -61,7 +61,7 @@ def pictures_of(film):
 
 def opened(browser, viewer):
     page = browser.new_page(viewport={"width": 640, "height": 420})
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(TIMEOUT_MS)
     page.goto(viewer.url)
     page.wait_for_selector("canvas")
     page.wait_for_selector("text=Save picture")
@@ -76,7 +76,7 @@ def test_a_model_is_drawn_and_moves(browser, name, tmp_path):
     viewer = view(load_model(str(MODELS[name])), browser=False, port=0)
     try:
         page = opened(browser, viewer)
-        deadline = time.monotonic() + PATIENCE / 1000
+        deadline = time.monotonic() + TIMEOUT_MS / 1000
         while reddish(seen(page, name)) < 150:
             assert time.monotonic() < deadline, "no muscles in the picture"
         if name == "two_link":
@@ -103,7 +103,7 @@ def test_a_motion_plays_beside_another_and_the_clock_follows(browser, tmp_path):
     try:
         page = opened(browser, viewer)
         page.click("text=Play")
-        deadline = time.monotonic() + PATIENCE / 1000
+        deadline = time.monotonic() + TIMEOUT_MS / 1000
         while viewer.time < 0.1:
             assert time.monotonic() < deadline, "the motion never played"
             page.wait_for_timeout(100)
@@ -117,7 +117,7 @@ def test_a_motion_plays_beside_another_and_the_clock_follows(browser, tmp_path):
             assert len(pictures) == 4
             assert np.abs(pictures[3] - pictures[0]).max() > 60
         viewer.speed = 40.0
-        with page.expect_download(timeout=PATIENCE) as download:
+        with page.expect_download(timeout=TIMEOUT_MS) as download:
             page.click("text=Save film")
         assert download.value.suggested_filename == "two_link.mp4"
         page.close()

@@ -8,7 +8,7 @@ import pytest
 from myoquat.analysis.motion import estimate_scale, scale_model
 
 KNOWN = {"pelvis": 1.04, "thigh": 1.1, "shank": 0.93, "foot": 1.07}
-STRETCHES = {name: {name: "XYZ"} for name in KNOWN}
+BODY_FACTORS = {name: {name: "XYZ"} for name in KNOWN}
 NOISE, OFFSET = 1e-3, 0.005
 
 
@@ -27,21 +27,21 @@ def study(ball_leg, recording):
     record = recording(person_of(ball_leg, offsets))
     trial = record.markers(record.motion(rng, frames=150), NOISE, rng)
     trial.positions[10:40, 3] = np.nan
-    return offsets, trial, estimate_scale(ball_leg, trial, STRETCHES, noise=NOISE, offset_deviation=OFFSET)
+    return offsets, trial, estimate_scale(ball_leg, trial, BODY_FACTORS, noise=NOISE, offset_deviation=OFFSET)
 
 
-def test_known_places(ball_leg, recording, rng):
-    """Where the markers' places on the bodies are known, all factors come out within 0.1 % from 1 mm of noise."""
+def test_known_marker_positions(ball_leg, recording, rng):
+    """Where the marker positions on the bodies are known, all factors come out within 0.1 % from 1 mm of noise."""
     record = recording(person_of(ball_leg, np.zeros((len(ball_leg.markers), 3))))
     trial = record.markers(record.motion(rng, frames=100), NOISE, rng)
-    found = estimate_scale(ball_leg, trial, STRETCHES, noise=NOISE, fixed=trial.names)
+    found = estimate_scale(ball_leg, trial, BODY_FACTORS, noise=NOISE, fixed=trial.names)
     assert found.converged
     assert found.factors == pytest.approx(KNOWN, rel=1e-3)
     assert found.names == tuple(KNOWN)
     assert found.noise == pytest.approx(NOISE, rel=0.05)
 
 
-def test_unknown_places(study):
+def test_unknown_marker_positions(study):
     """With offsets of 5 mm, segments between two joints that move come out within 0.1 % too; and the errors of all
     factors and offsets are together as large as the covariance says (chi squared within 4 of its deviations)."""
     offsets, _, found = study
@@ -96,7 +96,7 @@ def test_bad_input(leg, recording, rng):
         ({"expected": {"thigh": 0.0}}, "must be positive"),
         ({"noise": 0.0}, "noise must be positive and finite"),
         ({"factor_deviation": np.inf}, "factor_deviation must be positive and finite"),
-        ({"fixed": ["nobody"]}, "no marker 'nobody'"),
+        ({"fixed": ["absent"]}, "no marker 'absent'"),
     ):
         with pytest.raises(ValueError, match=words):
             estimate_scale(leg, trial, **arguments)

@@ -41,7 +41,7 @@ def factors_of(model) -> dict[str, np.ndarray]:
 @pytest.mark.peers
 @pytest.mark.parametrize("keep", [False, True])
 def test_equal_to_opensim(keep, tmp_path, in_opensim, rng):
-    """Its Model::scale, with other factors along every axis of every body: places, masses, inertias, laws, surfaces,
+    """Its Model::scale, with other factors along every axis of every body: positions, masses, inertias, laws, surfaces,
     markers within 1e-6, and path lengths in other poses."""
     in_opensim(SCALE, str(SMALL_LEG), str(tmp_path / "scaled.osim"), "yes" if keep else "no")
     theirs = load_model(tmp_path / "scaled.osim")
@@ -66,12 +66,12 @@ def test_a_uniform_stretch(leg):
     path = (PathPoint("pelvis", (0.0, 0.1, 0.05)), PathPoint("foot", (0.02, 0.0, 0.0)))
     law = Thelen2003(1000.0, 0.3, 0.5, 0.2)
     model = replace(leg, muscles=(Muscle("long", path, law),))
-    for told in (model, model.with_rotations("quaternion")):
-        big = scale_model(told, factors=dict.fromkeys(("ground", *told.system.body_names), 1.2))
-        for a, b in zip(told.system.bodies, big.system.bodies, strict=True):
+    for described in (model, model.with_rotations("quaternion")):
+        big = scale_model(described, factors=dict.fromkeys(("ground", *described.system.body_names), 1.2))
+        for a, b in zip(described.system.bodies, big.system.bodies, strict=True):
             assert b.mass == pytest.approx(1.2**3 * a.mass)
             assert np.allclose(b.inertia, 1.2**5 * np.array(a.inertia))
-        assert np.allclose(path_lengths(big, told.start), 1.2 * path_lengths(told, told.start))
+        assert np.allclose(path_lengths(big, described.start), 1.2 * path_lengths(described, described.start))
         assert big.muscles[0].law.optimal_fiber_length == pytest.approx(0.36)
         assert big.muscles[0].law.max_isometric_force == 1000.0
     assert sum(b.mass for b in scale_model(leg, mass=50.0).system.bodies) == pytest.approx(50.0)
@@ -161,8 +161,8 @@ def test_bad_input(leg, rng):
         scale_model(leg, measurements=one)
     with pytest.raises(ValueError, match="never seen together"):
         scale_model(leg, replace(trial, positions=np.full(trial.positions.shape, np.nan)), one)
-    with pytest.raises(ValueError, match="no marker 'nobody'"):
-        scale_model(leg, trial, [Measurement("m", (("nobody", "thigh0"),), {})])
+    with pytest.raises(ValueError, match="no marker 'absent'"):
+        scale_model(leg, trial, [Measurement("m", (("absent", "thigh0"),), {})])
     with pytest.raises(ValueError, match="are of X, Y, Z"):
         Measurement("m", (("a", "b"),), {"thigh": "XW"})
     with pytest.raises(ValueError, match="no pair"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from myoquat.analysis.recruitment.convex import Programs, Status, solve_greatest, solve_programs
+from myoquat.analysis.recruitment.convex import Programs, Status, solve_minimax, solve_programs
 from myoquat.analysis.recruitment.convex.squares import solved_squares
 
 
@@ -152,7 +152,7 @@ def test_the_least_greatest_is_that_of_a_linear_program(rng):
     optimize = pytest.importorskip("scipy.optimize")
     given = programs(rng, k=8, cones=0, free=2)
     weights = rng.uniform(0.5, 2.0, 12)
-    found = solve_greatest(Programs.of(**given, weights=weights), backend="numpy")
+    found = solve_minimax(Programs.of(**given, weights=weights), backend="numpy")
     for k in range(8):
         A, b = np.concatenate([given["A"][k], np.zeros((4, 1))], axis=1), given["b"][k]
         above = [np.concatenate([sign * np.diag(weights), -np.ones((12, 1))], axis=1) for sign in (1, -1)]

@@ -12,7 +12,7 @@ LEAST = 0.01
 
 
 def test_a_hull_is_the_greatest_convex_function_below_points(rng):
-    """By Caratheodory it is the least of all chords over a point; it is convex, and never above the points."""
+    """By Caratheodory it is the least of all secants over a point; it is convex, and never above the points."""
     x, f = np.sort(rng.random((3, 2, 9)), axis=-1), rng.normal(size=(3, 2, 9))
     x[..., -1] = x[..., -2]  # points may be the same
     f[..., -1] = f[..., -2]
@@ -20,9 +20,9 @@ def test_a_hull_is_the_greatest_convex_function_below_points(rng):
     left, right = x[..., :, None] <= at[..., None], x[..., None, :] >= at[..., None]
     span = np.where(left & right, x[..., None, :] - x[..., :, None], 1.0)
     part = np.where(span > 0, (at[..., None] - x[..., :, None]) / np.where(span > 0, span, 1.0), 0.0)
-    chords = np.where(left & right, f[..., :, None] * (1 - part) + f[..., None, :] * part, np.inf)
+    secants = np.where(left & right, f[..., :, None] * (1 - part) + f[..., None, :] * part, np.inf)
     hull = Hulls(x, f)
-    np.testing.assert_allclose(hull.values(at[..., 0]), chords.min(axis=(-1, -2)), atol=1e-13)
+    np.testing.assert_allclose(hull.values(at[..., 0]), secants.min(axis=(-1, -2)), atol=1e-13)
     for k in range(9):
         assert (hull.values(x[..., k]) <= f[..., k] + 1e-13).all()
     again = Hulls(x[..., ::2], f[..., ::2]).joined(x[..., 1::2], f[..., 1::2])
@@ -35,15 +35,15 @@ def sums():
     first and convex later, a third has a corner, and a third bends down at the end; with corners and numbers."""
     rng = np.random.default_rng(1)
     A, x = rng.normal(size=(K, E, M + 1)), rng.uniform(0.1, 0.9, (K, M + 1))
-    c, d, kind = rng.uniform(0.5, 2, (K, M)), rng.uniform(0, 3, (K, M)), rng.integers(0, 3, (K, M))
+    c, d, case = rng.uniform(0.5, 2, (K, M)), rng.uniform(0, 3, (K, M)), rng.integers(0, 3, (K, M))
 
     def curves(numbers, x):
-        one, two, which = (v[numbers][..., None] for v in (c, d, kind))
+        one, two, which = (v[numbers][..., None] for v in (c, d, case))
         turned = one * np.sin(np.pi / 2 * x) + two * (1 - np.cos(np.pi / 2 * x))
         return np.where(which == 0, one * x**0.6 + two * x**2,
                         np.where(which == 1, np.maximum(one * x**3, 0.2) - 0.5 * x, turned))  # fmt: skip
 
-    corners = np.where(kind == 1, np.cbrt(0.2 / c), LEAST)[..., None]
+    corners = np.where(case == 1, np.cbrt(0.2 / c), LEAST)[..., None]
     bounds = {"lower": [*M * [LEAST], -np.inf], "upper": [*M * [1.0], np.inf]}
     return Programs.of(A, np.einsum("ken,kn->ke", A, x), **bounds), curves, corners
 

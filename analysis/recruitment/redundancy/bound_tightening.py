@@ -1,10 +1,10 @@
-"""What the sum of efforts of a coupled trial is not below, where what activations can reach bends.
+"""Bound tightening: a lower bound of the effort of a coupled trial with nonlinear limits L and H of the activations.
 
-Within ranges of the activations L is replaced by a line that is nowhere above it, H by one that is nowhere below: the
-bound of that convex program holds for the trial. A solution that is better than the one known has every activation
-where the dual, with the activation's own term replaced by its value there, is not above the known effort. That gives
-ranges, first from the frames by themselves, then from the program within the last ranges, and lines over narrower
-ranges are nearer to L and H [H. S. Ryoo, N. V. Sahinidis, A branch-and-reduce approach to global optimization, J.
+Within ranges of the activations L is replaced by a line at or below it, H by a line at or above it. The bound of that
+convex program holds for the trial. In the dual, replace the term of one activation by its value at a point: a better
+solution is where this is not above the known effort. That gives ranges of all activations, first from independent
+frames, then from the program within the last ranges. Lines over narrower ranges are nearer to L and H
+[H. S. Ryoo, N. V. Sahinidis, A branch-and-reduce approach to global optimization, J.
 Global Optim. 8, 1996].
 """
 
@@ -13,26 +13,26 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex import Links, Programs, Status, solve_linked, terms
+from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_block_banded, terms
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
 
-__all__ = ["enclosed", "outer_lines"]
+__all__ = ["outer_lines", "trial_bound"]
 
-Ends = Callable[[Array], Array]  # activations (l, p) of links to what L or H are there
-Linking = Callable[[Array, Array], Links]  # of ranges (k, m)
+Ends = Callable[[Array], Array]  # activations (l, p) of coupling rows to the values of L or H there
+RowsOverRanges = Callable[[Array, Array], CouplingRows]  # of ranges (k, m)
 
-POINTS = 17  # of a range by which a line is laid beyond L or H
-ROUNDS = 8
-CERTAIN = 1e-8  # of the effort: what it may be above its bound and ranges are good enough
-LESS = 0.8  # of the distance from the bound: what is left of it after a round that is worth another one
-HALVINGS = 50
+RANGE_POINTS = 17  # of a range: a line is beyond L or H at all of them
+MAX_TIGHTENINGS = 8
+GAP_TOLERANCE = 1e-8  # of the effort: ranges are narrow enough if it exceeds its bound by no more
+MAX_REMAINING_GAP = 0.8  # of the gap before a tightening: if more remains, the tightening ends
+MAX_HALVINGS = 50  # of an interval that brackets the end of a range
 
 
 def outer_lines(ends: Ends, high: Array, low: Array, top: Array) -> tuple[Array, Array]:
-    """(l,) values at 0 and slopes of lines through the ends of ranges [low, top] (l,), moved to be nowhere above L, or
-    below H where `high` (l,), as far as some points show."""
-    a = low[:, None] + (top - low)[:, None] * np.linspace(0.0, 1.0, POINTS)
+    """(l,) values at 0 and slopes of lines over ranges [low, top] (l,), parallel to the secant: at or below L, or at or
+    above H where `high` (l,), at all sampled points."""
+    a = low[:, None] + (top - low)[:, None] * np.linspace(0.0, 1.0, RANGE_POINTS)
     values = ends(a)
     wide = top > low
     slope = np.where(wide, (values[:, -1] - values[:, 0]) / np.where(wide, top - low, 1.0), 0.0)
@@ -48,7 +48,7 @@ class _Ranges:
         self.low, self.top = programs.lower[:, :m].copy(), programs.upper[:, :m].copy()
 
     def narrow(self, price: Array, left: float) -> None:
-        """To where w |x|^p - price x is above its least by no more than what is `left`."""
+        """To the points where w |x|^p - price x exceeds its least value by at most `left`."""
         w, p, m = self.p.weights[:, : self.m], float(self.p.power or 2.0), self.m
         price = price[:, :m]
         point = self._cheapest(price)
@@ -56,7 +56,7 @@ class _Ranges:
         for name, end in (("low", self.low), ("top", self.top)):
             inner, outer = point.copy(), end.copy()
             inside = terms.cost(w, p, outer) - price * outer <= most
-            for _ in range(HALVINGS):
+            for _ in range(MAX_HALVINGS):
                 middle = (inner + outer) / 2
                 within = terms.cost(w, p, middle) - price * middle <= most
                 inner, outer = np.where(within, middle, inner), np.where(within, outer, middle)
@@ -82,26 +82,28 @@ class _Ranges:
         return replace(self.p, lower=lower, upper=upper)
 
 
-def enclosed(programs: Programs, alone: tuple[Array, Array, Array], effort: float, lines: Linking, m: int) -> float:
-    """What the sum of the objectives of programs is not below that are linked in their first m variables.
+def trial_bound(
+    programs: Programs, alone: tuple[Array, Array, Array], effort: float, lines: RowsOverRanges, m: int
+) -> float:
+    """A lower bound of the sum of the objectives of programs that are coupled in their first m variables.
 
-    alone: x (k, n), y and z of the programs' solutions by themselves; effort: that of a solution; lines(low, top) are
-    the links with lines over ranges (k, m) of the first m variables.
+    alone: x (k, n), y and z of the solutions of the independent programs; effort: that of a solution; lines(low, top)
+    are the coupling rows of lines over ranges (k, m) of the first m variables.
     """
     x, y, z = alone
     rows = np.concatenate([y, z.reshape(len(y), -1)], axis=-1)
     price = vecmat(rows, programs.B)
     bound = float(programs.certificates(x, rows, price)[0].sum())
     ranges = _Ranges(programs, m)
-    for _ in range(ROUNDS):
-        ranges.narrow(price, max(effort - bound, 0.0) + CERTAIN * abs(effort))
-        given, links = ranges.programs, lines(ranges.low, ranges.top)
-        found = solve_linked(given, links)
+    for _ in range(MAX_TIGHTENINGS):
+        ranges.narrow(price, max(effort - bound, 0.0) + GAP_TOLERANCE * abs(effort))
+        given, coupling = ranges.programs, lines(ranges.low, ranges.top)
+        found = solve_block_banded(given, coupling)
         if found.status != Status.SOLVED:
             break
         before, bound = bound, max(bound, found.bound)
-        if effort - bound <= CERTAIN * abs(effort) or effort - bound > LESS * (effort - before):
+        if effort - bound <= GAP_TOLERANCE * abs(effort) or effort - bound > MAX_REMAINING_GAP * (effort - before):
             break
         rows = np.concatenate([found.y, found.z.reshape(len(y), -1)], axis=-1)
-        price = vecmat(rows, programs.B) + links.price(found.pull, x.shape)
+        price = vecmat(rows, programs.B) + coupling.price(found.pull, x.shape)
     return bound

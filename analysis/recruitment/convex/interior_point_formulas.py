@@ -21,21 +21,21 @@ from myoquat.analysis.recruitment.convex.records import ProgramConstants, Progra
 from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import Factors
 
-__all__ = ["FAR", "LOOSE", "SAFE", "SMALL", "Conditions"]
+__all__ = ["ACCEPTABLE_FACTOR", "MIN_INFEASIBILITY_PROOF", "SMALL_OBJECTIVE", "UNKNOWN_DISTANCE", "Conditions"]
 
 program_of, sums_of = partial(from_columns, ProgramConstants), partial(from_columns, ProgramSums)
 
-GAP = 1e-11  # between objective and bound, relative to the objective, at which a program is solved
-MET = 1e-11  # what an equation or a cone may be off, relative to its row of B (of length 1) and to b
-LOOSE = 100.0  # times these, where rounding ends progress
-PATIENCE = 15  # steps in which neither the distance from a solution nor the mean product falls
-ENOUGH = 4  # such steps of the distance alone, where it is within LOOSE
-SMALL = 1e-4  # of the greatest weight: an objective below it is not told from zero more finely
-SAFE = 1e-9  # by which a proof that there is no solution must hold
-NEAR_BOUNDARY = 0.995  # of the step to the boundary that is taken
-REGULAR = 1e-14  # of a row's own entry, against which multipliers of dependent equations move
-BENT = 0.5  # times its curvature that the objective may bend along a step
-FAR = 1e299  # how far a point is from a solution where that is no number
+GAP_TOLERANCE = 1e-11  # of the objective: a program is solved if objective and bound are no farther apart
+RESIDUAL_TOLERANCE = 1e-11  # of equations and cones, relative to the row of B (of length 1) and to b
+ACCEPTABLE_FACTOR = 100.0  # times both tolerances: accepted where rounding errors end progress
+MAX_STALLED_STEPS = 15  # neither the distance from a solution nor the mean product falls in them
+MAX_STALLED_STEPS_IF_ACCEPTABLE = 4  # the distance alone does not fall in them and is within ACCEPTABLE_FACTOR
+SMALL_OBJECTIVE = 1e-4  # of the greatest weight: gaps of smaller objectives are relative to this
+MIN_INFEASIBILITY_PROOF = 1e-9  # relative margin by which multipliers must prove that there is no solution
+NEAR_BOUNDARY = 0.995  # part of the longest feasible step that is taken
+DIAGONAL_REGULARIZATION = 1e-14  # relative, added to the diagonal: dependent equations get finite multipliers
+MAX_RISE_OVER_MODEL = 0.5  # rise of the objective above its tangent along a step, over that of its curvature
+UNKNOWN_DISTANCE = 1e299  # distance of a point from a solution where it is not finite
 
 
 class Conditions:
@@ -46,8 +46,8 @@ class Conditions:
 
     def opened(self, target: Array, begun: Array, bounds: Array, greatest: Array, balance: Array
                ) -> dict[str, Array]:  # fmt: skip
-        """What is known of a program before its first point: multipliers, s, `about`, and the records. `begun` (..., 1,
-        r) is B x there, of which the cones' s are as long."""
+        """The initial records of a program: multipliers, s, `about`, and the counters. `begun` (..., 1, r) is B x at
+        the start; s of each cone gets its length."""
         zero, d = 0.0 * greatest, self.shape.d
         values = begun[..., 0, :] - target
         lengths = [np.sqrt(np.sum(v * v, axis=-1)) for v in self._of_rows(values)]
@@ -55,8 +55,8 @@ class Conditions:
         s = [np.maximum(length, 1.0)[..., None] * e for length in lengths]
         z = [greatest[..., None] * e for _ in lengths]
         begin = {
-            "merit": 10 * FAR,
-            "least": FAR,
+            "merit": 10 * UNKNOWN_DISTANCE,
+            "least": UNKNOWN_DISTANCE,
             "since": 0.0,
             "waited": 0.0,
             "status": float(Status.UNSETTLED),
@@ -69,7 +69,9 @@ class Conditions:
             "best_multipliers": 0.0 * target,
             "multipliers": np.concatenate([0.0 * target[..., : self.shape.e], *z], axis=-1),
             "s": np.concatenate(s, axis=-1) if s else zero[..., None],
-            "about": to_columns(ProgramConstants(number + self.shape.c, number, greatest, SMALL * greatest, balance)),
+            "about": to_columns(
+                ProgramConstants(number + self.shape.c, number, greatest, SMALL_OBJECTIVE * greatest, balance)
+            ),
         }
 
     def framed(self, multipliers: Array, s: Array) -> dict[str, Array]:
@@ -82,13 +84,13 @@ class Conditions:
 
     def measured(self, values: Array, balance: Array, target: Array, multipliers: Array, s: Array, about: Array
                  ) -> dict[str, Array]:  # fmt: skip
-        """`off` (...), how far a point is from a solution over what is allowed; `refuted`, 1 where it proves that there
-        is none; the mean product mu; and rows (..., r), B x - target."""
+        """`off` (...), the distance of a point from a solution over the tolerance; `refuted`, 1 where the multipliers
+        prove that there is none; the mean product mu; and the rows (..., r), B x - target."""
         products, _, objective, least, most, size = sums_of(balance[..., 0, :])
         rows, e = values[..., 0, :] - target, self.shape.e
         terms = multipliers * target
         fixed = np.sum(terms, axis=-1)
-        gap = np.abs(objective - fixed - least) / np.maximum(objective, program_of(about).small) / GAP
+        gap = np.abs(objective - fixed - least) / np.maximum(objective, program_of(about).small) / GAP_TOLERANCE
         size = size + np.sum(np.abs(terms), axis=-1)
         proof = (fixed - most) / np.where(size > 0, size, 1.0)
         lacks = [np.abs(rows[..., i]) / np.maximum(np.abs(target[..., i]), 1.0) for i in range(e)]
@@ -97,12 +99,12 @@ class Conditions:
             sizes = [np.abs(cone[..., i]) for i in range(cone.shape[-1])]
             greatest = np.maximum(reduce(np.maximum, sizes), 1.0)
             lacks += [np.abs(cone[..., i] - s[..., i]) / greatest for i in range(cone.shape[-1])]
-        off = np.maximum(gap, reduce(np.maximum, lacks) / MET)
+        off = np.maximum(gap, reduce(np.maximum, lacks) / RESIDUAL_TOLERANCE)
         for one, other in zip(self._cones(s), self._of_rows(multipliers), strict=True):
             products = products + np.sum(one * other, axis=-1)
         return {
-            "off": np.where(off < FAR, off, FAR),
-            "refuted": np.where(proof > SAFE, 1.0, 0.0),
+            "off": np.where(off < UNKNOWN_DISTANCE, off, UNKNOWN_DISTANCE),
+            "refuted": np.where(proof > MIN_INFEASIBILITY_PROOF, 1.0, 0.0),
             "bound": fixed + least,
             "mu_here": products / np.maximum(program_of(about).products, 1.0),
             "residual": rows,
@@ -110,14 +112,16 @@ class Conditions:
 
     def recorded(self, off: Array, refuted: Array, running: Array, bound: Array, mu_here: Array, multipliers: Array,
                  *records: Array) -> dict[str, Array]:  # fmt: skip
-        """What is kept of a program so far, and whether it goes on."""
+        """The best point of a program so far, and whether the iteration continues."""
         merit, least, since, waited, status, steps, number, best_bound, best = records
         better = running * np.where((off < merit) | (refuted > 0), 1.0, 0.0)
         merit = np.where(better > 0, off, merit)
         since = np.where(better > 0, 0.0, since + 1)
         waited = np.where((better > 0) | (mu_here < least), 0.0, waited + 1)
-        patient = (waited < PATIENCE) & ((since < ENOUGH) | (merit > LOOSE))
-        go = (off > 1) & (off < FAR) & patient & (refuted < 1)
+        not_stalled = (waited < MAX_STALLED_STEPS) & (
+            (since < MAX_STALLED_STEPS_IF_ACCEPTABLE) | (merit > ACCEPTABLE_FACTOR)
+        )
+        go = (off > 1) & (off < UNKNOWN_DISTANCE) & not_stalled & (refuted < 1)
         return {
             "better": better,
             "merit_next": merit,
@@ -134,7 +138,8 @@ class Conditions:
 
     def factored(self, matrix: Array, right: Array, residual: Array, multipliers: Array, s: Array, *scales: Array
                  ) -> dict[str, Array]:  # fmt: skip
-        """The factors of the matrix, and the change of the multipliers on the way to products of zero."""
+        """The factors of the matrix, and the change of the multipliers in the predictor step, whose products are
+        zero."""
         factors = Factors(self._matrix(matrix[..., 0, :], scales))
         cone = _Cones(self, multipliers, s, scales)
         pulls = [cone.pull(j, None) for j in range(self.shape.c)]
@@ -142,8 +147,8 @@ class Conditions:
         return {**_kept(factors), "turned": _solved(factors, rows)}
 
     def corrected(self, found: dict[str, Array], multipliers: Array, s: Array, *scales: Array) -> dict[str, Array]:
-        """The aim of the corrected way, and its change of the multipliers. `found` holds what the formulas above give,
-        and what the table `predicted` has summed."""
+        """The target product of the corrector step, and its change of the multipliers. `found` holds the results of the
+        formulas above, and the sums of the table `predicted`."""
         cone = _Cones(self, multipliers, s, scales)
         ds, dz = self._changes(cone, found, found["turned"])
         share = self._longest(found["shrink"], cone, ds, dz, 1.0)
@@ -161,7 +166,7 @@ class Conditions:
         return {"aim": aim, "second": _solved(_factors(found, self.shape.rows), rows)}
 
     def shared(self, found: dict[str, Array], multipliers: Array, s: Array, *scales: Array) -> dict[str, Array]:
-        """The share of the corrected way that is taken, and the ways of multipliers and s."""
+        """The step length along the corrected direction, and the directions of multipliers and s."""
         cone = _Cones(self, multipliers, s, scales)
         ds, dz = self._changes(cone, found, found["second"])
         share = self._longest(found["shrink"], cone, ds, dz, NEAR_BOUNDARY)
@@ -169,8 +174,9 @@ class Conditions:
         return {"share": share, "dmultipliers": change, "ds": np.concatenate(ds, axis=-1) if ds else 0.0 * s}
 
     def halved(self, bend: Array, about: Array, mu: Array, share: Array, running: Array) -> dict[str, Array]:
-        """Half the share where the objective bends much more than its curvature has it; `bent`: where it does."""
-        most = BENT * share * share * bend[..., 0, 1] + mu * np.maximum(program_of(about).bounds, 1.0)
+        """Half the step length where the objective rises far more than its curvature predicts; `bent`: where it
+        does."""
+        most = MAX_RISE_OVER_MODEL * share * share * bend[..., 0, 1] + mu * np.maximum(program_of(about).bounds, 1.0)
         bent = running * np.where(bend[..., 0, 0] > most, 1.0, 0.0)
         return {"share_next": np.where(bent > 0, share / 2, share), "bent_next": bent}
 
@@ -194,7 +200,7 @@ class Conditions:
             width = scales[1][..., (i - e) // d, (i - e) % d]
             rows[i][i] = rows[i][i] + width * width
         for i, row in enumerate(rows):
-            row[i] = np.where(row[i] > 0, row[i] * (1 + REGULAR), 1.0)
+            row[i] = np.where(row[i] > 0, row[i] * (1 + DIAGONAL_REGULARIZATION), 1.0)
         return rows
 
     def _right(self, residual: Array, right: Array, cone: "_Cones", pulls: Sequence[Array]) -> list[Array]:
@@ -208,7 +214,7 @@ class Conditions:
         return [values - s for values, s in zip(self._of_rows(residual), cone.s, strict=True)]
 
     def _changes(self, cone: "_Cones", found: dict[str, Array], turned: Array) -> tuple[list[Array], list[Array]]:
-        """How s and the multipliers of the cones change with their rows, which are along the axes of the scalings."""
+        """The changes of s and of the multipliers of the cones; rows are along the axes of the scalings."""
         if not self.shape.c:
             return [], []
         moved, off = self._cones(found["shift"][..., 0, :]), self._off(found["residual"], cone)
@@ -217,7 +223,7 @@ class Conditions:
         return ds, dz
 
     def _longest(self, shrink: Array, cone: "_Cones", ds: Sequence[Array], dz: Sequence[Array], share: float) -> Array:
-        """(...) the longest step, at most 1, of which `share` stays off the boundary."""
+        """(...) the longest step, at most 1; `share` is the part of the way to the boundary that it may take."""
         limits = [-1.0 / np.minimum(shrink[..., 0], -share)]
         for at, change in zip([*cone.s, *cone.z], [*ds, *dz], strict=True):
             limits.append(np.minimum(cones.longest_step(at, change), 1.0 / share))
@@ -235,8 +241,8 @@ class _Cones:
         self.middles = [scale.times(z) for scale, z in zip(self.scales, self.z, strict=True)]
 
     def pull(self, j: int, aim: Array | None, changes: tuple[Array, Array] | None = None) -> Array:
-        """(..., d) W times what (W^-1 s + W z) of a cone is to change by, with products of `aim` to come, and changes
-        of s and z that have been tried."""
+        """(..., d) W times the wanted change of W^-1 s + W z of a cone, for target products `aim` and tried changes of
+        s and z."""
         scale, middle = self.scales[j], self.middles[j]
         wanted = -cones.product(middle, middle)
         if aim is not None:

@@ -1,11 +1,12 @@
-"""Linked programs: Clarabel's solutions of the whole, the conditions of the optimum, and proofs that there is none."""
+"""Block-banded programs: Clarabel's solutions of the whole, the conditions of the optimum, and proofs that there is
+none."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from myoquat.analysis.recruitment.convex import Links, Programs, Status, solve_linked, solve_programs
+from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_block_banded, solve_programs
 
 K, E, N, M = 15, 4, 12, 8
 
@@ -27,13 +28,15 @@ def programs(rng, power=2.0, far=1.0):
     return Programs.of(A, b, lower=lower, upper=1 - lower, G=G, h=h, powers=powers, weights=weights)
 
 
-def links(rates=0.3):
+def coupling(rates=0.3):
     """Variables that fall to 0.8 of themselves at most, less 0.02, rise by as little, and do not like to change."""
     step, variable = (v.ravel() for v in np.indices((K - 1, M)))
     one = np.ones(len(step))
-    parts = [Links(step, variable, -0.8 * one, one, -0.02 * one, np.inf * one),
-             Links(step, variable, 0.7 * one, -one, -0.25 * one, np.inf * one)]  # fmt: skip
-    return Links.joined(*parts, *([Links(step, variable, -one, one, 0.0 * one, rates * one)] if rates else []))
+    parts = [CouplingRows(step, variable, -0.8 * one, one, -0.02 * one, np.inf * one),
+             CouplingRows(step, variable, 0.7 * one, -one, -0.25 * one, np.inf * one)]  # fmt: skip
+    return CouplingRows.joined(
+        *parts, *([CouplingRows(step, variable, -one, one, 0.0 * one, rates * one)] if rates else [])
+    )
 
 
 def in_clarabel(p, rows):
@@ -62,8 +65,8 @@ def in_clarabel(p, rows):
 @pytest.mark.parametrize("rates", [0.0, 0.3])
 def test_clarabel_finds_the_same(rng, rates):
     for _ in range(3):
-        given, rows = programs(rng), links(rates)
-        found = solve_linked(given, rows)
+        given, rows = programs(rng), coupling(rates)
+        found = solve_block_banded(given, rows)
         status, objective = in_clarabel(given, rows)
         assert found.status == Status.SOLVED
         assert "Solved" in status
@@ -75,8 +78,8 @@ def test_clarabel_finds_the_same(rng, rates):
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0, 6.0])
 def test_the_conditions_of_the_optimum(rng, power):
     """All conditions are met, the objective is the bound, and gradients balance prices between bounds."""
-    given, rows = programs(rng, power), links()
-    found = solve_linked(given, rows)
+    given, rows = programs(rng, power), coupling()
+    found = solve_block_banded(given, rows)
     x, hard = found.x, rows.hard
     assert found.status == Status.SOLVED
     assert (x >= given.lower).all()
@@ -96,20 +99,20 @@ def test_the_conditions_of_the_optimum(rng, power):
         assert np.abs(gradient - price)[inner].max() < 1e-5
 
 
-def test_programs_without_links_are_solved_as_by_themselves(rng):
+def test_programs_without_coupling_are_solved_independently(rng):
     given = programs(rng)
-    found, alone = solve_linked(given, Links.none()), solve_programs(given, backend="numpy")
+    found, alone = solve_block_banded(given, CouplingRows.none()), solve_programs(given, backend="numpy")
     np.testing.assert_allclose(found.x, alone.x, atol=1e-4)
     assert found.objective == pytest.approx(alone.objective.sum(), rel=1e-9)
 
 
 def test_programs_without_solution(rng):
-    """One program out of reach, as Clarabel says too, or two whose links cannot be met together: the most is missing
-    there, links are met; what has a solution keeps to its conditions."""
+    """One program out of reach, as Clarabel says too, or two whose coupling rows cannot be met together: the most is
+    missing there, coupling rows are met; what has a solution keeps to its conditions."""
     given = programs(rng, far=30.0)
     given = replace(given, lower=np.maximum(given.lower, -1.0), upper=np.minimum(given.upper, 1.0))
-    rows = links()
-    found = solve_linked(given, rows)
+    rows = coupling()
+    found = solve_block_banded(given, rows)
     assert "PrimalInfeasible" in in_clarabel(given, rows)[0]
     assert found.status == Status.INFEASIBLE
     assert np.isinf(found.bound)
@@ -119,9 +122,11 @@ def test_programs_without_solution(rng):
     assert rows.values(found.x)[rows.hard].min() > -1e-8
     one = Programs.of(np.ones((3, 1, 1)), [[0.1], [0.9], [0.1]])
     each, ones = np.arange(2), np.ones(2)
-    apart = solve_linked(one, Links(each, 0 * each, ones, -ones, -0.5 * ones, np.inf * ones))  # up by 0.5 at most
+    apart = solve_block_banded(
+        one, CouplingRows(each, 0 * each, ones, -ones, -0.5 * ones, np.inf * ones)
+    )  # up by 0.5 at most
     assert list(apart.lost) == [True, True, False]
     np.testing.assert_allclose(apart.x[:, 0], [0.25, 0.75, 0.1], atol=1e-6)
-    held = solve_linked(one, Links.none(), np.array([False, True, False]))
+    held = solve_block_banded(one, CouplingRows.none(), np.array([False, True, False]))
     assert held.status == Status.INFEASIBLE
     np.testing.assert_allclose(held.residual[[0, 2]], 0.0, atol=1e-9)

@@ -1,11 +1,11 @@
-"""Conditions between neighbouring programs of a row of them, and the banded system that they make of all rows.
+"""Rows that couple neighbouring programs, and the banded system of all rows.
 
-Programs whose variables are linked from one to the next are one program. With the conditions linearized and all but the
-multipliers eliminated, what is left of an interior-point step is R D^-1 R^T + M, D the diagonal curvature of the
-variables, R the rows of all equations, cones and links, M what gives way in them. With the rows ordered program by
-program, and links behind the rows of the first of their two programs, rows that share a variable are near each other:
-the matrix is banded, and its Cholesky factorization costs as much per program however many there are [G. H. Golub, C.
-F. Van Loan, Matrix Computations, 4th ed., 2013, section 4.3.5].
+Programs with coupled variables are one program. An interior-point step linearizes the conditions and eliminates all but
+the multipliers. Its matrix is R D^-1 R^T + M: D is the diagonal curvature of the variables, R has the rows of all
+equations, cones and couplings, M is the compliance of the rows. Rows are ordered program by program; coupling rows
+follow the rows of the first of their two programs. So rows that share a variable are near each other and the matrix is
+banded. The cost of its Cholesky factorization is linear in the number of programs [G. H. Golub, C. F. Van Loan, Matrix
+Computations, 4th ed., 2013, section 4.3.5].
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ import numpy as np
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 
-__all__ = ["BandedRows", "Links"]
+__all__ = ["BandedRows", "CouplingRows"]
 
-REGULAR = 1e-14  # of a row's own entry, against which multipliers of dependent rows move
+DIAGONAL_REGULARIZATION = 1e-14  # relative, added to the diagonal: dependent rows get finite multipliers
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class CouplingRows:
     """l rows d = before x[step, variable] + after x[step + 1, variable] - least, in ascending order of their steps:
     conditions d >= 0 where `weight` is infinite, objectives weight d^2 where it is not. All fields (l,)."""
 
@@ -33,14 +33,14 @@ class Links:
     weight: Array
 
     @classmethod
-    def none(cls) -> "Links":
+    def none(cls) -> "CouplingRows":
         """No rows."""
         zero, whole = np.zeros(0), np.zeros(0, dtype=int)
         return cls(whole, whole, zero, zero, zero, zero)
 
     @classmethod
-    def joined(cls, *parts: "Links") -> "Links":
-        """The rows of several, in order."""
+    def joined(cls, *parts: "CouplingRows") -> "CouplingRows":
+        """All rows of several parts, in order."""
         rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__}
         order = np.lexsort((rows["variable"], rows["step"]))
         return cls(**{name: values[order] for name, values in rows.items()})
@@ -52,7 +52,7 @@ class Links:
 
     @property
     def give(self) -> Array:
-        """(l,) of the others, by how much a row gives way per multiplier: the multiplier is -2 weight d."""
+        """(l,) the compliance of the others, d over the multiplier, which is -2 weight d."""
         hard = self.hard
         return np.where(hard, 0.0, 1 / (2 * np.where(hard, 1.0, self.weight)))
 
@@ -83,30 +83,32 @@ class Links:
         found += np.bincount(place + n, self.after * multipliers, k * n)
         return found.reshape(shape)
 
-    def shifted(self, centre: Array) -> "Links":
+    def shifted(self, centre: Array) -> "CouplingRows":
         """The rows of x - centre (k, n)."""
-        return Links(self.step, self.variable, self.before, self.after, self.least - self.of(centre), self.weight)
+        return CouplingRows(
+            self.step, self.variable, self.before, self.after, self.least - self.of(centre), self.weight
+        )
 
 
 class BandedRows:
-    """The order of r rows of each of k programs and of the links between them, and their banded matrix."""
+    """The order of the r rows of each of k programs and of the coupling rows, and their banded matrix."""
 
-    def __init__(self, k: int, r: int, links: Links) -> None:
-        self.links, step = links, links.step
+    def __init__(self, k: int, r: int, coupling: CouplingRows) -> None:
+        self.coupling, step = coupling, coupling.step
         first = r * np.arange(k) + np.concatenate([[0], np.cumsum(np.bincount(step, minlength=k))[:-1]])
         self.rows = first[:, None] + np.arange(r)
-        self.places = np.arange(len(step)) + r * (step + 1)
+        self.coupling_numbers = np.arange(len(step)) + r * (step + 1)
         self.size = k * r + len(step)
         low = np.tri(r, dtype=bool)
         own = np.broadcast_to(low, (k, r, r))
-        left, right = self._neighbours(links)
-        place = self.places[:, None]
+        left, right = self._neighbours(coupling)
+        place = self.coupling_numbers[:, None]
         pairs = [
             (self.rows[:, :, None] + np.zeros((1, 1, r), int), self.rows[:, None, :] + np.zeros((1, r, 1), int)),
             (place + np.zeros((1, r), int), self.rows[step]),
             (self.rows[step + 1], place + np.zeros((1, r), int)),
-            (self.places, self.places),
-            (self.places[right], self.places[left]),
+            (self.coupling_numbers, self.coupling_numbers),
+            (self.coupling_numbers[right], self.coupling_numbers[left]),
         ]
         pairs[0] = (pairs[0][0][own], pairs[0][1][own])
         self.low, self.left, self.right = low, left, right
@@ -114,10 +116,10 @@ class BandedRows:
         self.at = [((i - j) + self.width * j).ravel() for i, j in pairs]
 
     @staticmethod
-    def _neighbours(links: Links) -> tuple[Array, Array]:
+    def _neighbours(coupling: CouplingRows) -> tuple[Array, Array]:
         """Numbers of rows that share a variable of a program: of one step, and of a step and the next."""
-        n = int(links.variable.max(initial=0)) + 1
-        key = links.step * n + links.variable
+        n = int(coupling.variable.max(initial=0)) + 1
+        key = coupling.step * n + coupling.variable
         order = np.argsort(key, kind="stable")
         ranked = key[order]
         left, right = [], []
@@ -133,23 +135,23 @@ class BandedRows:
                 right.append(other[kept])
         return np.concatenate(left), np.concatenate(right)
 
-    def factored(self, B: Array, softness: Array, give: Array, link_give: Array) -> Array:
+    def factored(self, B: Array, softness: Array, give: Array, coupling_give: Array) -> Array:
         """The Cholesky factor, (width, size), of R D^-1 R^T + M: rows B (k, r, n), softness D^-1 (k, n), what gives way
-        in the rows, (k, r), and in links, (l,)."""
-        links = self.links
+        in the rows, (k, r), and in coupling, (l,)."""
+        coupling = self.coupling
         own = (B * softness[:, None, :]) @ np.swapaxes(B, -1, -2)
         diagonal = np.arange(B.shape[1])
         own[:, diagonal, diagonal] += give
-        near, far = (softness[links.step + off, links.variable] for off in (0, 1))
-        near, far = near * links.before, far * links.after
+        near, far = (softness[coupling.step + off, coupling.variable] for off in (0, 1))
+        near, far = near * coupling.before, far * coupling.after
         band = np.zeros(self.width * self.size)
         band[self.at[0]] = own[:, self.low].ravel()
-        band[self.at[1]] = (B[links.step, :, links.variable] * near[:, None]).ravel()
-        band[self.at[2]] = (B[links.step + 1, :, links.variable] * far[:, None]).ravel()
-        band[self.at[3]] = near * links.before + far * links.after + link_give
+        band[self.at[1]] = (B[coupling.step, :, coupling.variable] * near[:, None]).ravel()
+        band[self.at[2]] = (B[coupling.step + 1, :, coupling.variable] * far[:, None]).ravel()
+        band[self.at[3]] = near * coupling.before + far * coupling.after + coupling_give
         np.add.at(band, self.at[4], self._between(near, far))
         matrix = band.reshape((self.width, self.size), order="F")
-        matrix[0] = np.where(matrix[0] > 0, matrix[0] * (1 + REGULAR), 1.0)
+        matrix[0] = np.where(matrix[0] > 0, matrix[0] * (1 + DIAGONAL_REGULARIZATION), 1.0)
         factor, info = scipy.linalg.lapack.dpbtrf(matrix, lower=1, overwrite_ab=1)
         if info:
             raise np.linalg.LinAlgError("the rows of the programs are not positive definite")
@@ -157,17 +159,17 @@ class BandedRows:
         return found
 
     def _between(self, near: Array, far: Array) -> Array:
-        links, left, right = self.links, self.left, self.right
-        same = links.step[left] == links.step[right]
+        coupling, left, right = self.coupling, self.left, self.right
+        same = coupling.step[left] == coupling.step[right]
         return np.where(
             same,
-            near[left] * links.before[right] + far[left] * links.after[right],
-            far[left] * links.before[right],
+            near[left] * coupling.before[right] + far[left] * coupling.after[right],
+            far[left] * coupling.before[right],
         )
 
-    def solved(self, factor: Array, rows: Array, link_rows: Array) -> tuple[Array, Array]:
+    def solved(self, factor: Array, rows: Array, coupling_right: Array) -> tuple[Array, Array]:
         """The multipliers (k, r) and (l,) of right sides (k, r) and (l,)."""
         right = np.empty(self.size)
-        right[self.rows], right[self.places] = rows, link_rows
+        right[self.rows], right[self.coupling_numbers] = rows, coupling_right
         found, _ = scipy.linalg.lapack.dpbtrs(factor, right, lower=1, overwrite_b=1)
-        return found[self.rows], found[self.places]
+        return found[self.rows], found[self.coupling_numbers]

@@ -1,5 +1,7 @@
-"""The rounds of `settling` as one program of the kernels: the forces and their derivatives, the program of squares
-about the activations, its solution, and whether another round is wanted, frames side by side in the lanes.
+"""The iterations of `sequential_programming` as one program of the kernels, frames side by side in the lanes.
+
+An iteration computes the forces and their derivatives, the program of squares about the activations, its solution, and
+whether another iteration is needed.
 
 x (N,) are activations, then reserves, then what fills the last group of variables; `row` (N, 5) of each weight,
 centre, bounds, and 1 for a muscle; `bent` (N, 3) the force, 1 where it is a reserve's, and its two derivatives.
@@ -17,44 +19,46 @@ from myoquat.analysis.recruitment.convex.squares import (
     cheapest,
     fixed_row,
     grouped,
-    squares_rounds,
+    newton_stages,
 )
-from myoquat.analysis.recruitment.redundancy.lines import LawParameters, bends
+from myoquat.analysis.recruitment.redundancy.affine_forces import LawParameters, tensions_with_derivatives
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
 
-__all__ = ["CONVEX", "OUTPUTS", "settled_rounds"]
+__all__ = ["MIN_CURVATURE", "OUTPUTS", "sequential_iterations"]
 
-STILL = 2e-7  # activations that would change by less with another step are at the end of what is worth one
-ROUNDS = 60
-CONVEX = 0.05  # of the effort's curvature: the least that the bend of a force leaves
-SMALLEST = 0.005  # activation or reserve at which the curvature of a power above 2 is taken
-NAMES = ("weight", "centre", "low", "high")  # of the first four numbers of a row
-OUTPUTS = ("x", "price", "bent", "lack", "objective", "floor", "done", "rounds")
+STEP_TOLERANCE = 2e-7  # of an activation: no further step where the next one is expected to be shorter
+MAX_ITERATIONS = 60
+MIN_CURVATURE = 0.05  # of the effort's curvature: least curvature of the Lagrangian in an activation
+MIN_CURVATURE_ACTIVATION = 0.005  # activation or reserve at which the curvature of a power above 2 is taken
+ROW_FIELDS = ("weight", "centre", "low", "high")  # the first four numbers of a row
+OUTPUTS = ("x", "price", "bent", "lack", "objective", "floor", "done", "iterations")
 
 
-def settled_rounds(given: Mapping[str, Array], laws: LawParameters, power: float, backend: str) -> dict[str, Array]:
-    """The OUTPUTS by name for inputs (k, ...) or (1, ...) of `_Settle`."""
+def sequential_iterations(
+    given: Mapping[str, Array], laws: LawParameters, power: float, backend: str
+) -> dict[str, Array]:
+    """The OUTPUTS by name for inputs (k, ...) or (1, ...) of `_Iterations`."""
     m, e = given["arms"].shape[1:]
     shape, size = Shape(e, 0, 3, m + given["helps"].shape[1], power), laws.p.shape[-1]
     inputs = {**given, "p": laws.p[None]} if size else dict(given)
     if backend == "numpy":
         with np.errstate(all="ignore"):  # of frames that are done and carried along
-            found = _Settle(shape, m, size, laws).program.side_by_side(inputs, OUTPUTS)
+            found = _Iterations(shape, m, size, laws).program.side_by_side(inputs, OUTPUTS)
         return dict(zip(OUTPUTS, found, strict=True))
 
     def make() -> Program:
-        return _Settle(shape, m, size, laws).program
+        return _Iterations(shape, m, size, laws).program
 
     def build(content: str | None) -> Compiled:
-        return compile_program(make, OUTPUTS, name="settle", content=content)
+        return compile_program(make, OUTPUTS, name="sequential_program", content=content)
 
-    kernel: Any = kernel_for(("settle", shape, m, laws.key), build)
+    kernel: Any = kernel_for(("sequential_program", shape, m, laws.key), build)
     return dict(zip(OUTPUTS, kernel(**inputs), strict=True))
 
 
-class _Settle:
+class _Iterations:
     """Puts the program together: of e equations, n variables of which m are muscles, and size parameters. Inputs: arms
     (m, e) and helps (n - m, e), what a unit of each gives; torque (e), enough (), what it may be missed by; x and y to
     start from; lengths and speeds (m); weight, centre, low and high (n); p (size) if there are any."""
@@ -63,15 +67,15 @@ class _Settle:
         self.shape, self.m, self.laws, self.groups = shape, m, laws, grouped(shape.n)
         e, n = shape.e, shape.n
         inputs: dict[str, Any] = {"arms": (m, e), "helps": (n - m, e), "torque": e, "enough": ()}
-        inputs |= {"x_start": n, "y_start": e, "lengths": m, "speeds": m, **dict.fromkeys(NAMES, n)}
+        inputs |= {"x_start": n, "y_start": e, "lengths": m, "speeds": m, **dict.fromkeys(ROW_FIELDS, n)}
         inputs |= {"p": size} if size else {}
         self.parameters = ["p"] if size else []
-        self.program = Program("settle", inputs)
+        self.program = Program("sequential_program", inputs)
         self._scaled()
         self._start()
-        carry = {name: f"{name}_next" for name in ("x", "y", "wanted", "last", "ahead", "done", "rounds")}
-        with self.program.repeat(ROUNDS, "wanted", carry):
-            self._round()
+        carry = {name: f"{name}_next" for name in ("x", "y", "wanted", "last", "ahead", "done", "iterations")}
+        with self.program.repeat(MAX_ITERATIONS, "wanted", carry):
+            self._iterate()
         self._table(self._proved, ["y"], {"objective_sum": 1, "floor_sum": 1})
         self.program.formula(_certified, ["objective_sum", "floor_sum", "y", "off", "scale"])
 
@@ -101,25 +105,28 @@ class _Settle:
         def begun(x: Array, y: Array, low: Array, high: Array, scale: Array) -> dict[str, Array]:
             x, zero = np.minimum(np.maximum(x, low), high), 0.0 * x[..., 0]
             return {"x": np.concatenate([x, 0.0 * x[..., :1] * np.ones(extra)], axis=-1), "y": y / scale,
-                    "wanted": 1.0 + zero, "last": zero, "ahead": 1.0 + zero, "done": zero, "rounds": zero}  # fmt: skip
+                    "wanted": 1.0 + zero, "last": zero, "ahead": 1.0 + zero, "done": zero,
+                    "iterations": zero}  # fmt: skip
 
-        program.formula(rows, list(NAMES))
+        program.formula(rows, list(ROW_FIELDS))
         program.formula(begun, ["x_start", "y_start", "low", "high", "scale"])
 
-    def _round(self) -> None:
+    def _iterate(self) -> None:
         program, e = self.program, self.shape.e
         program.formula(self._bent, ["lengths", "speeds", "x", *self.parameters])
         self._table(self._around, ["y"], {"given": e, "pulled": e}, {"fixed": width(WeightedSquares), "pull": 1})
-        here = ["given", "pulled", "torque", "scale", "enough", "y", "wanted", "ahead", "done", "rounds"]
+        here = ["given", "pulled", "torque", "scale", "enough", "y", "wanted", "ahead", "done", "iterations"]
         program.formula(_judged, here)
-        squares_rounds(program, self.shape)
+        newton_stages(program, self.shape)
         self._table(_gone, ["multipliers"], {}, {"moved": 1}, least="farthest", extra=["fixed", "pull"])
         program.formula(
-            _kept, ["moved", "farthest", "multipliers", "status", "going", "x", "y", "last", "ahead", "rounds"]
+            _kept, ["moved", "farthest", "multipliers", "status", "going", "x", "y", "last", "ahead", "iterations"]
         )
 
     def _bent(self, lengths: Array, speeds: Array, x: Array, p: Array | None = None) -> dict[str, Array]:
-        F = bends(self.laws.bind(np.zeros(0) if p is None else p), lengths, speeds, x[..., : self.m])
+        F = tensions_with_derivatives(
+            self.laws.bind(np.zeros(0) if p is None else p), lengths, speeds, x[..., : self.m]
+        )
         rest = x[..., self.m :]
         own = np.stack([rest, 1.0 + 0.0 * rest, 0.0 * rest], axis=-1)
         return {"bent": np.concatenate([F, own], axis=-2)}
@@ -130,7 +137,7 @@ class _Settle:
         w, low, high, away = row[..., 0], row[..., 2], row[..., 3], x - row[..., 1]
         price = np.sum(columns * y[..., None, :], axis=-1)
         own = terms.curvature(w, power, _size(w, power, slope * price, away))
-        H = np.maximum(own - bend * price, CONVEX * own)
+        H = np.maximum(own - bend * price, MIN_CURVATURE * own)
         pull = np.where(low < high, terms.slope(w, power, away) / H, 0.0)
         return {
             "fixed": fixed_row(slope, low - x + pull, high - x + pull, H / 2),
@@ -181,16 +188,16 @@ def _size(w: Array, p: float, price: Array, away: Array) -> Array:
     if p == 2:
         return np.abs(away)
     goal = terms.power_of(np.abs(price) / (w * p), 1.0 / (p - 1.0))
-    return np.minimum(np.maximum(goal, np.maximum(np.abs(away), SMALLEST)), 1.0)
+    return np.minimum(np.maximum(goal, np.maximum(np.abs(away), MIN_CURVATURE_ACTIVATION)), 1.0)
 
 
 def _judged(given: Array, pulled: Array, torque: Array, scale: Array, enough: Array, y: Array, *records: Array
             ) -> dict[str, Array]:  # fmt: skip
     """What is missing of the torques, and whether a step is worth it: in the last round only where they are not met."""
-    wanted, ahead, done, rounds = records
+    wanted, ahead, done, iterations = records
     off = given[..., 0, :] - scale * torque
     lack = off / scale
-    goes = (np.max(np.abs(lack), axis=-1) > enough) | ((ahead > STILL) & (rounds < ROUNDS - 1))
+    goes = (np.max(np.abs(lack), axis=-1) > enough) | ((ahead > STEP_TOLERANCE) & (iterations < MAX_ITERATIONS - 1))
     return {
         "lack": lack,
         "off": off,
@@ -217,7 +224,7 @@ def _kept(moved: Array, farthest: Array, multipliers: Array, status: Array, goin
           ) -> dict[str, Array]:  # fmt: skip
     """What the next round starts from: the step, where there was one. As if steps shrank by the same share from now on,
     the next is as much shorter than this one as this one is than the last."""
-    x, y, last, ahead, rounds = before
+    x, y, last, ahead, iterations = before
     far = -farthest[..., 0]
     share = np.where(far < last, far / np.where(last > 0, last, 1.0), 1.0)
     found = going * np.where(status == float(Status.SOLVED), 1.0, 0.0)
@@ -227,7 +234,7 @@ def _kept(moved: Array, farthest: Array, multipliers: Array, status: Array, goin
         "last_next": np.where(found > 0, far, last),
         "ahead_next": np.where(found > 0, share * far, ahead),
         "wanted_next": found,
-        "rounds_next": rounds + going,
+        "iterations_next": iterations + going,
     }
 
 

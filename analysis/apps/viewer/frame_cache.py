@@ -1,4 +1,4 @@
-"""What every pose of a motion shows, computed ahead for many poses at once."""
+"""Frames of a motion: positions of bodies and muscles at every pose, computed in blocks of poses."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.muscle import Model
 from myoquat.muscle.display.polylines import polylines
 
-__all__ = ["Frame", "Reel", "frames"]
+__all__ = ["Frame", "FrameCache", "frames"]
 
-BLOCK, KEPT = 64, 40  # poses that are computed together, and blocks that are kept
+BLOCK_POSES, MAX_BLOCKS = 64, 40  # poses that are computed together, and blocks that are kept
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ def frames(model: Model, q: Array) -> list[Frame]:
     ]
 
 
-class Reel:
-    """The frames of q (t, nq), a block at a time when one of it is asked for."""
+class FrameCache:
+    """The frames of q (t, nq); a block is computed when one of its frames is needed."""
 
     def __init__(self, model: Model, q: Array) -> None:
         self.model, self.q = model, q
         self._blocks: dict[int, list[Frame]] = {}
 
     def __getitem__(self, row: int) -> Frame:
-        block = row // BLOCK
+        block = row // BLOCK_POSES
         if block not in self._blocks:
-            while len(self._blocks) >= KEPT:
+            while len(self._blocks) >= MAX_BLOCKS:
                 self._blocks.pop(next(iter(self._blocks)))
-            self._blocks[block] = frames(self.model, self.q[block * BLOCK : (block + 1) * BLOCK])
-        return self._blocks[block][row % BLOCK]
+            self._blocks[block] = frames(self.model, self.q[block * BLOCK_POSES : (block + 1) * BLOCK_POSES])
+        return self._blocks[block][row % BLOCK_POSES]

@@ -1,10 +1,9 @@
-"""Min-max programs: the greatest w_i |x_i| made as small as possible, by programs of squares within boxes.
+"""Minimax programs: minimise the greatest w_i |x_i|, by programs of squares within boxes.
 
-Within |x_i| <= t / w_i conditions can be met from some least t on. Below it the multipliers that prove that they cannot
-be met prove it for a range of t, up to where price . x reaches y . b - z . h: a root of a concave, piecewise linear
-function, to which t goes next [W. Dinkelbach, On nonlinear fractional programming, Management Science 13, 1967]. Of all
-solutions near the last t the one with the least sum of squares of w x is taken, which is unique.
-"""
+The box |x_i| <= t / w_i has feasible points from some least t on. Below it multipliers prove infeasibility for a range
+of t, up to where price . x reaches y . b - z . h. That is a root of a concave, piecewise linear function, and the next
+t [W. Dinkelbach, On nonlinear fractional programming, Management Science 13, 1967]. Of all solutions near the last t
+the one with the least sum of squares of w x is unique, and is the result."""
 
 from dataclasses import replace
 
@@ -17,31 +16,32 @@ from myoquat.analysis.recruitment.convex.solve import Solutions, solve_programs
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
 
-__all__ = ["solve_greatest"]
+__all__ = ["solve_minimax"]
 
-ROUNDS = 60
-WIDER = 1e-8  # of t: the least by which a box is wider than the least one that is known; 10 times after every failure
-WIDEST = 1e-4
-BREAKS = 200  # corners of the piecewise linear function at most that are passed
+MAX_OUTER_ITERATIONS = 60
+FIRST_BOX_MARGIN = 1e-8  # of t: a box is wider than the least known one by this; times 10 after every failure
+MAX_BOX_MARGIN = 1e-4  # of t
+MAX_BREAKPOINTS = 200  # of the piecewise linear function, from one t to the next
 
 
-def solve_greatest(programs: Programs, *, backend: str = "kernel") -> Solutions:
+def solve_minimax(programs: Programs, *, backend: str = "kernel") -> Solutions:
     """The solutions of min max_i w_i |x_i| under the conditions of the programs, whose powers play no part.
 
-    `objective` is the greatest w_i |x_i| of x, `bound` what no solution is below, at most 1e-4 of it apart, in general
-    1e-8 (along variables that have no bound and cost nothing it looks up to 10 times the size of x); y and z are its
-    changes with b and h. Programs without a solution at any t are infeasible, as those of `solve_programs`.
+    `objective` is the greatest w_i |x_i| of x, `bound` a lower bound of it. They differ by at most 1e-4 of the
+    objective, in general by 1e-8. Along variables without a bound and a weight, the bound holds up to 10 times the size
+    of x. y and z are its derivatives in b and h. Programs without a solution at any t are infeasible, as those of
+    `solve_programs`.
     """
     search = _Search(programs, backend)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_OUTER_ITERATIONS):
         if not len(search.open_):
             break
-        search.round()
+        search.iterate()
     return search.solutions()
 
 
 class _Search:
-    """The least t of every program, from below, and how much wider the box is that is tried."""
+    """The least t of every program, from below, and the margin of the tried box."""
 
     def __init__(self, programs: Programs, backend: str) -> None:
         self.backend = backend
@@ -50,15 +50,15 @@ class _Search:
         k = len(programs.b)
         ends = np.maximum(np.maximum(programs.lower, -programs.upper), 0.0)
         self.t = np.max(np.where(self.w > 0, self.w * ends, 0.0), axis=-1, initial=0.0)
-        self.wider, self.open_ = np.full(k, WIDER), np.arange(k)
+        self.wider, self.open_ = np.full(k, FIRST_BOX_MARGIN), np.arange(k)
         every = solve_programs(self.programs, backend=backend)
         self.found = every
         self.least_prices = np.zeros((k, *every.y.shape[1:])), np.zeros((k, *every.z.shape[1:]))
         self.open_ = np.flatnonzero(every.status == Status.SOLVED)
         self.t[self.open_] = self._raised(self.open_, every.taken(self.open_))  # whose multipliers prove something too
 
-    def round(self) -> None:
-        """Boxes at t, a little wider: solved, or a greater t, or a wider box."""
+    def iterate(self) -> None:
+        """Solve the programs in boxes at t, a little wider; where that fails raise t or widen the box."""
         rows = self.open_
         given = self._boxed(rows, self.t[rows] * (1 + self.wider[rows]))
         tried = solve_programs(given, backend=self.backend)
@@ -69,7 +69,7 @@ class _Search:
         self.wider[rows] = np.where(raised | solved, self.wider[rows], 10 * self.wider[rows])
         done = rows[solved]
         self.found.put(done, tried.taken(solved))
-        lost = ~solved & (self.wider[rows] > WIDEST)
+        lost = ~solved & (self.wider[rows] > MAX_BOX_MARGIN)
         self.found.status[rows[lost]] = Status.UNSETTLED
         self.open_ = rows[~solved & ~lost]
 
@@ -85,7 +85,7 @@ class _Search:
         price = vecmat(tried.y, p.A) + vecmat(tried.z.reshape(len(rows), -1), p.G.reshape(len(rows), -1, w.shape[-1]))
         need = np.sum(tried.y * p.b, axis=-1) - np.sum(tried.z * p.h, axis=(-1, -2))
         t, slope = self.t[rows], np.ones(len(rows))
-        for _ in range(BREAKS):
+        for _ in range(MAX_BREAKPOINTS):
             box = self._boxed(rows, t)
             low, high = terms.reach(tried.x, box.lower, box.upper)
             best = np.where(price > 0, high, low)

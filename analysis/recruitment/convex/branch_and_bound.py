@@ -1,10 +1,9 @@
 """Lower bounds of functions of one variable on intervals, by branch and bound.
 
-Between two neighbouring points a convex function is nowhere below the lines through the neighbours on either side, a
-concave one nowhere below its ends. The lesser of these bounds also holds for a corner between two convex pieces. Cells
-with low bounds are divided until the bounds meet the values [R. Horst, H. Tuy, Global Optimization, 3rd ed., 1996,
-chapter IV].
-"""
+Between two neighbouring points a convex function is at or above the lines through the neighbours on either side, and a
+concave one at or above the lesser of its ends. The lesser of these bounds also holds for a corner between convex
+pieces. Cells with low bounds are divided until the bounds meet the values [R. Horst, H. Tuy, Global Optimization, 3rd
+ed., 1996, chapter IV]."""
 
 from collections.abc import Callable
 
@@ -16,18 +15,18 @@ __all__ = ["lower_bounds"]
 
 Functions = Callable[[Array, Array], Array]  # numbers of rows (r,) and points (r, m, p) to values (r, m, p)
 
-MAX_DIVISIONS = 12  # rounds of divisions
-DIVIDED_CELLS = 4  # of each function in a round: those with the lowest bounds
+MAX_DIVISIONS = 12
+DIVIDED_CELLS = 4  # of each function in an iteration: those with the lowest bounds
 KEPT_CELLS = 24  # of each function: others with low bounds, which may be divided later
 PARTS = 8  # of a divided cell
 
 
 def lower_bounds(functions: Functions, points: Array, tolerance: Array) -> Array:
-    """(k, m) what the functions are nowhere below on the intervals between the first and the last of their points.
+    """(k, m) lower bounds of the functions on the intervals from the first to the last of their points.
 
-    points (k, m, p) ascend, some may be equal. Cells are divided until the bounds of a row's functions are together at
-    most its `tolerance` (k,) below the least values found, in at most 12 rounds. A bound holds for functions that are
-    convex, concave, or convex on either side of a single corner, from one point to the next but two.
+    points (k, m, p) ascend, some may be equal. Cells are divided at most 12 times, until the bounds of a row's
+    functions are together at most its `tolerance` (k,) below the least values found. Between any four neighbouring
+    points a function must be convex, concave, or convex on either side of a single corner.
     """
     every = np.arange(len(points))
     cells = _Cells.of(points, functions(every, points))

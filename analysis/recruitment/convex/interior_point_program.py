@@ -1,5 +1,7 @@
-"""The interior-point method as one program of the kernels: rounds of tables over the variables and formulas between
-them, until every program that is solved side by side is done. NumPy runs the same stages without compiling."""
+"""The interior-point method as one program of the kernels.
+
+An iteration is a series of tables over the variables, with formulas between them; it repeats until every program is
+solved. NumPy runs the same stages without compiling."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -7,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from myoquat.analysis.recruitment.convex.columns import Columns, Shape
-from myoquat.analysis.recruitment.convex.interior import Conditions
+from myoquat.analysis.recruitment.convex.interior_point_formulas import Conditions
 from myoquat.analysis.recruitment.convex.records import (
     LinearizedConditions,
     PrimalDualState,
@@ -18,31 +20,31 @@ from myoquat.analysis.recruitment.convex.records import (
 from myoquat.core.typing import Array
 from myoquat.kernels import Program
 
-__all__ = ["GROUP", "OUTPUTS", "sweeps"]
+__all__ = ["GROUP_SIZE", "OUTPUTS", "interior_point_program"]
 
-STEPS = 100
-HALVINGS = 10  # of a step along which the objective bends too much
-GROUP = 2  # variables of one element of a table: sums are read and written once for them
+MAX_STEPS = 100
+MAX_HALVINGS = 10  # of a step along which the objective bends too much
+GROUP_SIZE = 2  # variables of one element of a table: sums are read and written once for them
 OUTPUTS = ("best", "best_multipliers", "best_bound", "status", "merit", "steps")
 _RECORDS = ("merit", "least", "since", "waited", "status", "steps", "number", "best_bound", "best_multipliers")
 
 
 @lru_cache(maxsize=16)
-def sweeps(shape: Shape) -> Program:
+def interior_point_program(shape: Shape) -> Program:
     """Inputs: A (e, n), G (cd, n), scale (r), target (r), b over -h, both scaled; lowers, uppers, weights, powers (n);
     the greatest weight (), and `by` (), of the mean product that gradients which do not balance stand for. Outputs:
     best (N, 2), x and price of the best point, N the variables up to a whole number of groups; its multipliers, bound
     and merit; status, and steps."""
-    return _Sweeps(shape).program
+    return _Stages(shape).program
 
 
-class _Sweeps:
+class _Stages:
     """Puts the program together."""
 
     def __init__(self, shape: Shape) -> None:
         cd, r, n = shape.c * shape.d, shape.rows, shape.n
         self.shape, self.columns, self.conditions = shape, Columns(shape), Conditions(shape)
-        self.groups = np.arange(-(-n // GROUP) * GROUP).reshape(-1, GROUP)
+        self.groups = np.arange(-(-n // GROUP_SIZE) * GROUP_SIZE).reshape(-1, GROUP_SIZE)
         self.fixed = width(VariableConstants, shape.power is None)
         inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "greatest": (), "by": (),
                   **dict.fromkeys(("lowers", "uppers", "weights", "powers"), n)}  # fmt: skip
@@ -50,7 +52,7 @@ class _Sweeps:
         self.frames = ["frames"] if shape.c else []
         self.point = ["residual", "multipliers", "s", *(("frames", "widths") if shape.c else ())]
         self._start()
-        with self.program.repeat(STEPS + 1, "running", {name: f"{name}_next" for name in ("running", *_RECORDS)}):
+        with self.program.repeat(MAX_STEPS + 1, "running", {name: f"{name}_next" for name in ("running", *_RECORDS)}):
             self._look()
             after = {"multipliers": "multipliers_after", "s": "s_after", "mu": "mu_here"}
             with self.program.repeat(1, "running_next", after):
@@ -90,7 +92,7 @@ class _Sweeps:
     # ---- a round ---------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """The point: how far it is from a solution, and the conditions linearized there."""
+        """Measure the distance of the point from a solution, and linearize the conditions there."""
         program, conditions, r = self.program, self.conditions, self.shape.rows
         if self.shape.c:
             program.formula(conditions.framed, ["multipliers", "s"])
@@ -106,7 +108,7 @@ class _Sweeps:
         self._table(self.columns.noted, ["state", "way", "best"], ["better"], store={"output0": "best"})
 
     def _go(self) -> None:
-        """To the next point: the way to products of zero, the corrected way, and the share of it."""
+        """Step to the next point: predictor, corrector, step length."""
         program, conditions, r = self.program, self.conditions, self.shape.rows
         program.formula(conditions.factored, ["matrix", "right", *self.point])
         given = ["columns", "fixed", "state", "way"]
@@ -130,11 +132,11 @@ class _Sweeps:
         program.formula(_after, ["multipliers", "dmultipliers", "s", "ds", "share"])
 
     def _trust(self) -> None:
-        """The share halved while the objective bends too much along the way; squares do not."""
+        """Halve the step length while the objective rises too far above its tangent; squares never do."""
         if self.shape.power in (1.0, 2.0):
             return
         self.program.formula(lambda running: {"bent": running}, ["running_next"])
-        with self.program.repeat(HALVINGS, "bent", {"share": "share_next", "bent": "bent_next"}):
+        with self.program.repeat(MAX_HALVINGS, "bent", {"share": "share_next", "bent": "bent_next"}):
             self._table(
                 self.columns.bent, ["fixed", "state", "change"], ["about", "mu_here", "share"], sums={"output0": 2},
                 names={"output0": "bend"},

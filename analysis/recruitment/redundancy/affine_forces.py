@@ -1,4 +1,4 @@
-"""Muscle forces as straight lines in the activation, tendons rigid."""
+"""Affine models of muscle forces, as functions of the activation; tendons are rigid."""
 
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
@@ -12,10 +12,10 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.shared_structure import of_laws
 
-__all__ = ["LawParameters", "bends", "chords", "least_activations", "strengths", "tangents"]
+__all__ = ["LawParameters", "least_activations", "secants", "strengths", "tangents", "tensions_with_derivatives"]
 
 Forces = Callable[[Array], Array]  # (poses, m) tensions of activations (poses, m)
-APART = 1e-5  # half the distance of the activations between which a slope is taken
+DIFFERENCE_STEP = 1e-5  # of an activation, in the central differences of forces
 
 
 class LawParameters(NamedTuple):
@@ -45,12 +45,12 @@ def strengths(model: Model) -> Array:
 
 def tangents(forces: Forces, a: Array, lower: Array) -> tuple[Array, Array]:
     """F0, F1 (poses, m): F0 + F1 a touches F = forces(a) at a."""
-    left, right = np.maximum(a - APART, lower), np.minimum(a + APART, 1.0)
+    left, right = np.maximum(a - DIFFERENCE_STEP, lower), np.minimum(a + DIFFERENCE_STEP, 1.0)
     slope = (forces(right) - forces(left)) / (right - left)
     return forces(a) - slope * a, slope
 
 
-def bends(model: Model, lengths: Array, speeds: Array, a: Array) -> Array:
+def tensions_with_derivatives(model: Model, lengths: Array, speeds: Array, a: Array) -> Array:
     """(..., m, 3) the tensions of all muscles at (..., m), their first and their second derivatives in the activation:
     the formula, on floats and symbols."""
     rows = [np.stack([x[..., i] for x in (lengths, speeds, a)], axis=-1) for i in range(len(model.muscles))]
@@ -59,16 +59,16 @@ def bends(model: Model, lengths: Array, speeds: Array, a: Array) -> Array:
 
 
 def _bend(law: ForceLaw, row: Array) -> Array:
-    """(..., 3) by differences about a point that is as far from the bounds as it needs."""
+    """(..., 3) by central differences about a point inside the bounds."""
     length, speed, a = (row[..., k] for k in range(3))
     lower = law.minimum_activation if isinstance(law, HillLaw) else 0.0
-    middle = np.minimum(np.maximum(a, lower + APART), 1 - APART)
-    left, F, right = (law.force(length, speed, middle + off) for off in (-APART, 0.0, APART))
-    slope, bend, away = (right - left) / (2 * APART), (right - 2 * F + left) / APART**2, a - middle
+    middle = np.minimum(np.maximum(a, lower + DIFFERENCE_STEP), 1 - DIFFERENCE_STEP)
+    left, F, right = (law.force(length, speed, middle + off) for off in (-DIFFERENCE_STEP, 0.0, DIFFERENCE_STEP))
+    slope, bend, away = (right - left) / (2 * DIFFERENCE_STEP), (right - 2 * F + left) / DIFFERENCE_STEP**2, a - middle
     return np.stack([F + away * (slope + away * bend / 2), slope + away * bend, bend], axis=-1)
 
 
-def chords(forces: Forces, lower: Array, poses: int) -> tuple[Array, Array]:
+def secants(forces: Forces, lower: Array, poses: int) -> tuple[Array, Array]:
     """F0, F1 (poses, m): F0 + F1 a is F = forces(a) at the least activation and at 1, and in between where the law is
     affine."""
     least = np.broadcast_to(lower, (poses, len(lower)))

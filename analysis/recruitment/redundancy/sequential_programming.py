@@ -1,9 +1,9 @@
-"""Newton's method for frames of which a solution nearby is known: of bent force laws, and of a frame beside.
+"""Warm-started sequential quadratic programming, for frames with a known solution nearby.
 
-At activations a and reserves c the forces are taken as their tangents, and the effort, with what the bend of the forces
-is worth at the multipliers y of the equations, as a sum of squares about a point: sequential quadratic programming
-[J. Nocedal, S. J. Wright, Numerical Optimization, 2nd ed., 2006, section 18.1], whose programs `squares` solves from
-the multipliers that are known. What ends elsewhere than at a solution is told apart by the bound.
+The start is a solution of affine force models, or of the neighbouring frames. At activations a and reserves c the
+forces are replaced by their tangents. The Lagrangian, with the curvature of the forces at the multipliers y, becomes a
+weighted sum of squares about a point [J. Nocedal, S. J. Wright, Numerical Optimization, 2nd ed., 2006, section 18.1].
+`squares` solves these programs from the last multipliers. The bound distinguishes solutions from other end points.
 """
 
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import Solutions, Status
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
-from myoquat.analysis.recruitment.redundancy.rounds import settled_rounds
+from myoquat.analysis.recruitment.redundancy.sequential_program import sequential_iterations
 from myoquat.core.typing import Array
 
-__all__ = ["Settling"]
+__all__ = ["SequentialProgramming"]
 
-MET = 1e-9  # of the greatest torque: what the forces may miss
-CERTAIN = 1e-9  # of the effort: what it may be above its bound
-SMALL = 1e-4  # of the greatest weight: an effort below it is not told from zero more finely
+RESIDUAL_TOLERANCE = 1e-9  # of the greatest torque: residual of the equations
+GAP_TOLERANCE = 1e-9  # of the effort: a solution exceeds its bound by no more
+SMALL_EFFORT = 1e-4  # of the greatest weight: gaps of smaller efforts are relative to this
 
 
 @dataclass
-class Settling:
-    """The frames of `demands`, whose effort has a curvature everywhere and whose joints have no cones."""
+class SequentialProgramming:
+    """The frames of `demands`; their effort has a positive curvature everywhere, and their joints have no cones."""
 
     demands: Demands
     effort: Effort
@@ -46,27 +46,27 @@ class Settling:
         self.centre = _beside(demands.targets(effort), [0.0] * len(r))
         self.low = _beside(demands.low, [x.lower for x in r])
         self.high = _beside(demands.high, [x.upper for x in r])
-        self.enough = MET * np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
+        self.enough = RESIDUAL_TOLERANCE * np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
 
-    def settled(self, x: Array, y: Array) -> tuple[Solutions, Array]:
+    def solved(self, x: Array, y: Array) -> tuple[Solutions, Array]:
         """From activations and reserves x (k, n) and multipliers y (k, e): the solutions, UNSETTLED where there is
-        none nearby, and the forces there and their slopes (k, m, 2). The bound is what y proves where the forces are
-        their tangents: it says whether x is stationary."""
+        none nearby, and the forces there and their slopes (k, m, 2). The bound is the one that y proves for the
+        tangents of the forces: it says whether x is stationary."""
         demands, (k, n) = self.demands, x.shape
-        alike = not demands.helps.strides[0]
-        found = settled_rounds(
-            {"arms": demands.arms, "helps": demands.helps[:1] if alike else demands.helps, "torque": demands.torque,
+        shared = not demands.helps.strides[0]
+        found = sequential_iterations(
+            {"arms": demands.arms, "helps": demands.helps[:1] if shared else demands.helps, "torque": demands.torque,
              "enough": self.enough, "x_start": x, "y_start": y, "lengths": demands.lengths, "speeds": demands.speeds,
              "weight": self.weights, "centre": self.centre, "low": self.low, "high": self.high},
             demands.laws, self.effort.power, self.backend,
         )  # fmt: skip
         objective, bound = found["objective"], found["floor"]
-        size = np.maximum(objective, SMALL * self.weights.max(axis=-1, initial=0.0))
-        solved = (found["done"] > 0) & (np.abs(objective - bound) <= CERTAIN * size)
+        size = np.maximum(objective, SMALL_EFFORT * self.weights.max(axis=-1, initial=0.0))
+        solved = (found["done"] > 0) & (np.abs(objective - bound) <= GAP_TOLERANCE * size)
         solved &= np.abs(found["lack"]).max(axis=-1, initial=0.0) <= self.enough
         status = np.where(solved, Status.SOLVED, Status.UNSETTLED)
         solutions = Solutions(found["x"][:, :n], status, objective, bound, found["price"], np.zeros((k, 0, 3)),
-                              found["lack"], found["rounds"].astype(int))  # fmt: skip
+                              found["lack"], found["iterations"].astype(int))  # fmt: skip
         return solutions, found["bent"][:, : self.m, :2]
 
 

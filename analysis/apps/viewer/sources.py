@@ -1,4 +1,4 @@
-"""What the viewer takes and plays: without what reads motions, which a model alone does not need."""
+"""The types of motions that the viewer accepts and plays; modules that read motions are imported elsewhere."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +43,8 @@ MotionSource: TypeAlias = MotionLike | Table | str | Path
 
 @dataclass(frozen=True)
 class Film:
-    """time (t,) [s], q (t, nq) of the model, and by name what colours muscles, (t, m) each; the loads
-    that belong to the motion, where they are known."""
+    """time (t,) [s], q (t, nq) of the model, by name the values that colour muscles, (t, m) each, and the loads of the
+    motion, if known."""
 
     name: str
     time: Array
