@@ -100,9 +100,9 @@ def _expanded(periodic: Periodic, quantities: Quantities) -> dict[str, str]:
             continue
         one, other = quantities.unknowns[a], quantities.unknowns[b]
         if one.field != other.field:
-            names = {"z": "coordinate", "u": "velocity", "w": "state", "controls": "control"}
+            types = {"z": "coordinate", "u": "velocity", "w": "state", "controls": "control"}
             raise ValueError(
-                f"periodic: {a!r} is a {names[one.field]} and {b!r} a {names[other.field]}; unequal quantities cannot "
+                f"periodic: {a!r} is a {types[one.field]} and {b!r} a {types[other.field]}; unequal quantities cannot "
                 "be exchanged"
             )
         if one.field == "z":
