@@ -1,5 +1,5 @@
-"""The velocities that a model with locked and coupled coordinates and constraints is free to choose, and what belongs
-to them: torques, from which the forces of the constraints have dropped out, and moment arms."""
+"""The independent velocities of a model with locked and coupled coordinates and constraints. Torques and moment arms
+are projected onto them, so that the forces of the constraints drop out."""
 
 from collections.abc import Sequence
 

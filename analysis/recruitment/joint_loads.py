@@ -176,7 +176,7 @@ def joint_loads(
                    constraints, whose forces depend on it.
     wrenches       (t, bodies, 6) further forces [N] and torques [N m] on the bodies at their origins, in world axes.
 
-    Each body's momentum is balanced, whether or not the forces produce the motion: what is missing appears in the loads
+    Each body's momentum is balanced, whether or not the forces produce the motion. Missing forces appear in the loads
     about the joints' own axes, and in `JointLoads.residual`. Constraint forces are those that the balance leaves; where
     forces are missing, those of the motion that the forces would cause (`myoquat.dynamics.constraints.HeldMotion`).
     Redundant constraints leave some loads open, which are NaN. Without udot, locked coordinates stay and couplers are

@@ -46,10 +46,10 @@ def moment_arms(
     sequence     an Euler sequence: quaternion joints then have columns '<body>.p1 [YZY]', ..., -dl/dphi in it; or
                  "file": those that remember the angles of a model file have a column for each of these, by its name.
 
-    Where the model has couplers, the column of an independent coordinate counts what it moves: its own moment arm plus
-    d(dependent)/d(independent) times that of each dependent one, whose own columns stay and must not be added again.
-    Raises ValueError for a frame, sequence or coordinate that is unknown, couplers in a circle or two on one
-    coordinate, and as `path_jacobian` does.
+    With couplers, the column of an independent coordinate includes the coordinates that it moves. It is its own moment
+    arm plus d(dependent)/d(independent) times that of each dependent one. Columns of dependent coordinates remain and
+    must not be added again. Raises ValueError for a frame, sequence or coordinate that is unknown, couplers in a circle
+    or two on one coordinate, and as `path_jacobian` does.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import moment_arms

@@ -102,7 +102,7 @@ def _drawn(
 
 
 def plausible(given: tuple[float, float], start: float, turns: bool) -> tuple[float, float]:
-    """The range itself, or the surroundings of the start where it is a full turn, two metres or wider: such a range
-    says nothing about the joint."""
+    """The range itself. A range of a full turn, two metres or more says nothing about the joint; then it is an interval
+    around the start."""
     widest, near = (FULL_TURN, NEAR_ANGLE) if turns else (WIDEST_LENGTH_M, NEAR_LENGTH_M)
     return given if given[1] - given[0] < widest else (start - near, start + near)

@@ -1,7 +1,7 @@
 """Lower bounds of functions of one variable on intervals, by branch and bound.
 
-Between two neighbouring points a convex function is at or above the lines through the neighbours on either side, and a
-concave one at or above the lesser of its ends. The lesser of these bounds also holds for a corner between convex
+Between two neighbouring points a convex function is at or above the lines through the neighbours on either side. A
+concave one is at or above the lesser of its ends. The lesser of these bounds also holds for a corner between convex
 pieces. Cells with low bounds are divided until the bounds meet the values [R. Horst, H. Tuy, Global Optimization, 3rd
 ed., 1996, chapter IV]."""
 

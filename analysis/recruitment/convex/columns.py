@@ -1,5 +1,5 @@
-"""What a step of the interior-point method computes variable by variable: a group of variables at a time, with their
-columns of B, as elements of tables.
+"""The part of an interior-point step that runs over variables: groups of them, with their columns of B, are elements of
+tables.
 
 All formulas run on arrays (..., g, ...) of g variables: `columns` (..., g, r), rows of B^T; `fixed` (..., g, 6 or 7),
 `state` (..., g, 5) and `way` (..., g, 4) are the columns of the records of `convex.records`. What belongs to a whole
@@ -176,8 +176,8 @@ class Columns:
         return result
 
     def bent(self, fixed: Array, state: Array, change: Array, about: Array, mu_here: Array, share: Array) -> Array:
-        """(..., 2) summed over the variables: by how much the objective rises above its tangent over a share of the
-        way, and by how much its curvature would have it at all of the way."""
+        """(..., 2) summed over the variables: the rise of the objective above its tangent over a share of the way, and
+        the rise that its curvature predicts for the whole way."""
         weight, p, x, dx = constants_of(fixed).weight, self._power(fixed), state_of(state).x, change[..., 0]
         part = share[..., None] * dx
         rise = terms.cost(weight, p, x + part) - terms.cost(weight, p, x) - part * terms.slope(weight, p, x)
@@ -190,8 +190,8 @@ class Columns:
         return constants_of(fixed).power if self.shape.power is None else float(self.shape.power)
 
     def _curvature(self, fixed: Array, p: Any, x: Array, about: Array, mu: Array) -> Array:
-        """(..., g) of the objective, of powers other than 2 as if no variable were so small that it adds less than mu:
-        near zero the curvature of a high power vanishes and that of a low one is infinite."""
+        """(..., g) of the objective. For powers other than 2 each |x| is at least that where its term is mu: near zero
+        the curvature of a high power vanishes, and that of a low one is infinite."""
         weight, floor = constants_of(fixed).weight, PROXIMAL * program_of(about).greatest[..., None]
         if isinstance(p, float) and p == 2:
             own: Array = 2 * weight

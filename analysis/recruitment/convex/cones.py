@@ -15,8 +15,8 @@ __all__ = ["Scaling", "divided", "identity", "inside", "longest_step", "product"
 
 class Scaling(NamedTuple):
     """The Nesterov-Todd scaling of a pair s, z inside the cone, W = V diag(values) V^T with W z = W^-1 s [V, section
-    4.1], by its orthonormal eigenvectors, the columns of V (..., d, d), and eigenvalues (..., d): near the boundary
-    they are far apart, and the entries of W would hold the small ones no more."""
+    4.1], by its orthonormal eigenvectors, the columns of V (..., d, d), and eigenvalues (..., d). Near the boundary
+    these differ so much that the entries of W would lose the small ones to rounding."""
 
     V: Array
     values: Array

@@ -1,8 +1,8 @@
 """Rows that couple neighbouring programs, and the banded system of all rows.
 
 Programs with coupled variables are one program. An interior-point step linearizes the conditions and eliminates all but
-the multipliers. Its matrix is R D^-1 R^T + M: D is the diagonal curvature of the variables, R has the rows of all
-equations, cones and couplings, M is the compliance of the rows. Rows are ordered program by program; coupling rows
+the multipliers. Its matrix is R D^-1 R^T + M. D is the diagonal curvature of the variables, R has the rows of all
+equations, cones and couplings, and M is the compliance of the rows. Rows are ordered program by program; coupling rows
 follow the rows of the first of their two programs. So rows that share a variable are near each other and the matrix is
 banded. The cost of its Cholesky factorization is linear in the number of programs [G. H. Golub, C. F. Van Loan, Matrix
 Computations, 4th ed., 2013, section 4.3.5].
@@ -136,8 +136,8 @@ class BandedRows:
         return np.concatenate(left), np.concatenate(right)
 
     def factored(self, B: Array, softness: Array, give: Array, coupling_give: Array) -> Array:
-        """The Cholesky factor, (width, size), of R D^-1 R^T + M: rows B (k, r, n), softness D^-1 (k, n), what gives way
-        in the rows, (k, r), and in coupling, (l,)."""
+        """The Cholesky factor, (width, size), of R D^-1 R^T + M: rows B (k, r, n), softness D^-1 (k, n), the
+        compliances of the rows, (k, r), and of the coupling rows, (l,)."""
         coupling = self.coupling
         own = (B * softness[:, None, :]) @ np.swapaxes(B, -1, -2)
         diagonal = np.arange(B.shape[1])

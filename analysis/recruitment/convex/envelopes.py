@@ -78,8 +78,8 @@ class Hulls:
         return np.concatenate([self._inside(at, off, np.arange(1, 4) / 4) for off in (-1, 0, 1)], axis=-1)
 
     def at_ends(self, at: Array) -> Array:
-        """(..., 12) points of the segment around `at` (...), closer and closer to its ends: a straight piece of an
-        envelope may reach less far than points in its middle show."""
+        """(..., 12) points of the segment around `at` (...), closer and closer to its ends. A straight piece of an
+        envelope may be shorter than points in its middle show."""
         part = 0.25 ** np.arange(1, END_POINTS + 1)
         return self._inside(at, 0, np.concatenate([part, 1 - part]))
 

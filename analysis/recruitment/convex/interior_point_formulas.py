@@ -1,7 +1,7 @@
 """A primal-dual interior-point method with predictor and corrector, as formulas of what concerns a whole program.
 
-The optimality conditions are linearized at a point, the products of multipliers and distances from the bounds and cones
-driven towards sigma mu, and all but the multipliers of equations and cones eliminated: what is left is one small
+The optimality conditions are linearized at a point. The products of multipliers and distances from the bounds and cones
+are driven towards sigma mu. All but the multipliers of equations and cones are eliminated, which leaves one small
 positive definite system. Sources: [M] S. Mehrotra, On the implementation of a primal-dual interior point method, SIAM
 J. Optim. 2, 1992; [V] L. Vandenberghe, The CVXOPT linear and quadratic cone program solvers, 2010, for the cones.
 

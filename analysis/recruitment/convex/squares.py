@@ -1,11 +1,11 @@
 """Weighted sums of squares without cones, by Newton's method on the multipliers of the equations.
 
 Of given multipliers y the cheapest x is known variable by variable, x_i = (a_i . y) / (2 w_i) within its bounds, a_i
-the column of A, taken times a gain of its own. What is left is A x(y) = b: e equations, piecewise linear, whose matrix
-is that of the columns that are not at a bound, and the gradient of the dual function, which is concave and rises along
-Newton's way [L. Qi, J. Sun, A nonsmooth version of Newton's method, Math. Program. 58, 1993; for least squares within
-bounds W. Li, J. Swetits, A new algorithm for solving strictly convex quadratic programs, SIAM J. Optim. 7, 1997]. Once
-the variables at bounds are the right ones a step ends at the solution but for rounding.
+the column of A, taken times a gain of its own. What remains is A x(y) = b: e piecewise linear equations. Their matrix
+has the columns of the variables off their bounds. Their residual is the gradient of the dual function, which is concave
+and rises along Newton's direction [L. Qi, J. Sun, A nonsmooth version of Newton's method, Math. Program. 58, 1993; for
+least squares within bounds W. Li, J. Swetits, A new algorithm for solving strictly convex quadratic programs, SIAM J.
+Optim. 7, 1997]. Once the variables at bounds are the right ones a step ends at the solution but for rounding.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -148,7 +148,7 @@ class _NewtonStages:
         *,
         store: bool = False,
     ) -> None:
-        """A table over groups of variables, whose outputs are `sums` (1, w) over all of them, in the order of names, or
+        """A table over groups of variables. Its outputs are `sums` (1, w) over all of them, in the order of names, or
         are stored as the point."""
         sums, once = sums or {}, np.zeros(len(self.groups), dtype=int)
         buffers: dict[str, tuple[int, ...]] = {key: (1, width) for key, width in sums.items()}

@@ -81,8 +81,8 @@ def _followed(emg: Emg, dynamics: ActivationDynamics) -> Array:
 def emg_effort(model: Model, time: ArrayLike, activations: Emg, *, weight: float = 10.0, others: float = 1.0) -> Effort:
     """For `redundancy`: activations near the measured ones where there are any, and of least squares elsewhere.
 
-    The effort at every time is weight * sum (a - measured)^2 + others * sum a^2, the first over the muscles whose
-    channel is called as they are and has a value at that time (straight lines over gaps of at most 50 ms) [after M.
+    The effort at every time is weight * sum (a - measured)^2 + others * sum a^2. The first sum is over the muscles with
+    a channel of their name and a value at that time (linear interpolation bridges gaps of at most 50 ms) [after M.
     Sartori, D. Farina, D. G. Lloyd, Hybrid neuromusculoskeletal modeling to best track joint moments using a balance
     between muscle excitations derived from electromyograms and optimization, J. Biomech. 47, 2014]. Without reserves
     the motion's torques are met whatever the weight.

@@ -1,10 +1,10 @@
 """Muscles in the size of a person: strengths, optimal and slack lengths under which measured activations give the
 torques of recorded trials.
 
-minimise sum ((torque - needed) / torque_error)^2 + sum (log factor / prior)^2 within bounds: the most probable factors
-where torques have independent normal errors and factors are log-normal about 1 [after D. G. Lloyd, T. F. Besier, An
-EMG-driven musculoskeletal model to estimate muscle forces and knee joint moments in vivo, J. Biomech. 36, 2003]. The
-force of a muscle depends on its own factors alone, so that a column of the Jacobian costs one muscle.
+minimise sum ((torque - needed) / torque_error)^2 + sum (log factor / prior)^2 within bounds. These are the most
+probable factors if torques have independent normal errors and factors are log-normal about 1 [after D. G. Lloyd, T. F.
+Besier, An EMG-driven musculoskeletal model to estimate muscle forces and knee joint moments in vivo, J. Biomech. 36,
+2003]. The force of a muscle depends on its own factors alone, so that a column of the Jacobian costs one muscle.
 """
 
 from collections.abc import Mapping, Sequence

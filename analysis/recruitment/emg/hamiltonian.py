@@ -1,6 +1,6 @@
 """Hamiltonian Monte Carlo on a density that Laplace's approximation nearly describes.
 
-With H = L L' the second derivatives at the optimum z0, z = z0 + L'^-1 y: in y the density is nearly a standard normal
+With H = L L' the second derivatives at the optimum z0, z = z0 + L'^-1 y. In y the density is nearly a standard normal
 one, so that one step size and one length of paths serve all directions. Leapfrog paths of about a quarter period, each
 of a random length, accepted by Metropolis' rule [R. M. Neal, MCMC using Hamiltonian dynamics, Handbook of Markov Chain
 Monte Carlo, 2011, ch. 5]; the step size is adapted while samples are thrown away [M. D. Hoffman, A. Gelman, The

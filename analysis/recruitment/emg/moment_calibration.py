@@ -1,10 +1,10 @@
-"""Signals and muscles in the size of a person, together: delay, gains, shapes, strengths, lengths and passive moments
-under which recorded EMG gives the measured joint moments.
+"""Calibration of signals and muscles together. It finds delay, gains, shapes, strengths, lengths and passive moments so
+that recorded EMG gives the measured joint moments.
 
-minimise 1/2 sum w ((moment - measured) / error)^2 + 1/2 |z|^2 over standardized parameters z: the most probable ones
-where errors are normal and the parameters have the distributions of `MomentPriors`. Errors of neighbouring instants are
-alike: w = step / error_time counts one independent error per `error_time`. Levenberg-Marquardt on the normal equations,
-whose matrix is I at least.
+minimise 1/2 sum w ((moment - measured) / error)^2 + 1/2 |z|^2 over standardized parameters z. These are the most
+probable ones if errors are normal and the parameters have the distributions of `MomentPriors`. Errors of neighbouring
+instants are alike: w = step / error_time counts one independent error per `error_time`. Levenberg-Marquardt on the
+normal equations, whose matrix is I at least.
 """
 
 from collections.abc import Mapping, Sequence

@@ -43,9 +43,9 @@ def plot_moment_arms(
               either side.
     q         (nq,) the other coordinates, the model's start if nothing is said.
 
-    Angles are drawn in degrees, arms in millimetres. Where a curve jumps, as a path does that slips off a surface or an
-    angle's arm at a gimbal lock, it has a gap: between neighbours the change is looked at again at eight points, and
-    what keeps more than 0.6 of it from one to the next is a jump. Raises ValueError for unknown names.
+    Angles are drawn in degrees, arms in millimetres. A curve has a gap at a jump, for example where a path slips off a
+    surface or an angle is at a gimbal lock. Steep changes between neighbours are evaluated at eight more points; a
+    change is a jump if more than 0.6 of it is between two of them. Raises ValueError for unknown names.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis import plot_moment_arms

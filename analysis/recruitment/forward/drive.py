@@ -1,7 +1,7 @@
 """A model that muscles drive from frame to frame of a motion, and the acceleration that leads it back to it.
 
-That is w^2 e + 2 w (u_ref - u), with the bandwidth w, one or one of every velocity, and e the displacement from the
-pose to that of the motion, of ball joints their rotation vector: alone, a critically damped oscillator in every
+That is w^2 e + 2 w (u_ref - u), with the bandwidth w, one or one of every velocity. e is the displacement from the pose
+to that of the motion, in ball joints the rotation vector. Alone it is a critically damped oscillator in every
 direction.
 """
 

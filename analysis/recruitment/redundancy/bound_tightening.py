@@ -1,11 +1,10 @@
 """Bound tightening: a lower bound of the effort of a coupled trial with nonlinear limits L and H of the activations.
 
 Within ranges of the activations L is replaced by a line at or below it, H by a line at or above it. The bound of that
-convex program holds for the trial. In the dual, replace the term of one activation by its value at a point: a better
-solution is where this is not above the known effort. That gives ranges of all activations, first from independent
-frames, then from the program within the last ranges. Lines over narrower ranges are nearer to L and H
-[H. S. Ryoo, N. V. Sahinidis, A branch-and-reduce approach to global optimization, J.
-Global Optim. 8, 1996].
+convex program holds for the trial. In the dual, replace the term of one activation by its value at a point. A better
+solution is only where this is not above the known effort. That gives ranges of all activations, first from independent
+frames, then from the program within the last ranges. Lines over narrower ranges are nearer to L and H [H. S. Ryoo, N.
+V. Sahinidis, A branch-and-reduce approach to global optimization, J. Global Optim. 8, 1996].
 """
 
 from collections.abc import Callable

@@ -1,13 +1,13 @@
 """The solution of a whole trial: the least sum of the efforts of all frames, coupled by activation dynamics.
 
-Within a step h an activation a reaches all values between L(a) and H(a), which belong to the constant excitations 0 and
-1 and follow from a' = f(a, e). If L is convex and H concave the trial is a convex program. For the "quadratic" form
-both are affine: H = 1 - (1 - a) exp(-h (1 / tau_a + 1 / tau_d)) and L = a exp(-h / tau_d). In general H has the
-curvature of f(., 1), and L that of f(., 0). For the "piecewise" form L = a / (E + 3 a (E - 1)), E = exp(h / (2 tau_d)),
-is concave. Its H is convex, the root of -1.5 H - 2 ln(1 - H) = -1.5 a - 2 ln(1 - a) + h / tau_a. "smooth" has some of
-both. L and H are replaced by their tangents at the current solution until nothing changes. For a convex H and a concave
-L the tangents exclude part of the reachable values and add none [A. L. Yuille, A. Rangarajan, The concave-convex
-procedure, Neural Comput. 15, 2003]. `bound_tightening` gives a lower bound of all other solutions.
+Within a step h an activation a reaches all values between L(a) and H(a). These follow from a' = f(a, e) with the
+constant excitations 0 and 1. If L is convex and H concave the trial is a convex program. For the "quadratic" form both
+are affine: H = 1 - (1 - a) exp(-h (1 / tau_a + 1 / tau_d)) and L = a exp(-h / tau_d). In general H has the curvature of
+f(., 1), and L that of f(., 0). For the "piecewise" form L = a / (E + 3 a (E - 1)), E = exp(h / (2 tau_d)), is concave.
+Its H is convex, the root of -1.5 H - 2 ln(1 - H) = -1.5 a - 2 ln(1 - a) + h / tau_a. "smooth" has some of both. L and H
+are replaced by their tangents at the current solution until nothing changes. For a convex H and a concave L the
+tangents exclude part of the reachable values and add none [A. L. Yuille, A. Rangarajan, The concave-convex procedure,
+Neural Comput. 15, 2003]. `bound_tightening` gives a lower bound of all other solutions.
 
 Frames without an active coupling keep the solution of the independent frame: if the optimum of a relaxation is
 feasible, it is optimal. Steps are coupled where solutions break their bounds, and near there.

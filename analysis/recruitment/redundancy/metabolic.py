@@ -25,8 +25,8 @@ MAX_HALVINGS = 40  # of the interval around a corner
 
 @dataclass(frozen=True)
 class MetabolicEffort(Effort):
-    """sum_i w_i P_i(a_i) + sum_j w_j |c_j|^p [W]: P_i is the metabolic power of a muscle, its excitation being equal to
-    its activation, and its fiber as long and as fast as the motion has it.
+    """sum_i w_i P_i(a_i) + sum_j w_j |c_j|^p [W]: P_i is the metabolic power of a muscle. Its excitation equals its
+    activation; length and speed of its fiber are those of the motion.
 
     cost         `myoquat.muscle.metabolics.Umberger2010` (the default) or `Bhargava2004`.
     slow_twitch  share of slow-twitch fibers in [0, 1], one for all or by muscle (0.5 for others).

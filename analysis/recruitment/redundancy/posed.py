@@ -1,11 +1,11 @@
 """Frames whose force laws are not affine in the activation, as programs in the tensions of the muscles.
 
-In the tensions the equations and the cones are affine, and the effort is a sum of functions of one tension each:
-convex where the tension is concave in the activation, not convex where it is convex, as after a range of activations at
-which a muscle gives nothing. Any multipliers of equations and cones prove a lower bound of the effort, the Lagrange
-dual [S. Boyd, L. Vandenberghe, Convex Optimization, 2004, section 5.1]: a sum of minima over one activation each. The
-lower convex envelopes of the functions have the greatest of these bounds [J. E. Falk, Lagrange multipliers and
-nonconvex programs, SIAM J. Control 7, 1969].
+In the tensions the equations and the cones are affine, and the effort is a sum of functions of one tension each. A
+function is convex where the tension is concave in the activation. It is not convex where the tension is convex, for
+example after a range of activations without force. Any multipliers of equations and cones prove a lower bound of the
+effort, the Lagrange dual [S. Boyd, L. Vandenberghe, Convex Optimization, 2004, section 5.1]: a sum of minima over one
+activation each. The lower convex envelopes of the functions have the greatest of these bounds [J. E. Falk, Lagrange
+multipliers and nonconvex programs, SIAM J. Control 7, 1969].
 """
 
 from dataclasses import replace
@@ -273,9 +273,9 @@ class PosedFrames:
         return replace(found, x=x)
 
     def alternatives(self, found: Solutions) -> list[Array]:
-        """Other starts (t, m + r) for local solutions: up to three muscles whose efforts are above their envelopes at
-        the activations of `found`, each at one of the two ends of the envelope's straight piece, in all
-        combinations."""
+        """Other starts (t, m + r) for local solutions: all combinations of up to three muscles whose efforts are above
+        their envelopes at the activations of `found`. Each is at one of the two ends of the envelope's straight
+        piece."""
         a, rows = found.x[:, : self.m], np.arange(self.count)
         price, at = self._prices(found)[:, : self.m, None], self.tensions(rows, a[..., None])
         grid = self.costs(rows, self.grid, self.values) - price * self.values

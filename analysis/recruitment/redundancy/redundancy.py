@@ -5,11 +5,11 @@ forces in joints within cones; the targets t are 0 unless they are given [R. D. 
 physiologically based criterion of muscle force prediction in locomotion, J. Biomech. 14, 1981, for p-th powers; I.
 Belli et al., Does enforcing glenohumeral joint stability matter?, PLoS ONE 18, 2023, for the cone]. C spans the
 velocities that locks, couplers and constraints leave free. Tendons are rigid, or stretched by what the muscles pull
-(`tendons`). A force law that is affine in the activation makes a frame a convex program. One that is not, as Thelen's
-or one that is cut off at zero, is solved by tangents until the forces themselves meet the equations, and a bound that
-holds for the law itself tells solutions from local minima (`posed`). Without cones, where all efforts have a power of
-at least 2, most frames of a long motion start from the solutions beside them (`sequential_programming`); the results
-are the same.
+(`tendons`). A force law that is affine in the activation makes a frame a convex program. Other laws, such as Thelen's
+or one that is cut off at zero, are solved by tangents until the forces themselves meet the equations. A bound that
+holds for the law itself distinguishes solutions from local minima (`posed`). Without cones, where all efforts have a
+power of at least 2, most frames of a long motion start from the solutions beside them (`sequential_programming`); the
+results are the same.
 """
 
 from collections.abc import Sequence

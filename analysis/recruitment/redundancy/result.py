@@ -134,8 +134,8 @@ class Redundancy(MotionResult):
         return pd.DataFrame(values.reshape(len(index), -1), index=index, columns=pd.Index(columns))
 
     def failures(self) -> "pd.DataFrame":
-        """A row per frame whose conditions are not met: its time, status, the velocity whose equation is missed the
-        most and by how much [N m, N], and the joint whose force is farthest outside its cone, with the angle [rad]."""
+        """A row per frame whose conditions are not met. Columns: time, status, the velocity with the largest residual
+        and this residual [N m, N], the joint whose force is farthest outside its cone, and the angle [rad]."""
         rows = []
         for t in np.flatnonzero(~are_met(self.status)):
             row = {"time": self.motion.time[t], "status": Status(self.status[t]).name.lower()}

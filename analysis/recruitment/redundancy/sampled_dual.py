@@ -86,8 +86,8 @@ def _part(number: Array) -> Array:
 
 
 def _passed(state: dict[str, Array], x: Array, f: Array) -> dict[str, Array]:
-    """The state after another point. Of the interval before the last point both neighbours are known now: x0 and x1
-    are its ends, slope0 is that of the interval before it, slope1 its own."""
+    """The state after another point. Both neighbours of the interval before the last point are known now. x0 and x1 are
+    its ends, slope0 is that of the interval before it, slope1 its own."""
     width = x - state["x1"]
     own = np.where(width > 0, (f - state["f1"]) / np.where(width > 0, width, 1.0), state["slope1"])
     number, before = state["number"][..., None], state["x1"] - state["x0"]

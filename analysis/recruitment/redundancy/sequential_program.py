@@ -183,8 +183,8 @@ class _Iterations:
 
 
 def _size(w: Array, p: float, price: Array, away: Array) -> Array:
-    """(...) at which curvatures are taken: where x is, or farther out, where the price brings it, and not too near
-    zero, where high powers are flat."""
+    """(...) at which curvatures are evaluated: |x|, or a greater value that the price leads to, and not too near zero,
+    where high powers are flat."""
     if p == 2:
         return np.abs(away)
     goal = terms.power_of(np.abs(price) / (w * p), 1.0 / (p - 1.0))
@@ -222,8 +222,8 @@ def _gone(columns: Array, row: Array, bent: Array, x: Array, fixed: Array, pull:
 
 def _kept(moved: Array, farthest: Array, multipliers: Array, status: Array, going: Array, *before: Array
           ) -> dict[str, Array]:  # fmt: skip
-    """What the next round starts from: the step, where there was one. As if steps shrank by the same share from now on,
-    the next is as much shorter than this one as this one is than the last."""
+    """What the next round starts from: the step, where there was one. The length of the next step is predicted by the
+    ratio of the last two."""
     x, y, last, ahead, iterations = before
     far = -farthest[..., 0]
     share = np.where(far < last, far / np.where(last > 0, last, 1.0), 1.0)

@@ -25,8 +25,8 @@ class FrameCoupling:
 
 @dataclass(frozen=True)
 class Sequential(FrameCoupling):
-    """The frames of a motion one after the other for `redundancy`: from one frame to the next, the activation of a
-    muscle with `activation_dynamics` changes no further than an excitation between 0 and 1 moves it.
+    """The frames of a motion one after the other, for `redundancy`. From one frame to the next, the activation of a
+    muscle with `activation_dynamics` changes no more than with an excitation between 0 and 1.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -47,8 +47,8 @@ class Sequential(FrameCoupling):
 
 @dataclass(frozen=True)
 class Coupled(FrameCoupling):
-    """The frames of a motion as one problem for `redundancy`: the sum of their efforts is the least that activation
-    dynamics allow, an activation rising before it is needed and falling in time.
+    """The frames of a motion as one problem, for `redundancy`. The sum of their efforts is the least that activation
+    dynamics allow: an activation rises before it is needed and falls in time.
 
     rates  [s^2] weight, in that sum, of the squares of all (a_k+1 - a_k) / (t_k+1 - t_k) of the muscles.
 

@@ -36,8 +36,8 @@ class JointCone(StabilityRule):
 
     @classmethod
     def from_markers(cls, model: Model, joint: str, head: str, centre: str, rim: str) -> Self:
-        """The cone whose apex is the marker `head`, the centre of the head, about the line to `centre`, that of the
-        socket, through the marker `rim` on the edge of the socket, as they lie in the model's start pose.
+        """The cone with its apex at the marker `head`, the centre of the head, in the model's start pose. Its axis is
+        the line to `centre`, the centre of the socket; it passes through the marker `rim` on the edge of the socket.
 
         ValueError for a marker that does not exist.
         """

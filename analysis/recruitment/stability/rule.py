@@ -19,8 +19,8 @@ class StabilityRule:
     """A condition on the force f that a joint's child presses on its parent with, in the parent's axes.
 
     `joint` is named by itself or by the body that it carries; `direction` (3,) points into the socket, and is stored
-    at length 1. A rule says where f may point by second-order cones T f, the first entry of which is not below the
-    length of the rest, and by equations E f = 0; both depend on a parameter where the rule is not convex.
+    at length 1. A rule limits the direction of f by second-order cones and equations. The first entry of T f is at
+    least the length of the rest, and E f = 0; both depend on a parameter where the rule is not convex.
 
     Raises ValueError for a direction of length zero.
 
