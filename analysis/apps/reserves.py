@@ -39,8 +39,9 @@ def named_numbers(option: str, given: Iterable[str]) -> list[tuple[str, float]]:
 def reserves_named(
     model: Model, q: Array, strengths: Named, weights: Named, defaults: tuple[float, float]
 ) -> list[Reserve | ReserveActuator]:
-    """A reserve on every free velocity at poses q (t, nq): of the strength that is named last, or the default for
-    torques [N m] or forces [N]. Of a ball joint one of whose angles in the file is named, all of them are on angles.
+    """A reserve on every free velocity at poses q (t, nq). Its strength is the last one named for it, or the default
+    for torques [N m] or forces [N]. Of a ball joint one of whose angles in the file is named, all of them are on
+    angles.
 
     ValueError for a name or pattern that fits no velocity, coordinate or angle, or only such as locks, couplers or
     constraints drive.

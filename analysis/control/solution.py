@@ -215,8 +215,8 @@ class Solution:
         return "\n".join([*lines, *self.explanation.lines(), f"Greatest error of |Q|: {self.norm_error:.2g}."])
 
     def simulate(self, rtol: float = 1e-9) -> Forward:
-        """A forward simulation of the controls from the first state: how far it is from this motion is the error of the
-        transcription, amplified by the instability of the motion."""
+        """A forward simulation of the controls from the first state. Its difference from this motion is the error of
+        the transcription, amplified by the instability of the motion."""
         return run_forward(self.statement, self.time, (self.q, self.u, self.states), self.controls_at, rtol)
 
     def at_sites(self, statement: Statement, layout: Layout) -> Sites:

@@ -107,8 +107,8 @@ def _center(Q: Array) -> tuple[float, ...]:
 
 
 def _independent(velocities: list[int], allowed: Array | None) -> list[int]:
-    """The indices of independent velocities among scalar ones that constraints couple: the set whose motions are the
-    least dependent, by the mean logarithm of their volume."""
+    """The indices of independent velocities among scalar ones that constraints couple. Their motions are the least
+    dependent ones, by the mean logarithm of their volume."""
     if allowed is None or not velocities:
         return list(range(len(velocities)))
     P = allowed[:, velocities][:, :, velocities]

@@ -97,10 +97,9 @@ def fit_paths(
 
     A length is a sum of even polynomials on the sphere of each ball joint's quaternion, times polynomials of scalar
     coordinates (`PoseFunction`), fitted to lengths and spatial Jacobians at `poses` (n, nq) together, by default 4,000
-    of `range_poses`. On constraints and couplers only motions that they allow count, and of coordinates that follow
-    others only independent ones are variables: the fit holds on the constraints. Terms are chosen one by one until the
-    errors on held-out poses are those of the `settings`. Poses near a jump of the length are left out, muscle by
-    muscle.
+    of `range_poses`. With constraints and couplers only allowed motions count, and only independent coordinates are
+    variables. The fit holds on the constraints. Terms are chosen one by one until the errors on held-out poses are
+    those of the `settings`. Poses near a jump of the length are left out, muscle by muscle.
 
     Raises ValueError for poses off the unit sphere and for names of no muscle.
 

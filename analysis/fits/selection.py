@@ -50,9 +50,9 @@ def select_terms(fit: Moments, weight: float, most: int, held_out: Callable[[Arr
     """The terms that lower the error of a fit the most, one after the other, until `held_out`(chosen, coefficients) is
     at most 1, no longer falls, or `most` terms are chosen; the selection with the least value of it.
 
-    Minimised is the mean square error plus `weight` times the sum of c^2 mean(phi^2), which is positive definite for
-    any set of poses. The Cholesky factor of the chosen terms grows by a row for each [S. Chen, S. A. Billings, W. Luo,
-    Orthogonal least squares methods and their application to non-linear system identification, Int. J. Control 50,
+    The objective is the mean square error plus `weight` times the sum of c^2 mean(phi^2), which is positive definite
+    for any set of poses. The Cholesky factor of the chosen terms grows by a row for each [S. Chen, S. A. Billings, W.
+    Luo, Orthogonal least squares methods and their application to non-linear system identification, Int. J. Control 50,
     1873 (1989)].
     """
     best: Selection | None = None

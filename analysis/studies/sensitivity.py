@@ -39,9 +39,9 @@ def outputs_of(results: xr.Dataset, patterns: Patterns) -> pd.DataFrame:
 
 
 def main_effects(results: xr.Dataset, outputs: Patterns) -> pd.DataFrame:
-    """(parameters x outputs) what raising a parameter does on average: the mean of the output over the third of the
-    samples in which the parameter is highest less that over the third in which it is lowest. `attrs["units"]` has the
-    unit of every column.
+    """(parameters x outputs) the mean effect of raising a parameter. It is the mean of the output over the third of the
+    samples with the highest values, minus that over the third with the lowest. `attrs["units"]` has the unit of every
+    column.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.studies import main_effects

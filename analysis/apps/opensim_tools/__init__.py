@@ -47,13 +47,12 @@ def run_setup(
     what was written.
 
     Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction,
-    Actuation and ForceReporter. What is not known, or cannot be known from the files, such as forces of muscles without
-    their states, is left out with a warning that names it.
-    Of CMCTool: tasks of coordinates with critically damped gains, and actuators of one control as reserves; tendons are
-    rigid and controls act at once, as in `myoquat.analysis.recruitment.computed_muscle_control`, in coordinates of the
-    file.
-    Of ForwardTool: controls of files and of functions, external loads and corrections toward the states of a file; rows
-    are as far apart as the longest step allows, and no more than 0.01 s; analyses are those of AnalyzeTool.
+    Actuation and ForceReporter. Unsupported analyses are left out with a warning that names them. So are quantities
+    that the files do not determine, such as forces of muscles without their states. Of CMCTool: tasks of coordinates
+    with critically damped gains, and actuators of one control as reserves; tendons are rigid and controls act at once,
+    as in `myoquat.analysis.recruitment.computed_muscle_control`, in coordinates of the file. Of ForwardTool: controls
+    of files and of functions, external loads and corrections toward the states of a file; rows are as far apart as the
+    longest step allows, and no more than 0.01 s; analyses are those of AnalyzeTool.
 
     model: a file in place of the setup's <model_file>, which OpenSim's application leaves unassigned.
     rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's

@@ -55,8 +55,8 @@ def fitted_to_tasks(
 ) -> FittedMotion:  # fmt: skip
     """The poses of the tasks of a setup: markers that have one, all if no marker has, and wanted coordinates.
 
-    OpenSim divides the part of the markers by the sum of their weights: coordinates, and constraints where their weight
-    is finite, weigh that sum more here.
+    OpenSim divides the part of the markers by the sum of their weights. Here weights of coordinates, and finite weights
+    of constraints, are multiplied by that sum.
     """
     known = {marker.name for marker in model.markers}
     named = {task.name: task.weight for task in tasks if task.target == "marker"}

@@ -35,8 +35,8 @@ def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
 
 
 def with_speeds(motion: Motion, path: Path) -> Motion:
-    """The motion whose speeds are those of a file, by straight lines between its rows, as OpenSim's AnalyzeTool has
-    them: radians and metres per second, whatever the file says of degrees, so that one that says so is refused."""
+    """The motion with the speeds of a file, by linear interpolation between its rows, as in OpenSim's AnalyzeTool.
+    Speeds are in radians and metres per second; a file that declares degrees raises an error."""
     given = load_table(path)
     given.columns = [bare_name(str(label)) for label in given.columns]
     table = motion.angles()

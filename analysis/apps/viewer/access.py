@@ -1,8 +1,8 @@
 """Access to the viewer's server: only the page that it serves, at an address with a secret token.
 
-A browser lets every page connect to servers of the same machine. The server therefore answers requests that carry its
-token in their path, and whose headers show that the page was opened from here: `Host` names this machine, which it does
-not where a foreign name was made to point here (DNS rebinding), and `Origin` is that host.
+A browser lets every page connect to servers of the same machine. The server therefore answers only requests with its
+token in their path and with headers of a page that was opened from here. `Host` names this machine; it does not where a
+foreign name was made to point here (DNS rebinding). `Origin` is that host.
 """
 
 import http

@@ -1,7 +1,7 @@
 """The viewer's controls: motion, colours, what is visible, pictures, and a slider for every coordinate.
 
-What a window sends is checked before it reaches the viewer: a value that a control cannot have changes nothing, and the
-control goes back to what is shown.
+Values from a window are validated before they reach the viewer. A value that a control cannot have changes nothing, and
+the control returns to the shown value.
 """
 
 import importlib

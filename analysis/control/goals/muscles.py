@@ -19,7 +19,7 @@ __all__ = ["TendonForceRates"]
 
 @dataclass(frozen=True)
 class TendonForceRates(IntegralGoal):
-    """The integral of sum_i (d(F_i / F0_i)/dt)^2 [1/s^2] over the muscles with elastic tendons: a small weight keeps
+    """The integral of sum_i (d(F_i / F0_i)/dt)^2 [1/s^2] over the muscles with elastic tendons. A small weight keeps
     fiber lengths smooth where nothing else determines them. Moco calls it the goal of implicit auxiliary derivatives.
 
     Raises ValueError for a model without elastic tendons.

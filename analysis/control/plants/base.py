@@ -1,8 +1,8 @@
 """What a transcription asks of that which is controlled: its state, its equations, its bounds.
 
 The state is (q, u, w): the pose with its chart z (nu,), the velocities u (nu,) and further states w (nw,), such as
-activations and fiber lengths. Equations are implicit: residual(point) = 0 with udot and wdot as unknowns, which for a
-model is inverse dynamics, the cheapest form of its equations of motion.
+activations and fiber lengths. Equations are implicit: residual(point) = 0 with udot and wdot as unknowns. For a model
+this is inverse dynamics, the cheapest form of its equations of motion.
 """
 
 from abc import ABC, abstractmethod

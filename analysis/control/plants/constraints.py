@@ -1,8 +1,8 @@
 """Constraints and couplers of a model in collocation: multipliers as unknowns, and projections of every node.
 
-At every point the equations of motion hold with the forces A^T lambda of the constraints, and so do the constraints'
-second derivatives, A udot = b. A Runge-Kutta step leaves the constraints by its own error, so that at the end of every
-interval the state is moved back onto them, by unknown multiples g of their gradients,
+At every point the equations of motion hold with the forces A^T lambda of the constraints. The constraints' second
+derivatives hold too, A udot = b. A Runge-Kutta step leaves the constraints by its own error. At the end of every
+interval the state is therefore moved back onto them, by unknown multiples g of their gradients,
 
     theta_1 = h sum_j A_1j thetadot_j + P^T g_pose,   u_1 = u_0 + h sum_j A_1j udot_j + A^T g_velocity,
 

@@ -1,7 +1,7 @@
 """A model whose motion is prescribed: which controls produce the torques that inverse dynamics asks for.
 
-Lengths, speeds and moment arms of the muscles and the needed torques are known at every time, so that they are data of
-the points, and the equations are those of the muscles alone:
+Lengths, speeds and moment arms of the muscles and the needed torques are known at every time. They are data of the
+points, and the equations are those of the muscles alone:
 
     C^T (ID(q, u, udot) - loads) = sum_i r_i F_i(a_i, l_i, ldot_i, l_M,i) + C^T tau(c),
 

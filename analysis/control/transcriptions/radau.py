@@ -13,9 +13,9 @@ __all__ = ["Radau"]
 
 @dataclass(frozen=True)
 class Radau(StagedCollocation):
-    """Collocation at the `stages` roots of P_(s-1) - P_s on [0, 1], the last of which is the end of the interval: order
-    2 s - 1, and stiff equations are damped [D. Garg et al., Comput. Optim. Appl. 49, 2011; Hairer and Wanner, Solving
-    Ordinary Differential Equations II, 1996, section IV.5]. Controls are polynomials that may jump at nodes.
+    """Collocation at the `stages` roots of P_(s-1) - P_s on [0, 1], the last of which is the end of the interval. It
+    has order 2 s - 1 and damps stiff equations [D. Garg et al., Comput. Optim. Appl. 49, 2011; Hairer and Wanner,
+    Solving Ordinary Differential Equations II, 1996, section IV.5]. Controls are polynomials that may jump at nodes.
 
     >>> import numpy as np
     >>> from myoquat.analysis.control import Radau

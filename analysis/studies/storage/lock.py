@@ -1,8 +1,8 @@
 """One writer per store: a lock file beside it, which names its owner.
 
-The operating system holds the lock and lets go of it when the owner ends, however it ends: what a process that was
-killed leaves is taken over. The file says who has it: host, process and since when. A file left by a process of another
-host is not taken over, since whether that still runs cannot be seen from here.
+The operating system holds the lock and releases it when the owner ends, also when it is killed. A lock of a killed
+process is taken over. The file says who has it: host, process and since when. A file left by a process of another host
+is not taken over, since whether that still runs cannot be seen from here.
 """
 
 import contextlib

@@ -1,8 +1,9 @@
 """What the bits of results depend on beside the study: the processor's instructions, and the code with its version.
 
-The code is known by its fingerprint: a digest of all sources that can reach the numbers (`SOURCE_FOLDERS`), and the
-versions of the libraries that compute with them. The digest is of bytes, so a changed comment changes it too. Reading
-files is no part of it: the model that was read is described with the study, and compared.
+The code is identified by its fingerprint. It has a digest of all sources that can affect the numbers
+(`SOURCE_FOLDERS`), and the versions of the libraries that compute with them. The digest is of bytes, so a changed
+comment changes it too. Reading files is no part of it: the model that was read is described with the study, and
+compared.
 """
 
 import functools

@@ -75,8 +75,8 @@ def body_kinematics(moving: Moving, setup: BodyKinematicsSetup, outputs: Outputs
 
 
 def point_kinematics(moving: Moving, setup: PointKinematicsSetup, outputs: Outputs) -> None:
-    """Note the files of a point's position, seen from another body, and of its velocity and acceleration in the ground,
-    in the axes of that body."""
+    """Note the files of a point's position relative to another body, and of its velocity and acceleration in the
+    ground. All are in the axes of that body."""
     system, motion, rows = moving.model.system, moving.motion, moving.rows(setup.interval)
     known = (system.ground, *system.body_names)
     indices_of("body", [setup.body, setup.relative_to], known)

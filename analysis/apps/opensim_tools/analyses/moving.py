@@ -103,8 +103,8 @@ class Moving:
         return self.setup.results / file_name(f"{self.setup.name}_{analysis}_{table}.sto")
 
     def rows(self, interval: int) -> Array:
-        """The numbers of the frames that an analysis records: the first, those whose number in the file is a multiple
-        of its interval, and the last."""
+        """The numbers of the frames that an analysis records: the first, all multiples of its interval in the file's
+        numbers, and the last."""
         k = np.arange(len(self.motion.time))
         return np.flatnonzero(((k + self.first) % interval == 0) | (k == 0) | (k == len(k) - 1))
 

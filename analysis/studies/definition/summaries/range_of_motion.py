@@ -11,9 +11,9 @@ __all__ = ["RangeOfMotion"]
 
 
 class RangeOfMotion(Summary):
-    """Greatest less smallest displacement from the start along each velocity: for a hinge the range of its angle, for a
-    ball joint that of each component of its rotation vector from the start, which runs on past half a turn, to a
-    whole one."""
+    """Greatest minus smallest displacement from the start along each velocity. For a hinge it is the range of its
+    angle. For a ball joint it is the range of each component of its rotation vector from the start, which continues
+    past half a turn, up to a whole one."""
 
     name: ClassVar[str] = "range_of_motion"
     along: ClassVar[str] = "velocity"
@@ -38,6 +38,6 @@ class RangeOfMotion(Summary):
 
 
 def _turn(start: Any, Q: Any) -> Any:
-    """(..., 3) rotation vector from start to Q, of length 0 to 2 pi: the sign of Q does not jump along a motion, which
-    tells the longer way round from the shorter."""
+    """(..., 3) rotation vector from start to Q, of length 0 to 2 pi. The sign of Q does not jump along a motion, which
+    distinguishes the longer way round from the shorter."""
     return quaternion_log(quaternion_multiply(quaternion_conjugate(start), Q))
