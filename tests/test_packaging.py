@@ -165,10 +165,11 @@ def test_the_wheel_is_complete(wheel, tree):
 
 
 def test_a_folder_that_the_packaging_leaves_out_is_noticed(tmp_path):
+    """Of two new folders the wheel holds the one that the settings do not exclude."""
     tree = copied(tmp_path / "tree")
-    (tree / "muscle" / "fresh").mkdir()
-    (tree / "muscle" / "fresh" / "thing.py").write_text("")
-    assert not missing(built(tree, "wheel", tmp_path / "whole"), tree)
+    for name in ("fresh", "kept"):
+        (tree / "muscle" / name).mkdir()
+        (tree / "muscle" / name / "thing.py").write_text("")
     settings = (tree / "setup.py").read_text()
     found = 'include=["myoquat*"]'
     assert found in settings
@@ -189,6 +190,10 @@ def test_the_sdist_builds_the_same_wheel(wheel, sdist, tmp_path):
     assert set(zipfile.ZipFile(again).namelist()) == set(zipfile.ZipFile(wheel).namelist())
 
 
+# Typed libraries that take long to analyse and are in none of the revealed types
+UNCHECKED = ("xarray", "matplotlib", "zarr", "PIL", "casadi", "sympy", "scipy", "pandas", "plotly", "viser", "tomlkit")
+
+
 @pytest.mark.parametrize("form", ["plain", "editable"])
 def test_a_type_checker_finds_the_types(form, request, tmp_path_factory, tmp_path):
     python = request.getfixturevalue(form)
@@ -197,9 +202,11 @@ def test_a_type_checker_finds_the_types(form, request, tmp_path_factory, tmp_pat
         "R = mq.joints.rotation_matrix([1.0, 0.0, 0.0, 0.0])\n"
         "reveal_type((mq.joints.rotation_matrix, mq.load_model, mq.simulate))\n"
     )
+    libraries = ",".join(f"{name}.*" for name in UNCHECKED)
+    (tmp_path / "mypy.ini").write_text(f"[mypy]\nstrict = true\n[mypy-{libraries}]\nfollow_imports = skip\n")
     cache = tmp_path_factory.getbasetemp() / "mypy-cache"
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", f"--python-executable={python}", f"--cache-dir={cache}", "use.py"],
+        [sys.executable, "-m", "mypy", f"--python-executable={python}", f"--cache-dir={cache}", "use.py"],
         cwd=tmp_path,
         env=clean_environment(),
         capture_output=True,

@@ -52,11 +52,12 @@ def _turned_half(system, q, u):
 def test_forward_dynamics_inverts_inverse_dynamics_on_300_trees():
     """Relative error below 1e-10; a mass matrix of condition number c > 1e6 is granted 1e-16 c.
 
-    `python -m benchmarks trees` does 1,000 trees and shows the worst.
+    Every fifth tree has up to 30 bodies, the others up to 8. `python -m benchmarks trees` does 1,000 trees of up to 30
+    bodies and shows the worst.
     """
     ill = 0
     for seed in range(300):
-        system, q, u, udot, f_ext = _case(seed, largest=30)
+        system, q, u, udot, f_ext = _case(seed, largest=8 if seed % 5 else 30)
         if not system.nu:
             continue
         tau = inverse.inverse(system, q, u, udot, f_ext)
