@@ -1,9 +1,6 @@
 """The values of a document's elements."""
 
-import math
-
-from myoquat.data.xml import Element, complain, size_limit
-from myoquat.joints.ranges import is_plausible
+from myoquat.data.xml import Element, checked_numbers, complain
 
 __all__ = ["boolean", "last_name", "number", "numbers", "objects", "pair", "positive", "text", "triple"]
 
@@ -34,14 +31,7 @@ def numbers(
         if default is None:
             complain(parent, f"<{parent.tag}> needs <{tag}>")
         return default
-    try:
-        found = tuple(float(word) for word in (child.text or "").split())
-    except ValueError:
-        found = (math.nan,)
-    if not all(map(is_plausible, found)) or (count is not None and len(found) != count):
-        wanted = "finite numbers" if count is None else f"{count} finite number{'s' * (count > 1)}"
-        complain(child, f"<{tag}> must be {wanted}{size_limit(child.text or '')}, not {(child.text or '').strip()!r}")
-    return found
+    return checked_numbers(child, f"<{tag}>", (child.text or "").strip(), count or 0, count)
 
 
 def number(parent: Element, tag: str, default: float | None = None) -> float:

@@ -12,7 +12,7 @@ from myoquat.data.files import MAX_BYTES, read_text
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
-__all__ = ["BASE", "Element", "complain", "described", "finite_numbers", "located", "parse", "size_limit"]
+__all__ = ["BASE", "Element", "checked_numbers", "complain", "described", "located", "parse"]
 
 
 BASE = "{http://www.w3.org/XML/1998/namespace}base"  # the attribute that tells the file of an included element
@@ -101,21 +101,21 @@ def located(error: ModelError, path: Path | None, root: Element | None) -> Model
     return error.located(error.file or path, error.line)
 
 
-def finite_numbers(text: str) -> tuple[float, ...] | None:
-    """The numbers in a text, separated by blanks; None if a word of it is no decimal number or exceeds MAX_NUMBER in
-    size (`myoquat.joints.ranges`)."""
+def checked_numbers(
+    element: Element | None, what: str, text: str, least: int = 0, most: int | None = None
+) -> tuple[float, ...]:
+    """The decimal numbers in a text, separated by blanks, from `least` to `most` of them, any number for None.
+
+    ModelError at the element, about `what`, for other texts, other counts, and numbers that exceed MAX_NUMBER in size
+    (`myoquat.joints.ranges`).
+    """
     try:
         found = tuple(float(word) for word in text.split())
     except ValueError:
-        return None
-    return found if "_" not in text and all(map(is_plausible, found)) else None
-
-
-def size_limit(text: str) -> str:
-    """What a message adds where numbers are refused for their size alone: ' of at most 1e+30 in size'."""
-    try:
-        found = [float(word) for word in text.split()]
-    except ValueError:
-        return ""
-    large = all(map(math.isfinite, found)) and not all(map(is_plausible, found))
-    return f" of at most {MAX_NUMBER:g} in size" if large else ""
+        found = (math.nan,)
+    plausible = "_" not in text and all(map(is_plausible, found))
+    if plausible and least <= len(found) and (most is None or len(found) <= most):
+        return found
+    count = "" if most is None else f"{most} " if least == most else f"{least} to {most} "
+    limit = "" if plausible or not all(map(math.isfinite, found)) else f" of at most {MAX_NUMBER:g} in size"
+    complain(element, f"{what} must be {count}finite number{'s' * (most != 1)}{limit}, not {text!r}")

@@ -1,25 +1,29 @@
-"""Elements of an MJCF file."""
+"""Elements of an MJCF file, and rows of arrays as numbers in them."""
 
 from typing import Any
 
+import numpy as np
 from lxml import etree
 
+from myoquat.data.elements import written
 from myoquat.data.xml import Element
 
-__all__ = ["add"]
+__all__ = ["add", "numbers", "three"]
 
 
 def add(parent: Element, tag: str, **attributes: Any) -> Element:
     """A new child of an element, with the attributes that are not None: text, a number or numbers, a truth."""
-    texts = {key: _text(value) for key, value in attributes.items() if value is not None}
+    texts = {key: written(value) for key, value in attributes.items() if value is not None}
     element: Element = etree.SubElement(parent, tag, **texts)
     return element
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return value
-    numbers = value if isinstance(value, (tuple, list)) else (value,)
-    return " ".join(repr(float(x)) for x in numbers)
+def numbers(row: Any) -> tuple[float, ...]:
+    """The numbers of a row of an array."""
+    return tuple(float(x) for x in np.ravel(row))
+
+
+def three(v: Any) -> tuple[float, float, float]:
+    """The numbers of a vector (3,)."""
+    x, y, z = map(float, v)
+    return x, y, z

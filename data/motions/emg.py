@@ -13,7 +13,7 @@ from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.c3d.read import read_c3d_channels
 from myoquat.data.motions.formats import load_table, save_table
-from myoquat.data.motions.series import assign, check_names, check_series, check_time, cut, interpolated
+from myoquat.data.motions.series import assign, check_names, check_series, check_time, cut, frames_in, interpolated
 from myoquat.joints.errors import ModelError, in_file
 
 __all__ = ["Emg", "load_emg"]
@@ -43,8 +43,7 @@ class Emg:
         assign(self, signal=check_series("signal", self.signal, (len(self.time), len(self.names)), gaps=True))
 
     def __repr__(self) -> str:
-        span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"
-        return f"<Emg {len(self.names)} channels, {len(self.time)} frames, {span}, in {self.units}>"
+        return f"<Emg {len(self.names)} channels, {frames_in(self.time)}, in {self.units}>"
 
     def select(self, names: list[str] | tuple[str, ...]) -> "Emg":
         """Only these channels, in this order; ValueError with the nearest names for one that is not there."""

@@ -15,7 +15,16 @@ from myoquat.data.c3d.read import read_c3d_plates
 from myoquat.data.external_loads.read import LoadEntry, read_external_loads
 from myoquat.data.external_loads.write import external_loads_text
 from myoquat.data.files import check_output, write_text
-from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, cut, interpolated
+from myoquat.data.motions.series import (
+    assign,
+    axes_rotation,
+    check_names,
+    check_series,
+    check_time,
+    cut,
+    frames_in,
+    interpolated,
+)
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.trc.read import AXES
 from myoquat.joints.errors import ModelError
@@ -67,8 +76,7 @@ class Forces:
 
     def __repr__(self) -> str:
         on = ", ".join(f"{name} on {body or '?'}" for name, body in zip(self.names, self.bodies, strict=True))
-        span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"
-        return f"<Forces {on}; {len(self.time)} frames, {span}>"
+        return f"<Forces {on}; {frames_in(self.time)}>"
 
     def applied_to(self, bodies: Mapping[str, str]) -> "Forces":
         """The loads on these bodies, load -> body; others stay where they are. ValueError for an unknown load."""

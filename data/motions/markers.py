@@ -17,6 +17,7 @@ from myoquat.data.motions.series import (
     check_series,
     check_time,
     cut,
+    frames_in,
     gaps_of,
     interpolated,
 )
@@ -57,8 +58,7 @@ class Markers:
         assign(self, positions=np.where(missing, np.nan, positions))
 
     def __repr__(self) -> str:
-        span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"
-        return f"<Markers {len(self.names)} markers, {len(self.time)} frames, {span}, axes of {self.frame}>"
+        return f"<Markers {len(self.names)} markers, {frames_in(self.time)}, axes of {self.frame}>"
 
     @property
     def missing(self) -> Array:

@@ -14,7 +14,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_table, with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
-from myoquat.data.motions.series import assign, check_run, check_series, check_time, cut
+from myoquat.data.motions.series import assign, check_run, check_series, check_time, cut, frames_in
 from myoquat.data.motions.showing import Shown
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.joints.errors import ModelError, in_file
@@ -65,8 +65,7 @@ class Motion(Shown):
 
     def __repr__(self) -> str:
         has = ", ".join(quantity for quantity in QUANTITIES if getattr(self, quantity) is not None)
-        span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"
-        return f"<Motion {has} of {self.system.nu} velocities, {len(self.time)} frames, {span}>"
+        return f"<Motion {has} of {self.system.nu} velocities, {frames_in(self.time)}>"
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.files import check_output, read_lines, write_text
-from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, cut
+from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, cut, frames_in
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows
 from myoquat.data.storage.read import read_header
 from myoquat.joints.errors import ModelError
@@ -62,8 +62,7 @@ class Orientations:
         assign(self, quaternions=continuous_quaternions(Q / length))
 
     def __repr__(self) -> str:
-        span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"
-        return f"<Orientations {len(self.names)} sensors, {len(self.time)} frames, {span}, axes of {self.frame}>"
+        return f"<Orientations {len(self.names)} sensors, {frames_in(self.time)}, axes of {self.frame}>"
 
     @property
     def missing(self) -> Array:

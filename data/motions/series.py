@@ -21,6 +21,7 @@ __all__ = [
     "check_time",
     "cut",
     "even_times",
+    "frames_in",
     "gaps_of",
     "interpolated",
 ]
@@ -69,6 +70,12 @@ def check_names(noun: str, names: Iterable[str]) -> tuple[str, ...]:
             raise ValueError(f"the {noun} {name!r} comes twice")
         known.add(name)
     return found
+
+
+def frames_in(time: Array) -> str:
+    """'16 frames, 0 to 1.5 s' of increasing times [s]; '0 frames, no frames' for none."""
+    span = f"{time[0]:g} to {time[-1]:g} s" if len(time) else "no frames"
+    return f"{len(time)} frames, {span}"
 
 
 def check_run(run: int | tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 from lxml import etree
 
 from myoquat.core.arguments import PATH, check_types
+from myoquat.data.elements import written
 from myoquat.data.files import check_output, write_text
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.urdf.reading.drives import UNLIMITED
@@ -115,9 +116,9 @@ def _add_shape(link: Element, shape: Shape) -> None:
     _add_origin(element, shape.position, shape.orientation)
     geometry = etree.SubElement(element, "geometry")
     if shape.kind == "box":
-        etree.SubElement(geometry, "box", size=_text(shape.sizes))
+        etree.SubElement(geometry, "box", size=written(shape.sizes))
     elif shape.kind == "mesh":
-        etree.SubElement(geometry, "mesh", filename=shape.file, scale=_text(shape.sizes))
+        etree.SubElement(geometry, "mesh", filename=shape.file, scale=written(shape.sizes))
     else:
         keys = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "height")}[shape.kind]
         sizes = {key: repr(float(x)) for key, x in zip(keys, shape.sizes, strict=True)}
@@ -125,7 +126,7 @@ def _add_shape(link: Element, shape: Shape) -> None:
     if shape.material or shape.color:
         material = etree.SubElement(element, "material", name=shape.material)
         if shape.color:
-            etree.SubElement(material, "color", rgba=_text(shape.color))
+            etree.SubElement(material, "color", rgba=written(shape.color))
 
 
 def _add_joint(robot: Element, body: Body, drives: Mapping[str, Drive]) -> None:
@@ -140,14 +141,14 @@ def _add_joint(robot: Element, body: Body, drives: Mapping[str, Drive]) -> None:
     etree.SubElement(joint, "parent", link=body.parent)
     etree.SubElement(joint, "child", link=body.name)
     if isinstance(body.joint, (RevoluteJoint, PrismaticJoint, PlanarJoint)):
-        etree.SubElement(joint, "axis", xyz=_text(body.joint.axis))
+        etree.SubElement(joint, "axis", xyz=written(body.joint.axis))
     if body.joint.kind == "prismatic" or drive.limit:  # other readers refuse a slider without limits, or half of them
         etree.SubElement(joint, "limit", **{**_NO_LIMITS, **drive.limit})
     if drive.mimic:
         etree.SubElement(joint, "mimic", **drive.mimic)
     facts = {key: repr(float(getattr(body, key))) for key in _DYNAMICS if getattr(body, key)}
     if body.spring_mount is not None:
-        facts["spring_mount"] = _text(body.spring_mount)
+        facts["spring_mount"] = written(body.spring_mount)
     if facts:
         etree.SubElement(joint, "dynamics", **facts)
 
@@ -159,8 +160,4 @@ def _type(body: Body, drive: Drive) -> str:
 
 def _add_origin(element: Element, position: Vector, orientation: Vector = _PLACED[1]) -> None:
     yaw, pitch, roll = euler_from_quaternion(np.array(orientation), "ZYX")
-    etree.SubElement(element, "origin", xyz=_text(position), rpy=_text((roll, pitch, yaw)))
-
-
-def _text(values: Vector) -> str:
-    return " ".join(repr(float(x)) for x in values)
+    etree.SubElement(element, "origin", xyz=written(position), rpy=written((roll, pitch, yaw)))

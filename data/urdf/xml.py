@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from myoquat.data.xml import Element, complain, finite_numbers, size_limit
+from myoquat.data.xml import Element, checked_numbers, complain
 from myoquat.data.xml import parse as parse_xml
 
 __all__ = ["child", "children", "complain", "name_of", "not_negative", "number", "numbers", "parse", "text_of"]
@@ -52,11 +52,7 @@ def numbers(
         if default is None:
             complain(element, f"<{'' if element is None else element.tag}> needs the attribute {attribute!r}")
         return default
-    found = finite_numbers(value)
-    if found is None or len(found) != count:
-        wanted = f"{count} finite number{'s' * (count > 1)}{size_limit(value)}"
-        complain(element, f"{attribute} must be {wanted}, not {value!r}")
-    return found
+    return checked_numbers(element, attribute, value, count, count)
 
 
 def number(element: Element | None, attribute: str, default: float | None = None) -> float:

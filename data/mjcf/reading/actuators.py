@@ -1,13 +1,13 @@
 """Actuators: the laws of the tendons that they pull on, and those of joints and sites."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.data.mjcf.elements import three
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.drives import FileDrive, read_drive
@@ -241,15 +241,10 @@ def _on_site(drive: FileDrive, document: Document, skeleton: Skeleton, found: Dr
     direction, size = _unit(axes @ force)
     given["optimal_force"] *= size
     found.actuators.append(
-        PointActuator(_name(drive), point.body, point=_three(point.position), direction=direction, **given)
+        PointActuator(_name(drive), point.body, point=three(point.position), direction=direction, **given)
     )
 
 
 def _unit(v: Array) -> tuple[tuple[float, float, float], float]:
     size = float(np.linalg.norm(v))
-    return _three(v / size if size else np.array([1.0, 0.0, 0.0])), size
-
-
-def _three(v: Sequence[float] | Array) -> tuple[float, float, float]:
-    x, y, z = map(float, v)
-    return x, y, z
+    return three(v / size if size else np.array([1.0, 0.0, 0.0])), size

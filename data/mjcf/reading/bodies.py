@@ -152,7 +152,7 @@ class _Reader:
     def _add(self, element: Element, name: str, parent: str, place: Place, content: _Content) -> None:
         """The body on its joint. Massless bodies between the parent and the body carry joints away from the body's
         origin, and joints in excess of those that one joint here holds."""
-        mass = self._mass(element, content)
+        mass = self._mass(content)
         links = links_of(content.joints)
         self._note(links)
         resting: dict[str, Any] = {}
@@ -195,7 +195,7 @@ class _Reader:
                     self.found.refs[joint.name] = joint.ref
                     self.found.coordinates.append(coordinate)
 
-    def _mass(self, element: Element, content: _Content) -> dict[str, Any]:
+    def _mass(self, content: _Content) -> dict[str, Any]:
         """The fields of a Body for its mass and shapes."""
         how = self._document.compiler.from_geoms
         inertia = content.inertial or WEIGHTLESS

@@ -8,7 +8,7 @@ from lxml import etree
 
 from myoquat.core.typing import Array
 from myoquat.data.compiled import CompiledModel, ModelSpec
-from myoquat.data.mjcf.elements import add
+from myoquat.data.mjcf.elements import add, numbers
 from myoquat.data.mjcf.reading.compiled_paths import Names, add_actuators, add_equalities, add_tendons
 from myoquat.data.mjcf.reading.frames import Place
 from myoquat.data.xml import Element
@@ -55,11 +55,6 @@ def document_of(source: CompiledModel | ModelSpec) -> Element:
 def _title(m: Any) -> str:
     """The name of the whole, with which its table of names begins."""
     return bytes(m.names).partition(b"\0")[0].decode("utf-8", "replace")
-
-
-def numbers(row: Any) -> tuple[float, ...]:
-    """The numbers of a row of an array."""
-    return tuple(float(x) for x in np.ravel(row))
 
 
 def _add_option(root: Element, m: Any) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.mjcf.elements import add
+from myoquat.data.mjcf.elements import add, numbers
 from myoquat.data.xml import Element
 
 __all__ = ["Names", "add_actuators", "add_equalities", "add_tendons"]
@@ -17,10 +17,6 @@ BIASES = ("none", "affine", "muscle", "dcmotor", "user")
 DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "user")
 EQUALITIES = ("connect", "weld", "joint", "tendon")
 MIN_DIVISOR = 1e-15  # MuJoCo's least divisor
-
-
-def _numbers(row: Any) -> tuple[float, ...]:
-    return tuple(float(x) for x in np.ravel(row))
 
 
 class Names:
@@ -56,7 +52,7 @@ def _word(words: tuple[str, ...], code: Any) -> str:
 
 def _limits(m: Any, name: str, i: int, key: str, switch: str) -> dict[str, Any]:
     limited = bool(getattr(m, f"{name}limited")[i])
-    return {switch: limited, key: _numbers(getattr(m, f"{name}range")[i]) if limited else None}
+    return {switch: limited, key: numbers(getattr(m, f"{name}range")[i]) if limited else None}
 
 
 def add_tendons(root: Element, m: Any, names: Names) -> None:
@@ -66,11 +62,11 @@ def add_tendons(root: Element, m: Any, names: Names) -> None:
         first = int(m.tendon_adr[i])
         fixed = int(m.wrap_type[first]) == JOINT
         higher = getattr(m, "tendon_stiffnesspoly", None)
-        stiffness = _numbers(m.tendon_stiffness[i])
-        stiffness += () if higher is None or not np.any(higher[i]) else _numbers(higher[i])
+        stiffness = numbers(m.tendon_stiffness[i])
+        stiffness += () if higher is None or not np.any(higher[i]) else numbers(higher[i])
         tendon = add(section, "fixed" if fixed else "spatial", name=m.tendon(i).name or f"tendon_{i}",
-                     stiffness=stiffness, damping=_numbers(m.tendon_damping[i]),
-                     springlength=_numbers(m.tendon_lengthspring[i]), frictionloss=m.tendon_frictionloss[i],
+                     stiffness=stiffness, damping=numbers(m.tendon_damping[i]),
+                     springlength=numbers(m.tendon_lengthspring[i]), frictionloss=m.tendon_frictionloss[i],
                      armature=float(m.tendon_armature[i]) or None,
                      **_limits(m, "tendon_", i, "range", "limited"))  # fmt: skip
         for k in range(first, first + int(m.tendon_num[i])):
@@ -99,11 +95,11 @@ def add_actuators(root: Element, m: Any, names: Names) -> None:
         if how == "site" and m.actuator_trnid[i, 1] >= 0:
             target["refsite"] = names.of("site", int(m.actuator_trnid[i, 1]))
         gain, bias = _word(GAINS, m.actuator_gaintype[i]), _word(BIASES, m.actuator_biastype[i])
-        add(section, "general", name=m.actuator(i).name or None, **target, gear=_numbers(m.actuator_gear[i]),
+        add(section, "general", name=m.actuator(i).name or None, **target, gear=numbers(m.actuator_gear[i]),
             gaintype=gain, biastype=bias, dyntype=_word(DYNAMICS, m.actuator_dyntype[i]),
             gainprm=_parameters(m, i, m.actuator_gainprm[i], gain == "muscle"),
             biasprm=_parameters(m, i, m.actuator_biasprm[i], bias == "muscle"),
-            dynprm=_numbers(m.actuator_dynprm[i]), lengthrange=_numbers(m.actuator_lengthrange[i]),
+            dynprm=numbers(m.actuator_dynprm[i]), lengthrange=numbers(m.actuator_lengthrange[i]),
             **_limits(m, "actuator_ctrl", i, "ctrlrange", "ctrllimited"),
             **_limits(m, "actuator_force", i, "forcerange", "forcelimited"),
             **_limits(m, "actuator_act", i, "actrange", "actlimited"))  # fmt: skip
@@ -111,7 +107,7 @@ def add_actuators(root: Element, m: Any, names: Names) -> None:
 
 def _parameters(m: Any, i: int, row: Any, muscle: bool) -> tuple[float, ...]:
     """Parameters of a gain or bias; of a muscle with the peak force, which MuJoCo may compute of `scale`."""
-    found = list(_numbers(row))
+    found = list(numbers(row))
     if muscle and found[2] < 0:
         found[2] = found[3] / max(MIN_DIVISOR, float(m.actuator_acc0[i]))
     return tuple(found)
@@ -130,9 +126,9 @@ def add_equalities(root: Element, m: Any, names: Names) -> None:
             if obj >= 0 and equality_type != "flex":
                 given[f"{word}{k}"] = names.of(word, obj)
         if equality_type in ("joint", "tendon"):
-            given["polycoef"] = _numbers(data[:5])
+            given["polycoef"] = numbers(data[:5])
         elif equality_type == "connect" and word == "body":
-            given["anchor"] = _numbers(data[:3])
+            given["anchor"] = numbers(data[:3])
         elif equality_type == "weld" and word == "body":
-            given |= {"anchor": _numbers(data[:3]), "relpose": _numbers(data[3:10])}
+            given |= {"anchor": numbers(data[:3]), "relpose": numbers(data[3:10])}
         add(section, equality_type, **given)

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.polynomial import Polynomial as Powers
 
 from myoquat.core.typing import Array
+from myoquat.data.mjcf.elements import three
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.frames import unit
@@ -84,10 +85,10 @@ def _connect(values: Values, skeleton: Skeleton, poses: Poses, unnamed: str) -> 
     if values.has("site1"):
         first, second = _sites(values, skeleton)
         (one, a), (other, b) = ((site.body, site.position) for site in (first, second))
-        return PointLoop(one, other, _three(np.array(a)), _three(np.array(b)), name=name)
+        return PointLoop(one, other, three(np.array(a)), three(np.array(b)), name=name)
     one, other = _bodies(values, poses)
     anchor = np.array(values.vector("anchor", (0.0,) * 3))
-    return PointLoop(one, other, _three(anchor), _three(_seen(poses, other, one, anchor)), name=name)
+    return PointLoop(one, other, three(anchor), three(_seen(poses, other, one, anchor)), name=name)
 
 
 def _sites(values: Values, skeleton: Skeleton) -> list[PathPoint]:
@@ -105,7 +106,7 @@ def _weld(values: Values, skeleton: Skeleton, poses: Poses, unnamed: str) -> Wel
     if values.has("site1"):
         first, second = _sites(values, skeleton)
         names = [values.text(key) for key in ("site1", "site2")]
-        points = [_three(np.array(site.position)) for site in (first, second)]
+        points = [three(np.array(site.position)) for site in (first, second)]
         angles = [_angles(skeleton.axes[site]) for site in names]
         return Weld(first.body, second.body, *points, *angles, name=name)
     one, other = _bodies(values, poses)
@@ -113,10 +114,10 @@ def _weld(values: Values, skeleton: Skeleton, poses: Poses, unnamed: str) -> Wel
     relative = values.vector("relpose", (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     if any(relative[3:]):
         Q = unit(relative[3:], values, "relpose")
-        point, turn = np.array(relative[:3]), _three(np.asarray(euler_from_quaternion(Q, "XYZ")))
+        point, turn = np.array(relative[:3]), three(np.asarray(euler_from_quaternion(Q, "XYZ")))
     else:
         point, turn = _seen(poses, one, other, anchor), _angles(poses[one][0].T @ poses[other][0])
-    return Weld(one, other, _three(point), _three(anchor), turn, name=name)
+    return Weld(one, other, three(point), three(anchor), turn, name=name)
 
 
 def _seen(poses: Poses, body: str, other: str, point: Array) -> Array:
@@ -128,12 +129,7 @@ def _seen(poses: Poses, body: str, other: str, point: Array) -> Array:
 
 def _angles(R: Array) -> tuple[float, float, float]:
     """The XYZ angles [rad] of a rotation."""
-    return _three(np.asarray(euler_from_quaternion(quaternion_from_matrix(R), "XYZ")))
-
-
-def _three(v: Array) -> tuple[float, float, float]:
-    x, y, z = map(float, v)
-    return x, y, z
+    return three(np.asarray(euler_from_quaternion(quaternion_from_matrix(R), "XYZ")))
 
 
 def _coupler(values: Values, skeleton: Skeleton) -> Coupler:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from myoquat.data.xml import BASE, Element, complain, finite_numbers, size_limit
+from myoquat.data.xml import BASE, Element, checked_numbers, complain
 
 __all__ = ["Values", "attributes"]
 
@@ -51,13 +51,7 @@ class Values:
         """From `least` to `most` finite numbers, or the default where the attribute is missing."""
         if default is not None and not self.has(key):
             return default
-        text = self.text(key)
-        found = finite_numbers(text)
-        if found is None or not least <= len(found) <= most:
-            count = str(most) if least == most else f"{least} to {most}"
-            wanted = f"{count} finite number{'s' * (most > 1)}{size_limit(text)}"
-            complain(self.element, f"{key} must be {wanted}, not {text!r}")
-        return found
+        return checked_numbers(self.element, key, self.text(key), least, most)
 
     def vector(self, key: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """As many finite numbers as the default has."""

@@ -178,6 +178,7 @@ CASES = {
     ),
 }  # fmt: skip
 COUNT = 20
+SIMULATED = ("four bars", "floating", "carrying its parent")  # the others have the same equations and compile for long
 WELDED = (
     [*LIGHT, body("c", 1.7, (0.1, -0.2, 0.05))],
     [
@@ -230,8 +231,9 @@ def test_loops_are_cut_as_in_opensim(tmp_path, rng, in_opensim, case):
         for name, theirs in found.items():
             for ours, other in zip(system.poses(pose)[name], theirs, strict=True):
                 np.testing.assert_allclose(ours, other, atol=1e-12)
-    motion = simulate(model, q[0], 0.0 * u[0], duration=end, step=end, method="dop853", rtol=1e-10)
-    np.testing.assert_allclose(motion.q[-1], answer["end"], atol=1e-7)
+    if case in SIMULATED:
+        motion = simulate(model, q[0], 0.0 * u[0], duration=end, step=end, method="dop853", rtol=1e-10)
+        np.testing.assert_allclose(motion.q[-1], answer["end"], atol=1e-7)
 
 
 @pytest.mark.parametrize("suffix", ["toml", "osim"])
