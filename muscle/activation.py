@@ -12,7 +12,7 @@ from myoquat.joints.ranges import Positive, Range, check_ranges
 
 __all__ = ["ActivationDynamics"]
 
-FORMS = ("smooth", "piecewise", "quadratic", "quintic")
+FORMS = ("smooth", "piecewise", "quadratic", "quintic", "linear")
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,9 @@ class ActivationDynamics(Record):
 
     "quintic" is da/dt = (e - a) / (tau_d' + (tau_a' - tau_d') s), with the two time constants tau_a' and tau_d' of the
     first form, blended by s = 6 z^5 - 15 z^4 + 10 z^3, z = (e - a) / b + 1/2 within [0, 1] [MuJoCo's `tausmooth`].
+
+    "linear" is da/dt = (e - a) / tau_a while e is above a, (e - a) / tau_d while it is below: a low-pass filter where
+    both times are equal [MuJoCo's dyntype `filter`].
 
     activation_time tau_a and deactivation_time tau_d [s], smoothing b; minimum_activation: e and a below it are taken
     to be as large. Activations that start in [0, 1] stay there if the excitation does.
@@ -66,6 +69,9 @@ class ActivationDynamics(Record):
             faster = np.where(e >= a, e / self.activation_time, 0.0)
             quadratic: Array = (e - a) * (faster + 1 / self.deactivation_time)
             return quadratic
+        if self.form == "linear":
+            linear: Array = np.where(e > a, 1 / self.activation_time, 1 / self.deactivation_time) * (e - a)
+            return linear
         z = 0.5 + 1.5 * a
         rising, falling = 1 / (self.activation_time * z), z / self.deactivation_time
         rate: Array

@@ -13,7 +13,7 @@ from myoquat.analysis.comparison.sides import ModelSide, Request, Side
 from myoquat.analysis.recruitment.poses import sample_poses
 from myoquat.core.arguments import PATH, check_types
 from myoquat.data import load_model
-from myoquat.muscle import Model
+from myoquat.muscle import LengthPoint, Model
 
 __all__ = ["compare_models", "compare_with_engine"]
 
@@ -87,7 +87,15 @@ def compare_with_engine(
     side = engine_of(Path(path))
     wrapping = "mujoco" if isinstance(side, MujocoSide) else "shortest"
     a = ModelSide(load_model(path, rotations, wrapping=wrapping), f"{Path(path).name} in myoquat")
+    if isinstance(side, MujocoSide):
+        side = replace(side, offsets=_offsets(a.model))
     return _compared((a, side), (coordinates, muscles, bodies), (poses, seed), activation)
+
+
+def _offsets(model: Model) -> dict[str, float]:
+    """[m] what reading adds to the lengths of fixed tendons, which may be negative in MuJoCo."""
+    ends = {muscle.name: muscle.path[-1] for muscle in model.muscles}
+    return {name: end.length.coefficients[0] for name, end in ends.items() if isinstance(end, LengthPoint)}
 
 
 def _loaded(name: str, given: Model | str | Path, rotations: str) -> ModelSide:

@@ -26,6 +26,7 @@ class MujocoSide:
     engine: Any
     label: str
     angles: Mapping[str, str] = field(default_factory=dict)
+    offsets: Mapping[str, float] = field(default_factory=dict)  # [m] that this package adds to lengths of fixed tendons
 
     @cached_property
     def _addresses(self) -> dict[str, tuple[int, int]]:
@@ -105,7 +106,7 @@ class MujocoSide:
         tensions = [self._tension(force, actuator) for _, actuator in self._drives.values()]
         return Quantities(
             {name: q[:, self._addresses[name][0]] for name in request.coordinates},
-            lengths[:, tendons],
+            lengths[:, tendons] + np.array([self.offsets.get(name, 0.0) for name in self._drives]),
             {name: -self._column(J, q, name)[:, tendons] for name in request.arms},
             np.stack(tensions, axis=1) if tendons else np.zeros((len(q), 0)),
             centers,

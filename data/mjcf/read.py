@@ -10,6 +10,7 @@ from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton, read_skeleton
 from myoquat.data.mjcf.reading.compiled import document_of
 from myoquat.data.mjcf.reading.document import Document, document_in, read_document
 from myoquat.data.mjcf.reading.equalities import read_equalities
+from myoquat.data.mjcf.reading.fixed_tendons import combinations_of
 from myoquat.data.mjcf.reading.keyframes import read_start
 from myoquat.data.mjcf.reading.tendons import Used, read_tendons
 from myoquat.data.mjcf.reading.values import Values
@@ -98,6 +99,7 @@ def _model(document: Document, path: Path | None, wrapping: str) -> Model:
         if isinstance(section.tag, str) and section.tag not in (*READ, *QUIET):
             document.unsupported.count(section, "section")
     skeleton = read_skeleton(document)
+    skeleton.combinations |= combinations_of(document, skeleton)
     drives = read_actuators(document, skeleton)
     name = str(document.root.get("model") or ("model" if path is None else path.stem))
     used = Used.of(document)
@@ -109,7 +111,7 @@ def _model(document: Document, path: Path | None, wrapping: str) -> Model:
     neutral = not document.root.findall("keyframe/key") and tuple(start.q) == tuple(system.neutral())
     return Model(
         system,
-        read_tendons(document, skeleton, drives.tendons, wrapping),
+        read_tendons(document, skeleton, drives, wrapping),
         name=name,
         start_q=None if neutral else tuple(map(float, start.q)),
         start_u=None if start.u is None or not start.u.any() else tuple(map(float, start.u)),
@@ -118,7 +120,7 @@ def _model(document: Document, path: Path | None, wrapping: str) -> Model:
         couplers=couplers,
         constraints=constraints,
         actuators=tuple(drives.actuators),
-        forces=tuple(drives.forces),
+        forces=(*skeleton.frictions, *drives.forces),
         markers=tuple(
             Marker(site, point.body, point.position) for site, point in skeleton.sites.items() if site not in used.sites
         ),

@@ -9,6 +9,7 @@ from myoquat.muscle.forces.base import LoadingForce, MeasuredForce, PassiveForce
 from myoquat.muscle.forces.bushing import Bushing
 from myoquat.muscle.forces.bushing_functions import BushingFunctions
 from myoquat.muscle.forces.contact import Contact, ContactForce
+from myoquat.muscle.forces.coordinate_friction import CoordinateFriction
 from myoquat.muscle.forces.coordinate_spring import CoordinateSpring
 from myoquat.muscle.forces.expressions import BushingExpressions, CoordinateExpression, PointExpression
 from myoquat.muscle.forces.hunt_crossley import ContactMaterial, HuntCrossley
@@ -29,6 +30,7 @@ __all__ = [
     "ContactSphere",
     "ContactSurface",
     "CoordinateExpression",
+    "CoordinateFriction",
     "CoordinateSpring",
     "HuntCrossley",
     "LoadingForce",

@@ -11,6 +11,7 @@ from myoquat.muscle.laws.ligament_blankevoort import Blankevoort1991
 from myoquat.muscle.laws.millard import Millard2012
 from myoquat.muscle.laws.mujoco import MujocoMuscle
 from myoquat.muscle.laws.path_affine import AffinePath, SlackSpring
+from myoquat.muscle.laws.path_friction import PathFriction
 from myoquat.muscle.laws.rigid_tendon import RigidTendonMuscle
 from myoquat.muscle.laws.schutte import Schutte1993
 from myoquat.muscle.laws.springs import PathActuator, PathSpring
@@ -33,6 +34,7 @@ LAWS: dict[str, type[ForceLaw]] = {
         MujocoMuscle,
         AffinePath,
         SlackSpring,
+        PathFriction,
     )
 }
 
@@ -49,6 +51,7 @@ __all__ = [
     "Millard2012",
     "MujocoMuscle",
     "PathActuator",
+    "PathFriction",
     "PathSpring",
     "PushWarning",
     "RigidTendonMuscle",

@@ -18,6 +18,9 @@ from myoquat.muscle import PathPoint, WrapSphere
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.laws import PathActuator
 
+FIXED = """<mujoco><worldbody><body name="a"><joint name="x" type="slide" range="-1 1"/><geom size="0.1"/></body>
+</worldbody><tendon><fixed name="t"><joint joint="x" coef="-2"/></fixed></tendon><actuator>
+<position tendon="t" kp="5" ctrlrange="-1 1"/></actuator></mujoco>"""
 ORIGIN, INSERTION = 0.4, 0.3  # [m] above the hinge, along the rod
 
 
@@ -164,6 +167,9 @@ def test_mujoco_reads_the_file_as_this_package(tmp_path):
     balls = compare_with_engine(tmp_path / "two.xml", poses=10)
     assert balls.agrees(1e-12), balls.to_text()
     assert "A.torque_x [child]" in balls.arms
+    fixed = tmp_path / "fixed.xml"
+    fixed.write_text(FIXED)
+    assert compare_with_engine(fixed, poses=5).agrees(1e-12)
     coupled = compare_with_engine(tmp_path / "wrist.xml", poses=10)
     assert coupled.agrees(1e-12)
     assert coupled.coordinates.filter(like="greatest").to_numpy().max() < 1e-12

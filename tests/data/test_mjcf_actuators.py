@@ -166,15 +166,13 @@ def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_p
 @pytest.mark.parametrize(
     ("actuator", "reported"),
     [
-        ('<damper joint="j1" ctrlrange="0 1"/>', "a gain that depends on length or speed"),
         ('<position tendon="t1" ctrlrange="0 1" dampratio="1"/>', "dampratio; it does not damp"),
         ('<motor tendon="t1" ctrlrange="-1 0" forcerange="0 2"/>', "forcerange; its force is not cut off"),
         ('<muscle tendon="t1" lengthrange="0.1 0.2"/>', "muscle without force, which MuJoCo's compiler computes"),
-        ('<muscle joint="j1" lengthrange="0.1 0.2" force="3"/>', "a muscle on a joint; it does nothing here"),
         ('<motor site="push" gear="1 0 0 1 0 0"/>', "an actuator on a site of this type"),
         ('<motor site="push" refsite="w1"/>', r"motor .refsite."),
         ('<general tendon="t1" gaintype="user"/>', "its force law; it does nothing here"),
-        ('<general tendon="t1" dyntype="filter" ctrlrange="-1 0"/>', "dyntype filter; its activation follows"),
+        ('<general tendon="t1" dyntype="integrator" ctrlrange="-1 0"/>', "dyntype integrator; its activation follows"),
         ("<adhesion body='a' ctrlrange='0 1'/>", "an actuator without a force here"),
     ],
 )

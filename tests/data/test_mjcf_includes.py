@@ -60,7 +60,7 @@ def test_a_mistake_in_an_included_file_is_reported_with_that_file(tmp_path):
     with pytest.raises(ModelError, match=r"fore\.xml:2: joint 'elbow'"):
         load_model(written(tmp_path, fore=broken))
     odd = FORE.replace("<geom", '<joint name="odd" type="ball" frictionloss="1"/><geom')
-    with pytest.warns(UnsupportedWarning, match=r"frictionloss\), fore\.xml:2"):
+    with pytest.warns(UnsupportedWarning, match=r"frictionloss of a ball joint\), fore\.xml:2"):
         load_model(written(tmp_path, fore=odd))
 
 

@@ -267,7 +267,6 @@ def test_a_motor_that_pulls_by_negative_controls(tmp_path):
         ('<spatial name="t2"', '<spatial name="t2" range="0 1"', "1 spatial .limits of a length; nothing"),
         ("<equality>", '<equality><tendon tendon1="t1"/>', "1 tendon .constraint; the model moves without it"),
         ("<tendon>", "<sensor/><tendon>", "1 sensor .section."),
-        ('<joint name="h2"', '<joint name="h2" frictionloss="2"', "1 joint .frictionloss."),
         ('<joint name="h2"', '<joint name="h2" magic="2"', "1 joint .magic."),
         ('type="ball" pos', 'type="ball" range="0 30" pos', "limits of a ball joint"),
         ('<body name="hand"', '<body name="hand" gravcomp="1"', "1 body .gravcomp."),

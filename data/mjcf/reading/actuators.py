@@ -43,10 +43,12 @@ class Drive:
 
 @dataclass
 class Drives:
-    """The drives of tendons by the tendons' names, a list for each; the actuators of joints and sites, and the forces
-    that belong to them; and how many actuators the file has."""
+    """The drives of tendons by the tendons' names, a list for each; those of joints whose laws only muscles have, by
+    their own names, with their joints; the actuators of joints and sites, and the forces that belong to them; and how
+    many actuators the file has."""
 
     tendons: dict[str, list[Drive]] = field(default_factory=dict)
+    joints: dict[str, tuple[str, Drive]] = field(default_factory=dict)
     actuators: list[Actuator] = field(default_factory=list)
     forces: list[PassiveForce] = field(default_factory=list)
     count: int = 0
@@ -56,11 +58,13 @@ class Drives:
         """Give the drives the activations that a keyframe tells."""
         for name, drives in self.tendons.items():
             self.tendons[name] = [_started(drive, start) for drive in drives]
+        self.joints = {name: (joint, _started(drive, start)) for name, (joint, drive) in self.joints.items()}
 
 
 def _started(drive: Drive, start: Start) -> Drive:
     if drive.state is not None:
-        activation = 0.0 if start.activations is None else start.activations[drive.state]
+        own = 0.0 if start.activations is None else start.activations[drive.state]
+        activation = (own - drive.offset) * drive.scale
     elif start.controls is not None:
         activation = (start.controls[drive.index] - drive.offset) * drive.scale
     else:
@@ -83,7 +87,7 @@ def read_actuators(document: Document, skeleton: Skeleton) -> Drives:
             if on_tendon is not None:
                 found.tendons.setdefault(drive.on, []).append(on_tendon)
         elif drive.target in ("joint", "jointinparent") and drive.on in skeleton.refs:
-            _on_joint(drive, document, found)
+            _on_joint(drive, document, found, state)
         elif drive.target == "site":
             _on_site(drive, document, skeleton, found)
         else:
@@ -108,6 +112,9 @@ def _on_tendon(drive: FileDrive, document: Document, state: int | None) -> Drive
         rise, fall, smooth = drive.dynamics[1][:3]
         form = {"form": "quintic", "smoothing": smooth} if smooth > 0 else {"form": "piecewise"}
         dynamics = ActivationDynamics(rise, fall, **form)
+    elif dyntype in ("filter", "filterexact"):
+        time = drive.dynamics[1][0]
+        dynamics = ActivationDynamics(time, time, "linear") if time > 0 else None
     elif dyntype != "none":
         document.unsupported.count(drive.element, f"dyntype {dyntype}; its activation follows its control at once")
     if law is not None:
@@ -117,11 +124,11 @@ def _on_tendon(drive: FileDrive, document: Document, state: int | None) -> Drive
         if drive.bias[0] == "none" and drive.gain[0] == "fixed" and gear * drive.gain[1][0] > 0:
             low, high = -1.0, 0.0
         document.unsupported.count(drive.element, f"a control without limits; read as one within [{low:g}, {high:g}]")
-    if dynamics is not None:
+    if dyntype == "muscle":
         low, high = 0.0, 1.0
     path_law, low, high = _affine(drive, gear, low, high)
     scale = 1.0 / (high - low) if high != low else 0.0
-    start = 0.0 if dynamics else None
+    start = min(max(-low * scale, 0.0), 1.0) if dynamics else None
     return Drive(path_law, drive.index, scale, low, start, dynamics, state if dynamics else None)
 
 
@@ -189,22 +196,17 @@ def _name(drive: FileDrive) -> str:
     return drive.name or f"actuator_{drive.index}"
 
 
-def _on_joint(drive: FileDrive, document: Document, found: Drives) -> None:
-    """The actuator of a hinge or a slide: its gain as an actuator, its bias as a spring and damper."""
+def _on_joint(drive: FileDrive, document: Document, found: Drives, state: int | None) -> None:
+    """The actuator of a hinge or a slide: its gain as an actuator, its bias as a spring and damper. A muscle, a gain
+    that depends on length or speed, and a constant bias act along a path that is linear in the coordinate."""
     gear, name, dyntype = drive.gear[0], _name(drive), drive.dynamics[0]
     gain = drive.gain[1][:3] if drive.gain[0] == "affine" else (drive.gain[1][0], 0.0, 0.0)
     bias = drive.bias[1][:3] if drive.bias[0] == "affine" else (0.0, 0.0, 0.0)
-    problem = None
-    if drive.is_muscle or drive.bias[0] == "muscle":
-        problem = "a muscle on a joint"
-    elif dyntype == "muscle":
-        problem = "dyntype muscle on a joint"
-    elif any(gain[1:]):
-        problem = "a gain that depends on length or speed, such as a damper's"
-    elif bias[0] and not bias[1]:
-        problem = "a constant bias"
-    if problem is not None:
-        document.unsupported.count(drive.element, f"{problem}; it does nothing here")
+    curved = drive.is_muscle or "muscle" in (drive.bias[0], dyntype)
+    if curved or any(gain[1:]) or (bias[0] and not bias[1]):
+        on_path = _on_tendon(drive, document, state)
+        if on_path is not None:
+            found.joints[name] = drive.on, on_path
         return
     given: dict[str, Any] = {"optimal_force": gear * gain[0], **_bounds(drive)}
     if dyntype == "integrator":

@@ -16,25 +16,31 @@ from myoquat.data.xml import Element, complain
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.forces import CoordinateFriction
 from myoquat.muscle.points import PathPoint
 
 __all__ = ["GROUND", "Skeleton", "read_skeleton"]
 
 GROUND = "world"
 MAKERS = ("composite", "flexcomp", "replicate", "attach")  # what makes bodies of its own
+SLIP_SPEEDS = {"hinge": 0.01, "slide": 1e-3}  # [rad/s, m/s] below which dry friction is not at its greatest
 PICTURES = ("camera", "light")
 
 
 @dataclass
 class Skeleton:
     """The bodies in the order of the file, depth first, which is MuJoCo's order of coordinates, with their poses. Also
-    the ranges and references of coordinates, the geoms, the first of each name in `named`, and sites and their axes
-    (3, 3) by their names."""
+    the ranges and references of coordinates, where their springs rest, the geoms, the first of each name in `named`,
+    and sites and their axes (3, 3) by their names; dry friction of coordinates, and the coefficients of fixed tendons
+    by coordinate."""
 
     bodies: list[Body] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
     coordinates: list[Coordinate] = field(default_factory=list)
     refs: dict[str, float] = field(default_factory=dict)
+    rests: dict[str, float] = field(default_factory=dict)
+    frictions: list[CoordinateFriction] = field(default_factory=list)
+    combinations: dict[str, dict[str, float]] = field(default_factory=dict)
     geoms: list[Geom] = field(default_factory=list)
     named: dict[str, Geom] = field(default_factory=dict)
     sites: dict[str, PathPoint] = field(default_factory=dict)
@@ -192,7 +198,12 @@ class _Reader:
             for joint in link.joints:
                 coordinate = joint.coordinate
                 if coordinate is not None:
-                    self.found.refs[joint.name] = joint.ref
+                    self.found.refs[joint.name], self.found.rests[joint.name] = joint.ref, joint.rest
+                    if joint.friction:
+                        friction = CoordinateFriction(
+                            f"{joint.name}_friction", joint.name, joint.friction, SLIP_SPEEDS[joint.type]
+                        )
+                        self.found.frictions.append(friction)
                     self.found.coordinates.append(coordinate)
 
     def _mass(self, content: _Content) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""Equality constraints: of joints as couplers, of bodies as loops and welds."""
+"""Equality constraints: of joints and fixed tendons as couplers, of bodies as loops and welds."""
+
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.polynomial import Polynomial as Powers
@@ -7,6 +9,7 @@ from myoquat.core.typing import Array
 from myoquat.data.mjcf.elements import three
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.reading.document import Document
+from myoquat.data.mjcf.reading.fixed_tendons import length_at
 from myoquat.data.mjcf.reading.frames import unit
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import complain
@@ -48,6 +51,8 @@ def read_equalities(
             poses = system.poses(np.array(skeleton.start)) if poses is None else poses
             make = _connect if element.tag == "connect" else _weld
             constraints.append(make(values, skeleton, poses, f"{element.tag}_{number}"))
+        elif element.tag == "tendon" and (held := _of_tendons(values, skeleton, f"tendon_equality_{number}")):
+            constraints.append(held)
         else:
             document.unsupported.count(element, "constraint; the model moves without it")
             continue
@@ -64,6 +69,57 @@ def _held(values: Values, skeleton: Skeleton) -> PolynomialCoupler:
     return PolynomialCoupler(
         name, (other,), (skeleton.refs[name] + offset,), ((0,),), name=values.text("name", f"{name}_held")
     )
+
+
+def _of_tendons(values: Values, skeleton: Skeleton, unnamed: str) -> PolynomialCoupler | None:
+    """Lengths of fixed tendons L and M with L - L0 = sum of a_i (M - M0)^i: one coordinate as a polynomial of others.
+    None for tendons in space, and for higher powers of tendons of several joints."""
+    names = [values.text(key) for key in ("tendon1", "tendon2") if values.has(key)]
+    if not names or not all(name in skeleton.combinations for name in names):
+        return None
+    first, second = ([skeleton.combinations[name] for name in names] + [{}])[:2]
+    given = values.numbers("polycoef", 1, 5, (0.0, 1.0, 0.0, 0.0, 0.0))
+    curve = Powers(given if second else given[:1]).trim()
+    curved = len(curve.coef) > 2
+    if curved and (len(second) > 1 or set(second) & set(first)):
+        return None
+    slope = 0.0 if curved or len(curve.coef) < 2 else float(curve.coef[1])
+    straight = {name: first.get(name, 0.0) - slope * second.get(name, 0.0) for name in {**first, **second}}
+    straight = {name: factor for name, factor in straight.items() if factor}
+    if not straight:
+        return None
+    constant = float(curve.coef[0]) + length_at(straight, skeleton.refs)
+    powers = np.zeros(1) if not curved else _powers(curve, second, skeleton)
+    return _solved(straight, constant, (next(iter(second), ""), powers), skeleton, values.text("name", unnamed))
+
+
+def _powers(curve: Powers, tendon: Mapping[str, float], skeleton: Skeleton) -> Array:
+    """The coefficients of powers of the coordinate of a tendon with a single joint, the constant one as zero."""
+    ((name, factor),) = tendon.items()
+    found = curve(Powers([-factor * skeleton.refs[name], factor])).coef
+    result: Array = np.array(found)
+    result[0] -= curve.coef[0]
+    return result
+
+
+def _solved(
+    straight: Mapping[str, float], constant: float, powers: tuple[str, Array], skeleton: Skeleton, name: str
+) -> PolynomialCoupler:
+    """sum of factors times coordinates = constant + a polynomial of one more, for the coordinate with the greatest
+    factor."""
+    driver, curve = powers
+    dependent = max(straight, key=lambda key: abs(straight[key]))
+    others = [other for other in straight if other != dependent]
+    if curve.any() or not others:
+        others.append(driver if curve.any() else next(joint for joint in skeleton.refs if joint != dependent))
+    rows, coefficients = [(0,) * len(others)], [constant + float(curve[0])]
+    for k, other in enumerate(others):
+        terms = {1: -straight[other]} if other in straight else {i: float(c) for i, c in enumerate(curve) if i and c}
+        for power, coefficient in terms.items():
+            rows.append(tuple(power if j == k else 0 for j in range(len(others))))
+            coefficients.append(coefficient)
+    scale = 1.0 / straight[dependent]
+    return PolynomialCoupler(dependent, tuple(others), tuple(coefficients), tuple(rows), scale, name=name)
 
 
 def _check_joint(values: Values, name: str, skeleton: Skeleton) -> None:

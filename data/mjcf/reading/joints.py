@@ -13,6 +13,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.document import Document
+from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import (
@@ -56,6 +57,7 @@ class FileJoint:
     rest: float = 0.0
     range: tuple[float, float] | None = None
     limited: bool = False
+    friction: float = 0.0
 
     @property
     def coordinate(self) -> Coordinate | None:
@@ -150,11 +152,21 @@ def read_joint(element: Element, document: Document, childclass: str | None, bod
         values.number("springref", 0.0) * scale,
         low_high,
         limited,
+        _friction(values, joint_type, document),
     )
-    if values.number("frictionloss", 0.0):
-        document.unsupported.count(element, "frictionloss")
     document.finish(values, *QUIET, "ref")
     return joint
+
+
+def _friction(values: Values, joint_type: str, document: Document) -> float:
+    """The dry friction of a hinge or a slide; that of others is noted."""
+    friction = values.number("frictionloss", 0.0)
+    if friction < 0:
+        complain(values.element, f"frictionloss must not be negative, not {friction:g}")
+    if friction and joint_type in ("ball", "free"):
+        document.unsupported.count(values.element, f"frictionloss of a {joint_type} joint")
+        return 0.0
+    return friction
 
 
 def _linear(values: Any, key: str, document: Document) -> float:

@@ -1,4 +1,4 @@
-"""Spatial tendons as muscles: sites as points, spheres and cylinders as surfaces."""
+"""Tendons as muscles: sites as points, spheres and cylinders as surfaces, fixed ones as functions of coordinates."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.reading.actuators import Drive
+from myoquat.data.mjcf.reading.actuators import Drive, Drives
 from myoquat.data.mjcf.reading.bodies import Skeleton
 from myoquat.data.mjcf.reading.document import Document, elements_of
+from myoquat.data.mjcf.reading.fixed_tendons import length_at, linear_path, offset_of, on_offset_path
 from myoquat.data.mjcf.reading.geoms import Geom
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
-from myoquat.muscle.laws import ForceLaw, PathSpring, SlackSpring
+from myoquat.muscle.laws import ForceLaw, PathActuator, PathFriction, PathSpring, SlackSpring
 from myoquat.muscle.path import Muscle, Pulley
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import InsideCylinder, InsideSphere, SideCylinder, Wrap, WrapCylinder, WrapSphere
@@ -25,6 +26,7 @@ QUIET = (
     *("class", "group", "user", "width", "rgba", "material", "margin", "solref", "solimp", "solreflimit"),
     *("solimplimit", "solreffriction", "solimpfriction"),
 )
+SLIP_SPEED = 1e-3  # [m/s] below which dry friction is less than its greatest force
 ALIGNED_SINE = 1e-9  # sine of the angle by which a site may miss an axis of its surface
 
 
@@ -43,19 +45,25 @@ class Used:
         return cls(sites, frozenset(name for part in parts if (name := part.get("geom"))))
 
 
-def read_tendons(
-    document: Document, skeleton: Skeleton, drives: Mapping[str, Sequence[Drive]], wrapping: str
-) -> tuple[Muscle, ...]:
-    """All spatial tendons as muscles; others, and what a path or a law of ours cannot hold, are noted.
+def read_tendons(document: Document, skeleton: Skeleton, drives: Drives, wrapping: str) -> tuple[Muscle, ...]:
+    """All tendons as muscles, and the actuators of joints whose laws only muscles have, along paths that are linear in
+    a coordinate; what a path or a law of ours cannot hold is noted.
 
-    A tendon that has several actuators, or a spring beside one, has several muscles along one path."""
+    A tendon that has several actuators, or a spring or friction beside one, has several muscles along one path."""
     muscles: list[Muscle] = []
+    paths = _Paths(document, skeleton, wrapping)
     for number, element in enumerate(document.sections("tendon"), start=1):
-        if element.tag != "spatial":
-            document.unsupported.count(element, "tendon; it pulls nothing")
-        else:
-            muscles += _muscles(element, _Paths(document, skeleton, wrapping), drives, f"tendon_{number}")
+        muscles += _muscles(element, paths, drives.tendons, f"tendon_{number}")
+    for name, (joint, drive) in drives.joints.items():
+        offset = offset_of({joint: 1.0}, skeleton)
+        bare = Muscle(_unused(name, muscles), linear_path({joint: 1.0}, offset))
+        muscles.append(_driven(bare, drive, offset))
     return tuple(muscles)
+
+
+def _unused(name: str, muscles: Sequence[Muscle]) -> str:
+    taken = {muscle.name for muscle in muscles}
+    return name if name not in taken else f"{name}_actuator"
 
 
 def _muscles(
@@ -63,40 +71,61 @@ def _muscles(
 ) -> Iterator[Muscle]:
     document = paths.document
     values = document.values(element)
-    name = values.text("name", unnamed)
-    points, wraps, pulleys = paths.path(element)
-    law = _spring(values, document)
+    name, offset = values.text("name", unnamed), 0.0
+    if element.tag == "fixed":
+        combination = paths.skeleton.combinations[name]
+        offset, rest = offset_of(combination, paths.skeleton), length_at(combination, paths.skeleton.rests)
+        bare = Muscle(name, linear_path(combination, offset))
+    else:
+        (points, wraps, pulleys), rest = paths.path(element), None
+        bare = Muscle(name, points, wraps=wraps, pulleys=pulleys)
+    passive = _passive(values, document, rest)
     if values.limited("limited", "range", document.compiler.limits):
         document.unsupported.count(element, "limits of a length; nothing holds it")
     values.text("range", "")
-    for key, effect in (("frictionloss", "no friction along it"), ("armature", "its inertia")):
-        if values.number(key, 0.0):
-            document.unsupported.count(element, f"{key}: {effect}")
+    if values.number("armature", 0.0):
+        document.unsupported.count(element, "armature: its inertia")
     document.finish(values, *QUIET)
-    bare = Muscle(name, points, wraps=wraps, pulleys=pulleys)
-    found = [
-        replace(bare, law=drive.law, activation=drive.activation, activation_dynamics=drive.dynamics)
-        for drive in drives.get(name, ())
-    ]
-    if law is not None:
-        found.append(replace(bare, law=law, activation=0.0 if found else None))
+    found = [_driven(bare, drive, offset) for drive in drives.get(name, ())]
+    if not found and not passive and element.tag == "fixed":
+        passive = [PathActuator(0.0)]  # a length that others may ask for
+    for law in passive:
+        found.append(replace(bare, law=on_offset_path(law, offset), activation=0.0 if found else None))
     names = [name, *(f"{name}_{k}" for k in range(2, len(found) + 1))]
     yield from (replace(muscle, name=own) for muscle, own in zip(found or [bare], names, strict=False))
 
 
-def _spring(values: Values, document: Document) -> ForceLaw | None:
-    """A spring that is slack between two lengths, and a damper; what is of higher order is noted."""
+def _driven(bare: Muscle, drive: Drive, offset: float) -> Muscle:
+    law = on_offset_path(drive.law, offset)
+    return replace(bare, law=law, activation=drive.activation, activation_dynamics=drive.dynamics)
+
+
+def _passive(values: Values, document: Document, rest: float | None) -> list[ForceLaw]:
+    """The laws of a spring and a damper, and of dry friction."""
+    spring, friction = _spring(values, document, rest), values.number("frictionloss", 0.0)
+    if friction < 0:
+        complain(values.element, f"frictionloss must not be negative, not {friction:g}")
+    return [*([] if spring is None else [spring]), *([PathFriction(friction, SLIP_SPEED)] if friction else [])]
+
+
+def _spring(values: Values, document: Document, rest: float | None) -> ForceLaw | None:
+    """A spring that is slack between two lengths, and a damper; what is of higher order is noted. rest: the length of a
+    fixed tendon where the springs of its joints rest, None for a path in space."""
     stiffness, *others = values.numbers("stiffness", 1, 3, (0.0,))
     damping, *more = values.numbers("damping", 1, 3, (0.0,))
     low, *high = values.numbers("springlength", 1, 2, (-1.0,))
     if any(others) or any(more):
         document.unsupported.count(values.element, "stiffness or damping of higher order")
     top = high[0] if high else low
-    if stiffness and low < 0 and not high:
+    if low == top == -1.0 and rest is not None:
+        low = top = rest
+    elif stiffness and low < 0 and not high:
         document.unsupported.count(values.element, "a spring that rests where the model starts")
         stiffness = 0.0
     if not stiffness and not damping:
         return None
+    if rest is not None:
+        return SlackSpring(stiffness, low, top, damping)
     if low <= 0 < top and not damping:
         return PathSpring(stiffness, top)
     return SlackSpring(stiffness, max(low, 0.0), max(top, 0.0), damping)

@@ -1,0 +1,143 @@
+"""Fixed tendons, dry friction and actuators of joints in MJCF files, against MuJoCo's lengths and forces."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from myoquat.data import UnsupportedWarning, load_model
+from myoquat.dynamics.constraints import constraints_of
+from myoquat.joints import ModelError
+from myoquat.muscle import activation_rates, actuator_forces, limit_torques, muscle_torques, path_lengths
+from myoquat.muscle.forces import CoordinateFriction
+from myoquat.muscle.laws import MujocoMuscle, PathFriction
+
+needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
+TEXT = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/>
+<default><geom contype="0" conaffinity="0"/></default><worldbody><site name="w" pos="0.1 0 0.1"/>
+<body name="a"><joint name="j1" axis="0 1 0" range="-1 2" ref="0.3"{0}/><geom size="0.1" pos="0 0 0.2"/>
+<body name="b" pos="0 0 0.4"><joint name="j2" type="slide" axis="0 0 1" range="-1 1"/>
+<joint name="j3" axis="1 0 0" ref="-0.2" range="-1 1"/>
+<geom size="0.05" pos="0 0 0.1"/><site name="s" pos="0 0.1 0.1"/></body></body></worldbody>
+<tendon>{1}</tendon><actuator>{2}</actuator><equality>{3}</equality></mujoco>"""
+TENDONS = """<fixed name="f1"><joint joint="j1" coef="0.5"/><joint joint="j3" coef="-1.5"/></fixed>
+<fixed name="f2" stiffness="7" damping="2" springlength="-0.1 0.2"><joint joint="j2" coef="2"/></fixed>
+<fixed name="f3" stiffness="5"><joint joint="j2" coef="1"/><joint joint="j1" coef="-1"/></fixed>"""
+DRIVES = """<motor name="pull" tendon="f1" gear="-20" ctrlrange="0 1"/>
+<position name="servo" tendon="f2" kp="50" kv="3" gear="1.5" ctrlrange="-0.5 0.6"/>
+<general name="slow" tendon="f3" gainprm="4" dyntype="filter" dynprm="0.2" ctrlrange="-1 2"/>
+<damper name="brake" joint="j3" kv="4" gear="2" ctrlrange="0 2"/>
+<general name="bent" joint="j1" gaintype="affine" biastype="affine" gainprm="3 -2 1" biasprm="1 0 -0.5"
+ctrlrange="-1 1"/>
+<muscle name="flesh" joint="j2" lengthrange="-0.4 0.6" force="12" ctrlrange="0 1"/>"""
+
+
+def write(tmp_path, joint="", tendons="", actuators="", equality=""):
+    path = tmp_path / "x.xml"
+    path.write_text(TEXT.format(joint, tendons, actuators, equality))
+    return path
+
+
+def engine(path):
+    import mujoco  # noqa: PLC0415 - a peer
+
+    model = mujoco.MjModel.from_xml_path(str(path))
+    return mujoco, model, mujoco.MjData(model)
+
+
+@pytest.mark.peers
+@needs_mujoco
+def test_fixed_tendons_and_actuators_of_joints_are_mujocos(tmp_path, rng):
+    path = write(tmp_path, tendons=TENDONS, actuators=DRIVES)
+    model = load_model(path, strict=True)
+    assert model.muscle_names == ("f1", "f2", "f2_2", "f3", "f3_2", "brake", "bent", "flesh")
+    assert isinstance(model.muscles[-1].law, MujocoMuscle)
+    mujoco, m, data = engine(path)
+    tendons = [0, 1, 3]
+    offset = np.array([8.0, 4.0, 8.0])  # above twice 0.5 * 2 + 1.5 * 1, 2 * 1 and 1 + 2
+    low, high = m.actuator_ctrlrange.T
+    for q, u in zip(0.5 * rng.normal(size=(6, 3)), 2.0 * rng.normal(size=(6, 3)), strict=True):
+        a, e = rng.uniform(size=(2, 6))
+        data.qpos[:], data.qvel[:], data.ctrl[:] = q, u, low + a * (high - low)
+        data.act[:] = (low + a * (high - low))[[2, 5]]
+        mujoco.mj_forward(m, data)
+        np.testing.assert_allclose(path_lengths(model, q)[tendons] - offset, data.ten_length, atol=1e-13)
+        ours = muscle_torques(model, q, u, np.array([a[0], a[1], 0.0, a[2], 0.0, *a[3:]]))
+        np.testing.assert_allclose(ours, data.qfrc_actuator + data.qfrc_passive, rtol=1e-12, atol=1e-12)
+        data.ctrl[:] = low + e * (high - low)
+        mujoco.mj_forward(m, data)
+        rates = activation_rates(model, [e[0], e[1], 0, e[2], 0, *e[3:]], [a[0], a[1], 0, a[2], 0, *a[3:]])
+        np.testing.assert_allclose(rates[[3, 7]], data.act_dot / (high - low)[[2, 5]], rtol=1e-12)
+
+
+@pytest.mark.peers
+@needs_mujoco
+def test_dry_friction_is_mujocos_where_the_joint_and_the_tendon_slip(tmp_path, rng):
+    """MuJoCo's friction is a soft constraint whose force is its bound where it slips; at rest none acts here."""
+    spatial = '<spatial name="t" frictionloss="0.4"><site site="w"/><site site="s"/></spatial>'
+    fixed = '<fixed name="f" frictionloss="0.3"><joint joint="j1" coef="0.5"/></fixed>'
+    path = write(tmp_path, ' frictionloss="0.2"', spatial + fixed)
+    model = load_model(path, strict=True)
+    assert isinstance(model.forces[0], CoordinateFriction)
+    assert [type(muscle.law) for muscle in model.muscles] == [PathFriction] * 2
+    mujoco, m, data = engine(path)
+    for q, u in zip(0.5 * rng.normal(size=(4, 3)), 20.0 * rng.normal(size=(4, 3)), strict=True):
+        data.qpos[:], data.qvel[:] = q, u
+        mujoco.mj_forward(m, data)
+        torques = muscle_torques(model, q, u, np.zeros(2)) + limit_torques(model, q, u)
+        np.testing.assert_allclose(torques, data.qfrc_constraint, rtol=1e-12, atol=1e-12)
+        still = muscle_torques(model, q, 0 * u, np.zeros(2)) + limit_torques(model, q, 0 * u)
+        np.testing.assert_array_equal(still, 0.0)
+
+
+@pytest.mark.peers
+@needs_mujoco
+@pytest.mark.parametrize(
+    "equality",
+    [
+        '<tendon tendon1="f1"/>',
+        '<tendon tendon1="f2" polycoef="0.3"/>',
+        '<tendon tendon1="f1" tendon2="f3" polycoef="0.1 0.5"/>',
+        '<tendon tendon1="f1" tendon2="f2" polycoef="0.1 0.5 -0.7 0 0.2"/>',
+    ],
+)
+def test_equalities_of_fixed_tendons_measure_what_mujocos_do(equality, tmp_path, rng):
+    path = write(tmp_path, tendons=TENDONS, equality=equality)
+    model = load_model(path, strict=True)
+    mujoco, m, data = engine(path)
+    (constraint,) = constraints_of(model)
+    for q in 0.5 * rng.normal(size=(4, 3)):
+        data.qpos[:] = q
+        mujoco.mj_forward(m, data)
+        ours = constraint.position(model.system, q, np.zeros(())) / constraint.scale
+        np.testing.assert_allclose(np.abs(ours), np.abs(data.efc_pos[:1]), atol=1e-13)
+
+
+def test_what_a_fixed_tendon_cannot_be_is_rejected_or_reported(tmp_path):
+    for joint, message in (("a", "'a' is no hinge"), ("j1", "whose coef is not zero")):
+        text = f'<fixed name="f"><joint joint="{joint}" coef="0"/></fixed>'
+        with pytest.raises(ModelError, match=message):
+            load_model(write(tmp_path, tendons=text))
+    spatial = '<spatial name="t"><site site="w"/><site site="s"/></spatial>'
+    for equality in ('tendon1="f1" tendon2="f3" polycoef="0 0 1"', 'tendon1="t"'):
+        path = write(tmp_path, tendons=TENDONS + spatial, equality=f"<tendon {equality}/>")
+        with pytest.warns(UnsupportedWarning, match="1 tendon .constraint; the model moves without it"):
+            load_model(path)
+    with pytest.raises(ModelError, match="frictionloss must not be negative"):
+        load_model(write(tmp_path, ' frictionloss="-1"'))
+
+
+def test_dry_friction_dissipates_at_its_bound():
+    friction = CoordinateFriction("f", "x", friction=0.5, slip_speed=0.01)
+    rates = np.array([-2.0, -0.1, 0.1, 2.0])
+    np.testing.assert_allclose(friction.force(0.0, rates) * rates, -0.5 * np.abs(rates), rtol=1e-8)
+    assert (np.diff(friction.force(0.0, np.linspace(-0.1, 0.1, 50))) <= 0).all()
+    model = load_model("two_link", rotations="sequence")
+    for wrong in ({"friction": -1.0}, {"slip_speed": 0.0}):
+        with pytest.raises(ModelError, match=r"friction|slip_speed"):
+            CoordinateFriction("f", "A.p1", **wrong).check(model.system)
+
+
+def test_actuator_forces_of_files_without_such_actuators_are_zero(tmp_path):
+    model = load_model(write(tmp_path, tendons=TENDONS))
+    assert not actuator_forces(model, model.start, np.zeros(3), np.zeros(0)).any()
