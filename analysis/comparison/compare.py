@@ -1,6 +1,5 @@
 """The comparison itself: names are matched, poses drawn, and quantities of both sides compared at them."""
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +15,6 @@ from myoquat.data import load_model
 from myoquat.muscle import LengthPoint, Model
 
 __all__ = ["compare_models", "compare_with_engine"]
-
-QUATERNION = re.compile(r"\.Q[0-3]$")  # names of the components of quaternions
 
 
 def compare_models(
@@ -122,10 +119,10 @@ def _compared(
     names = Names(
         coordinates,
         match_names("muscles", a.muscles, b.muscles, mappings[1]),
-        match_names("bodies", tuple(a.bodies), tuple(b.bodies), mappings[2]),
+        match_names("bodies", *_heavy(a, b), mappings[2]),
     )
     for what, matching in (("coordinate", coordinates), ("body", names.bodies)):
-        if not matching.pairs:
+        if not matching.pairs and matching.only_first and matching.only_second:
             raise ValueError(f"no {what} of {a.label} has a partner in {b.label}; map names, as in {what}=other")
     sample = sample_poses(a.model, count, seed)
     moved = [p for p in coordinates.pairs if p.first not in a.dependent and p.second not in b.dependent]
@@ -135,6 +132,15 @@ def _compared(
     wanted = {pair.second: one.coordinates[pair.first] for pair in moved}
     two = b.at(Request(wanted, list(coordinates.names.values()), list(arms.values()), activation))
     return ModelComparison.of((a, b), names, (one, two), arms, (sample.to_text(), activation))
+
+
+def _heavy(a: Side, b: Side) -> list[tuple[str, ...]]:
+    """Names of bodies; one without mass, such as those that files of a single joint for each body need, counts only
+    where the other side has its name."""
+    bodies = a.bodies, b.bodies
+    return [
+        tuple(name for name, body in own.items() if body.mass or name in other) for own, other in (bodies, bodies[::-1])
+    ]
 
 
 def _coordinates(a: Side, b: Side, mapping: Mapping[str, str] | None) -> Matching:
@@ -156,7 +162,7 @@ def _open(side: Side, taken: Collection[str]) -> list[str]:
 
 def _columns(a: Side, b: Side, names: Names, moved: list[tuple[str, str]]) -> dict[str, str]:
     """Columns of moment arms of A, each with that of B: coordinates that are no quaternions, and torques of those."""
-    found = {one: two for one, two in moved if not (QUATERNION.search(one) or QUATERNION.search(two))}
+    found = {one: two for one, two in moved if one in a.arm_names and two in b.arm_names}
     for one, two in moved:
         if one.endswith(".Q0") and two.endswith(".Q0"):
             for axis in "xyz":

@@ -50,6 +50,11 @@ class MujocoSide:
         """As for every side."""
         return tuple(self._addresses)
 
+    @property
+    def arm_names(self) -> Collection[str]:
+        """As for every side."""
+        return {name for name, (_, dof) in self._places.items() if dof >= 0}
+
     @cached_property
     def _couplers(self) -> dict[str, tuple[str, np.polynomial.Polynomial]]:
         """The coordinates that equality constraints drive: the independent one, and the polynomial of its value."""

@@ -49,6 +49,11 @@ class OpensimSide:
         return tuple(self._coordinates)
 
     @property
+    def arm_names(self) -> Collection[str]:
+        """As for every side."""
+        return self.coordinates
+
+    @property
     def dependent(self) -> Collection[str]:
         """As for every side."""
         return {name for name, found in self._coordinates.items() if found.isDependent(self._state)}

@@ -10,6 +10,7 @@ from myoquat.analysis.recruitment.moment_arms import moment_arms
 from myoquat.analysis.recruitment.units import coordinate_units
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import assemble, constraints_of
+from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.vectors import full, matvec
 from myoquat.muscle import Model, path_lengths
 from myoquat.muscle.tensions_at_rest import tensions_at_rest
@@ -69,6 +70,11 @@ class Side(Protocol):
         ...
 
     @property
+    def arm_names(self) -> Collection[str]:
+        """The coordinates that moment arms belong to: not those of quaternions and floating bodies."""
+        ...
+
+    @property
     def dependent(self) -> Collection[str]:
         """The coordinates that follow others."""
         ...
@@ -107,6 +113,13 @@ class ModelSide:
         return {name: system.bodies[i].name for name, (i, _) in system.angle_names.items()}
 
     @property
+    def arm_names(self) -> Collection[str]:
+        """As for every side."""
+        system = self.model.system
+        plain = (body for body in system.bodies if not isinstance(body.joint, (SphericalJoint, FloatingJoint)))
+        return {*system.angle_names, *(name for body in plain for name in body.names_of_coordinates)}
+
+    @property
     def dependent(self) -> Collection[str]:
         """As for every side."""
         return {coupler.dependent for coupler in self.model.couplers}
@@ -142,7 +155,8 @@ class ModelSide:
         system, arms = self.model.system, request.arms
         poses = system.poses(q)
         centers = [poses[b.name][1] + matvec(poses[b.name][0], np.array(b.center_of_mass)) for b in system.bodies]
-        table = moment_arms(self.model, q, arms).to_numpy().reshape(len(q), len(self.model.muscles), len(arms))
+        shape = len(q), len(self.model.muscles), len(arms)
+        table = moment_arms(self.model, q, arms).to_numpy().reshape(shape) if arms else np.zeros(shape)
         return Quantities(
             {name: system.coordinate(name, q) for name in request.coordinates},
             path_lengths(self.model, q),

@@ -99,6 +99,7 @@ def _model(document: Document, path: Path | None, wrapping: str) -> Model:
         if isinstance(section.tag, str) and section.tag not in (*READ, *QUIET):
             document.unsupported.count(section, "section")
     skeleton = read_skeleton(document)
+    skeleton.bodies = _with_total_mass(skeleton.bodies, document.compiler.total_mass)
     skeleton.combinations |= combinations_of(document, skeleton)
     drives = read_actuators(document, skeleton)
     name = str(document.root.get("model") or ("model" if path is None else path.stem))
@@ -125,6 +126,18 @@ def _model(document: Document, path: Path | None, wrapping: str) -> Model:
             Marker(site, point.body, point.position) for site, point in skeleton.sites.items() if site not in used.sites
         ),
     )
+
+
+def _with_total_mass(bodies: list[Body], total: float) -> list[Body]:
+    """The bodies with masses and inertias scaled so that the masses add up to a total [kg] that is positive."""
+    whole = sum(body.mass for body in bodies)
+    if total <= 0 or not whole:
+        return bodies
+    ratio = total / whole
+    return [
+        replace(body, mass=ratio * body.mass, inertia=tuple(ratio * moment for moment in body.inertia))
+        for body in bodies
+    ]
 
 
 def _gravity(document: Document) -> tuple[float, ...]:

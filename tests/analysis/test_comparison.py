@@ -86,6 +86,17 @@ def test_moved_insertion_shows_by_the_law_of_cosines():
     assert found.worst(1)["name"].item() == "biceps"
 
 
+def test_a_floating_body_and_one_without_coordinates_are_compared():
+    box = mq.Body("box", "ground", mq.joints.FloatingJoint(), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    path = PathPoint("ground", (0.0, 0.0, 1.0)), PathPoint("box", (0.1, 0.0, 0.0))
+    model = mq.Model(mq.ArticulatedSystem((box,)), (mq.Muscle("rope", path),))
+    found = compare_models(model, model, poses=3)
+    assert found.agrees(0.0)
+    assert list(found.arms) == [f"box.torque_{axis} [child]" for axis in "xyz"]
+    fixed = mq.Model(mq.ArticulatedSystem((replace(box, joint=mq.joints.FixedJoint()),)))
+    assert compare_models(fixed, fixed, poses=3).agrees(0.0)
+
+
 def test_changed_mass_centre_and_inertia_show_by_body():
     model = arm()
     system = model.system.with_body(

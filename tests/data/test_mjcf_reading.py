@@ -271,7 +271,7 @@ def test_a_motor_that_pulls_by_negative_controls(tmp_path):
         ('type="ball" pos', 'type="ball" range="0 30" pos', "limits of a ball joint"),
         ('<body name="hand"', '<body name="hand" gravcomp="1"', "1 body .gravcomp."),
         ('timestep="0.01"', 'wind="1 0 0"', "1 option .wind."),
-        ("<compiler ", '<compiler settotalmass="3" ', "1 compiler .settotalmass."),
+        ("<compiler ", '<compiler boundmass="3" ', "1 compiler .boundmass."),
         ("<worldbody>", '<worldbody><geom type="plane" size="1 1 1"/>', "1 geom .shape of the world."),
     ],
 )  # fmt: skip

@@ -138,6 +138,17 @@ def test_dry_friction_dissipates_at_its_bound():
             CoordinateFriction("f", "A.p1", **wrong).check(model.system)
 
 
+def test_the_total_mass_scales_masses_and_inertias(tmp_path):
+    path = write(tmp_path)
+    bodies = load_model(path).system.bodies
+    path.write_text(path.read_text().replace("<compiler ", '<compiler settotalmass="3" '))
+    scaled = load_model(path, strict=True).system.bodies
+    assert sum(body.mass for body in scaled) == pytest.approx(3.0)
+    ratio = 3.0 / sum(body.mass for body in bodies)
+    for one, two in zip(bodies, scaled, strict=True):
+        np.testing.assert_allclose(two.inertia, ratio * np.array(one.inertia), rtol=1e-12)
+
+
 def test_actuator_forces_of_files_without_such_actuators_are_zero(tmp_path):
     model = load_model(write(tmp_path, tendons=TENDONS))
     assert not actuator_forces(model, model.start, np.zeros(3), np.zeros(0)).any()

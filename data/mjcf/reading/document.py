@@ -28,7 +28,6 @@ HARMLESS = {  # settings of the compiler that are not followed, and the values a
     "balanceinertia": "false",
     "boundmass": "0",
     "boundinertia": "0",
-    "settotalmass": "-1",
     "alignfree": "false",
 }
 
@@ -43,6 +42,7 @@ class Compiler:
     sequence: str = "xyz"
     limits: bool = True
     from_geoms: str = "auto"
+    total_mass: float = -1.0
     meshes: str = ""
     bare_files: bool = False
 
@@ -142,6 +142,7 @@ def _compiler(root: Element, unsupported: UnsupportedElements) -> Compiler:
         sequence,
         values.boolean("autolimits", True),
         values.word("inertiafromgeom", ("auto", "true", "false"), "auto"),
+        values.number("settotalmass", -1.0),
         values.text("meshdir", values.text("assetdir", "")),
         values.boolean("strippath", False),
     )
