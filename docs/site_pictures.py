@@ -29,6 +29,7 @@ NUMBERS: dict[str, dict[str, float]] = {
     "blankevoort1991": {"linear_stiffness": 1000.0, "slack_length": 0.1},
     "mujoco_muscle": {"max_isometric_force": 100.0, "shortest_length": 0.075, "longest_length": 0.105},
     "affine_path": {"gain_0": 500.0, "bias_1": -500.0},
+    "path_friction": {"friction": 10.0, "slip_speed": 0.02},
     "slack_spring": {"stiffness": 1000.0, "shortest_length": 0.8, "longest_length": 1.2},
 }
 

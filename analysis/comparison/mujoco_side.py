@@ -53,7 +53,7 @@ class MujocoSide:
     @property
     def arm_names(self) -> Collection[str]:
         """As for every side."""
-        return {name for name, (_, dof) in self._places.items() if dof >= 0}
+        return {name for name, (_, dof) in self._addresses.items() if dof >= 0}
 
     @cached_property
     def _couplers(self) -> dict[str, tuple[str, np.polynomial.Polynomial]]:
