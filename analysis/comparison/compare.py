@@ -8,7 +8,7 @@ from myoquat.analysis.comparison.engines import engine_of
 from myoquat.analysis.comparison.matching import Matching, match_names
 from myoquat.analysis.comparison.mujoco_side import MujocoSide
 from myoquat.analysis.comparison.report import ModelComparison, Names
-from myoquat.analysis.comparison.sides import ModelSide, Request, Side
+from myoquat.analysis.comparison.sides import BodyMass, ModelSide, Request, Side
 from myoquat.analysis.recruitment.poses import sample_poses
 from myoquat.core.arguments import PATH, check_types
 from myoquat.data import load_model
@@ -119,7 +119,7 @@ def _compared(
     names = Names(
         coordinates,
         match_names("muscles", a.muscles, b.muscles, mappings[1]),
-        match_names("bodies", *_heavy(a, b), mappings[2]),
+        match_names("bodies", _heavy(a.bodies, b.bodies), _heavy(b.bodies, a.bodies), mappings[2]),
     )
     for what, matching in (("coordinate", coordinates), ("body", names.bodies)):
         if not matching.pairs and matching.only_first and matching.only_second:
@@ -134,13 +134,10 @@ def _compared(
     return ModelComparison.of((a, b), names, (one, two), arms, (sample.to_text(), activation))
 
 
-def _heavy(a: Side, b: Side) -> list[tuple[str, ...]]:
+def _heavy(bodies: Mapping[str, BodyMass], others: Mapping[str, BodyMass]) -> tuple[str, ...]:
     """Names of bodies; one without mass, such as those that files of a single joint for each body need, counts only
     where the other side has its name."""
-    bodies = a.bodies, b.bodies
-    return [
-        tuple(name for name, body in own.items() if body.mass or name in other) for own, other in (bodies, bodies[::-1])
-    ]
+    return tuple(name for name, body in bodies.items() if body.mass or name in others)
 
 
 def _coordinates(a: Side, b: Side, mapping: Mapping[str, str] | None) -> Matching:
