@@ -25,7 +25,7 @@ __all__ = ["FOLLOWED_SINE", "check_followed_locks", "check_locks", "followed_sin
 ANGLE_SINE = 1 / CONDITION_LIMIT  # distance from the lock of angles that are coordinates [rad]
 FOLLOWED_SINE = 1e-8  # of angles that come from a quaternion: nearer, rounding errors of their rates exceed the rates
 NEAR_SINE = 1e-3  # what a stopped simulation reports
-CAPACITY = 1024
+MAX_KNOWN_SYSTEMS = 1024
 
 _known: dict[str, tuple["_Lock", ...]] = {}  # by content of the system
 
@@ -130,7 +130,7 @@ def _locks(system: ArticulatedSystem) -> tuple[_Lock, ...]:
     """The locks of all joints, kept by the content of the system."""
     key = system.content_key
     if key not in _known:
-        if len(_known) >= CAPACITY:
+        if len(_known) >= MAX_KNOWN_SYSTEMS:
             _known.clear()
         _known[key] = tuple(_found(system))
     return _known[key]

@@ -1,9 +1,9 @@
 """Small multiples in one style: curves over time, an angle or percent of a cycle, with one quantity and one unit per
 axis.
 
-An axis holds at most `MOST` curves, which differ in colour, in lightness and in their dashes; more are divided into
-groups, the sides of the body first. Legends stand beside their axis. Curves that are zero throughout are left out, and
-a sentence says which.
+An axis holds at most `MAX_CURVES` curves, which differ in colour, in lightness and in their dashes; more are divided
+into groups, the sides of the body first. Legends stand beside their axis. Curves that are zero throughout are left out,
+and a sentence says which.
 """
 
 import re
@@ -19,13 +19,13 @@ from myoquat.core.typing import Array
 from myoquat.joints.labels import figure_label
 from myoquat.joints.picture import Picture, curve_styles
 
-__all__ = ["MOST", "Panel", "by_unit", "draw_panels", "legend_beside", "plain_axis"]
+__all__ = ["MAX_CURVES", "Panel", "by_unit", "draw_panels", "legend_beside", "plain_axis"]
 
-MOST = 8  # curves of an axis
-ACROSS, MANY = 2, 8  # axes side by side; one more where there are many
+MAX_CURVES = 8  # of an axis
+AXES_PER_ROW, MAX_AXES_IN_NARROW_FIGURE = 2, 8  # with more axes there is one more in a row
 WIDTH, HEIGHT = 5.6, 2.3  # [inch] of an axis with its legend
-NAMED = 12  # curves left out that the sentence names
-FLAT = 1e-6  # of the greatest value: a range that is smaller is drawn as a flat line
+MAX_NAMED_CURVES = 12  # of those left out, in the sentence below the figure
+MIN_RANGE = 1e-6  # of the greatest value: curves with a smaller range are drawn flat
 SIDE = re.compile(r"(?:^|[_. ])(r|l|right|left)(?:$|[_. ])", re.IGNORECASE)
 SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
 TITLES = {"deg": "angles", "deg/s": "angular velocities", "m": "positions", "m/s": "velocities", "1": "quaternions"}
@@ -75,7 +75,7 @@ def draw_panels(
     moving, still = _without_zeros(panels)
     groups = [list(_groups(panel)) for panel in moving]
     flat = [panel for group in groups for panel in group]
-    across = min(ACROSS + (len(flat) > MANY), max(len(flat), 1))
+    across = min(AXES_PER_ROW + (len(flat) > MAX_AXES_IN_NARROW_FIGURE), max(len(flat), 1))
     rows = max(-(-len(flat) // across), 1)
     figure = Picture(figsize=(WIDTH * across, HEIGHT * rows + 0.4), layout="constrained")
     axes = np.ravel(figure.subplots(rows, across, squeeze=False, sharex=True))
@@ -118,9 +118,10 @@ def _without_zeros(panels: Iterable[Panel]) -> tuple[list[Panel], list[str]]:
     for panel in panels:
         drawn = [k for k in range(len(panel.names)) if np.nanmax(np.abs(panel.values[:, k]), initial=0.0) > 0]
         left = [name for k, name in enumerate(panel.names) if k not in drawn]
-        still += [f"{panel.title} of {', '.join(left[:NAMED])}" + (" and others" if len(left) > NAMED else "")] * bool(
-            left
-        )
+        still += [
+            f"{panel.title} of {', '.join(left[:MAX_NAMED_CURVES])}"
+            + (" and others" if len(left) > MAX_NAMED_CURVES else "")
+        ] * bool(left)
         if drawn:
             moving.append(panel.of(drawn, panel.title))
     return moving, still
@@ -137,8 +138,9 @@ def _left_out(still: Sequence[str]) -> str:
 
 
 def _groups(panel: Panel) -> Iterator[Panel]:
-    """The panel in parts of at most `MOST` curves: the sides of the body apart, each in equal parts in their order."""
-    if len(panel.names) <= MOST:
+    """The panel in parts of at most `MAX_CURVES` curves: the sides of the body apart, each in equal parts in their
+    order."""
+    if len(panel.names) <= MAX_CURVES:
         yield panel
         return
     sides: dict[str, list[int]] = {}
@@ -146,7 +148,7 @@ def _groups(panel: Panel) -> Iterator[Panel]:
         found = SIDE.findall(name)
         sides.setdefault(SIDES[found[-1].lower()] if found else "", []).append(k)
     for side, columns in sides.items():
-        parts = np.array_split(columns, -(-len(columns) // MOST))
+        parts = np.array_split(columns, -(-len(columns) // MAX_CURVES))
         for number, part in enumerate(parts, start=1):
             title = f"{panel.title}, {side}" if side else panel.title
             yield panel.of(list(part), f"{title}, {number} of {len(parts)}" if len(parts) > 1 else title)
@@ -177,7 +179,7 @@ def _draw(axis: Any, x: Array, panel: Panel, events: Mapping[str, float]) -> Non
 def _bound(axis: Any, panel: Panel) -> None:
     """A curve that hardly changes is flat, not a picture of round-off."""
     finite = panel.values[np.isfinite(panel.values)]
-    if finite.size and np.ptp(finite) <= FLAT * np.abs(finite).max():
+    if finite.size and np.ptp(finite) <= MIN_RANGE * np.abs(finite).max():
         middle = float(finite.mean())
         axis.set_ylim(middle - 0.5 * abs(middle), middle + 0.5 * abs(middle))
 

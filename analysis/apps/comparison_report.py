@@ -13,7 +13,7 @@ from myoquat.joints.picture import Picture
 
 __all__ = ["write_comparison_report"]
 
-DRAWN, ACROSS, POINTS = 6, 3, 61
+MAX_DRAWN, AXES_PER_ROW, CURVE_POINTS = 6, 3, 61
 DRAWN_FROM = 1e-6  # relative differences that are drawn
 UNITS = {"length": "m", "moment arm": "m", "force": "N"}
 
@@ -47,15 +47,15 @@ def _worst(found: ModelComparison) -> list[tuple[str, str, str]]:
         differs = np.isfinite(row["relative"]) and row["relative"] > DRAWN_FROM
         if row["part"] == "muscle" and name not in chosen and along and differs:
             chosen[name] = name, str(row["quantity"]), along
-    return list(chosen.values())[:DRAWN]
+    return list(chosen.values())[:MAX_DRAWN]
 
 
 def _curves(found: ModelComparison, worst: list[tuple[str, str, str]]) -> Figure:
-    rows = -(-len(worst) // ACROSS)
+    rows = -(-len(worst) // AXES_PER_ROW)
     figure = Picture(figsize=(15, 3.4 * rows), layout="constrained")
-    axes = figure.subplots(rows, ACROSS, squeeze=False).ravel()
+    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
     for axis, (muscle, quantity, over) in zip(axes, worst, strict=False):
-        values = np.linspace(*found.ranges[over], POINTS)
+        values = np.linspace(*found.ranges[over], CURVE_POINTS)
         turns = found.units[over] == "rad"
         x = np.degrees(values) if turns else values
         for y, label, dashes in zip(found.curves(muscle, quantity, over, values), "AB", ("-", "--"), strict=True):

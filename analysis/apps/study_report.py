@@ -14,8 +14,8 @@ from myoquat.kernels import Outcome
 
 __all__ = ["write_study_report"]
 
-OUTPUTS, PARAMETERS, BANDS = 9, 12, 6  # of a figure
-ACROSS = 3
+MAX_OUTPUTS, MAX_PARAMETERS, MAX_BANDS = 9, 12, 6  # of a figure
+AXES_PER_ROW = 3
 
 
 def write_study_report(results: xr.Dataset, path: Path, title: str) -> None:
@@ -32,7 +32,7 @@ def write_study_report(results: xr.Dataset, path: Path, title: str) -> None:
         Numbers("Results", _statistics(good[outputs], units_of(results))),
     ]
     if len(good) > 2 and outputs:
-        chosen = outputs[:OUTPUTS]
+        chosen = outputs[:MAX_OUTPUTS]
         sections.append(Drawn("Main effects", _tornados(results, chosen), _left_out(outputs)))
         sections.append(Drawn("Rank correlations", _correlations(results, chosen, names), ""))
     if "q" in results:
@@ -50,9 +50,9 @@ def _statistics(table: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
 
 def _tornados(results: xr.Dataset, outputs: list[str]) -> Figure:
     effects = main_effects(results, outputs)
-    rows = -(-len(outputs) // ACROSS)
+    rows = -(-len(outputs) // AXES_PER_ROW)
     figure = Picture(figsize=(15, 3.2 * rows), layout="constrained")
-    axes = figure.subplots(rows, ACROSS, squeeze=False).ravel()
+    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
     for axis, name in zip(axes, outputs, strict=False):
         column = effects[name]
         column.attrs["units"] = effects.attrs["units"]
@@ -64,7 +64,7 @@ def _tornados(results: xr.Dataset, outputs: list[str]) -> Figure:
 
 def _correlations(results: xr.Dataset, outputs: list[str], names: list[str]) -> Figure:
     table = correlation(results, outputs)
-    strongest = table.abs().max(axis=1).sort_values(ascending=False).index[:PARAMETERS]
+    strongest = table.abs().max(axis=1).sort_values(ascending=False).index[:MAX_PARAMETERS]
     shown = table.loc[[name for name in names if name in strongest]]
     figure = Picture(figsize=(3 + 1.2 * len(outputs), 1.5 + 0.4 * len(shown)), layout="constrained")
     plot_heat_map(figure.subplots(), shown)
@@ -72,10 +72,10 @@ def _correlations(results: xr.Dataset, outputs: list[str], names: list[str]) -> 
 
 
 def _bands(results: xr.Dataset) -> Figure:
-    names = [str(name) for name in results.coordinate.values][:BANDS]
-    rows = -(-len(names) // ACROSS)
+    names = [str(name) for name in results.coordinate.values][:MAX_BANDS]
+    rows = -(-len(names) // AXES_PER_ROW)
     figure = Picture(figsize=(15, 3.0 * rows), layout="constrained")
-    axes = figure.subplots(rows, ACROSS, squeeze=False).ravel()
+    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
     for axis, name in zip(axes, names, strict=False):
         plot_bands(axis, results, name)
     for axis in axes[len(names) :]:
@@ -84,5 +84,5 @@ def _bands(results: xr.Dataset) -> Figure:
 
 
 def _left_out(outputs: list[str]) -> str:
-    more = len(outputs) - OUTPUTS
-    return f"The first {OUTPUTS} results are drawn, {more} more are in the table." if more > 0 else ""
+    more = len(outputs) - MAX_OUTPUTS
+    return f"The first {MAX_OUTPUTS} results are drawn, {more} more are in the table." if more > 0 else ""

@@ -22,7 +22,7 @@ Record = dict[str, Any]
 QUANTITIES = {"length": "m", "moment arm": "m", "force": "N"}  # of a muscle
 OF_BODIES = {"mass": "kg", "centre": "m", "inertia": "kg m^2", "centre in the ground": "m"}
 COORDINATE_TOLERANCE = 1e-9  # [rad, m] of values that constraints set
-SHOWN = 12  # rows of a text, the greatest relative differences first
+MAX_SHOWN_ROWS = 12  # rows of a text, the greatest relative differences first
 
 
 class Names(NamedTuple):
@@ -148,7 +148,7 @@ class ModelComparison:
         missing = any(record["one side only"] for record in self.records)
         return whole and not missing and not self.largest > tolerance
 
-    def worst(self, count: int = SHOWN) -> "pd.DataFrame":
+    def worst(self, count: int = MAX_SHOWN_ROWS) -> "pd.DataFrame":
         """The rows of `table` with the greatest relative differences."""
         table = self.table[self.table["part"] != "coordinate"]
         worst: pd.DataFrame = table.sort_values("relative", ascending=False, kind="stable").head(count)

@@ -38,7 +38,7 @@ __all__ = [
 
 DIRECT = {"color": "0.65", "linewidth": 4.0, "solid_capstyle": "round"}
 MAPPED = {"color": "black", "linewidth": 1.3, "linestyle": (0, (4, 2))}
-NEAREST = 0.03  # how close the prescribed path comes to the lock [rad]
+LOCK_DISTANCE = 0.03  # [rad] least distance of the prescribed path from the lock
 SUFFIXES = ("png", "pdf", "svg")
 NAMES = ("moment_arms", "quaternion", "constrained", "singular")
 
@@ -53,7 +53,7 @@ def prescribed_path(model: Model, n: int = 401, duration: float = 4.0) -> tuple[
     phase = np.pi * (2 * time / duration - 1)
     q = np.repeat(pair.quaternion.system.neutral()[None], n, axis=0)
     for ball in pair.balls:
-        swing = NEAREST + (0.55 + 0.2 * ball.number) * (1 - np.cos(phase)) / 2 + 0.6 * (ball.number > 0)
+        swing = LOCK_DISTANCE + (0.55 + 0.2 * ball.number) * (1 - np.cos(phase)) / 2 + 0.6 * (ball.number > 0)
         angles = ball.reading.beside_lock(swing, 0.5 * np.sin(phase), 0.4 * np.sin(2 * phase) - 0.3)
         q[:, ball.q] = ball.reading.quaternion(angles)
     return time, q

@@ -15,7 +15,7 @@ from myoquat.joints.validation import SystemLike, system_of
 
 __all__ = ["Start"]
 
-DRAWS, NEARBY = 3, 1e-2  # poses beside a start, and how far each velocity's coordinate is from there [rad, m]
+SAMPLED_POSES, POSE_DEVIATION = 3, 1e-2  # poses beside a start, and their standard deviation [rad, m]
 
 
 @dataclass(frozen=True)
@@ -86,5 +86,5 @@ class Start:
 
 def _rank_nearby(held: ConstraintArrays, q: Array, time: float) -> int:
     """The greatest rank of the constraints at a few poses near q (nq,), off the constraints."""
-    steps = np.random.default_rng(0).normal(size=(DRAWS, held.system.nu)) * NEARBY
+    steps = np.random.default_rng(0).normal(size=(SAMPLED_POSES, held.system.nu)) * POSE_DEVIATION
     return max(held.rank(held.system.integrate(q, step), time) for step in steps)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from myoquat.joints.panels import MOST, Panel, by_unit, draw_panels
+from myoquat.joints.panels import MAX_CURVES, Panel, by_unit, draw_panels
 
 TIME = np.linspace(0.0, 1.0, 5)
 
@@ -25,7 +25,7 @@ def test_every_curve_is_drawn_once_in_a_legible_axis_of_its_side():
     figure = draw_panels(TIME, [Panel("forces", "N", tuple(names), rng.uniform(1, 2, (5, 54)), shared=True)])
     drawn = [[text.get_text() for text in axis.get_legend().get_texts()] for axis in shown(figure)]
     assert sorted(label for labels in drawn for label in labels) == sorted(names)
-    assert max(map(len, drawn)) <= MOST
+    assert max(map(len, drawn)) <= MAX_CURVES
     for axis, labels in zip(shown(figure), drawn, strict=True):
         side = "right" if "right" in axis.get_title(loc="left") else "left"
         assert all(label.endswith(f"_{side[0]}") for label in labels)

@@ -12,7 +12,7 @@ from myoquat.joints.picture import Picture, curve_styles
 
 __all__ = ["force_figures", "moment_figure"]
 
-SHOWN = 5.0  # [s] of a trial
+SHOWN_SECONDS = 5.0  # [s] of a trial
 AXES = ("forward", "upward", "lateral")
 
 
@@ -45,7 +45,7 @@ def moment_figure(data: LegData, name: str, calibration: MomentCalibration, post
     """Moments over the last seconds of a trial: measured, from EMG with 90 % bands, and of the published parameters.
     The dark band is what the parameters leave open, the light one holds the errors of measurement and model, too."""
     end = data.trials[name].motion.time[-1]
-    trial = part(data.trials[name], end - SHOWN, end)
+    trial = part(data.trials[name], end - SHOWN_SECONDS, end)
     time = trial.motion.time
     inner, outer = (posterior.bands(trial, 0.9, errors=errors) for errors in (False, True))
     own, theirs, true = calibration.moments(trial), published_moments(data, trial)[0], measured(trial)

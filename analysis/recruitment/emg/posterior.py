@@ -14,8 +14,8 @@ from myoquat.core.typing import Array
 __all__ = ["METHODS", "MomentPosterior", "moment_posterior"]
 
 METHODS = ("laplace", "hmc")
-CHAINS = 4
-WARM_UP = 200  # samples of each chain that are thrown away
+MARKOV_CHAINS = 4
+WARM_UP_SAMPLES = 200  # samples of each chain that are thrown away
 MAX_NUMBERS = 2**22  # tensions that are held at once
 
 
@@ -84,13 +84,13 @@ def moment_posterior(
     check_types(calibration=(calibration, MomentCalibration))
     if method not in METHODS:
         raise ValueError(f"method is 'laplace' or 'hmc', not {method!r}")
-    if samples < CHAINS or (method == "hmc" and samples % CHAINS):
-        raise ValueError(f"samples must be a multiple of {CHAINS}, not {samples}")
+    if samples < MARKOV_CHAINS or (method == "hmc" and samples % MARKOV_CHAINS):
+        raise ValueError(f"samples must be a multiple of {MARKOV_CHAINS}, not {samples}")
     if method == "hmc":
         objective = calibration.objective
         chains = hamiltonian_monte_carlo(
             objective.value_and_gradient, calibration.z, calibration.precision,
-            chains=CHAINS, samples=samples // CHAINS, warm_up=WARM_UP, seed=seed,
+            chains=MARKOV_CHAINS, samples=samples // MARKOV_CHAINS, warm_up=WARM_UP_SAMPLES, seed=seed,
         )  # fmt: skip
         return MomentPosterior(calibration, chains.draws.reshape(samples, -1), chains)
     L = np.linalg.cholesky(calibration.precision)

@@ -10,7 +10,7 @@ from myoquat.core.typing import Array
 
 __all__ = ["GLENOID_POLYNOMIAL", "BorderCone"]
 
-TURN = 2 * np.pi
+FULL_TURN = 2 * np.pi
 # The stability ratio of the glenoid about its axis, from concavity-compression tests: coefficients of powers 0 to 6 of
 # the angle [rad] from its superior edge over the anterior one [I. M. I. Hasan et al., IEEE TNSRE, 2025,
 # 10.1109/TNSRE.2025.3635012; there in percent and degrees].
@@ -48,12 +48,12 @@ class BorderCone(OrientedRule, SearchedRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (self.ratio(np.linspace(0, TURN, 721)) > 0).all():
+        if not (self.ratio(np.linspace(0, FULL_TURN, 721)) > 0).all():
             raise ValueError(f"rule of {self.joint!r}: the border r(a) must be positive at all angles")
 
     def ratio(self, angle: Array) -> Array:
         """(...) r at angles (...) [rad]."""
-        past = np.mod(np.asarray(angle, dtype=float) - self.start, TURN)
+        past = np.mod(np.asarray(angle, dtype=float) - self.start, FULL_TURN)
         return np.asarray(np.polynomial.polynomial.polyval(past, self.polynomial))
 
     def cones(self, parameter: Array) -> Array:
@@ -78,7 +78,7 @@ class BorderCone(OrientedRule, SearchedRule):
     @property
     def grid(self) -> Array:
         """(36,) angles [rad] at which the search begins."""
-        angles: Array = np.arange(36) * TURN / 36
+        angles: Array = np.arange(36) * FULL_TURN / 36
         return angles
 
     def cost(self, parameter: Array) -> Array:
@@ -88,10 +88,10 @@ class BorderCone(OrientedRule, SearchedRule):
     def parameter_of(self, force: Array) -> Array:
         """(t,) [rad] the angles of forces (t, 3) about the direction."""
         _, first, second = np.moveaxis(force @ self.frame.T, -1, 0)
-        return np.asarray(np.mod(np.arctan2(second, first), TURN))
+        return np.asarray(np.mod(np.arctan2(second, first), FULL_TURN))
 
     def outer(self) -> Array:
         """(3, 3) the round cone around the border: no effort of the rule is less than there."""
-        widest = float(self.ratio(np.linspace(0, TURN, 7201)).max())
+        widest = float(self.ratio(np.linspace(0, FULL_TURN, 7201)).max())
         found: Array = self.frame / np.array([[1.0], [widest], [widest]])
         return found

@@ -36,7 +36,7 @@ FIRST_FORMAT = "myoquat-trajectory-1"
 FIRST_OUTCOMES = (Outcome.COMPLETED, Outcome.NOT_FINITE, Outcome.BOUND, Outcome.EVENT, Outcome.STUCK)
 REQUIRED = ("time", "q", "u", "stopped", "code")
 SUFFIXES = (".npz", ".mot", ".sto", ".csv")
-LARGE, DENSEST = 2**30, 200  # bytes, and how many become one in a large file: those of numbers become a tenth
+LARGE_BYTES, MAX_COMPRESSION = 2**30, 200  # a larger content must not be compressed more; numbers compress to a tenth
 OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters", "controls", "actuation")
 
 
@@ -107,7 +107,7 @@ def _arrays(path: Path) -> dict[str, Any]:
         with regular_file(path) as stream:
             with zipfile.ZipFile(stream) as archive:
                 total = sum(info.file_size for info in archive.infolist())
-            if total > max(LARGE, DENSEST * path.stat().st_size):
+            if total > max(LARGE_BYTES, MAX_COMPRESSION * path.stat().st_size):
                 raise ValueError(f"its arrays would take {total / 2**30:.1f} GiB")
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as loaded:

@@ -98,7 +98,7 @@ def test_hamiltonian_draws_have_the_moments_of_a_normal_density():
 
 def test_both_posteriors_cover_the_truth(monkeypatch):
     """90 % bands over a few trials whose parameters come from the priors; `python -m benchmarks posteriors` has 200."""
-    monkeypatch.setattr("myoquat.analysis.recruitment.emg.posterior.WARM_UP", 30)
+    monkeypatch.setattr("myoquat.analysis.recruitment.emg.posterior.WARM_UP_SAMPLES", 30)
     for share, _ in coverage(3, 120).values():
         assert 0.7 < share <= 1.0
 
