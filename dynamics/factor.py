@@ -14,7 +14,7 @@ from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.vectors import mirrored
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 
-__all__ = ["ancestors", "descended", "factor", "forward", "inverse_mass", "mass_factor", "solve"]
+__all__ = ["ancestors", "ascended", "descended", "factor", "forward", "inverse_mass", "mass_factor", "solve"]
 
 # entries of L from which its code is long beside a call: 30 for ten four-bar loops, 356 for Rajagopal2016
 MIN_LOOPED_ENTRIES = 100
@@ -81,7 +81,12 @@ def _pattern(order: list[tuple[int, list[int]]]) -> tuple[list[int], list[int]]:
 
 def solve(order: list[tuple[int, list[int]]], F: Array, B: Array) -> Array:
     """(..., nu, n) M^-1 B from the factor F and B (..., nu, n)."""
-    X = descended(order, F, B)
+    return ascended(order, F, descended(order, F, B))
+
+
+def ascended(order: list[tuple[int, list[int]]], F: Array, X: Array) -> Array:
+    """(..., nu, n) L^-1 D^-1 X: the second half of `solve`."""
+    X = X.copy()
     for k, above in order:
         X[..., k, :] = X[..., k, :] * F[..., k, k, None]
         if above:

@@ -13,17 +13,70 @@ parallel axes, as inertias do. The change of a joint's own subspace as it moves 
 form of its velocities u.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.composite import Inertia
-from myoquat.joints.motion import Pair
+from myoquat.dynamics.composite import Inertia, matrix
+from myoquat.dynamics.inverse import generalized, transmitted
+from myoquat.joints.constraints.base import PointForce
+from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.types import Joint
-from myoquat.joints.vectors import dot, steiner
+from myoquat.joints.vectors import cross, dot, steiner, vecmat
 
-__all__ = ["drift_matrix", "loaded_point"]
+__all__ = ["PointLoads", "curvature_of_points", "drift_matrix", "loaded_point", "matrix_of_points"]
 
 _NEXT, _LAST = [1, 2, 0], [2, 0, 1]
+
+
+class PointLoads:
+    """Weights and forces of points on the links of a system: their inertias, and their forces (n, f) at the links'
+    origins, in the links' axes."""
+
+    def __init__(self, system: ArticulatedSystem) -> None:
+        self.inertias: list[Inertia] = [(0.0, np.zeros(3), np.zeros(6)) for _ in system.tree.links]
+        self.forces: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in system.tree.links]
+
+    def push(self, link: int, n: Array, f: Array) -> None:
+        """Add a force."""
+        self.forces[link] = self.forces[link][0] + n, self.forces[link][1] + f
+
+    def weigh(self, link: int, m: Array | float, h: Array, inertia: Array) -> None:
+        """Add an inertia."""
+        own = self.inertias[link]
+        self.inertias[link] = own[0] + m, own[1] + h, own[2] + inertia
+
+
+def matrix_of_points(
+    system: ArticulatedSystem, q: Array, motion: Motion, inertias: list[Inertia], wrenches: list[Pair] | None
+) -> Array:
+    """(..., nu, nu) the normal matrix of points; half their Hessian with the wrenches that joints transmit, but for the
+    curvature of frames that follow a ball joint."""
+    found = matrix(system, motion, inertias, wrenches)
+    if wrenches is not None:
+        for link, wrench in zip(system.tree.links, wrenches, strict=True):
+            if link.joint.nu > 0:  # frames that follow other joints have none; their curvature is left out
+                drift = drift_matrix(link.joint, q[..., link.q], wrench)
+                found[..., link.u, link.u] = found[..., link.u, link.u] - drift
+    return found
+
+
+def curvature_of_points(system: ArticulatedSystem, q: Array, forces: Iterable[PointForce]) -> tuple[Array, Array]:
+    """(Q (..., nu), H (..., nu, nu)): sum of J_k^T f_k, and of f_k . d2p_k, for forces that stay as they are in the
+    world."""
+    tree, motion, loads = system.tree, kinematics(system.tree, q), PointLoads(system)
+    poses = world_poses(tree, motion)
+    for body, point, force in forces:
+        frame = tree.frames[body]
+        if frame.link != WORLD:
+            p, f = frame.p + frame.R @ point, vecmat(force, poses[frame.link][0])
+            loads.push(frame.link, cross(p, f), f)
+            loads.weigh(frame.link, *loaded_point(np.zeros(1), p, f))
+    wrenches = transmitted(tree, motion, loads.forces)
+    return generalized(system, motion, wrenches), -matrix_of_points(system, q, motion, loads.inertias, wrenches)
 
 
 def loaded_point(w: Array, p: Array, f: Array) -> Inertia:

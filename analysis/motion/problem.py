@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.curvature import drift_matrix, loaded_point
+from myoquat.analysis.motion.curvature import PointLoads, loaded_point, matrix_of_points
 from myoquat.analysis.motion.structure import Data, PoseStructure, Sensor, elimination_order
 from myoquat.analysis.motion.tangent import Step, constrained_step, least_pivot, multipliers
 from myoquat.analysis.motion.task_coordinates import (
@@ -45,7 +45,6 @@ from myoquat.analysis.motion.task_coordinates import (
     task_coordinates,
 )
 from myoquat.core.typing import Array
-from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.factor import factor, solve
 from myoquat.dynamics.inverse import generalized, transmitted
 from myoquat.joints import frames
@@ -180,37 +179,27 @@ class PoseProblem(PoseStructure):
         given, tree = self.unpacked(data), self.system.tree
         motion = kinematics(tree, q)
         poses = world_poses(tree, motion)
-        inertias: list[Inertia] = [(0.0, np.zeros(3), np.zeros(6)) for _ in tree.links]
-        forces: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in tree.links]
+        loads = PointLoads(self.system)
         for k, r in enumerate(self.marker_residuals(poses, given)):
             link, p = self._spot(self.markers[k])
             if link != WORLD:
                 w = given.position_weights[..., k, None]
                 f = vecmat(w * r, poses[link][0])
-                _add(forces, link, cross(p, f), f)
-                _weigh(inertias, link, *loaded_point(w, p, 0.0 * f if bent is None else bent[..., None] * f))
+                loads.push(link, cross(p, f), f)
+                loads.weigh(link, *loaded_point(w, p, 0.0 * f if bent is None else bent[..., None] * f))
         for k, theta in enumerate(self.sensor_residuals(poses, given)):
             link, _ = self._mount(self.sensors[k])
             if link != WORLD:
                 w = given.rotation_weights[..., k, None]
-                _add(forces, link, w * theta, np.zeros(3))
-                _weigh(inertias, link, np.zeros(1), np.zeros(3), w * np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
-        wrenches = transmitted(tree, motion, forces)
+                loads.push(link, w * theta, np.zeros(3))
+                loads.weigh(link, np.zeros(1), np.zeros(3), w * np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
+        wrenches = transmitted(tree, motion, loads.forces)
         force = generalized(self.system, motion, wrenches)
-        normal = self._normal(q, motion, inertias, None if bent is None else _scaled(wrenches, bent))
+        normal = matrix_of_points(
+            self.system, q, motion, loads.inertias, None if bent is None else _scaled(wrenches, bent)
+        )
         force, normal = self._with_pull(q, given, *self._with_tasks(q, given, force, normal, motion))
         return Terms(self._cost(q, poses, given), force, normal)
-
-    def _normal(self, q: Array, motion: Motion, inertias: list[Inertia], wrenches: list[Pair] | None) -> Array:
-        """The normal matrix of points and sensors; half their Hessian with the wrenches that joints transmit, but for
-        the curvature of frames that follow a ball joint."""
-        normal = matrix(self.system, motion, inertias, wrenches)
-        if wrenches is not None:
-            for link, wrench in zip(self.system.tree.links, wrenches, strict=True):
-                if link.joint.nu > 0:  # frames that follow other joints have none; their curvature is left out
-                    drift = drift_matrix(link.joint, q[..., link.q], wrench)
-                    normal[..., link.u, link.u] = normal[..., link.u, link.u] - drift
-        return normal
 
     def _with_tasks(self, q: Array, given: Data, force: Array, normal: Array, motion: Motion) -> tuple[Array, Array]:
         """What the coordinate tasks add."""
@@ -241,26 +230,14 @@ class PoseProblem(PoseStructure):
         """Right-hand side (..., n) and normal matrix (..., n, n) on the free velocities: C^T f and C^T N C with
         u = C u_free, and rows of coordinates that press against their bounds taken out. bent: as in `terms`; couplers
         add their part."""
-        f, N = self._on_free(q, terms, bent)
+        f, N = self.on_free(q, terms.force, terms.normal, bent)
         return _opened(f, N, self.open_rows(q, f))
-
-    def _on_free(self, q: Array, terms: Terms, bent: Array | None) -> tuple[Array, Array]:
-        """C^T f and C^T N C, less the forces times the curvature of couplers on coordinates of one velocity."""
-        f, N = terms.force.copy(), terms.normal.copy()
-        curvature = {} if bent is None else self.coupler_curvature(q)
-        for dependent, driver, slope in self._slopes(q):
-            if dependent in curvature:
-                N[..., driver, driver] = N[..., driver, driver] - bent * f[..., dependent] * curvature[dependent]
-            f[..., driver] = f[..., driver] + slope * f[..., dependent]
-            N[..., driver, :] = N[..., driver, :] + slope[..., None] * N[..., dependent, :]
-            N[..., :, driver] = N[..., :, driver] + slope[..., None] * N[..., :, dependent]
-        return f[..., self.free], N[..., self.free, :][..., self.free]
 
     def constrained(self, q: Array, terms: Terms, data: Data, damping: Array, bent: Array | None = None) -> Step:
         """The step from q along the constraints. Which coordinates press against their bounds depends on the forces of
         the constraints, and these on which do: both are found in turns."""
         phi, A = self.constraint_rows(q, data.time)
-        f, N = self._on_free(q, terms, bent)
+        f, N = self.on_free(q, terms.force, terms.normal, bent)
         pull, open_ = f[..., self.touched], np.ones(len(self.touched))
         for _ in range(ACTIVE_SET_ITERATIONS if self.bounds else 1):
             forces = multipliers(A, pull, open_)
@@ -454,17 +431,8 @@ def _opened(f: Array, N: Array, rows: list[tuple[int, Array]]) -> tuple[Array, A
     return f, N
 
 
-def _add(forces: list[Pair], link: int, n: Array, f: Array) -> None:
-    forces[link] = forces[link][0] + n, forces[link][1] + f
-
-
 def _scaled(wrenches: list[Pair], share: Array) -> list[Pair]:
     return [(share[..., None] * n, share[..., None] * f) for n, f in wrenches]
-
-
-def _weigh(inertias: list[Inertia], link: int, m: Array | float, h: Array, inertia: Array) -> None:
-    own = inertias[link]
-    inertias[link] = own[0] + m, own[1] + h, own[2] + inertia
 
 
 def _stacked(entries: list[Array], q: Array) -> Array:

@@ -22,7 +22,7 @@ from myoquat.kernels import compile, while_loop
 
 __all__ = ["Frames", "Naming", "fit_frames"]
 
-MAX_STEPS = 200  # of one call; a frame that needs more does not converge
+STEPS_PER_CALL, MAX_CALLS = 32, 7  # of a kernel; a frame that needs more does not converge
 MAX_RESTARTS = 3  # along constraints, of poses that have not converged
 CONVERGED_STEP = 1e-8  # [rad or m] movement of the last step of a converged frame
 BATCH_STRIDE = 32  # frames between those that a batch solves one after the other
@@ -35,6 +35,7 @@ FAR_FRAME_CHANGE = 0.5  # [rad or m] change of a coordinate above which a frame 
 RANDOM_STARTS = 32  # of a first frame without a start, beside the orientations of its root
 RANDOM_START_DEVIATION = 0.7  # [rad] standard deviation of the random starts
 RETRY_COST_RATIO = 4.0  # cost over that of the neighbours, above which a frame is solved again from them
+HOPELESS_COST_RATIO = 4.0  # cost over the least of a frame's tries, above which one of them is not continued
 
 
 @functools.cache
@@ -78,7 +79,7 @@ class _Solver:
 
         def solved(z: Array, data: Array, far: bool) -> Array:
             step = partial(problem.step, far=far)
-            found = while_loop(_goes_on, step, problem.search(z), data, max_steps=MAX_STEPS)
+            found = while_loop(_goes_on, step, problem.search(z), data, max_steps=STEPS_PER_CALL)
             return problem.packed(problem.finished(found, CONVERGED_STEP))
 
         def solver(name: str, far: bool) -> Callable[..., Array]:
@@ -121,22 +122,51 @@ class _Solver:
 
     def __call__(self, q: Array, data: Array, damping: float) -> tuple[Array, Array]:
         """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next)."""
-        found, size = self._run(self.near if damping == NEAR_START_DAMPING else self.far, q, data, damping)
-        for again in range(MAX_RESTARTS if self.near is not self.far else 0):
+        found, size, _ = self._run(self.near if damping == NEAR_START_DAMPING else self.far, q, data, damping)
+        for again in range(self._restarts):
             rows = ~(size <= CONVERGED_STEP)
             if not rows.any():
                 break
-            start = q if again == 0 and damping == NEAR_START_DAMPING else self.onto(found, data)
-            found[rows], size[rows] = self._run(self.far, start[rows], data[rows], FAR_START_DAMPING)
+            start = q[rows] if again == 0 and damping == NEAR_START_DAMPING else self.onto(found[rows], data[rows])
+            found[rows], size[rows], _ = self._run(self.far, start, data[rows], FAR_START_DAMPING)
         return found, size
 
-    def _run(self, solve: Callable[..., Array], q: Array, data: Array, damping: float) -> tuple[Array, Array]:
-        z = solve(self.problem.start(q, damping), np.ascontiguousarray(data))
-        at = self.problem.search(z)
+    def tries(self, q: Array, data: Array) -> tuple[Array, Array]:
+        """(poses (n, nq) of one frame from n others, sizes (n) of their next steps); those that cost much more than
+        another one are given up."""
+        found, size, cost = self._run(self.far, q, data, FAR_START_DAMPING, rivals=True)
+        for _ in range(self._restarts):
+            rows = ~(size <= CONVERGED_STEP) & (cost <= HOPELESS_COST_RATIO * cost.min())
+            if not rows.any():
+                break
+            start = self.onto(found[rows], data[rows])
+            found[rows], size[rows], cost[rows] = self._run(self.far, start, data[rows], FAR_START_DAMPING)
+        return found, size
+
+    @property
+    def _restarts(self) -> int:
+        return MAX_RESTARTS if self.near is not self.far else 0
+
+    def _run(
+        self, solve: Callable[..., Array], q: Array, data: Array, damping: float, rivals: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """(poses, sizes of their next steps, costs); `rivals` of one frame end where they cost much more than one that
+        has ended."""
+        data = np.ascontiguousarray(data)
+        z = solve(self.problem.start(q, damping), data)
+        for call in range(1, MAX_CALLS + 1):
+            at = self.problem.search(z)
+            open_: Array = at.left > 0
+            if rivals:
+                open_ &= at.cost <= HOPELESS_COST_RATIO * np.min(at.cost, initial=np.inf, where=~open_)
+            if call == MAX_CALLS or not open_.any():
+                break
+            z[open_] = solve(z[open_], data[open_])
         size = np.array(np.abs(at.v).max(axis=-1, initial=0.0))
+        size[at.left > 0] = np.inf
         if self.near is not self.far:  # a step that is short because it is damped says nothing
             size[at.damping > FAR_START_DAMPING] = np.inf
-        return at.q.copy(), size
+        return at.q.copy(), size, at.cost
 
 
 def _goes_on(search: Search) -> Array:
@@ -205,7 +235,7 @@ def _first(
 def _solved(problem: PoseProblem, solver: _Solver, tries: Array, data: Array) -> tuple[Array, Array, Array]:
     """Poses (n, nq) of one frame from n others, the sizes of their next steps, and their costs."""
     rows = np.broadcast_to(data, (len(tries), len(data)))
-    found, size = solver(solver.onto(tries, rows), rows, FAR_START_DAMPING)
+    found, size = solver.tries(solver.onto(tries, rows), rows)
     found = _normalized(problem, found)
     return found, size, _cost(problem, solver, found, rows)
 

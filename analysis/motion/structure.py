@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.analysis.motion.curvature import curvature_of_points
 from myoquat.analysis.motion.tangent import solve_implied
 from myoquat.analysis.motion.task_coordinates import (
     Place,
@@ -24,6 +25,7 @@ from myoquat.dynamics.constraints.own import as_constraint
 from myoquat.dynamics.factor import ancestors
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
 from myoquat.joints.constraints import Constraint, Holonomic
+from myoquat.joints.constraints.base import PointForce
 from myoquat.joints.constraints.loops import Pair
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -195,24 +197,75 @@ class PoseStructure:
     def constraint_rows(self, q: Array, time: Array) -> tuple[Array, Array]:
         """(phi (..., k), A (..., k, c) on the velocities that are touched, couplers followed); a formula of symbols."""
         assert self.equations is not None
-        A = self.equations.position_jacobian(q, time).copy()
+        return self.equations.position(q, time), self._touched_rows(self.equations, q, time)
+
+    def _touched_rows(self, equations: Constraints, q: Array, time: Array) -> Array:
+        A = equations.position_jacobian(q, time).copy()
         for dependent, driver, slope in self._slopes(q):
             A[..., driver] = A[..., driver] + slope[..., None] * A[..., dependent]
-        return self.equations.position(q, time), A[..., [self.free[place] for place in self.touched]]
+        return A[..., [self.free[place] for place in self.touched]]
 
     def constraint_curvature(self, q: Array, time: Array, forces: Array) -> Array:
         """(..., n, n) sum of forces (..., k) times the second derivatives of the constraints by the free velocities,
-        couplers followed; a formula of symbols. The order of two velocities of a rotation matters: the mean of both."""
+        couplers followed; a formula of symbols. The order of two velocities of a rotation matters: the mean of both.
+
+        Forces on points have the geometric stiffness of `myoquat.analysis.motion.curvature`; other constraints are
+        differentiated."""
+        points, others, pulls = list[PointForce](), list[Constraint](), list[Array]()
+        for part, force in self._by_part(q, time, forces):
+            on_points = part.point_forces(force) if isinstance(part, Holonomic) and self._simple_velocities else None
+            points += on_points or []
+            others += [part] if on_points is None else []
+            pulls += [force] if on_points is None else []
+        n, touched = len(self.free), np.array(self.touched)
+        H: Array = np.zeros((*q.shape[:-1], len(touched), len(touched))) + 0.0 * q[..., :1, None]
+        if points:
+            pull, curvature = curvature_of_points(self.system, q, points)
+            H = H + self.on_free(q, -pull, curvature, np.ones(()))[1][..., touched[:, None], touched]
+        if others:
+            H = H + self._differentiated(q, time, others, np.concatenate(pulls, axis=-1))
+        found: Array = np.zeros((*q.shape[:-1], n, n)) + 0.0 * H[..., :1, :1]
+        found[..., touched[:, None], touched] = H
+        return found
+
+    def _by_part(self, q: Array, time: Array, forces: Array) -> Iterator[tuple[Constraint, Array]]:
+        """Every constraint that holds with its share of the forces (..., k)."""
+        start = 0
+        for part in self.constraints:
+            stop = start + part.position(self.system, q, time).shape[-1]
+            yield part, forces[..., start:stop]
+            start = stop
+
+    @property
+    def _simple_velocities(self) -> bool:
+        """Whether no coupler hangs on an angle of a quaternion, and no frame follows a ball joint."""
+        angles = any(d.driver.ball is not None or d.driver.floating is not None for d in self.driven)
+        return not (angles or any(link.follows for link in self.system.tree.links))
+
+    def _differentiated(self, q: Array, time: Array, parts: Sequence[Constraint], forces: Array) -> Array:
+        """(..., c, c) sum of forces times the second derivatives of some constraints by the velocities touched."""
+        equations = Constraints(self.system, parts)
 
         def pulled(v: Array) -> Array:
-            motion = self._on_all(q, v)
-            return vecmat(forces, self.constraint_rows(state.displaced(self.system.layout, q, motion), time)[1])
+            moved = state.displaced(self.system.layout, q, self._on_all(q, v))
+            return vecmat(forces, self._touched_rows(equations, moved, time))
 
         H = jacobian_at(pulled, np.zeros(len(self.touched)), like=q)
-        H = 0.5 * (H + np.swapaxes(H, -1, -2))
-        found: Array = np.zeros((*q.shape[:-1], len(self.free), len(self.free))) + 0.0 * H[..., :1, :1]
-        found[..., np.array(self.touched)[:, None], self.touched] = H
-        return found
+        mean: Array = 0.5 * (H + np.swapaxes(H, -1, -2))
+        return mean
+
+    def on_free(self, q: Array, force: Array, normal: Array, bent: Array | None = None) -> tuple[Array, Array]:
+        """C^T f and C^T N C with u = C u_free; in states whose `bent` (...) is 1 less the forces times the curvature of
+        couplers on coordinates of one velocity."""
+        f, N = force.copy(), normal.copy()
+        curvature = {} if bent is None else self.coupler_curvature(q)
+        for dependent, driver, slope in self._slopes(q):
+            if dependent in curvature:
+                N[..., driver, driver] = N[..., driver, driver] - bent * f[..., dependent] * curvature[dependent]
+            f[..., driver] = f[..., driver] + slope * f[..., dependent]
+            N[..., driver, :] = N[..., driver, :] + slope[..., None] * N[..., dependent, :]
+            N[..., :, driver] = N[..., :, driver] + slope[..., None] * N[..., :, dependent]
+        return f[..., self.free], N[..., self.free, :][..., self.free]
 
     def _on_all(self, q: Array, v: Array) -> Array:
         """(..., nu) velocities that are v (..., c) where touched, follow couplers, and are zero elsewhere."""

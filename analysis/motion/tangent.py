@@ -16,7 +16,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import Factors
-from myoquat.dynamics.factor import descended, factor, solve
+from myoquat.dynamics.factor import ascended, descended, factor
 from myoquat.joints.vectors import dot, matvec, vecmat
 
 __all__ = ["Step", "constrained_step", "least_pivot", "multipliers", "solve_implied"]
@@ -76,6 +76,6 @@ def constrained_step(order: list[tuple[int, list[int]]], N: Array, f: Array, A: 
     weighted = Y * inverse[..., None, :]
     S, free = weighted @ np.swapaxes(Y, -1, -2), matvec(weighted, half[..., 0])
     found = solve_implied(S, np.stack([free + phi, phi], axis=-1))
-    v = solve(order, F, (f - vecmat(found[..., 0], A))[..., None])[..., 0]
+    v = ascended(order, F, (half[..., 0] - vecmat(found[..., 0], Y))[..., None])[..., 0]
     across = found[..., 1]
     return Step(v, f, dot(2 * free + VIOLATION_WEIGHT * phi, across), least_pivot(F))

@@ -1,6 +1,7 @@
 """Markers: recorded positions of named points over time."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -133,13 +134,14 @@ class Markers:
         write_markers(self.to_dataframe(), path, units=units, overwrite=overwrite)
 
 
-def load_markers(path: str | Path, axes: ArrayLike | str | None = None) -> Markers:
+def load_markers(path: str | Path, axes: ArrayLike | str | None = None, *, strict: bool = False) -> Markers:
     """The markers of a .trc or .c3d file, in metres; a frame in which a marker was not seen is NaN.
 
     axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
     `axes_rotation`). Without it the components stay those of the file: nothing is guessed. Raises ModelError with file
-    and line for a file that is broken or of another type, or that does not say its units. A .c3d file is read in a
-    process of its own, which a damaged file may end without harm; starting it takes 0.2 s.
+    and line for a file that is broken or of another type, or that does not say its units. A .trc file whose NumFrames
+    is wrong is read with an ImplausibleWarning, or raises the error if `strict`. A .c3d file is read in a process of
+    its own, which a damaged file may end without harm; starting it takes 0.2 s.
 
     >>> import tempfile
     >>> from myoquat.data import Markers, load_markers
@@ -152,7 +154,7 @@ def load_markers(path: str | Path, axes: ArrayLike | str | None = None) -> Marke
     """
     check_types(path=(path, PATH))
     path = Path(path)
-    readers = {".trc": read_markers, ".c3d": read_c3d_points}
+    readers = {".trc": partial(read_markers, strict=strict), ".c3d": read_c3d_points}
     if path.suffix.lower() not in readers:
         raise ModelError(f"markers are read from {' and '.join(readers)} files", file=path)
     if not path.exists():

@@ -196,15 +196,16 @@ def load_motion(
     in_degrees: bool | None = None,
     start: ArrayLike | None = None,
     ignore: Collection[str] = (),
+    strict: bool = False,
 ) -> Motion:
     """The motion of a model in a .mot or .sto file, read by the names of its columns.
 
     Columns are coordinates of the model, angles of the model's own file in whose place it has a quaternion, and speeds,
     named as in `states_from_motion`; angles become quaternions, and their rates angular velocities. in_degrees is
     needed where the file does not say it. Coordinates that the file lacks come from `start` (nq,), if it is given, and
-    columns in `ignore` are passed over. Radians of more than two turns raise a CoordinateWarning. Raises
-    ModelError with file and line for a broken file, and with the file's name for columns that the model does not know,
-    or lacks.
+    columns in `ignore` are passed over. Radians of more than two turns raise a CoordinateWarning. A file whose nRows or
+    nColumns is wrong is read with an ImplausibleWarning, or raises an error if `strict`. Raises ModelError with file
+    and line for a broken file, and with the file's name for columns that the model does not know, or lacks.
 
     >>> import tempfile
     >>> import myoquat as mq
@@ -221,7 +222,7 @@ def load_motion(
     if not path.exists():
         raise ModelError("no such file", file=path)
     system = system_of(model)
-    frame = read_motion(path)
+    frame = read_motion(path, strict)
     degrees = frame.attrs["in_degrees"] if in_degrees is None else in_degrees
     try:
         if degrees is False:

@@ -1,7 +1,7 @@
 """What every constraint can do.
 
 A holonomic constraint says phi(q, t) = 0, a non-holonomic one psi(q, u, t) = 0. From that one formula everything else
-follows by exact differentiation:
+follows by exact differentiation, unless a type has a shorter formula:
 
     rate      phidot = A u + phi_t, or psi itself
     Jacobian  A = d phidot / du (k, nu)
@@ -13,6 +13,7 @@ Derivatives nest, so rates and biases run on symbols and in kernels, not on floa
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,15 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["Constraint", "Holonomic", "NonHolonomic", "check_bodies", "check_coordinates", "point_of"]
+__all__ = ["Constraint", "Holonomic", "NonHolonomic", "PointForce", "check_bodies", "check_coordinates", "point_of"]
+
+
+class PointForce(NamedTuple):
+    """A force (..., 3) [N] in world axes on a point (3,) [m] of a body, in the body's axes."""
+
+    body: str
+    point: Array
+    force: Array
 
 
 @dataclass(frozen=True)
@@ -104,6 +113,11 @@ class Holonomic(Constraint):
     def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A, by the rows of phi."""
         return self.position_jacobian(system, q, t)
+
+    def point_forces(self, multipliers: Array) -> list[PointForce] | None:
+        """The forces on points of bodies whose virtual work is multipliers (..., k) . dphi, where phi is linear in the
+        positions of points in the world; else None. Its second derivatives then are those of the points alone."""
+        return None
 
 
 class NonHolonomic(Constraint):

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.constraints.base import Holonomic, check_bodies, point_of
+from myoquat.joints import frames
+from myoquat.joints.constraints.base import Holonomic, PointForce, check_bodies, point_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -60,7 +61,27 @@ class PointLoop(Pair):
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         d = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
-        return d if self.axes == "xyz" else d[..., ["xyz".index(axis) for axis in self.axes]]
+        return d if self.axes == "xyz" else d[..., self._held]
+
+    def position_jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        """(..., k, nu) difference of the Jacobians of both points, which is cheaper than derivatives of phi."""
+        ends = (self.first, self.first_point), (self.second, self.second_point)
+        first, second = (frames.jacobian(system, q, body, np.array(point))[..., :3, :] for body, point in ends)
+        return (first - second)[..., self._held, :]
+
+    def point_forces(self, multipliers: Array) -> list[PointForce]:
+        """F on the first point and -F on the second one, with the multipliers along the axes that are held."""
+        held = {i: multipliers[..., k] for k, i in enumerate(self._held)}
+        none = 0.0 * multipliers[..., 0]
+        F = np.stack([held.get(i, none) for i in range(3)], axis=-1)
+        return [
+            PointForce(self.first, np.array(self.first_point), F),
+            PointForce(self.second, np.array(self.second_point), -F),
+        ]
+
+    @property
+    def _held(self) -> list[int]:
+        return ["xyz".index(axis) for axis in self.axes]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.data.motions import (
+    load_markers,
     load_motion,
     load_table,
     motion_from_states,
@@ -225,6 +226,14 @@ def test_what_is_odd_is_reported_or_refused(tmp_path, text, line, message):
     assert caught.value.line == line
 
 
+def test_a_strict_motion_has_the_columns_that_its_header_says(tmp_path, system):
+    path = write(tmp_path, GOOD.replace("nColumns=3", "nColumns=40"))
+    with pytest.warns(ImplausibleWarning, match="nColumns is 40"):
+        assert len(load_motion(path, system).time) == 2
+    with pytest.raises(ModelError, match="nColumns is 40"):
+        load_motion(path, system, strict=True)
+
+
 @pytest.mark.peers
 def test_opensim_finds_the_first_column_of_a_label_and_all_rows(tmp_path, in_opensim):
     path = write(tmp_path, GOOD.replace("slide", "flexion").replace("nRows=2", "nRows=9"))
@@ -259,8 +268,9 @@ def test_a_marker_file_is_read_whatever_its_number_of_frames(tmp_path, markers):
     message = "NumFrames is 9, but the table has 4 rows; all of them are read"
     with pytest.warns(ImplausibleWarning, match=rf"y\.trc:3: {message}"):
         pd.testing.assert_frame_equal(read_markers(path), markers, rtol=4e-16)
-    with pytest.raises(ModelError, match=message):
-        read_markers(path, strict=True)
+    for read in (read_markers, load_markers):
+        with pytest.raises(ModelError, match=message):
+            read(path, strict=True)
 
 
 @pytest.mark.peers

@@ -18,7 +18,7 @@ from myoquat.dynamics.constraints import (
     VelocityFormula,
     Weld,
 )
-from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
+from myoquat.joints import ArticulatedSystem, ModelError, frame_jacobian, quaternion_from_euler, rotation_matrix
 from myoquat.joints.functions import Linear, Polynomial
 from myoquat.joints.multibody.system import Body
 from myoquat.joints.types import FixedJoint, FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
@@ -61,6 +61,23 @@ def test_a_free_body_held_at_a_point_is_a_ball_pendulum(options, bound):
     np.testing.assert_allclose(way.q[:, 3:], reference.q, atol=bound)
     np.testing.assert_allclose(way.u[:, 3:], reference.u, atol=10 * bound)
     assert np.abs(way.constraint_drift).max() < (1e-14 if options.get("stabilization") is None else 1e-6)
+
+
+@pytest.mark.parametrize("axes", ["xyz", "zx"])
+def test_rows_of_a_point_loop_are_the_derivative_of_its_residual(axes, rng):
+    """By differences along the velocities; multipliers do the virtual work of the point forces."""
+    joints = (FloatingJoint(velocity_frame="parent"), SphericalJoint(), RevoluteJoint((0.0, 0.6, 0.8)))
+    names = ("first", "second", "third")
+    system = ArticulatedSystem(tuple(map(body, names, ("ground", "first", "first"), joints)))
+    loop = PointLoop("second", "third", (0.1, -0.2, 0.3), (0.4, 0.1, -0.2), axes=axes)
+    q, h, time = system.random(1, rng)[0], 1e-6, np.zeros(())
+    A = loop.position_jacobian(system, q, time)
+    steps = h * np.eye(system.nu)
+    ends = [[loop.position(system, system.integrate(q, sign * v), time) for v in steps] for sign in (1, -1)]
+    np.testing.assert_allclose(A, (np.array(ends[0]) - ends[1]).T / (2 * h), atol=1e-9)
+    multipliers = rng.normal(size=len(axes))
+    work = sum(f.force @ frame_jacobian(system, q, f.body, f.point)[:3] for f in loop.point_forces(multipliers))
+    np.testing.assert_allclose(work, multipliers @ A, atol=1e-14)
 
 
 def test_parallel_axes_and_a_point_make_a_hinge():
