@@ -1,5 +1,6 @@
 """Markers: recorded positions of named points over time."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -154,7 +155,10 @@ def load_markers(path: str | Path, axes: ArrayLike | str | None = None, *, stric
     """
     check_types(path=(path, PATH))
     path = Path(path)
-    readers = {".trc": partial(read_markers, strict=strict), ".c3d": read_c3d_points}
+    readers: dict[str, Callable[[Path], pd.DataFrame]] = {
+        ".trc": partial(read_markers, strict=strict),
+        ".c3d": read_c3d_points,
+    }
     if path.suffix.lower() not in readers:
         raise ModelError(f"markers are read from {' and '.join(readers)} files", file=path)
     if not path.exists():
