@@ -134,7 +134,7 @@ class _Solver:
     def tries(self, q: Array, data: Array) -> tuple[Array, Array]:
         """(poses (n, nq) of one frame from n others, sizes (n) of their next steps); those that cost much more than
         another one are given up."""
-        found, size, cost = self._run(self.far, q, data, FAR_START_DAMPING, rivals=True)
+        found, size, cost = self._run(self.far, q, data, FAR_START_DAMPING, one_frame=True)
         for _ in range(self._restarts):
             rows = ~(size <= CONVERGED_STEP) & (cost <= HOPELESS_COST_RATIO * cost.min())
             if not rows.any():
@@ -148,16 +148,16 @@ class _Solver:
         return MAX_RESTARTS if self.near is not self.far else 0
 
     def _run(
-        self, solve: Callable[..., Array], q: Array, data: Array, damping: float, rivals: bool = False
+        self, solve: Callable[..., Array], q: Array, data: Array, damping: float, one_frame: bool = False
     ) -> tuple[Array, Array, Array]:
-        """(poses, sizes of their next steps, costs); `rivals` of one frame end where they cost much more than one that
+        """(poses, sizes of their next steps, costs); searches of `one_frame` end where they cost much more than one that
         has ended."""
         data = np.ascontiguousarray(data)
         z = solve(self.problem.start(q, damping), data)
         for call in range(1, MAX_CALLS + 1):
             at = self.problem.search(z)
             open_: Array = at.left > 0
-            if rivals:
+            if one_frame:
                 open_ &= at.cost <= HOPELESS_COST_RATIO * np.min(at.cost, initial=np.inf, where=~open_)
             if call == MAX_CALLS or not open_.any():
                 break
