@@ -150,15 +150,16 @@ class _Solver:
     def _run(
         self, solve: Callable[..., Array], q: Array, data: Array, damping: float, one_frame: bool = False
     ) -> tuple[Array, Array, Array]:
-        """(poses, sizes of their next steps, costs); searches of `one_frame` end where they cost much more than one that
-        has ended."""
+        """(poses, sizes of their next steps, costs, infinite where they are not numbers); searches of `one_frame` end
+        where they cost much more than one that has ended."""
         data = np.ascontiguousarray(data)
         z = solve(self.problem.start(q, damping), data)
         for call in range(1, MAX_CALLS + 1):
             at = self.problem.search(z)
             open_: Array = at.left > 0
+            cost = np.where(np.isnan(at.cost), np.inf, at.cost)
             if one_frame:
-                open_ &= at.cost <= HOPELESS_COST_RATIO * np.min(at.cost, initial=np.inf, where=~open_)
+                open_ &= cost <= HOPELESS_COST_RATIO * np.min(cost, initial=np.inf, where=~open_)
             if call == MAX_CALLS or not open_.any():
                 break
             z[open_] = solve(z[open_], data[open_])
@@ -166,7 +167,7 @@ class _Solver:
         size[at.left > 0] = np.inf
         if self.near is not self.far:  # a step that is short because it is damped says nothing
             size[at.damping > FAR_START_DAMPING] = np.inf
-        return at.q.copy(), size, at.cost
+        return at.q.copy(), size, cost
 
 
 def _goes_on(search: Search) -> Array:
