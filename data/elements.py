@@ -1,4 +1,4 @@
-"""Elements of an .osim file, and the names that OpenSim lets them have."""
+"""Elements of an .osim file, the names that OpenSim lets them have, and numbers as texts."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import euler_from_quaternion
 
-__all__ = ["add", "add_set", "body_fixed", "checked_name", "written"]
+__all__ = ["add", "add_set", "body_fixed", "checked_name", "three", "written"]
 
 FORBIDDEN = re.compile(r"[/\\*+\s]")  # in the name of an OpenSim component
 
@@ -37,6 +37,12 @@ def written(content: Any) -> str:
         return content
     values: Sequence[Any] = content if isinstance(content, (tuple, list)) else (content,)
     return " ".join(repr(float(x)) for x in values)
+
+
+def three(v: Any) -> tuple[float, float, float]:
+    """The numbers of a vector (3,)."""
+    x, y, z = map(float, v)
+    return x, y, z
 
 
 def body_fixed(orientation: Sequence[float]) -> tuple[float, ...]:

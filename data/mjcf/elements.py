@@ -8,7 +8,7 @@ from lxml import etree
 from myoquat.data.elements import written
 from myoquat.data.xml import Element
 
-__all__ = ["add", "numbers", "three"]
+__all__ = ["add", "numbers"]
 
 
 def add(parent: Element, tag: str, **attributes: Any) -> Element:
@@ -21,9 +21,3 @@ def add(parent: Element, tag: str, **attributes: Any) -> Element:
 def numbers(row: Any) -> tuple[float, ...]:
     """The numbers of a row of an array."""
     return tuple(float(x) for x in np.ravel(row))
-
-
-def three(v: Any) -> tuple[float, float, float]:
-    """The numbers of a vector (3,)."""
-    x, y, z = map(float, v)
-    return x, y, z

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.elements import three
+from myoquat.data.elements import three
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.drives import FileDrive, read_drive

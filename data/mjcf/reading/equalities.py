@@ -6,7 +6,7 @@ import numpy as np
 from numpy.polynomial import Polynomial as Powers
 
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.elements import three
+from myoquat.data.elements import three
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.fixed_tendons import length_at

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.data.document import boolean, last_name, number, numbers, objects, text, triple
-from myoquat.data.elements import body_fixed
+from myoquat.data.elements import body_fixed, three
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.functions import FUNCTIONS, function_in
 from myoquat.data.reports import UnsupportedElements
@@ -139,7 +139,7 @@ def weld(first: Frame, second: Frame, name: str) -> Weld:
 def _placed(first: Frame, second: Frame) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for ours, frame in (("first", first), ("second", second)):
-        found |= {ours: frame.body, f"{ours}_point": _vector(frame.p), f"{ours}_angles": _angles(frame)}
+        found |= {ours: frame.body, f"{ours}_point": three(frame.p), f"{ours}_angles": _angles(frame)}
     return found
 
 
@@ -159,20 +159,15 @@ def _on_line(element: Any, frames: Frames) -> Constraint:
     return PointOnLine(
         line.body,
         follower.body,
-        _vector(line.point(triple(element, "point_on_line", (0.0, 0.0, 0.0)))),
-        _vector(axis),
-        _vector(follower.point(triple(element, "point_on_follower", (0.0, 0.0, 0.0)))),
+        three(line.point(triple(element, "point_on_line", (0.0, 0.0, 0.0)))),
+        three(axis),
+        three(follower.point(triple(element, "point_on_follower", (0.0, 0.0, 0.0)))),
         name=str(element.get("name")),
     )
 
 
 def _angles(frame: Frame) -> tuple[float, float, float]:
-    return _vector(body_fixed(frame.orientation))
-
-
-def _vector(x: Any) -> tuple[float, float, float]:
-    a, b, c = (float(v) for v in x)
-    return a, b, c
+    return three(body_fixed(frame.orientation))
 
 
 CONSTRAINTS: dict[str, Callable[[Any, Frames], Constraint]] = {
