@@ -27,6 +27,7 @@ from myoquat.muscle.states import activation_rates, rates, state_names, torques
 __all__ = ["StateEquations"]
 
 Transform = Callable[[Array], Array]
+Law = Callable[[Array, Array, Array], Any]
 
 SPEED_LIMIT = 1e6  # |u| [rad/s, m/s] that no body reaches: a state beyond it has blown up
 
@@ -39,6 +40,7 @@ class StateEquations:
     baumgarte    whether |Q| is pulled back to 1: Qdot gets -(|Q|^2 - 1) Q / (2 T), T the parameter "time_constant",
                  so that |Q|^2 - 1 decays as exp(-t / T); constraints likewise, critically damped.
     constraints  that the motion satisfies, independent ones unless `redundant`.
+    feedback     ((name of an input, its law), ...): inputs that are functions of t, q and u, not of time alone.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -53,6 +55,7 @@ class StateEquations:
     baumgarte: bool = False
     constraints: tuple[Constraint, ...] = ()
     redundant: bool = False
+    feedback: tuple[tuple[str, Law], ...] = ()
 
     outside = former_attribute("outside", "external_torque")
 
@@ -121,10 +124,17 @@ class StateEquations:
             self.baumgarte,
             content_key(self.constraints),
             self.redundant,
+            content_key(self.feedback),
         )
 
     @property
     def inputs(self) -> dict[str, int]:
+        """Name and length of what may change with time and is given from outside."""
+        fed_back = dict(self.feedback)
+        return {name: n for name, n in self.acting.items() if name not in fed_back}
+
+    @property
+    def acting(self) -> dict[str, int]:
         """Name and length of what may change with time."""
         control = "excitation" if self.excited else "activation"
         external = self.system.nu if self.external_torque else 0
@@ -155,9 +165,14 @@ class StateEquations:
         """(q, u) of x, and w where there are such states."""
         return (*self.split(x), *([self.rest(x)] if self.own else []))
 
-    def given(self, x: Array, values: Sequence[Any]) -> dict[str, Any]:
-        """What forces depend on beside q and u: the arguments of a formula after x, and the states w as "own"."""
-        return self.named(values) | ({"own": self.rest(x)} if self.own else {})
+    def given(self, t: Array, x: Array, values: Sequence[Any]) -> dict[str, Any]:
+        """What forces depend on beside q and u: the arguments of a formula after x, what feedback returns, and the
+        states w as "own"."""
+        return self.named(values) | self.fed_back(t, *self.split(x)) | ({"own": self.rest(x)} if self.own else {})
+
+    def fed_back(self, t: Array, q: Array, u: Array) -> dict[str, Any]:
+        """What the laws of the feedback return, (..., n) by the name of the input."""
+        return {name: law(t, q, u) for name, law in self.feedback}
 
     def activation(self, given: Mapping[str, Any]) -> Array:
         """(..., m) activations: states of the muscles with activation dynamics, the input of the others."""
@@ -221,7 +236,7 @@ class StateEquations:
 
     def rate(self, t: Array, x: Array, *values: Array) -> Array:
         """(..., size) xdot, the values in the order of inputs and parameters."""
-        given = self.given(x, values)
+        given = self.given(t, x, values)
         q, u = self.split(x)
         qdot = state.rates(self.system.layout, q, u)
         if self.baumgarte:

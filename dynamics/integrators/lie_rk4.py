@@ -52,7 +52,7 @@ class LieRungeKutta4(FixedStep):
 
         def slope(t: Array, x: Array, *values: Array) -> Array:
             q, u = equations.split(x)
-            given = equations.given(x, values)
+            given = equations.given(t, x, values)
             rest = np.zeros((*u.shape[:-1], system.nq - nu))  # slopes are as long as the state
             return joined([u, equations.acceleration(t, q, u, given), *equations.own_rate(q, u, given), rest])
 

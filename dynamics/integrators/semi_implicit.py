@@ -31,7 +31,7 @@ class SemiImplicitEuler(FixedStep):
     def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
         def step(t: Array, h: Array, x: Array, *values: Array) -> Array:
             q, u = equations.split(x)
-            given = equations.given(x, values)
+            given = equations.given(t, x, values)
             own = [given["own"] + h * rate for rate in equations.own_rate(q, u, given)]
             u = u + h * equations.acceleration(t, q, u, given)
             after = joined([state.integrate(equations.system.layout, q, h * u), u, *own])

@@ -52,6 +52,8 @@ class Variational(FixedStep):
     def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
         if equations.constraints:
             raise ValueError("method 'variational' takes no constraints; lie_rk4 and the adaptive methods do")
+        if equations.feedback:
+            raise ValueError("method 'variational' takes no feedback without a period; the others do")
         if equations.own:
             raise ValueError(
                 f"method 'variational' moves no states of muscles and actuators ({', '.join(equations.own[:3])} ...); "

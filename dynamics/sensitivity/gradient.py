@@ -13,7 +13,7 @@ from myoquat.dynamics.sensitivity.backward import Costates, backward_loop, carri
 from myoquat.dynamics.sensitivity.goals import Goals
 from myoquat.dynamics.sensitivity.points import checked_start
 from myoquat.dynamics.sensitivity.tangent import StateTangent, state_tangent
-from myoquat.dynamics.simulation.controls import Control, Inputs
+from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import MethodChoice, method_named
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.schedule import Schedule
@@ -98,7 +98,8 @@ def simulation_gradient(
         raise ValueError("constraints that change with time: the projection after each step cannot follow them")
     values = _in_intervals(problem, given, intervals)
     p = problem.values(given.parameters)
-    own = problem.own_start(start.q, *_at_start(problem, given, values), p)
+    first: dict[str, Any] = {name: v[..., 0, :] for name, v in values.items()}
+    own = problem.own_start(start.q, first, replace(given, **first), p)
     simulation = _Simulation(
         problem, method_named(method), Goals(problem.equations, final, running),
         Schedule.of(duration / (intervals or 1), step, None), intervals or 1, values, {} if p is None else {"p": p},
@@ -121,13 +122,6 @@ def _in_intervals(problem: Problem, given: Inputs, intervals: int | None) -> dic
         whole = values if own else values[..., None, :]
         found[name] = np.broadcast_to(whole, (*whole.shape[:-2], intervals or 1, whole.shape[-1]))
     return found
-
-
-def _at_start(problem: Problem, given: Inputs, values: dict[str, Array]) -> tuple[dict[str, Control], Inputs]:
-    """The inputs in the first interval."""
-    named: dict[str, Any] = {name: v[..., 0, :] for name, v in values.items()}
-    first = replace(given, **named)
-    return problem.controls(first), first
 
 
 @dataclass(frozen=True)

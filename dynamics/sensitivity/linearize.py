@@ -93,7 +93,7 @@ def linearized(equations: StateEquations, t: Array, x: Array, values: Sequence[A
 
     def slope(d: Array) -> Array:
         moved = tangent.moved(x, d[..., :n])
-        given = equations.given(moved, changed_inputs(equations, values, d[..., n:]))
+        given = equations.given(t, moved, changed_inputs(equations, values, d[..., n:]))
         q, u = equations.split(moved)
         return joined([equations.acceleration(t, q, u, given), *equations.own_rate(q, u, given)])
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.integrators import StateEquations
@@ -48,10 +46,10 @@ class StatePoint:
         """The state from the arguments of `simulate`, with torques on u among the inputs. Raises as that does."""
         problem, start = checked_start(model, given, constraints, choice or MethodChoice("rk4", "none"), time=time)
         controls = problem.controls(inputs)
-        own = problem.own_start(start.q, controls, inputs, time=time)
+        at_start = problem.at_start(controls, inputs, time, (start.q, start.u))
+        own = problem.own_start(start.q, at_start, inputs)
         x = joined([start.q, start.u, *own])
-        values = tuple(control.at(np.array([time]))[..., 0, :] for control in controls.values())
-        return cls(problem.equations, time, x, values)
+        return cls(problem.equations, time, x, tuple(at_start.values()))
 
     @property
     def input_names(self) -> tuple[str, ...]:

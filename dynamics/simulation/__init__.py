@@ -2,6 +2,7 @@
 
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.events import Event, Occurrence
+from myoquat.dynamics.simulation.feedback import StateFeedback
 from myoquat.dynamics.simulation.options import Output, Solver
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.dynamics.simulation.run import Run
@@ -18,6 +19,7 @@ __all__ = [
     "SimulationWarning",
     "Simulator",
     "Solver",
+    "StateFeedback",
     "StiffnessWarning",
     "Trajectory",
     "simulate",

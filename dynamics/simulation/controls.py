@@ -9,13 +9,16 @@ import numpy as np
 
 from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.dynamics.simulation.feedback import StateFeedback
 from myoquat.kernels import LinearInterpolation, is_symbolic
 from myoquat.muscle.inputs import InputsOverTime
 
-__all__ = ["Control", "ControlLike", "Inputs", "check_numbers", "element", "is_constant"]
+__all__ = ["Control", "ControlLike", "Inputs", "check_numbers", "compiled_feedback", "element", "is_constant"]
 
 Check = Callable[[ArrayLike], Array]
-ControlLike: TypeAlias = ArrayLike | Callable[[float], ArrayLike]  # constants or a pair (times, values); a function
+# constants or a pair (times, values); a function of time; a function of time and state
+InputOverTime: TypeAlias = ArrayLike | Callable[[float], ArrayLike]
+ControlLike: TypeAlias = InputOverTime | StateFeedback
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Control:
     check   validates values (..., n).
     """
 
-    def __init__(self, name: str, given: ControlLike, check: Check) -> None:
+    def __init__(self, name: str, given: InputOverTime, check: Check) -> None:
         self.name = name
         self._check: Check = lambda values: check_numbers(name, check(values))
         self._function: Callable[[float], ArrayLike] | None = given if callable(given) else None
@@ -126,7 +129,13 @@ def element(values: Array, where: tuple[int, ...], axes: int = 1) -> Array:
 
 def is_constant(given: ControlLike) -> bool:
     """True for values that do not change with time."""
-    return not callable(given) and not _is_pair(given)
+    return not callable(given) and not _is_pair(given) and not isinstance(given, StateFeedback)
+
+
+def compiled_feedback(inputs: Inputs) -> dict[str, StateFeedback]:
+    """The inputs that are feedback without a period, by name: they are compiled into the equations."""
+    given = {name: getattr(inputs, name) for name in ("activation", "torque", "excitation", "controls")}
+    return {name: f for name, f in given.items() if isinstance(f, StateFeedback) and f.period is None}
 
 
 def _is_pair(given: ControlLike) -> TypeGuard[tuple[ArrayLike, ArrayLike]]:

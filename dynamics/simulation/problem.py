@@ -1,8 +1,10 @@
 """What step loops and adaptive methods share: a model's equations of motion, and the checks of a call's inputs."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +14,9 @@ from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constrain
 from myoquat.dynamics.integrators import StateEquations, VariedEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, is_constant
+from myoquat.dynamics.simulation.feedback import Law, StateFeedback, check_returned
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION, MethodChoice
+from myoquat.dynamics.simulation.sampled import SampledFeedback
 from myoquat.dynamics.simulation.starts import MuscleStarts
 from myoquat.joints.multibody.checks import check_state
 from myoquat.joints.validation import SystemLike, system_of
@@ -25,6 +29,8 @@ from myoquat.muscle.states import check_start, state_names
 
 __all__ = ["Problem"]
 
+Check = Callable[[ArrayLike], Array]
+
 
 class Problem:
     """The equations of motion of a Model or an ArticulatedSystem, and the checks of what a simulation gives them.
@@ -32,8 +38,9 @@ class Problem:
     choice       the method, which decides what may vary.
     constraints  that the motion satisfies.
     parameters   names of the numbers of the model that calls give.
-    outside      whether external torques act.
+    external_torque  whether external torques act.
     redundant    whether the constraints may imply each other.
+    feedback     compiled laws by the input that they give.
 
     Raises ValueError for a stabilization that is unknown and for parameters that cannot vary, ModelError for a singular
     mass matrix or a muscle without a force law.
@@ -42,6 +49,7 @@ class Problem:
     def __init__(
         self, model: SystemLike, choice: MethodChoice, constraints: Sequence[Constraint] = (),
         parameters: Iterable[str] = (), external_torque: bool = False, redundant: bool = False,
+        feedback: Mapping[str, StateFeedback] | None = None,
     ) -> None:  # fmt: skip
         choice.check_stabilization()
         if isinstance(model, Model):
@@ -49,11 +57,13 @@ class Problem:
         self.choice, self.system = choice, system_of(model)
         self.model = model if isinstance(model, Model) else self.system
         self.varied = _varied(self.model, list(parameters), choice.name, constraints)
-        self.equations: StateEquations = (
+        equations: StateEquations = (
             StateEquations(self.model, external_torque, choice.baumgarte, tuple(constraints), redundant)
             if self.varied is None
             else VariedEquations(self.model, external_torque, choice.baumgarte, varied=self.varied)
         )
+        self.feedback = dict(feedback or {})
+        self.equations = replace(equations, feedback=_laws(equations, self.feedback))
         check_regular(self.system, held=bool(constraints))
         self.held = ConstraintArrays(Constraints(self.system, constraints)) if constraints else None
 
@@ -90,33 +100,55 @@ class Problem:
     # ---- inputs of the muscles and torques ---------------------------------------------------------------------
 
     def controls(self, inputs: Inputs) -> dict[str, Control]:
-        """The inputs by name; ValueError for values that are missing, not finite or out of range."""
-        found = {}
+        """The inputs by name, but those that compiled feedback gives; ValueError for values that are missing, not
+        finite or out of range."""
+        laws = dict(self.equations.feedback)
+        every = self._given(self._with_feedback(inputs))
+        return {name: self._control(name, given, check) for name, given, check in every if name not in laws}
+
+    def _with_feedback(self, inputs: Inputs) -> Inputs:
+        """The inputs with the compiled feedback; ValueError where a call gives something else for it."""
+        for name in self.feedback:
+            given = getattr(inputs, name)
+            if given is not None and given != self.feedback[name]:
+                raise ValueError(f"{name}: the feedback of this Simulator gives it; make one without for other values")
+        laws: dict[str, Any] = {**self.feedback}
+        return replace(inputs, **laws)
+
+    def _control(self, name: str, given: ControlLike, check: Check) -> Control:
+        """One input; ValueError for feedback that is compiled but unknown to the equations."""
+        if not isinstance(given, StateFeedback):
+            return Control(name, given, check)
+        if given.period is None:
+            raise ValueError(f"{name}: feedback is no input of these equations; only simulations take it")
+        if self.choice.adaptive:
+            raise ValueError(f"{name}: feedback with a period needs a method of fixed step, not {self.choice.name!r}")
+        return SampledFeedback(name, given, check)
+
+    def _given(self, inputs: Inputs) -> Iterator[tuple[str, ControlLike, Check]]:
+        """Name, values and check of every input that acts."""
         if self.equations.muscles:
             assert isinstance(self.model, Model)
             name = "excitation" if self.equations.excited else "activation"
             given_as = "activation" if inputs.excitation is None else "excitation"
             check = partial(self.model.check_activation, name=given_as)
-            found[name] = Control(name, self._muscle_input(self.model, inputs), check)
+            yield name, self._muscle_input(self.model, inputs), check
         elif any(_has_values(given) for given in (inputs.activation, inputs.excitation)):
             raise ValueError("activation: the model has no muscles")
         if self.equations.actuated:
             assert isinstance(self.model, Model)
             given = _own_controls(self.model) if inputs.controls is None else inputs.controls
-            found["controls"] = Control("controls", given, self.model.check_controls)
+            yield "controls", given, self.model.check_controls
         elif inputs.controls is not None and _has_values(inputs.controls):
             raise ValueError("controls: the model has no actuators")
         if self.equations.external_torque:
             system = self.system
             given = np.zeros(system.nu) if inputs.torque is None else inputs.torque
-            found["torque"] = Control(
-                "torque", given, lambda values: check_state("torque", values, system.nu, system.velocity_names)
-            )
+            yield "torque", given, lambda values: check_state("torque", values, system.nu, system.velocity_names)
         elif inputs.torque is not None:
             raise ValueError(
                 "torque: this Simulator was made without; Simulator(..., external_torque=True) takes torques"
             )
-        return found
 
     def _muscle_input(self, model: Model, inputs: Inputs) -> ControlLike:
         """The input of the muscles: excitations where there are activation dynamics, activations otherwise."""
@@ -137,16 +169,39 @@ class Problem:
             return InputsOverTime(model.inputs, model.muscle_names)
         return _default_activation(model) if activation is None else activation
 
+    def fed_back(self, inputs: Inputs, t: Array | float, q: Array, u: Array) -> dict[str, Array]:
+        """(..., n) what compiled feedback gives at times t and states q (..., nq), u (..., nu), checked; NaN where
+        these are."""
+        if not self.feedback:
+            return {}
+        checks = {name: check for name, _, check in self._given(self._with_feedback(inputs))}
+        found = self.equations.fed_back(np.asarray(t), q, u)
+        missing: Array = np.asarray(np.isnan(u).any(axis=-1) | np.isnan(q).any(axis=-1))
+        return {name: check_returned(name, found[name], q.shape[:-1], checks[name], missing) for name in found}
+
+    def at_start(
+        self, controls: Mapping[str, Control], inputs: Inputs, time: float, state: tuple[Array, Array]
+    ) -> dict[str, Array]:
+        """(..., n) every input at the start (q (..., nq), u (..., nu)) and its time; sampled feedback is sampled."""
+        batch = np.broadcast_shapes(*(part.shape[:-1] for part in state))
+        q, u = (np.broadcast_to(part, (*batch, part.shape[-1])) for part in state)
+        for control in controls.values():
+            if isinstance(control, SampledFeedback):
+                control.sample(time, q, u)
+        given = {name: control.at(np.array([time]))[..., 0, :] for name, control in controls.items()}
+        return given | self.fed_back(inputs, time, q, u)
+
     # ---- the states of muscles and actuators at the start -------------------------------------------------------
 
     def own_start(
-        self, q: Array, controls: dict[str, Control], inputs: Inputs, p: Array | None = None, time: float = 0.0
+        self, q: Array, given: Mapping[str, Array], inputs: Inputs, p: Array | None = None
     ) -> tuple[Array, ...]:
-        """The states of muscles at the start, and the activations of delayed actuators."""
-        return *self.muscle_start(q, controls, inputs, p, time), *self.equations.delayed_start
+        """The states of muscles at the start, where inputs have the values `given`, and the activations of delayed
+        actuators."""
+        return *self.muscle_start(q, given, inputs, p), *self.equations.delayed_start
 
     def muscle_start(
-        self, q: Array, controls: dict[str, Control], inputs: Inputs, p: Array | None = None, time: float = 0.0
+        self, q: Array, given: Mapping[str, Array], inputs: Inputs, p: Array | None = None
     ) -> tuple[Array, ...]:
         """The muscles' states at the start, at its time: activations, given or equal to the excitations, and the states
         of the laws, given or in equilibrium at rest. ValueError where they do not fit or there is none. Where the model
@@ -158,12 +213,13 @@ class Problem:
             return ()
         assert isinstance(self.model, Model)
         excited = list(self.equations.excited)
-        at_start = next(iter(controls.values())).at(np.array([time]))[..., 0, :]
+        at_start = given["excitation" if excited else "activation"]
         if excited and inputs.activation is not None:
             assert not callable(inputs.activation)  # refused by `controls`: a state has a start, not a course
-            given = self.model.check_activation(inputs.activation)
+            assert not isinstance(inputs.activation, StateFeedback)
+            own_start = self.model.check_activation(inputs.activation)
             follows = np.isin(np.arange(self.equations.muscles), excited)
-            at_start = np.where(follows, given, at_start)
+            at_start = np.where(follows, own_start, at_start)
         elif excited and inputs.excitation is None and _prescribes(self.model):
             own = [math.nan if muscle.activation is None else muscle.activation for muscle in self.model.muscles]
             at_start = np.where(np.isnan(own), at_start, own)
@@ -188,7 +244,22 @@ class Problem:
 
 
 def _has_values(given: ControlLike | None) -> bool:
-    return given is not None and (callable(given) or bool(np.size(given)))
+    return given is not None and (callable(given) or isinstance(given, StateFeedback) or bool(np.size(given)))
+
+
+def _laws(equations: StateEquations, feedback: Mapping[str, StateFeedback]) -> tuple[tuple[str, Law], ...]:
+    """The compiled laws by the input of the equations that they give; ValueError for an input that there is none."""
+    found = {}
+    for name, given in feedback.items():
+        if name == "activation" and equations.excited:
+            raise ValueError("activation: a state of muscles with activation dynamics; feedback gives excitation=")
+        acts = "activation" if name == "excitation" and not equations.excited else name
+        if acts not in equations.acting:
+            raise ValueError(f"{name}: no such input of this model, which has {list(equations.acting)}")
+        if given.period is not None:
+            raise ValueError(f"{name}: feedback with a period is not compiled; give it to the call, not to a Simulator")
+        found[acts] = given.law
+    return tuple(found.items())
 
 
 def _varied(

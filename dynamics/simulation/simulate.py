@@ -14,7 +14,7 @@ from myoquat.core.typing import ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.adaptive import AdaptiveProblem
 from myoquat.dynamics.simulation.batches import solve_batch
-from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs
+from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, compiled_feedback
 from myoquat.dynamics.simulation.events import Event
 from myoquat.dynamics.simulation.methods import ADAPTIVE, MethodChoice
 from myoquat.dynamics.simulation.options import Output, Solver
@@ -67,7 +67,8 @@ def simulate(
                    output_step; of an adaptive method its first step.
     rtol           bound on the local error of each step relative to 1 + |x|; asks for an adaptive method (1e-6).
     activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)) with
-                   linear interpolation, or a function of t. With activation dynamics it is a state, and this its start.
+                   linear interpolation, a function of t, or a `StateFeedback`. With activation dynamics it is a state,
+                   and this its start.
                    A model's own `inputs` are its excitations and controls where a call gives none.
     torque         (nu,) on u [N m, N], in the same forms; zero by default.
     constraints    `myoquat.dynamics.constraints` that the motion satisfies beside the model's own constraints and
@@ -146,6 +147,7 @@ class _Solution:
         """The same as a Trajectory."""
         problem, run, equations = self.problem, self.run, self.problem.equations
         given = {name: control.at(run.time) for name, control in self.controls.items()}
+        given |= problem.fed_back(self.inputs, run.time, run.q, run.u)
         seen = given | {"own": run.own}
         return Trajectory(
             problem.model, run.time, run.q, run.u,
@@ -180,6 +182,7 @@ def _fixed_step(
     simulator = Simulator(
         model, method=choice.name, stabilization=choice.stabilization, external_torque=inputs.torque is not None,
         constraints=start.constraints, parameters=inputs.parameters, redundant=start.redundant,
+        feedback=compiled_feedback(inputs),
     )  # fmt: skip
     problem = simulator.problem
     if problem.held is not None and choice.projects and choice.name != "semi_implicit_euler" and problem.held.varies():
@@ -190,13 +193,14 @@ def _fixed_step(
     total = timing.counted.steps
     states = math.prod(np.broadcast_shapes(start.q.shape[:-1], start.u.shape[:-1]))
     hidden = states * total < MIN_STEPS_WITH_PROGRESS if output.progress is None else not output.progress
+    controls = problem.controls(inputs)
     if hidden:
-        run = simulator.run((start.q, start.u), timing, inputs)
+        run = simulator.run((start.q, start.u), timing, inputs, controls=controls)
     else:
         with progress_bar(total, "step", output.progress) as bar:
-            run = simulator.run((start.q, start.u), timing, inputs, tick=bar.update)
+            run = simulator.run((start.q, start.u), timing, inputs, tick=bar.update, controls=controls)
     steps = np.broadcast_to(total, run.stopped.shape)[()]
-    return _Solution(problem, inputs, problem.controls(inputs), run, steps)
+    return _Solution(problem, inputs, controls, run, steps)
 
 
 @traced_once()
@@ -208,7 +212,9 @@ def _adaptive(
         raise ValueError("parameters need a method of fixed step, rk4, lie_rk4 or euler; adaptive ones take one model")
     if start.redundant and choice.name == "radau":
         raise ValueError("method 'radau' needs independent constraints; the other methods take redundant ones")
-    problem = Problem(model, choice, start.constraints, external_torque=inputs.torque is not None)
+    problem = Problem(
+        model, choice, start.constraints, external_torque=inputs.torque is not None, feedback=compiled_feedback(inputs)
+    )
     if start.redundant and problem.held is not None and problem.held.constraints.weightless:
         raise ValueError(
             f"{start.count} constraints of rank {start.rank} at the start: on bodies without mass they must be "
@@ -216,6 +222,7 @@ def _adaptive(
         )
     controls = problem.controls(inputs)
     whole = AdaptiveProblem(problem.equations, controls, choice, timing, tuple(events), start.redundant)
-    states = (start.q, start.u, *problem.own_start(start.q, controls, inputs, time=timing.start))
+    given = problem.at_start(controls, inputs, timing.start, (start.q, start.u))
+    states = (start.q, start.u, *problem.own_start(start.q, given, inputs))
     run, steps, occurrences = solve_batch(whole, states)
     return _Solution(problem, inputs, controls, run, steps, occurrences)

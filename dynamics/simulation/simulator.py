@@ -1,5 +1,6 @@
 """Simulators: a model's step loop, compiled once and called on arrays of states."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -14,9 +15,11 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, check_numbers
 from myoquat.dynamics.simulation.describe import counted, described
+from myoquat.dynamics.simulation.feedback import StateFeedback
 from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, current_method, method_named
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.run import Run
+from myoquat.dynamics.simulation.sampled import SampledFeedback
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.joints.compiled import traced_once
 from myoquat.joints.locks import check_followed_locks, check_locks
@@ -39,7 +42,8 @@ class Simulator:
 
     method, stabilization, constraints as for `simulate`; `external_torque`: whether calls give torques; `parameters`:
     names of the numbers of the model that calls give; `redundant`: whether constraints may imply each other, at all
-    poses. Raises ValueError for a method or stabilization that is unknown and for parameters that cannot vary,
+    poses; `feedback`: a `StateFeedback` without a period for each input that it gives.
+    Raises ValueError for a method or stabilization that is unknown and for parameters that cannot vary,
     ModelError for a singular mass matrix or a muscle without a force law.
 
     >>> import numpy as np
@@ -55,12 +59,14 @@ class Simulator:
     def __init__(
         self, model: SystemLike, *, method: str = "rk4", stabilization: str = "projection",
         external_torque: bool = False, constraints: Sequence[Constraint] = (), parameters: Iterable[str] = (),
-        redundant: bool = False,
+        redundant: bool = False, feedback: Mapping[str, StateFeedback] | None = None,
     ) -> None:  # fmt: skip
         method = current_method(method)
         self.method = method_named(method)
         held = constraints_of(model, constraints) if system_of(model).nu else ()
-        self.problem = Problem(model, MethodChoice(method, stabilization), held, parameters, external_torque, redundant)
+        self.problem = Problem(
+            model, MethodChoice(method, stabilization), held, parameters, external_torque, redundant, feedback
+        )
         self._loops: dict[tuple[int | None, int | None], StepLoop] = {}  # by lanes and overwritten attributes
 
     @property
@@ -111,7 +117,7 @@ class Simulator:
 
     def run(
         self, start: tuple[ArrayLike, ArrayLike], timing: Timing, inputs: Inputs, time_constant: float | None = None,
-        tick: Tick | None = None,
+        tick: Tick | None = None, controls: dict[str, Control] | None = None,
     ) -> Run:  # fmt: skip
         """What a call does, from the same arguments gathered in records."""
         schedule, problem = timing.counted, self.problem
@@ -119,42 +125,52 @@ class Simulator:
         check = check_followed_locks if problem.equations.constraints else check_locks
         check(self.system, q, "the start")
         u = check_numbers("u0", self.system.check_u(start[1], "u0"))
-        controls, p = problem.controls(inputs), problem.values(inputs.parameters)
+        controls = problem.controls(inputs) if controls is None else controls
+        p = problem.values(inputs.parameters)
         constants: dict[str, Any] = {} if p is None else {"p": p}
         if problem.equations.baumgarte:
             constants["time_constant"] = BAUMGARTE_STEPS * schedule.h if time_constant is None else time_constant
         with traced_once():
-            x = self.method.begin(problem.equations, q, u, *problem.own_start(q, controls, inputs, p, timing.start))
+            given = problem.at_start(controls, inputs, timing.start, (q, u))
+            x = self.method.begin(problem.equations, q, u, *problem.own_start(q, given, inputs, p))
             return self._advance(x, timing, controls, constants, tick)
 
     def _advance(
         self, x: Array, timing: Timing, controls: dict[str, Control], constants: dict[str, Any], tick: Tick | None
     ) -> Run:
         """The steps from the method's states x (..., n), chunk by chunk."""
-        schedule = timing.counted
-        chunk = max(1, STEPS_PER_CHUNK // schedule.every) * schedule.every
+        schedule, equations = timing.counted, self.problem.equations
+        sampled = {c: c.steps(schedule.h) for c in controls.values() if isinstance(c, SampledFeedback)}
+        every = math.gcd(schedule.every, *sampled.values())
+        chunk = max(1, STEPS_PER_CHUNK // every) * every
+        period = math.gcd(*sampled.values()) or schedule.steps
         rows: list[Array] = []
         stopped: Any = np.nan
         reason: Any = int(Outcome.COMPLETED)
-        for first in range(0, schedule.steps, chunk):
-            steps, start = min(chunk, schedule.steps - first), timing.start + first * schedule.h
+        first = 0
+        while first < schedule.steps:
+            steps = min(chunk, period - first % period, schedule.steps - first)
+            start = timing.start + first * schedule.h
+            for control in (c for c, count in sampled.items() if first and first % count == 0):
+                control.sample(start, *self.method.end(equations, x))
             inputs: dict[str, Any] = {
                 name: control.over(start, schedule.h, steps) for name, control in controls.items()
             }
             done = np.asarray(reason) != Outcome.COMPLETED
             ran = self._loop(x, inputs | constants)(
                 np.where(done[..., None], np.nan, x),  # stopped lanes stay where they are
-                h=schedule.h, steps=steps, every=schedule.every, start=start, **inputs, **constants,
+                h=schedule.h, steps=steps, every=every, start=start, **inputs, **constants,
             )  # fmt: skip
             newly = (ran.stopped >= 0) & ~done
             stopped = np.where(newly, start + ran.stopped * schedule.h, stopped)
             x = np.where(done[..., None], x, ran.final)
             reason = np.where(newly, ran.reason, reason)
             rows.append(ran.states if first == 0 else ran.states[..., 1:, :])
+            first += steps
             if tick is not None:
                 tick(steps)
         states = np.concatenate(rows, axis=-2) if len(rows) > 1 else rows[0]
-        equations = self.problem.equations
+        states = states[..., :: schedule.every // every, :]
         q, u = self.method.end(equations, states)
         final_q, final_u = self.method.end(equations, x)
         own, final_own = equations.rest(states), equations.rest(x)
