@@ -39,8 +39,8 @@ def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compil
 
     Such code may read what no key says, for example a global of a notebook that has changed since. The state of all
     that it can read is then part of the key; where the state is not known completely, `build` traces at every call, and
-    machine code is found by the traced program. The same holds for attributes of this package's classes that a program
-    has overwritten.
+    machine code is found by the traced program. The same holds for attributes of this package's classes
+    and modules that a program has overwritten.
     """
     found: Compiled | None = _found(key) if overwritten() is None else None
     if found is not None:

@@ -10,11 +10,14 @@ from typing import Any
 
 import lazy_loader
 
+from myoquat.core.overwritten import watch_modules
+
 __version__ = "0.2.0"
 
 if os.path.isfile(os.path.join(os.path.dirname(__file__), "kernels")):  # a clone without links: see setup.py
     __path__.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+watch_modules()
 _look_up, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]
 

@@ -29,7 +29,6 @@ from myoquat.muscle.wrapping.fixed_point_iteration import (
     Points,
     Segment,
     TangentPoints,
-    differ,
     length_of,
     path_length,
     points_of,
@@ -42,7 +41,7 @@ from myoquat.muscle.wrapping.outer_iterations import KEEPS_LONGER_SIDE, Mode, ke
 from myoquat.muscle.wrapping.surface_order import moved_in_order
 from myoquat.muscle.wrapping.surfaces.base import Wrap
 from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
-from myoquat.muscle.wrapping.surfaces.vectors import always, dot, nearest
+from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot, nearest
 
 __all__ = ["shortest"]
 

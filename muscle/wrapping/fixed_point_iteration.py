@@ -22,7 +22,7 @@ from myoquat.muscle.wrapping.contact_solve import SolvedContact, solve_contact, 
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
 from myoquat.muscle.wrapping.order_along_path import after, before
 from myoquat.muscle.wrapping.surfaces.base import Near, Wrap
-from myoquat.muscle.wrapping.surfaces.vectors import always, size
+from myoquat.muscle.wrapping.surfaces.vectors import always, differ, size
 
 __all__ = [
     "MAX_RESIDUAL_M",
@@ -34,7 +34,6 @@ __all__ = [
     "TangentPoints",
     "accelerated",
     "applied",
-    "differ",
     "fewer_surfaces",
     "length_of",
     "path_length",
@@ -312,11 +311,6 @@ def _extrapolated(memory: _Memory) -> list[TangentPoints]:
         TangentPoints(x.P - share * (x.P - y.P), x.on, x.Q - share * (x.Q - y.Q))
         for x, y in zip(points, before, strict=True)
     ]
-
-
-def differ(a: Array, b: Array) -> Array:
-    """(...) whether one of two conditions holds without the other."""
-    return (a & ~b) | (~a & b)
 
 
 # ---- which surfaces are passed over --------------------------------------------------------------------------

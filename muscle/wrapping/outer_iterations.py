@@ -25,13 +25,12 @@ from myoquat.muscle.wrapping.fixed_point_iteration import (
     TangentPoints,
     accelerated,
     applied,
-    differ,
     fewer_surfaces,
     round_surfaces,
 )
 from myoquat.muscle.wrapping.newton import NewtonProblem, newton_start, newton_step, start_of_solver
 from myoquat.muscle.wrapping.surfaces.base import Wrap
-from myoquat.muscle.wrapping.surfaces.vectors import always
+from myoquat.muscle.wrapping.surfaces.vectors import always, differ
 
 __all__ = ["KEEPS_LONGER_SIDE", "Mode", "kept_side", "minimised", "rough_iterate"]
 

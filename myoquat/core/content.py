@@ -92,7 +92,7 @@ def _meet(part: object) -> None:
 def lasting_content(key: object) -> str | None:
     """What a key says, as a text that is the same in every process and speaks of formulas of this package alone; None
     where it holds functions or other objects of this process, or classes of other packages, or where a program has
-    overwritten attributes of this package's classes."""
+    overwritten attributes of this package's classes or modules."""
     if overwritten() is not None:
         return None
     content = content_key(key)

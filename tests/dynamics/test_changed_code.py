@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import importlib
 import itertools
 import sys
 import types
@@ -233,8 +234,9 @@ def test_models_of_the_package_are_neither_walked_nor_traced_again(monkeypatch):
     model = mq.load_model("two_link")
     q = model.start
     mq.path_lengths(model, q)
-    monkeypatch.setattr("myoquat.joints.compiled.foreign_parts", None)
-    monkeypatch.setattr("myoquat.joints.compiled.lasting_content", None)
+    compiled = vars(sys.modules["myoquat.joints.compiled"])  # not as attributes, which would be reported
+    monkeypatch.setitem(compiled, "foreign_parts", None)
+    monkeypatch.setitem(compiled, "lasting_content", None)
     mq.path_lengths(model, q)
 
 
@@ -253,6 +255,33 @@ def test_kernels_follow_overwritten_attributes_of_package_classes(monkeypatch):
         assert overwritten() is not None
     assert overwritten() is None
     assert forces(model) == before
+
+
+def test_kernels_follow_overwritten_globals_of_package_modules(monkeypatch):
+    """A number that a law reads, overwritten while the kernel of the old one is kept in memory and on disk."""
+    module = sys.modules["myoquat.muscle.laws.ligament_blankevoort"]
+    ligament = mq.muscle.laws.Blankevoort1991(linear_stiffness=0.0, slack_length=0.2, damping_coefficient=1.0)
+    model = model_of(ligament)
+    force = lambda backend="kernel": mq.muscle_forces(model, [0.0], [1.0], [0.0], backend=backend)  # noqa: E731
+    before = force()
+    with monkeypatch.context() as patch:
+        for strain in (10.0, 20.0):
+            patch.setattr(module, "FULL_DAMPING_STRAIN", strain)
+            assert force() == pytest.approx(force("numpy"), rel=1e-14)
+            assert np.all(force() < 0.5 * before)
+        assert overwritten() is not None
+    assert overwritten() is None
+    assert force() == before > 0
+
+
+def test_imported_submodules_overwrite_nothing():
+    importlib.import_module("myoquat.muscle.laws.ligament_blankevoort")
+    assert overwritten() is None
+    assert not [name for name, module in sys.modules.items() if _is_watched(name) and type(module) is types.ModuleType]
+
+
+def _is_watched(name):
+    return name.startswith("myoquat.") and name not in ("myoquat.core", "myoquat.core.overwritten")
 
 
 def test_a_simulator_follows_overwritten_attributes_of_package_classes(monkeypatch):

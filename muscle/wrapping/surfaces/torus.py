@@ -13,7 +13,7 @@ from myoquat.muscle.wrapping.surfaces.circle import around
 from myoquat.muscle.wrapping.surfaces.geodesics import Force, followed
 from myoquat.muscle.wrapping.surfaces.torus_moments import clear_of_tube
 from myoquat.muscle.wrapping.surfaces.torus_passage import MAX_RESIDUAL, azimuth, crossing, shortest_through
-from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
+from myoquat.muscle.wrapping.surfaces.vectors import differ, dot, unit
 
 __all__ = ["WrapTorus"]
 
@@ -29,7 +29,7 @@ class WrapTorus(Wrap):
     length jumps where an end of it does. Between ends on opposite sides of the axis it may bear on both sides of the
     hole; `arc` then holds the line across. Where several surfaces act on one piece, this holds on the path's stretch
     between the neighbours of the torus; beyond the next surface a path may come back past the outside of the tube, as
-    a thread through a ring does.
+    a thread through a ring does. The length may jump there, because that surface may let go of the path.
 
     Lengths are right to 1e-12 of the radius of the tube where the hole's is no less than 0.05 of it, to 1e-9 down to
     0.01. A path whose ends are on the same side of the plane of the ring, and which would come onto the tube and leave
@@ -80,9 +80,11 @@ class WrapTorus(Wrap):
         path = shortest_through(A, B, R, r, wraps, near)
         guessed = wraps & (near.rough if near is not None else False)
         on = guessed | (wraps & (path.missed <= MAX_RESIDUAL))
-        return Contact(
-            on, path.P, path.Q, path.arc, inside, self._jump(A, B, azimuth(x)), np.where(wraps, path.missed, 0.0)
-        )
+        jump = self._jump(A, B, azimuth(x))
+        if line is not None:
+            changed = differ(A[..., 2] * B[..., 2] < 0, line[0][..., 2] * line[1][..., 2] < 0)
+            jump = np.where(changed[..., None], 0.0, jump)
+        return Contact(on, path.P, path.Q, path.arc, inside, jump, np.where(wraps, path.missed, 0.0))
 
     def _jump(self, A: Array, B: Array, phi: Array) -> Array:
         """(..., 2) how far each end is from the plane outside of the ring, in the half plane at an azimuth."""

@@ -5,8 +5,10 @@ the points where it comes on and leaves and c, meet three conditions: both lines
 moment c spans the azimuth between the points. Between ends on opposite sides of the axis the path can bear twice and
 cross the hole in between, on a line that touches both sides; the line's parameter then takes the place of c.
 
-A solution is a local minimum if its lines do not enter the tube and the geodesic bends away from the surface. No two
-such solutions were found between the same ends. Newton's method starts from a string over the edge of the hole, then
+A solution is a local minimum if its lines do not enter the tube and the geodesic bends away from the surface. Its lines
+must not cross the plane of the ring outside of it: between ends on the same side of that plane another solution may
+run over the tube, through the hole, and back around the outside. No two other solutions were found between the same
+ends. Newton's method starts from a string over the edge of the hole, then
 from a path with two contacts, then at the azimuths of the ends. If all of these fail, one end is turned about the axis
 to the azimuth of the other, where the path is plane, and turns back step by step.
 """
@@ -308,8 +310,18 @@ def _judged_twice(at: _TwoBearings, ring: _Ring) -> Passage:
 
 
 def _lines_pass(ring: _Ring, P: Tangent, Q: Tangent) -> Array:
-    A, B = ring.ends
-    return passes_tube(P.P, A, *ring.radii) & passes_tube(Q.P, B, *ring.radii)
+    """(...) whether neither line enters the tube, or crosses the plane of the ring outside of it."""
+    passed = [passes_tube(line.P, end, *ring.radii) for line, end in zip((P, Q), ring.ends, strict=True)]
+    inside = [_crosses_inside(line.P, end, ring.radii[0]) for line, end in zip((P, Q), ring.ends, strict=True)]
+    result: Array = passed[0] & passed[1] & inside[0] & inside[1]
+    return result
+
+
+def _crosses_inside(P: Array, x: Array, R: Array) -> Array:
+    """(...) whether the line from P to x (..., 3) crosses the plane z = 0 within the ring, or not at all."""
+    at = crossing(P, x)
+    result: Array = (P[..., 2] * x[..., 2] >= 0) | (dot(at[..., :2], at[..., :2]) < R * R)
+    return result
 
 
 def _passage(

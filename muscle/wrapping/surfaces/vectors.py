@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross, dot
 
-__all__ = ["always", "any_exceeds", "direction", "dot", "nearest", "plane_of", "project", "size", "unit"]
+__all__ = ["always", "any_exceeds", "differ", "direction", "dot", "nearest", "plane_of", "project", "size", "unit"]
 
 
 def plane_of(A: Array, B: Array) -> tuple[Array, Array]:
@@ -53,6 +53,11 @@ def always(like: Array) -> Array:
     """(...) a condition that holds, for all states of a batch that an array (...) has."""
     result: Array = np.ones(np.shape(like)) > 0
     return result
+
+
+def differ(a: Array, b: Array) -> Array:
+    """(...) whether one of two conditions holds without the other."""
+    return (a & ~b) | (~a & b)
 
 
 def any_exceeds(x: Array, limit: float) -> Array:

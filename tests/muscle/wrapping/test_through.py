@@ -54,6 +54,31 @@ def test_every_pair_of_ends_has_a_local_minimum(share):
     assert depth(wrap, A + t * (B - A)).min() > -1e-9  # straight where it is free
 
 
+def crosses_outside(wrap, A, B):
+    """(...) whether lines from A to B (..., 3) cross the plane of the ring outside of it."""
+    share = A[..., 2] / np.where(A[..., 2] == B[..., 2], 1.0, A[..., 2] - B[..., 2])
+    at = A + share[..., None] * (B - A)
+    return (A[..., 2] * B[..., 2] < 0) & (np.hypot(at[..., 0], at[..., 1]) > wrap.ring_radius)
+
+
+def test_no_path_comes_back_around_the_outside_of_the_ring():
+    """Ends on one side of the plane, near it: over the tube, through the hole and around the outside is no solution."""
+    wrap, rng = ring(0.4), np.random.default_rng(4)
+    A, B = rng.normal(scale=0.15, size=(2, 4000, 3)) * (1.0, 1.0, 0.1)
+    B[:, 2] = np.sign(A[:, 2]) * np.abs(B[:, 2])
+    c = wrap.contact(A, B)
+    on, met = c.on, c.missed < 1e-9
+    assert np.sum(on & met) > 100
+    assert not np.any(on & met & (crosses_outside(wrap, A, c.P) | crosses_outside(wrap, c.Q, B)))
+
+
+def test_length_may_jump_where_a_neighbour_leads_the_path_around_the_outside():
+    """The path has ends on both sides of the ring's plane, but comes to the ring from a neighbour beyond the plane."""
+    wrap, A, B = ring(0.4), np.array([0.1, 0.0, -0.01]), np.array([-0.1, 0.0, -0.02])
+    assert wrap.contact(A, B, (np.array([0.2, 0.0, 0.01]), B)).jump.max() == 0.0
+    assert wrap.contact(A, B, (np.array([0.2, 0.0, -0.01]), B)).jump.min() > 0.0
+
+
 @pytest.mark.parametrize("share", SHARES)
 def test_the_jacobian_is_the_slope_of_the_length(share):
     model = past((ring(share),), (0.02, -0.03, 0.05))
