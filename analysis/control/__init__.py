@@ -10,6 +10,7 @@ from myoquat.analysis.control.goals.muscles import TendonForceRates
 from myoquat.analysis.control.goals.own import OwnEndGoal, OwnGoal
 from myoquat.analysis.control.goals.tracking import TrackCoordinates, TrackMarkers, TrackPose, TrackSpeeds
 from myoquat.analysis.control.ipopt import Ipopt
+from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory, moco_trajectory
 from myoquat.analysis.control.plants import Equations
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.problem import Problem
@@ -41,6 +42,7 @@ __all__ = [
     "IntegralGoal",
     "Ipopt",
     "Midpoint",
+    "MocoTrajectory",
     "OwnEndGoal",
     "OwnGoal",
     "PathConstraint",
@@ -57,4 +59,6 @@ __all__ = [
     "TrackSpeeds",
     "Transcription",
     "Trapezoid",
+    "load_moco_trajectory",
+    "moco_trajectory",
 ]

@@ -26,6 +26,7 @@ from myoquat.analysis.control.discretization import Discretization, Sites, State
 from myoquat.analysis.control.goals.base import Goal
 from myoquat.analysis.control.guesses import Frame, default_sites, sites_of_mapping, sites_of_motion
 from myoquat.analysis.control.ipopt import Ipopt, run_ipopt
+from myoquat.analysis.control.moco import MocoTrajectory, sites_of_trajectory
 from myoquat.analysis.control.periodicity import periodic_constraint
 from myoquat.analysis.control.plants import Equations, LoadFrames, Plant, plant_of, prescribed_plant
 from myoquat.analysis.control.quantities import Bound, Ends, Quantities
@@ -219,24 +220,25 @@ class Problem:
 
     def solve(
         self,
-        guess: "Motion | Solution | Mapping[str, Any] | None" = None,
+        guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None,
         solver: Ipopt | None = None,
     ) -> Solution:
-        """The solution from a guess: a Motion (of the same system, over the duration), a former Solution, or names ->
-        a number or values (k,) evenly over the duration; "duration" [s] is its guess.
+        """The solution from a guess: a Motion (of the same system, over the duration), a former Solution, a
+        `MocoTrajectory`, or names -> a number or values (k,) evenly over the duration; "duration" [s] is its guess.
 
         None: the first tracked motion, otherwise evenly from the initial to the final pose, at rest, with small
         activations. Values that are out of bounds are moved inside, a given guess that is raises ValueError. Raises
         ValueError where a goal or a constraint is not finite at the guess, with its name and the time, and
         MissingExtraError without CasADi. A result that is no solution is returned too: `Solution.status` says why.
         """
-        check_types(guess=(guess, (Motion, Solution, Mapping, NoneType)), solver=(solver, (Ipopt, NoneType)))
+        check_types(guess=(guess, (Motion, Solution, MocoTrajectory, Mapping, NoneType)))
+        check_types(solver=(solver, (Ipopt, NoneType)))
         sites = self._sites(guess)
         if isinstance(guess, Mapping):
             check_guessed_duration(self.statement, sites)
         discretization = Discretization(self.statement, self.layout, self._references(sites))
         x, bounds = discretization.variables(sites), self._variable_bounds(discretization)
-        if guess is not None and not isinstance(guess, Solution):
+        if guess is not None and not isinstance(guess, (Solution, MocoTrajectory)):
             check_guess(discretization, x, bounds)
         x = np.clip(x, bounds[:, 0], bounds[:, 1])
         check_finite(discretization, x)
@@ -246,7 +248,7 @@ class Problem:
         found = run_ipopt(discretization.program, x, bounds, limits, solver or Ipopt())
         return solution_of(self.statement, discretization, bounds, limits, found)
 
-    def _sites(self, guess: "Motion | Solution | Mapping[str, Any] | None") -> Sites:
+    def _sites(self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None") -> Sites:
         """The guess at every site."""
         if isinstance(guess, Motion):
             check_guessed_motion(self.plant, guess)
@@ -256,6 +258,8 @@ class Problem:
             return guess.at_sites(self.statement, self.layout)
         first, last, _ = self._ends
         otherwise = default_sites(self.statement, self.layout, Frame(first.pose, last.pose))
+        if isinstance(guess, MocoTrajectory):
+            return sites_of_trajectory(self.statement, self.layout, guess, otherwise)
         if guess is None:
             guess = {}
         spans = {name: v for name, v in self._spanning().items() if name not in guess}

@@ -1,5 +1,6 @@
 """Writing OpenSim's tables of numbers over time, .mot and .sto."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from myoquat.data.rows import check_labels, check_times, format_rows
 
 __all__ = ["write_motion"]
 
+RESERVED = ("version", "nrows", "ncolumns", "indegrees", "endheader")  # entries that the writer itself gives
+
 
 def write_motion(
     frame: "pd.DataFrame",
@@ -18,14 +21,15 @@ def write_motion(
     *,
     in_degrees: bool | None = None,
     name: str | None = None,
+    header: Mapping[str, object] | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write a table with the index `time` [s] as a .mot or .sto file that reads back equal and opens in OpenSim.
 
     in_degrees and name are the frame's own (`.attrs`) where they are not given; in_degrees None, if neither states it,
-    writes no such line. Numbers are written as they are. Raises FileExistsError for an existing file unless
-    `overwrite` is True. Raises ValueError for numbers that are not finite, labels that are empty, repeated or hold a
-    tab, and times that do not increase.
+    writes no such line. `header` has further entries. Numbers are written as they are. Raises FileExistsError for an
+    existing file unless `overwrite` is True. Raises ValueError for numbers that are not finite, labels that are empty,
+    repeated or hold a tab, entries that the writer itself gives, and times that do not increase.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -54,4 +58,13 @@ def write_motion(
     lines = [name or frame.attrs.get("name") or path.stem, "version=1"]
     lines += [f"nRows={len(table)}", f"nColumns={len(labels)}"]
     lines += [] if degrees is None else [f"inDegrees={'yes' if degrees else 'no'}"]
+    lines += [_entry(key, value) for key, value in (header or {}).items()]
     write_text(path, "\n".join([*lines, "endheader", "\t".join(labels)]) + "\n" + format_rows(table))
+
+
+def _entry(key: str, value: object) -> str:
+    """A line of the header; ValueError for a key or a value that would end it."""
+    line = f"{key}={value}"
+    if "=" in key or set(line) & set("\r\n") or key.lower() in RESERVED:
+        raise ValueError(f"the entry {line!r} of the header holds a line end, or a name that the writer itself gives")
+    return line
