@@ -163,7 +163,8 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
 def _of_coordinates(motion: Motion) -> tuple[dict[str, Array], dict[str, Array]]:
     """Values and speeds of all coordinates by Moco's names."""
     frame = motion_from_states(motion.system, motion.time, motion.q, motion.u)
-    values, speeds = {}, {}
+    values: dict[str, Array] = {}
+    speeds: dict[str, Array] = {}
     joints = _joints(motion.system)
     for label in map(str, frame.columns):
         speed = label.endswith("_u") and label[:-2] in joints
@@ -196,6 +197,7 @@ def _of_muscles(plant: MuscledPlant, solution: Solution) -> dict[str, Array]:
 
 def _tendon_forces(plant: MuscledPlant, solution: Solution, states: Array) -> dict[str, Array]:
     motion, names = solution.motion, plant.state_names
+    assert motion.u is not None
     activation = solution.controls_at(solution.time)[:, : len(plant.muscle_names)]
     for k, muscle in enumerate(plant.muscle_names):
         if f"{muscle}.{ACTIVATION}" in names:
