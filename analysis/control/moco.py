@@ -68,19 +68,19 @@ class MocoTrajectory:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "time", check_time(self.time))
-        for kind in COLUMNS:
-            given = {name: real_array(name, x) for name, x in getattr(self, kind).items()}
+        for group in COLUMNS:
+            given = {name: real_array(name, x) for name, x in getattr(self, group).items()}
             for name, x in given.items():
                 if x.shape != self.time.shape:
-                    raise ValueError(f"{kind}: {name!r} has shape {x.shape}; expected {self.time.shape}, as time")
-            object.__setattr__(self, kind, given)
+                    raise ValueError(f"{group}: {name!r} has shape {x.shape}; expected {self.time.shape}, as time")
+            object.__setattr__(self, group, given)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """All columns over the index time [s]; parameters are constant columns."""
-        columns = {name: np.asarray(x) for kind in COLUMNS for name, x in getattr(self, kind).items()}
+        columns = {name: np.asarray(x) for group in COLUMNS for name, x in getattr(self, group).items()}
         columns |= {name: np.full(len(self.time), value) for name, value in self.parameters.items()}
         frame = pd.DataFrame(columns, pd.Index(self.time, name="time"))
-        counts = {f"num_{kind}": str(len(getattr(self, kind))) for kind in (*COLUMNS, "parameters")}
+        counts = {f"num_{group}": str(len(getattr(self, group))) for group in (*COLUMNS, "parameters")}
         frame.attrs = {"name": "", "in_degrees": False, "header": counts | dict(self.header)}
         return frame
 
@@ -107,12 +107,12 @@ def load_moco_trajectory(path: str | Path) -> MocoTrajectory:
     header, labels = dict(frame.attrs["header"]), list(map(str, frame.columns))
     if "num_states" not in header or "num_controls" not in header:
         raise ValueError(f"{path}: the header has no num_states and num_controls: this is no trajectory of Moco")
-    counts = {kind: int(header.pop(f"num_{kind}", 0)) for kind in (*COLUMNS, "parameters")}
+    counts = {group: int(header.pop(f"num_{group}", 0)) for group in (*COLUMNS, "parameters")}
     if sum(counts.values()) != len(labels):
         raise ValueError(f"{path}: the header counts {sum(counts.values())} columns, but there are {len(labels)}")
     parts, place = {}, 0
-    for kind, count in counts.items():
-        parts[kind] = {name: frame[name].to_numpy(float) for name in labels[place : place + count]}
+    for group, count in counts.items():
+        parts[group] = {name: frame[name].to_numpy(float) for name in labels[place : place + count]}
         place += count
     parameters = {name: float(x[0]) for name, x in parts.pop("parameters").items()}
     return MocoTrajectory(frame.index.to_numpy(float), **parts, parameters=parameters, header=header)
@@ -221,7 +221,7 @@ def _driven_coordinates(plant: MuscledPlant) -> dict[str, str]:
     first, system = len(plant.muscle_names) + len(plant.actuator_names), system_of(plant.model)
     rows = {int(system.indices.velocities_of_coordinate(name)[0]): name for name in _plain(system)}
     joints, found = _joints(system), {}
-    for control, place in zip(plant.control_names[first:], plant.torque_places, strict=True):
+    for control, place in zip(plant.control_names[first:], plant.torque_indices, strict=True):
         name = rows.get(int(place), system.velocity_names[place])
         found[control] = f"{joints[name]}_{name}" if name in joints else name
     return found

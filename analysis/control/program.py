@@ -36,11 +36,16 @@ class Pattern:
     def _shared(self) -> bool:
         return len(self.rows) != len(self.nonzeros) or len(np.unique(self.nonzeros)) != len(self.nonzeros)
 
+    @cached_property
+    def _bins(self) -> Array:
+        """The nonzero of every entry; entries that are left out are added up in one more place behind the others."""
+        result: Array = np.where(self.nonzeros >= 0, self.nonzeros, len(self.rows))
+        return result
+
     def fill(self, values: Array, out: Array) -> None:
         """Add the entries of the blocks into the nonzeros."""
         if self._shared:
-            chosen = self.nonzeros >= 0
-            out[:] = np.bincount(self.nonzeros[chosen], weights=values[chosen], minlength=len(self.rows))
+            out[:] = np.bincount(self._bins, weights=values, minlength=len(self.rows) + 1)[: len(self.rows)]
         else:
             out[self.nonzeros] = values
 

@@ -151,7 +151,7 @@ def _walk_rows(folder: Path) -> list[dict[str, Any]]:
             warnings.simplefilter("ignore")
             frames = load_motion(folder / "coordinates.sto", model, start=model.start).q
         fitted, held = (_around(model, frames, n, seed) for n, seed in ((FITTED, 0), (HELD // 4, 1)))
-        theirs = _polynomials(model, folder / "subject_walk_scaled_FunctionBasedPathSet.xml")
+        theirs = opensim_polynomials(model, folder / "subject_walk_scaled_FunctionBasedPathSet.xml")
         start = time.process_time()
         fits = fit_paths(model, fitted, muscles=tuple(theirs))
         seconds = time.process_time() - start
@@ -181,7 +181,7 @@ def _turning(model: Model, left: set[str]) -> np.ndarray:
     return np.array([0.0 if any(name.startswith(other) for other in left) or "_t" in name else 1.0 for name in names])
 
 
-def _polynomials(model: Model, file: Path) -> dict[str, tuple[tuple[str, ...], MultivariatePolynomial]]:
+def opensim_polynomials(model: Model, file: Path) -> dict[str, tuple[tuple[str, ...], MultivariatePolynomial]]:
     """OpenSim's fits by muscle: coordinates and polynomial."""
     found = {}
     for path in etree.parse(file).iter("FunctionBasedPath"):

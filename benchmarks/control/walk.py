@@ -1,0 +1,146 @@
+"""Moco's muscle-driven tracking of a walk: 80 muscles with rigid tendons, paths by polynomials, periodic.
+
+`MYOQUAT_MOCO_WALK` names a folder with opensim-core's data of `exampleMocoTrack` (subject_walk_scaled.osim,
+subject_walk_scaled_FunctionBasedPathSet.xml, coordinates.sto, grf_walk.xml and .mot) and, for the comparison,
+exampleMocoTrack_muscle_driven_state_tracking_solution.sto. Times are of the processor.
+
+IPOPT starts near the bounds of the excitations (mu_init), where most of them stay, and METIS orders the linear system:
+the default order of MUMPS takes longer by a factor of ten on this chain of wide blocks that is closed by periodicity.
+"""
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import myoquat as mq
+from benchmarks.own.fits import opensim_polynomials
+from myoquat.analysis.control import (
+    Effort,
+    Ipopt,
+    Periodic,
+    Problem,
+    Solution,
+    TrackPose,
+    TrackSpeeds,
+    load_moco_trajectory,
+)
+from myoquat.data import Motion, load_forces, load_table
+from myoquat.joints import FixedJoint
+from myoquat.muscle import ActivationDynamics, Model, Muscle, function_path
+from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
+
+__all__ = ["rows"]
+
+MODEL, PATHS = "subject_walk_scaled.osim", "subject_walk_scaled_FunctionBasedPathSet.xml"
+THEIRS = "exampleMocoTrack_muscle_driven_state_tracking_solution.sto"
+START, DURATION, INTERVALS = 0.48, 1.13, 57
+MARGIN = 0.03  # s, of the recorded motion beyond both ends
+LEAST, GUESS = 0.01, 0.05  # activation and excitation
+WIDTH = 1.5  # of the active force-length curve
+RESIDUALS = {"tilt": 250.0, "list": 250.0, "rotation": 250.0, "tx": 50.0, "ty": 50.0, "tz": 50.0}  # N m, N
+FOLLOWER = "_beta"  # coordinates of the patellae, which follow the knees
+SOLVER = Ipopt(1e-5, 1e-4, options={"mu_init": 1e-3, "mumps_pivot_order": 5})
+REPEATS = 2
+
+
+def rows() -> list[dict[str, Any]]:
+    """A row: 57 intervals of the midpoint rule, from the recorded motion."""
+    folder = Path(os.environ.get("MYOQUAT_MOCO_WALK", ""))
+    if not (folder / MODEL).is_file():
+        return [{"work": f"MYOQUAT_MOCO_WALK names no folder with {MODEL}", "route": "none"}]
+    problem = _problem(folder)
+    guess = {name: GUESS for muscle in problem.model.muscle_names for name in (muscle, f"{muscle}.activation")}
+    found = [_timed(lambda: problem.solve(guess, SOLVER)) for _ in range(REPEATS + 1)]
+    solution = found[0][0]
+    return [
+        {"work": "moco_walk, 80 muscles, 57 intervals (Moco: 265.7 s, 58 iterations, 0.164666)", "route": "myoquat",
+         "seconds": median(s for _, s in found[1:]), "first": found[0][1], "iterations": solution.iterations,
+         "status": solution.status.value, "objective": solution.objective, **solution.goals,
+         "violation": solution.violation, "activation_rms": _difference(solution, folder / THEIRS)}
+    ]  # fmt: skip
+
+
+def _timed(call: Any) -> tuple[Solution, float]:
+    start = time.process_time()
+    found = call()
+    return found, time.process_time() - start
+
+
+def _problem(folder: Path) -> Problem:
+    """Periodic tracking of pose and speeds with little effort, the ground reactions being given."""
+    model = _model(folder)
+    motion, names = _recorded(model, folder / "coordinates.sto"), model.system.velocity_names
+    tracked = {name: 1.0 for name in names if FOLLOWER not in name}
+    residuals = {_velocity(model, f"pelvis_{end}"): scale for end, scale in RESIDUALS.items()}
+    controls = [f"{name}.torque" for name in residuals]
+    goals = (
+        TrackPose(motion, weights=tracked, name="poses"), TrackSpeeds(motion, weights=tracked, name="speeds"),
+        Effort(weight=0.1, weights=dict.fromkeys(controls, 10.0)),
+    )  # fmt: skip
+    bounds = {name: (LEAST, 1.0) for muscle in model.muscle_names for name in (muscle, f"{muscle}.activation")}
+    return Problem(
+        model, DURATION, goals, INTERVALS, "midpoint", start=START, torques=residuals,
+        loads=load_forces(folder / "grf_walk.xml"), bounds=bounds | dict.fromkeys(controls, (-1.0, 1.0)),
+        periodic=Periodic(free=("pelvis_tx",)),
+    )  # fmt: skip
+
+
+def _velocity(model: Model, coordinate: str) -> str:
+    """The name of the velocity of a coordinate."""
+    (place,) = model.system.indices.velocities_of_coordinate(coordinate)
+    return model.system.velocity_names[place]
+
+
+def _model(folder: Path) -> Model:
+    """The model with welded toes, OpenSim's fitted paths, rigid tendons and the curves of De Groote and Fregly."""
+    model = mq.load_model(folder / MODEL, rotations="file")
+    paths = opensim_polynomials(model, folder / PATHS)
+    model = model.with_fitted_paths({name: function_path(*each) for name, each in paths.items()})
+    bodies = tuple(
+        replace(body, joint=FixedJoint(), coordinate_names=None) if body.name.startswith("toes") else body
+        for body in model.system.bodies
+    )
+    return replace(
+        model, system=replace(model.system, bodies=bodies), muscles=tuple(map(_smooth_curves, model.muscles)),
+        coordinates=tuple(c for c in model.coordinates if not c.name.startswith("mtp")), start_q=None, start_u=None,
+    )  # fmt: skip
+
+
+def _smooth_curves(muscle: Muscle) -> Muscle:
+    """The muscle as Moco replaces it, without passive fiber force and with a wider active curve."""
+    law, dynamics = muscle.law, muscle.activation_dynamics
+    assert isinstance(law, Millard2012)
+    assert dynamics is not None
+    curves = DeGrooteFregly2016(
+        law.max_isometric_force, law.optimal_fiber_length, law.tendon_slack_length, law.pennation,
+        law.max_contraction_velocity, "rigid", law.tendon_strain, 0.0, damping=law.damping, passive_scale=0.0,
+        width_scale=WIDTH,
+    )  # fmt: skip
+    own = ActivationDynamics(dynamics.activation_time, dynamics.deactivation_time)
+    return replace(muscle, law=curves, activation_dynamics=own)
+
+
+def _recorded(model: Model, file: Path) -> Motion:
+    """The recorded motion; patellae follow the knees, since the file has other numbers for them."""
+    table = load_table(file)
+    columns = {label.split("/")[-2]: label for label in map(str, table.columns)}
+    names = [columns[name.removesuffix(FOLLOWER)] for name in model.system.coordinate_names]
+    near = table.loc[START - MARGIN : START + DURATION + MARGIN, names]
+    return Motion(model, near.index.to_numpy(), near.to_numpy())
+
+
+def _difference(solution: Solution, file: Path) -> float:
+    """Root mean square of the differences of all activations from Moco's; NaN without its file."""
+    if not file.is_file():
+        return float("nan")
+    theirs = load_moco_trajectory(file)
+    off = [
+        solution[name] - np.interp(solution.time, theirs.time, theirs.states[f"/forceset/{name.replace('.', '/')}"])
+        for name in solution.state_names
+    ]
+    return float(np.sqrt(np.mean(np.square(off))))
