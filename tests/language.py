@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("myoquat/core", "kernels", "joints", "muscle", "data", "dynamics", "analysis", "benchmarks", "tests")
+FOLDERS = ("myoquat/core", "kernels", "joints", "muscle", "data", "dynamics", "analysis", "environments")
+FOLDERS += ("benchmarks", "tests")
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 
 WORDS = {

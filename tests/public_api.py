@@ -42,6 +42,7 @@ PACKAGES = (
     "myoquat.analysis.studies",
     "myoquat.analysis.apps.explorer",
     "myoquat.analysis.apps.viewer",
+    "myoquat.environments",
     "myoquat",
 )
 Definition = ast.FunctionDef | ast.ClassDef

@@ -45,6 +45,7 @@ FEATURES = {
     "studies": "import myoquat as mq; mq.Study",
     "control": "from myoquat.kernels import symbols_casadi; symbols_casadi('x', (3,))",
     "mocap": "from myoquat.data import load_markers; open('a.c3d', 'wb').write(bytes(600)); load_markers('a.c3d')",
+    "learning": "import myoquat.environments",
     "notebooks": "from myoquat.analysis.apps.explorer import explore",
 }
 

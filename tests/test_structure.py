@@ -11,7 +11,7 @@ import pytest
 from tests.language import WORDS, uses
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("kernels", "joints", "muscle", "data", "dynamics", "analysis")
+PACKAGES = ("kernels", "joints", "muscle", "data", "dynamics", "analysis", "environments")
 FILES = sorted(
     [
         *ROOT.glob("myoquat/*.py"),
@@ -202,6 +202,7 @@ CLEAN = (
     "benchmarks",
     "analysis",
     "muscle",
+    "environments",
     *PAGES,
 )  # grows until it holds all
 TEST_FOLDERS = (
@@ -213,6 +214,7 @@ TEST_FOLDERS = (
     "muscle",
     "analysis",
     "fuzz",
+    "environments",
     "pictures",
     "tour",
     "conftest.py",

@@ -30,6 +30,7 @@ EXTRAS = {
     "distributed": "cluster",
     "ezc3d": "mocap",
     "google_crc32c": "studies",
+    "gymnasium": "learning",
     "imageio_ffmpeg": "view",
     "ipywidgets": "notebooks",
     "openpyxl": "tables",

@@ -1,0 +1,31 @@
+"""Environments for learning: a model as a `gymnasium.vector.VectorEnv`, many states side by side in compiled steps, and
+as a single `gymnasium.Env`. Needs the extra `learning`."""
+
+from myoquat.core.lazy_imports import missing_extra
+
+try:
+    import gymnasium  # noqa: F401
+except ModuleNotFoundError as error:
+    raise missing_extra(error) from None
+
+from myoquat.environments.joint_stops import with_joint_stops
+from myoquat.environments.single import Environment
+from myoquat.environments.situation import Situation
+from myoquat.environments.task import Start, Task
+from myoquat.environments.tasks.library import library_tasks, load_task
+from myoquat.environments.tasks.pose import PoseTask
+from myoquat.environments.tasks.reach import ReachTask
+from myoquat.environments.vector import VectorEnvironment
+
+__all__ = [
+    "Environment",
+    "PoseTask",
+    "ReachTask",
+    "Situation",
+    "Start",
+    "Task",
+    "VectorEnvironment",
+    "library_tasks",
+    "load_task",
+    "with_joint_stops",
+]

@@ -1,0 +1,151 @@
+"""Batches of states advanced by compiled steps, and the compiled formulas of a task."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.dynamics.constraints import constraints_of
+from myoquat.dynamics.integrators import VariedEquations
+from myoquat.dynamics.simulation.controls import Inputs
+from myoquat.dynamics.simulation.methods import MethodChoice, method_named
+from myoquat.dynamics.simulation.problem import Problem
+from myoquat.environments.situation import Situation
+from myoquat.environments.task import Task
+from myoquat.kernels import Kernel, Outcome, StepLoop, compile
+from myoquat.muscle.model import Model
+from myoquat.muscle.states import state_names
+
+__all__ = ["Stepper"]
+
+METHOD = "semi_implicit_euler"
+
+
+class Stepper:
+    """The states x (n, size) of a task's model: their start, their way over one action, and what is seen of them.
+
+    task; names: numbers of the model that differ between states, as `myoquat.muscle.Parameters` takes them.
+    """
+
+    def __init__(self, task: Task, names: Iterable[str] = ()) -> None:
+        model = self.model = task.model
+        self.task = task
+        self.method = method_named(METHOD)
+        held = constraints_of(model, ())
+        self.problem = Problem(model, MethodChoice(METHOD, "projection"), held, list(names), False, bool(held))
+        self.equations = self.problem.equations
+        self.muscles, self.actuated = self.equations.muscles, self.equations.actuated
+        if not self.muscles + self.actuated:
+            raise ValueError("task: its model has neither muscles nor actuators, so that no action moves it")
+        self._loops: dict[bool, StepLoop] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The numbers of the model that differ between states."""
+        return self.problem.names
+
+    @cached_property
+    def control_bounds(self) -> Array:
+        """(k, 2) lowest and highest control of each actuator; ValueError for one without bounds."""
+        bounds = np.array([b for actuator in self.model.actuators for b in actuator.bounds]).reshape(-1, 2)
+        for name, pair in zip(self.model.control_names, bounds, strict=True):
+            if not np.isfinite(pair).all():
+                raise ValueError(f"task: actuator {name!r} has no bounds, over which actions from -1 to 1 could spread")
+        return bounds
+
+    # ---- states --------------------------------------------------------------------------------------------------
+
+    def start(self, q: Array, u: Array, p: Array | None) -> Array:
+        """(n, size) states at poses q and speeds u, muscles not active."""
+        return self.method.begin(self.equations, q, u, *self._own_start(q, p))
+
+    def _own_start(self, q: Array, p: Array | None) -> tuple[Array, ...]:
+        if not self.equations.own:
+            return ()
+        quiet = np.zeros((len(q), self.muscles))
+        if not state_names(self.model):
+            activation = (quiet[:, : len(self.equations.excited)],) if self.equations.excited else ()
+            delayed = tuple(np.tile(x, (len(q), 1)) for x in self.equations.delayed_start)
+            return (*activation, *delayed)
+        inputs = Inputs(activation=quiet, excitation=quiet) if self.equations.excited else Inputs(activation=quiet)
+        return self.problem.own_start(q, self.problem.controls(inputs), inputs, p if self.names else None)
+
+    def advance(self, x: Array, actions: Array, p: Array | None) -> tuple[Array, Array]:
+        """(x (n, size), failed (n,)) after one action (n, m + k) each; a failed state stays at its last good one."""
+        task, given = self.task, self._inputs(actions)
+        if p is not None and self.names:
+            given["p"] = p
+        loop = self._loop(len(x) == 1)
+        ran = loop(x, h=task.step, steps=task.control_steps, every=task.control_steps, **given)
+        return ran.final, ran.reason != Outcome.COMPLETED
+
+    def _inputs(self, actions: Array) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if self.muscles:
+            name = "excitation" if self.equations.excited else "activation"
+            found[name] = self._excitations(actions[:, : self.muscles])
+        if self.actuated:
+            low, high = self.control_bounds.T
+            found["controls"] = low + 0.5 * (high - low) * (actions[:, self.muscles :] + 1.0)
+        return found
+
+    def _loop(self, single: bool) -> StepLoop:
+        if single not in self._loops:
+            self._loops[single] = self.method.kept_loop(self.equations, "projection", 1 if single else None)
+        return self._loops[single]
+
+    # ---- formulas ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _excitations(self) -> Any:
+        formula = self.task.excitations
+        return compile(formula, {"actions": self.muscles}, ["excitations"]) if self.task.compiled else formula
+
+    def situation(self, time: Array, x: Array, goal: Array, *p: Array) -> Situation:
+        """What the formulas of the task see of states x (..., size)."""
+        equations, model = self.equations, self.model
+        q, u = equations.split(x)
+        if equations.excited and len(equations.excited) < self.muscles:
+            raise ValueError("task: either all muscles of its model have activation dynamics or none")
+        activation = equations.rest(x)[..., : len(equations.excited)]
+        if p and isinstance(equations, VariedEquations):
+            bound = equations.bound(p[0])
+            assert isinstance(bound, Model)
+            model = bound
+        return Situation(time, q, u, activation, goal, self.task.control_step, model)
+
+    def _seen(self, time: Array, x: Array, goal: Array, *p: Array) -> dict[str, Array]:
+        seen = self.situation(time, x, goal, *p)
+        terms = self.task.terms(seen)
+        return {"observation": self.task.observe(seen), "reward": self.task.reward(terms), **terms}
+
+    @cached_property
+    def _kernels(self) -> dict[tuple[int, bool], tuple[Kernel, list[str]]]:
+        return {}
+
+    def look(self, time: Array, x: Array, goal: Array, p: Array | None) -> dict[str, Array]:
+        """Observation (n, o), reward (n,) and the terms (n,) by name."""
+        varied = () if p is None or not self.names else (p,)
+        if not self.task.compiled:
+            return self._seen(time, x, goal, *varied)
+        kernel, names = self._kernel(goal.shape[-1], len(x) == 1)
+        return dict(zip(names, kernel(time, x, goal, *varied), strict=True))
+
+    def _kernel(self, goals: int, single: bool) -> tuple[Kernel, list[str]]:
+        key = goals, single
+        if key not in self._kernels:
+            names: list[str] = []
+
+            def formula(*arguments: Array) -> dict[str, Array]:
+                found = self._seen(*arguments)
+                names[:] = list(found)
+                return found
+
+            inputs: dict[str, Any] = {"time": (), "x": self.equations.size, "goal": goals}
+            if self.names:
+                inputs["p"] = len(self.names)
+            kernel = compile(formula, inputs, name=type(self.task).__name__, lanes=1 if single else None)
+            self._kernels[key] = kernel, names
+        return self._kernels[key]

@@ -1,0 +1,90 @@
+"""Tasks: what a model is started with, what is observed, rewarded, and ends an episode."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.environments.situation import Situation
+from myoquat.muscle.model import Model
+
+__all__ = ["Start", "Task"]
+
+
+class Start(NamedTuple):
+    """What a reset begins with: q (n, nq), u (n, nu) and the goal's numbers (n, g).
+
+    >>> import numpy as np
+    >>> from myoquat.environments import Start
+    >>> Start(np.zeros((3, 1)), np.zeros((3, 1)), np.zeros((3, 2))).goal.shape
+    (3, 2)
+    """
+
+    q: Array
+    u: Array
+    goal: Array
+
+
+@dataclass(frozen=True)
+class Task(ABC):
+    """A model and the formulas of a task. Derive from it, and write `begin`, `observe` and `terms`.
+
+    model        with muscles, actuators or both; actions set their excitations and controls.
+    step         [s] of the integrator; an action holds for `control_steps` of them.
+    horizon      number of actions after which an episode is truncated.
+    weights      of the terms in the reward.
+
+    `observe` and `terms` are plain NumPy on the last axes of a `Situation`, compiled for many states side by side;
+    `compiled = False` in a class evaluates them in NumPy, on the batch. ValueError for numbers that are not positive.
+    """
+
+    model: Model
+    step: float = 0.002
+    control_steps: int = 10
+    horizon: int = 100
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    compiled = True
+
+    def __post_init__(self) -> None:
+        for name in ("step", "control_steps", "horizon"):
+            value = getattr(self, name)
+            if not (value > 0 and np.isfinite(value)):
+                raise ValueError(f"{name} must be positive, not {value!r}")
+
+    @property
+    def control_step(self) -> float:
+        """[s] between two actions."""
+        return self.step * self.control_steps
+
+    @property
+    def draws(self) -> int:
+        """Number of random numbers that a reset takes."""
+        return 0
+
+    @abstractmethod
+    def begin(self, shares: Array) -> Start:
+        """The starts of n states from random numbers (n, draws), uniform in [0, 1)."""
+
+    @abstractmethod
+    def observe(self, situation: Situation) -> Array:
+        """(..., o) what an agent sees."""
+
+    @abstractmethod
+    def terms(self, situation: Situation) -> dict[str, Array]:
+        """Terms of the reward by name, each (...,), among them "solved" and "done", 1 where the goal is reached or the
+        episode ends, and 0 elsewhere."""
+
+    def excitations(self, actions: Array) -> Array:
+        """(..., m) excitations of the muscles from actions (..., m) in [-1, 1]: 1 / (1 + exp(-5 (a - 1/2))), the map of
+        MyoSuite (Caggiano et al., MyoSuite: a contact-rich simulation suite for musculoskeletal motor control, 2022).
+        """
+        return 1.0 / (1.0 + np.exp(-5.0 * (actions - 0.5)))
+
+    def reward(self, terms: Mapping[str, Array]) -> Array:
+        """(...,) the weighted sum of the terms."""
+        total: Array = sum((weight * terms[name] for name, weight in self.weights.items()), np.zeros(()))
+        return total

@@ -1,0 +1,1 @@
+"""Tasks: poses and reaching, and the library of MyoSuite's."""

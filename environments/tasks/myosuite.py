@@ -1,0 +1,164 @@
+"""Tasks of MyoSuite 3.0 on its own models (package `myo-sim`): elbow, finger and hand.
+
+Observations, actions, rewards, thresholds and ranges are those of MyoSuite 3.0.0 (https://github.com/MyoHub/myosuite,
+`myosuite/envs/myo/tasks/basic`, Apache-2.0): `myoElbowPose1D6M`, `myoFingerPose`, `myoFingerReach`, `myoHandPose` and
+`myoHandReach`, each random or fixed. The steps are this package's, contacts between fingers are left out, and
+joints stop at their ranges by forces (`with_joint_stops`).
+"""
+
+import importlib
+import warnings
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.lazy_imports import MissingExtraError
+from myoquat.core.typing import Array
+from myoquat.data import load_model
+from myoquat.environments.joint_stops import with_joint_stops
+from myoquat.environments.task import Task
+from myoquat.environments.tasks.pose import PoseTask
+from myoquat.environments.tasks.reach import ReachTask
+from myoquat.joints.kinematics import point_position
+from myoquat.muscle.model import Model
+
+__all__ = [
+    "elbow_pose",
+    "elbow_pose_fixed",
+    "finger_pose",
+    "finger_pose_fixed",
+    "finger_reach",
+    "finger_reach_fixed",
+    "hand_pose",
+    "hand_pose_fixed",
+    "hand_reach",
+    "hand_reach_fixed",
+]
+
+TIPS = ("THtip_r", "IFtip_r", "MFtip_r", "RFtip_r", "LFtip_r")
+HAND_TARGETS = np.array(
+    [(-0.165, -0.537, 1.495), (-0.151, -0.547, 1.455), (-0.146, -0.547, 1.447), (-0.148, -0.543, 1.445),
+     (-0.148, -0.528, 1.434)]
+)  # fmt: skip
+HAND_BELOW = np.array([(0.020, 0.040, 0.040), *[(0.040, 0.020, 0.010)] * 4])
+HAND_ABOVE = np.array([(0.040, 0.020, 0.040), *[(0.040, 0.020, 0.010)] * 4])
+HAND_POSE = (
+    0, 0, 0, 0.0824475, -0.0904, -0.681555, -0.514888, 0, -0.013964, -0.0458132, 0, 0.67553, -0.020944, 0.76979,
+    0.65982, 0, 0, 0, 0, 0.479155, -0.099484, 0.95831, 0,
+)  # fmt: skip
+# The least and greatest angle of each joint in the ten signs of `ASL_qpos`.
+SIGNS_LOW = (
+    0, 0, 0, -0.147495, 0.0248, -0.7854, -1.309, 0.366605, -0.006982, 0.128305, 0.111722, 0.39275, 0, 0.18852, 0.117825,
+    0.306345, -0.204204, 0, 0.06284, 0.21994, -0.2618, 0.18852, 0.01571,
+)  # fmt: skip
+SIGNS_HIGH = (
+    0, 0, 0, 0.28272, 0.6392, 0.01569, -0.0262045, 1.30045, 0.010473, 1.45492, 0.998897, 1.48459, 0, 1.45318, 1.44532,
+    1.571, -0.010472, 1.52387, 1.45318, 1.48459, -0.068068, 1.571, 1.571,
+)  # fmt: skip
+STEP = 0.002
+WORKSPACE_POSES, WORKSPACE_SEED = 20_000, 0
+
+
+@cache
+def myosuite_model(name: str) -> Model:
+    """A model of `myo-sim` with MuJoCo's wrapping and muscles in the order of its actuators, joints stopped."""
+    try:
+        library: Any = importlib.import_module("myo_sim")
+        importlib.import_module("mujoco")
+    except ModuleNotFoundError as error:
+        install = "python -m pip install 'myo-sim==0.2.4' mujoco"
+        raise MissingExtraError(f"{error.name} is not installed; this installs MyoSuite's models: {install}") from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is left out is said in the guide
+        engine = library.load(name)[0]
+        model = load_model(engine, wrapping="mujoco")
+    tendons = [engine.tendon(int(engine.actuator_trnid[i, 0])).name for i in range(engine.nu)]
+    by_name = {muscle.name: muscle for muscle in model.muscles}
+    ordered = replace(model, muscles=tuple(by_name[tendon] for tendon in tendons))
+    return with_joint_stops(ordered, STEP)
+
+
+def ranges(model: Model) -> tuple[Array, Array]:
+    """Lowest and highest coordinates (nq,)."""
+    found = {c.name: c.range for c in model.coordinates}
+    low, high = np.array([found[name] for name in model.system.coordinate_names], dtype=float).T
+    return low, high
+
+
+# ---- elbow ---------------------------------------------------------------------------------------------------------
+
+
+def _elbow(low: float, high: float) -> Task:
+    model = myosuite_model("myoelbow")
+    start_low, start_high = ranges(model)
+    return PoseTask(model, STEP, low=(low,), high=(high,), start_low=start_low, start_high=start_high, threshold=0.175)
+
+
+def elbow_pose() -> Task:
+    """`myoElbowPose1D6MRandom-v0`."""
+    return _elbow(0.0, 2.27)
+
+
+def elbow_pose_fixed() -> Task:
+    """`myoElbowPose1D6MFixed-v0`."""
+    return _elbow(2.0, 2.0)
+
+
+# ---- finger --------------------------------------------------------------------------------------------------------
+
+
+def finger_pose() -> Task:
+    """`myoFingerPoseRandom-v0`."""
+    return PoseTask(myosuite_model("myofinger"), STEP, low=(-0.2, -0.4, 0.1, 0.1), high=(0.2, 1.0, 1.0, 1.0))
+
+
+def finger_pose_fixed() -> Task:
+    """`myoFingerPoseFixed-v0`."""
+    return PoseTask(myosuite_model("myofinger"), STEP, low=(0, 0, 0.75, 0.75), high=(0, 0, 0.75, 0.75))
+
+
+def finger_reach() -> Task:
+    """`myoFingerReachRandom-v0`: targets are places of the tip at random poses that lie in MyoSuite's box."""
+    model = myosuite_model("myofinger")
+    low, high = ranges(model)
+    poses = low + (high - low) * np.random.default_rng(WORKSPACE_SEED).random((WORKSPACE_POSES, len(low)))
+    tip = next(marker for marker in model.markers if marker.name == "IFtip")
+    reached = point_position(model, poses, tip.body, tip.position)
+    inside = ((reached >= (0.1, -0.1, 0.1)) & (reached <= (0.27, 0.1, 0.3))).all(axis=-1)
+    return ReachTask(model, STEP, points=("IFtip",), targets=reached[inside][:, None])
+
+
+def finger_reach_fixed() -> Task:
+    """`myoFingerReachFixed-v0`."""
+    target = [(0.2, 0.05, 0.20)]
+    return ReachTask(myosuite_model("myofinger"), STEP, points=("IFtip",), low=target, high=target)
+
+
+# ---- hand ----------------------------------------------------------------------------------------------------------
+
+
+def hand_pose() -> Task:
+    """`myoHandPoseRandom-v0`."""
+    model = myosuite_model("myohand")
+    low, high = ranges(model)
+    return PoseTask(model, STEP, low=SIGNS_LOW, high=SIGNS_HIGH, start_low=low, start_high=high, threshold=0.7)
+
+
+def hand_pose_fixed() -> Task:
+    """`myoHandPoseFixed-v0`."""
+    return PoseTask(myosuite_model("myohand"), STEP, low=HAND_POSE, high=HAND_POSE, threshold=0.7)
+
+
+def hand_reach() -> Task:
+    """`myoHandReachRandom-v0`."""
+    low, high = HAND_TARGETS - HAND_BELOW, HAND_TARGETS + HAND_ABOVE
+    return ReachTask(myosuite_model("myohand"), STEP, points=TIPS, low=low, high=high, far=0.034)
+
+
+def hand_reach_fixed() -> Task:
+    """`myoHandReachFixed-v0`."""
+    return ReachTask(
+        myosuite_model("myohand"), STEP, points=TIPS, low=HAND_TARGETS, high=HAND_TARGETS, far=0.044
+    )  # fmt: skip

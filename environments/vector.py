@@ -1,0 +1,210 @@
+"""A task as a `gymnasium.vector.VectorEnv`: many states side by side in compiled steps."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.environments.episodes import Episodes
+from myoquat.environments.pictures import Pictures
+from myoquat.environments.task import Task
+
+__all__ = ["VectorEnvironment", "checked_actions"]
+
+FRAMES_PER_SECOND = 50
+
+
+class VectorEnvironment(VectorEnv[Array, Array, Array]):
+    """`num_envs` states of a task, stepped together.
+
+    task         a `Task`.
+    randomize    numbers of the model that a reset draws uniformly: name or pattern, as of a study -> (low, high).
+    autoreset    "next_step", "same_step" or "disabled", as of Gymnasium; with "disabled", ended states begin anew by
+                 `reset(options={"reset_mask": mask})`.
+    render_mode  None or "rgb_array": a picture (height, width, 3) of each state.
+
+    Actions (n, a) in [-1, 1], first of muscles, then of actuators; numbers beyond are clipped. Observations (n, o) are
+    float32. A state whose integration fails ends, with "failed" in the infos; its observation is the last good one.
+    State i depends on its seed alone, `seed + i` of `reset(seed=seed)`: bit for bit the same in any number of states.
+    Raises ValueError for actions of another shape or with NaN, unknown names of numbers, and wrong options.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.environments import PoseTask, VectorEnvironment, with_joint_stops
+    >>> model = mq.load_model("two_link")
+    >>> task = PoseTask(model, low=model.start, high=model.start)  # to stay where it starts
+    >>> envs = VectorEnvironment(task, 3, randomize={"bodies.A.mass": (4.0, 6.0)})
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations, rewards, terminations, truncations, infos = envs.step(np.zeros((3, 6)))
+    >>> rewards.shape, terminations
+    ((3,), array([False, False, False]))
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": FRAMES_PER_SECOND}
+
+    def __init__(
+        self, task: Task, num_envs: int, *, randomize: Mapping[str, Sequence[float]] | None = None,
+        autoreset: str = "next_step", render_mode: str | None = None,
+    ) -> None:  # fmt: skip
+        modes = {mode.name.lower(): mode for mode in AutoresetMode}
+        if not (isinstance(num_envs, int) and num_envs > 0):
+            raise ValueError(f"num_envs must be a positive whole number, not {num_envs!r}")
+        if autoreset not in modes:
+            raise ValueError(f"autoreset must be one of {', '.join(modes)}, not {autoreset!r}")
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"render_mode must be None or 'rgb_array', not {render_mode!r}")
+        self.task, self.num_envs, self.render_mode = task, num_envs, render_mode
+        self.autoreset = modes[autoreset]
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset,  # type: ignore[misc]
+                         "render_fps": round(1 / task.control_step)}  # fmt: skip
+        self.episodes = Episodes(task, num_envs, randomize or {})
+        self.ended = np.zeros(num_envs, dtype=bool)
+        self.single_action_space, self.single_observation_space = spaces(self.episodes)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self._pictures: Pictures | None = None
+        self._begun = False
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """Begin new episodes: of all states, or of those in `options["reset_mask"]`. A seed s is s + i of state i."""
+        mask = self._mask(options or {})
+        seeds = [None if seed is None else seed + i for i in range(self.num_envs)] if not _listed(seed) else list(seed)
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"seed: {self.num_envs} states need as many seeds, not {len(seeds)}")
+        for row in np.flatnonzero(mask):
+            if (own := seeds[row]) is not None:
+                self.episodes.seed(int(row), int(own))
+        self._restart(np.flatnonzero(mask))
+        self._begun = True
+        return self._observations(self.episodes.look()), {}
+
+    def step(self, actions: ArrayLike) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """(observations, rewards, terminations, truncations, infos) after one action of each state."""
+        if not self._begun:
+            raise gymnasium.error.ResetNeeded("reset the environment before its first step")
+        checked = checked_actions(actions, (self.num_envs, self.episodes.actions), self.task)
+        if self.autoreset is AutoresetMode.DISABLED and self.ended.any():
+            rows = np.flatnonzero(self.ended).tolist()
+            raise ValueError(f"states {rows} have ended; reset(options={{'reset_mask': mask}}) begins them anew")
+        fresh = self.ended.copy()  # they begin anew in place of this step
+        if fresh.any():
+            failed = np.zeros(self.num_envs, dtype=bool)
+            rows = np.flatnonzero(~fresh)
+            if rows.size:
+                failed[rows] = self.episodes.advance(checked[rows], rows)
+            self._restart(np.flatnonzero(fresh))
+        else:
+            failed = self.episodes.advance(checked)
+        return self._outcome(self.episodes.look(), failed, fresh)
+
+    def _outcome(
+        self, seen: dict[str, Array], failed: Array, fresh: Array
+    ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        terminated = ((seen["done"] > 0) | failed) & ~fresh
+        truncated = (self.episodes.count >= self.task.horizon) & ~fresh
+        reward = np.where(fresh, 0.0, seen["reward"])
+        shown = ~fresh
+        infos: dict[str, Any] = {}
+        for name in [key for key in seen if key not in ("observation", "reward", "done")]:
+            infos[name], infos[f"_{name}"] = np.where(shown, seen[name], 0.0), shown
+        if failed.any():
+            infos["failed"], infos["_failed"] = failed, shown
+        observations = self._observations(seen)
+        self.ended = terminated | truncated
+        if self.autoreset is AutoresetMode.SAME_STEP and self.ended.any():
+            observations, infos = self._reset_in_step(observations, infos)
+        return observations, reward, terminated, truncated, infos
+
+    def _reset_in_step(self, observations: Array, infos: dict[str, Any]) -> tuple[Array, dict[str, Any]]:
+        """What is returned where ended states begin anew at once: their last observations and infos apart."""
+        ended, rows = self.ended, np.flatnonzero(self.ended)
+        final = np.full(self.num_envs, None, dtype=object)
+        for row in rows:
+            final[row] = observations[row]
+        last = {
+            key: value & ended if key.startswith("_") else np.where(ended, value, 0) for key, value in infos.items()
+        }
+        kept = {
+            key: value & ~ended if key.startswith("_") else np.where(ended, 0, value) for key, value in infos.items()
+        }
+        self._restart(rows)
+        observations = observations.copy()
+        observations[rows] = self._observations(self.episodes.look(rows))
+        return observations, {**kept, "final_obs": final, "_final_obs": ended, "final_info": last, "_final_info": ended}
+
+    def _restart(self, rows: Array) -> None:
+        self.episodes.reset(rows)
+        ended = self.ended.copy()
+        ended[rows] = False
+        self.ended = ended
+
+    def _mask(self, options: dict[str, Any]) -> Array:
+        everything = np.ones(self.num_envs, dtype=bool)
+        mask = options.get("reset_mask")
+        if mask is None:
+            return everything
+        if not (isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (self.num_envs,) and mask.any()):
+            raise ValueError(
+                f"reset_mask must be a boolean array ({self.num_envs},) that is True somewhere, not {mask!r}"
+            )
+        if not self._begun and not mask.all():
+            raise gymnasium.error.ResetNeeded("the first reset begins all states")
+        return mask
+
+    @staticmethod
+    def _observations(seen: dict[str, Array]) -> Array:
+        found: Array = seen["observation"].astype(np.float32)
+        return found
+
+    # ---- pictures ------------------------------------------------------------------------------------------------
+
+    def render(self) -> tuple[Array, ...] | None:
+        """A picture (height, width, 3) of each state; None without a render mode."""
+        if self.render_mode is None:
+            return None
+        if self._pictures is None:
+            self._pictures = Pictures(self.task.model)
+        stepper = self.episodes.stepper
+        q, _ = stepper.equations.split(self.episodes.x)
+        excited = len(stepper.equations.excited)
+        return tuple(self._pictures.of(q, stepper.equations.rest(self.episodes.x)[:, :excited]))
+
+    def __repr__(self) -> str:
+        return f"<VectorEnvironment of {type(self.task).__name__}: {self.num_envs} states>"
+
+
+def spaces(episodes: Episodes) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
+    """The spaces of an action, [-1, 1], and of an observation, unbounded."""
+    task = episodes.task
+    start = task.begin(np.full((1, task.draws), 0.5))
+    x = episodes.stepper.start(start.q, start.u, episodes.randomization.values(np.full((1, episodes.p.shape[1]), 0.5)))
+    p = episodes.randomization.values(np.full((1, episodes.p.shape[1]), 0.5))
+    seen = episodes.stepper.look(np.zeros(1), x, start.goal, p)
+    size = seen["observation"].shape[-1]
+    if missing := {"solved", "done"} - set(seen):
+        raise ValueError(f"task: its terms lack {', '.join(sorted(missing))}")
+    action = gymnasium.spaces.Box(-1.0, 1.0, (episodes.actions,), np.float32)
+    return action, gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+
+def checked_actions(actions: ArrayLike, shape: tuple[int, ...], task: Task) -> Array:
+    """actions of this shape in [-1, 1]; ValueError for another shape or numbers that are not finite."""
+    checked = real_array("actions", actions)
+    if checked.shape != shape:
+        raise ValueError(f"actions must have shape {shape}, not {checked.shape}")
+    if not np.isfinite(checked).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(checked))[0])
+        names = (*task.model.muscle_names, *task.model.control_names)
+        raise ValueError(f"actions{list(where)} ({names[where[-1]]}) is {checked[where]}; finite numbers are needed")
+    return np.clip(checked, -1.0, 1.0)
+
+
+def _listed(seed: Any) -> bool:
+    return isinstance(seed, (list, tuple, np.ndarray))

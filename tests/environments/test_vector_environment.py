@@ -1,0 +1,252 @@
+"""Environments against Gymnasium's own checks, against simulations, and against themselves in other batches."""
+
+import warnings
+from dataclasses import dataclass, replace
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector.utils import batch_space
+
+import myoquat as mq
+from myoquat.dynamics import Simulator
+from myoquat.environments import Environment, PoseTask, ReachTask, VectorEnvironment, library_tasks, load_task
+from myoquat.muscle import ActivationDynamics, PathPoint
+from myoquat.muscle.actuators import CoordinateActuator
+from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.laws import DeGrooteFregly2016
+
+LOW, HIGH = np.array([0.2]), np.array([1.2])
+
+
+def hinge():
+    """A hinged rod with two muscles and a motor."""
+    rod = mq.Body(
+        "rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.2, 0, 0),
+        inertia=(0.01, 0.01, 0.01, 0, 0, 0), damping=0.5, coordinate_names=("turn",),
+    )  # fmt: skip
+    law = DeGrooteFregly2016(50.0, optimal_fiber_length=0.25, tendon_slack_length=0.2, tendon="rigid")
+    muscles = tuple(
+        mq.Muscle(name, (PathPoint("ground", (0.0, 0.0, z)), PathPoint("rod", (0.15, 0.0, 0.0))), law,
+                  activation_dynamics=ActivationDynamics())
+        for name, z in (("upper", 0.4), ("lower", -0.4))
+    )  # fmt: skip
+    motor = CoordinateActuator("motor", "turn", lower=-2.0, upper=3.0)
+    tip = Marker("tip", "rod", (0.4, 0.0, 0.0))
+    return mq.Model(mq.ArticulatedSystem((rod,)), muscles, actuators=(motor,), markers=(tip,))
+
+
+MODEL = hinge()
+STILL = replace(MODEL, muscles=(), actuators=())
+POSE = PoseTask(MODEL, low=LOW, high=HIGH, start_low=(-0.5,), start_high=(0.5,), horizon=6)
+REACH = ReachTask(MODEL, points=("tip",), low=[(-0.4, 0, -0.4)], high=[(0.4, 0, 0.4)], far=0.6, horizon=6)
+VARIED = {"bodies.rod.mass": (0.5, 2.0), "muscles.*.max_isometric_force": (20.0, 80.0)}
+
+
+def rollout(env, seeds, rows, steps=15):
+    """What states see over some steps and resets: row i gets the actions of the seed i."""
+    random = [np.random.default_rng(1000 + seed) for seed in seeds]
+    found = [env.reset(seed=list(seeds))[0][rows]]
+    for _ in range(steps):
+        actions = np.array([each.uniform(-1, 1, 3) for each in random])
+        seen, reward, terminated, truncated, _ = env.step(actions)
+        found += [seen[rows], reward[rows], terminated[rows], truncated[rows]]
+    return [np.asarray(x) for x in found]
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step"])
+@pytest.mark.parametrize("task", [POSE, REACH], ids=["pose", "reach"])
+def test_a_state_depends_on_its_seed_alone(task, mode):
+    alone = rollout(VectorEnvironment(task, 1, randomize=VARIED, autoreset=mode), [7], [0])
+    for n in (3, 64):
+        seeds = [*range(100, 100 + n - 1), 7]
+        beside = rollout(VectorEnvironment(task, n, randomize=VARIED, autoreset=mode), seeds, [n - 1])
+        assert all(np.array_equal(a, b) for a, b in zip(alone, beside, strict=True))
+
+
+def test_the_single_environment_is_a_state_of_the_vector_environment():
+    env, envs = Environment(POSE, randomize=VARIED), VectorEnvironment(POSE, 3, randomize=VARIED)
+    single, several = env.reset(seed=5)[0], envs.reset(seed=3)[0]
+    assert np.array_equal(single, several[2])
+    for _ in range(5):
+        action = np.full(3, 0.3)
+        one, all_of_them = env.step(action), envs.step(np.tile(action, (3, 1)))
+        assert np.array_equal(one[0], all_of_them[0][2])
+        assert one[1:4] == tuple(x[2] for x in all_of_them[1:4])
+
+
+def test_gymnasium_checks_a_single_environment():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*(infinity|registry|spec).*")  # unbounded observations; no registered name
+        check_env(Environment(POSE, render_mode="rgb_array"))
+
+
+def test_the_vector_environment_is_as_gymnasium_asks():
+    """Spaces, dtypes, shapes, seeds and copies, as of Gymnasium's own vector environments."""
+    envs = VectorEnvironment(POSE, 3)
+    assert envs.observation_space == batch_space(envs.single_observation_space, 3)
+    assert envs.action_space == batch_space(envs.single_action_space, 3)
+    assert isinstance(envs.metadata["autoreset_mode"], gymnasium.vector.AutoresetMode)
+    first, infos = envs.reset(seed=1)
+    assert isinstance(infos, dict)
+    kept = first.copy()
+    seen, reward, terminated, truncated, infos = envs.step(envs.action_space.sample())
+    assert np.array_equal(first, kept)
+    assert seen in envs.observation_space
+    assert first in envs.observation_space
+    assert (reward.shape, reward.dtype) == ((3,), np.float64)
+    assert (terminated.dtype, truncated.dtype) == (bool, bool)
+    assert np.array_equal(envs.reset(seed=1)[0], first)
+    assert not np.array_equal(envs.reset()[0], first)  # goes on with the same random numbers
+    recorded = gymnasium.wrappers.vector.RecordEpisodeStatistics(envs)
+    recorded.reset(seed=1)
+    for _ in range(POSE.horizon):
+        *_, infos = recorded.step(np.zeros((3, 3)))
+    assert infos["episode"]["l"].tolist() == [POSE.horizon] * 3
+
+
+def test_steps_are_those_of_a_simulation():
+    envs = VectorEnvironment(POSE, 2, randomize={"bodies.rod.mass": (0.5, 2.0)})
+    first = envs.reset(seed=0)[0].astype(float)
+    q0 = envs.episodes.x[:, :1].copy()
+    assert np.allclose(first[:, 0], q0[:, 0])
+    action = np.array([[0.4, -0.2, 0.5], [-1.0, 1.0, -0.5]])
+    for _ in range(3):
+        seen, *_ = envs.step(action)
+    run = Simulator(MODEL, method="semi_implicit_euler", parameters=["bodies.rod.mass"])(
+        q0, np.zeros((2, 1)), 0.06, step=0.002, activation=np.zeros((2, 2)),
+        excitation=1 / (1 + np.exp(-5 * (action[:, :2] - 0.5))), controls=-2.0 + 2.5 * (action[:, 2:] + 1),
+        parameters={"bodies.rod.mass": envs.episodes.p[:, 0]},
+    )  # fmt: skip
+    assert np.allclose(seen[:, 0], run.final_q[:, 0], atol=1e-6)
+    assert np.allclose(seen[:, 1], run.final_u[:, 0] * 0.02, atol=1e-6)
+
+
+def test_rewards_of_poses_are_those_of_the_formula():
+    """MyoSuite 3.0, `pose_reward`: -d + 4 ([d < t] + [d < 1.5 t]) - 50 [d > 2 pi] - |a| / m."""
+    envs = VectorEnvironment(replace(POSE, threshold=0.5), 32, autoreset="disabled")
+    envs.reset(seed=0)
+    seen, reward, _, _, infos = envs.step(np.full((32, 3), 0.2))
+    d, a = np.abs(seen[:, 2]), seen[:, 3:]
+    expected = -d + 4.0 * ((d < 0.5) + 1.0 * (d < 0.75)) - np.linalg.norm(a, axis=1) / 2
+    assert np.allclose(reward, expected, atol=1e-6)
+    assert 0 < infos["solved"].sum() < 32
+
+
+def test_points_out_of_reach_end_the_episode_from_the_third_action_on():
+    far = replace(REACH, low=[(5.0, 0, 0)], high=[(5.0, 0, 0)])
+    envs = VectorEnvironment(far, 2, autoreset="same_step")
+    first, _ = envs.reset(seed=0)
+    ended = [envs.step(np.zeros((2, 3)))[2].tolist() for _ in range(3)]
+    assert ended == [[False, False], [False, False], [True, True]]
+    tip = mq.joints.point_position(MODEL, MODEL.start, "rod", (0.4, 0, 0))
+    assert np.allclose(first[0, 2:5], tip)
+    assert np.allclose(first[0, 5:8], (5.0, 0, 0) - tip)
+
+
+def test_next_step_begins_ended_states_in_place_of_a_step():
+    envs = VectorEnvironment(POSE, 2)
+    envs.reset(seed=0)
+    for _ in range(POSE.horizon):
+        *_, truncated, _ = envs.step(np.zeros((2, 3)))
+    assert truncated.all()
+    seen, reward, _, truncated, infos = envs.step(np.ones((2, 3)))
+    assert reward.tolist() == [0.0, 0.0]
+    assert not truncated.any()
+    assert not infos["_pose"].any()
+    assert (seen[:, 3:] == 0).all()  # muscles are not active at a start
+
+
+def test_same_step_returns_the_last_observation_apart():
+    envs, other = VectorEnvironment(POSE, 2, autoreset="same_step"), VectorEnvironment(POSE, 2)
+    envs.reset(seed=0), other.reset(seed=0)
+    for _ in range(POSE.horizon):
+        seen, reward, _, truncated, infos = envs.step(np.zeros((2, 3)))
+        last, last_reward, *_ = other.step(np.zeros((2, 3)))
+    assert truncated.all()
+    assert np.array_equal(np.stack(infos["final_obs"]), last)
+    assert np.array_equal(reward, last_reward)
+    assert np.array_equal(seen, other.step(np.zeros((2, 3)))[0])
+    assert infos["_final_info"].all()
+    assert (infos["final_info"]["pose"] < 0).all()
+
+
+def test_disabled_resets_wait_for_a_mask():
+    envs = VectorEnvironment(POSE, 2, autoreset="disabled")
+    envs.reset(seed=0)
+    for _ in range(POSE.horizon):
+        last, *_ = envs.step(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"states \[0, 1\] have ended"):
+        envs.step(np.zeros((2, 3)))
+    seen, _ = envs.reset(options={"reset_mask": np.array([True, False])})
+    assert np.array_equal(seen[1], last[1])
+    assert not np.array_equal(seen[0], last[0])
+    with pytest.raises(ValueError, match=r"states \[1\] have ended"):
+        envs.step(np.zeros((2, 3)))
+
+
+def test_numbers_of_the_model_are_drawn_within_their_ranges():
+    envs = VectorEnvironment(POSE, 200, randomize=VARIED)
+    envs.reset(seed=0)
+    drawn = dict(zip(envs.episodes.randomization.names, envs.episodes.p.T, strict=True))
+    assert set(drawn) == {"bodies.rod.mass", "muscles.upper.max_isometric_force", "muscles.lower.max_isometric_force"}
+    for name, values in drawn.items():
+        low, high = (0.5, 2.0) if "mass" in name else (20.0, 80.0)
+        assert low <= values.min() < low + 0.1 * (high - low)
+        assert high >= values.max() > high - 0.1 * (high - low)
+
+
+@dataclass(frozen=True)
+class InNumpy(PoseTask):
+    compiled = False
+
+
+def test_formulas_evaluated_in_numpy_agree_with_compiled_ones():
+    compiled, plain = (VectorEnvironment(task, 4) for task in (POSE, InNumpy(**vars(POSE))))
+    assert np.allclose(compiled.reset(seed=0)[0], plain.reset(seed=0)[0])
+    for one, other in zip(compiled.step(np.full((4, 3), 0.1))[:4], plain.step(np.full((4, 3), 0.1))[:4], strict=True):
+        assert np.allclose(one, other)
+
+
+def test_states_that_fail_end():
+    envs = VectorEnvironment(POSE, 2, autoreset="disabled")
+    envs.reset(seed=0)
+    envs.episodes.x[1, 1] = 1e12  # [rad/s]
+    _, _, terminated, _, infos = envs.step(np.zeros((2, 3)))
+    assert terminated.tolist() == [False, True]
+    assert infos["failed"].tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: VectorEnvironment(POSE, 0), "num_envs must be a positive whole number"),
+        (lambda: VectorEnvironment(POSE, 1, autoreset="never"), "autoreset must be one of next_step, same_step"),
+        (lambda: VectorEnvironment(POSE, 1, render_mode="ascii"), "render_mode must be"),
+        (lambda: VectorEnvironment(POSE, 1, randomize={"bodies.rood.mass": (1, 2)}), "bodies.rod.mass"),
+        (lambda: VectorEnvironment(POSE, 1, randomize={"bodies.rod.mass": (2, 1)}), "needs a range"),
+        (lambda: replace(POSE, low=(1.0, 2.0)), "low, high: two arrays"),
+        (lambda: replace(POSE, control_steps=0), "control_steps must be positive"),
+        (lambda: replace(REACH, points=("toe",)), "no marker 'toe'"),
+        (lambda: replace(REACH, targets=np.zeros((2, 3))), "targets must have shape"),
+        (lambda: VectorEnvironment(replace(POSE, model=STILL), 1), "neither muscles nor actuators"),
+        (lambda: load_task("juggling"), "not in the library"),
+    ],
+)  # fmt: skip
+def test_wrong_options_raise_named_errors(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_wrong_actions_raise_named_errors():
+    envs = VectorEnvironment(POSE, 2)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        envs.step(np.zeros((2, 3)))
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match=r"actions must have shape \(2, 3\), not \(3, 2\)"):
+        envs.step(np.zeros((3, 2)))
+    with pytest.raises(ValueError, match=r"actions\[1, 2\] \(motor\) is nan"):
+        envs.step(np.array([[0.0, 0, 0], [0, 0, np.nan]]))
+    assert "elbow_pose" in library_tasks()
