@@ -1,9 +1,11 @@
 """Compliant stops at the ends of a model's coordinate ranges."""
 
 from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 
+from myoquat.core.arguments import check_type
 from myoquat.dynamics import inverse_mass_matrix
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
@@ -31,6 +33,9 @@ def with_joint_stops(model: Model, step: float) -> Model:
     >>> with_joint_stops(model, 0.002).limits[0].upper_stiffness  # of the inertia 1 kg m^2 [N m/rad]
     40000.0
     """
+    check_type("model", model, Model)
+    if not (isinstance(step, Real) and 0 < step < np.inf):
+        raise ValueError(f"step must be a positive number [s], not {step!r}")
     system = model.system
     inertia = 1.0 / np.diagonal(np.asarray(inverse_mass_matrix(model, model.start)))
     column = {name.removesuffix("_dot"): k for k, name in enumerate(system.velocity_names)}

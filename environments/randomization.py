@@ -35,4 +35,5 @@ class Randomization:
     def values(self, shares: Array) -> Array:
         """(n, k) numbers from shares (n, k), uniform in [0, 1)."""
         low, high = self.bounds.T
-        return low + (high - low) * shares
+        found: Array = low + (high - low) * shares
+        return found

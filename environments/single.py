@@ -1,7 +1,7 @@
 """A task as a single `gymnasium.Env`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -27,14 +27,14 @@ class Environment(gymnasium.Env[Array, Array]):
     (False, False)
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": FRAMES_PER_SECOND}
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": FRAMES_PER_SECOND}  # noqa: RUF012
 
     def __init__(
         self, task: Task, *, randomize: Mapping[str, Sequence[float]] | None = None, render_mode: str | None = None
     ) -> None:
         self.vector = VectorEnvironment(task, 1, randomize=randomize, autoreset="disabled", render_mode=render_mode)
         self.task, self.render_mode = task, render_mode
-        self.metadata = {**type(self).metadata, "render_fps": self.vector.metadata["render_fps"]}  # type: ignore[misc]
+        self.metadata = {**type(self).metadata, "render_fps": self.vector.metadata["render_fps"]}
         self.action_space, self.observation_space = (
             self.vector.single_action_space,
             self.vector.single_observation_space,
@@ -54,7 +54,7 @@ class Environment(gymnasium.Env[Array, Array]):
         info = {name: value[0].item() for name, value in infos.items() if not name.startswith("_")}
         return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
 
-    def render(self) -> Array | None:  # type: ignore[override]
+    def render(self) -> Array | None:
         """A picture (height, width, 3); None without a render mode."""
         pictures = self.vector.render()
         return None if pictures is None else pictures[0]

@@ -28,11 +28,11 @@ class Situation:
     >>> import myoquat as mq
     >>> from myoquat.environments import Situation
     >>> model = mq.load_model("two_link")
-    >>> q, none = model.start, np.zeros(0)
+    >>> q, none = np.array([1.0, 0, 0, 0] * 2), np.zeros(0)
     >>> from myoquat.muscle.coordinates import Marker
     >>> tip = Marker("tip", "B", (0.0, 0.0, -1.0))
-    >>> Situation(0.0, q, np.zeros(6), none, none, 0.02, model).points([tip]).round(6) + 0.0  # in the world [m]
-    array([ 0.      ,  0.      , -1.877583])
+    >>> Situation(0.0, q, np.zeros(6), none, none, 0.02, model).points([tip]) + 0.0  # in the world [m]
+    array([ 0.,  0., -2.])
     """
 
     time: Array

@@ -39,6 +39,22 @@ class Task(ABC):
 
     `observe` and `terms` are plain NumPy on the last axes of a `Situation`, compiled for many states side by side;
     `compiled = False` in a class evaluates them in NumPy, on the batch. ValueError for numbers that are not positive.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.environments import Environment, Start, Task
+    >>> class Rest(Task):  # hang still
+    ...     def begin(self, shares):
+    ...         still = np.zeros((len(shares), self.model.system.nu))
+    ...         return Start(np.tile(self.model.start, (len(shares), 1)), still, np.zeros((len(shares), 0)))
+    ...     def observe(self, situation):
+    ...         return np.concatenate([situation.q, situation.u], axis=-1)
+    ...     def terms(self, situation):
+    ...         speed = np.sqrt((situation.u**2).sum(axis=-1))
+    ...         return {"speed": -speed, "solved": np.where(speed < 0.1, 1.0, 0.0), "done": 0.0 * speed}
+    >>> env = Environment(Rest(mq.load_model("two_link"), weights={"speed": 1.0}))
+    >>> env.reset(seed=0)[0].shape
+    (14,)
     """
 
     model: Model

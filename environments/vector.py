@@ -1,7 +1,7 @@
 """A task as a `gymnasium.vector.VectorEnv`: many states side by side in compiled steps."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -45,7 +45,7 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
     ((3,), array([False, False, False]))
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": FRAMES_PER_SECOND}
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": FRAMES_PER_SECOND}  # noqa: RUF012
 
     def __init__(
         self, task: Task, num_envs: int, *, randomize: Mapping[str, Sequence[float]] | None = None,
@@ -60,7 +60,7 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
             raise ValueError(f"render_mode must be None or 'rgb_array', not {render_mode!r}")
         self.task, self.num_envs, self.render_mode = task, num_envs, render_mode
         self.autoreset = modes[autoreset]
-        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset,  # type: ignore[misc]
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset,
                          "render_fps": round(1 / task.control_step)}  # fmt: skip
         self.episodes = Episodes(task, num_envs, randomize or {})
         self.ended = np.zeros(num_envs, dtype=bool)
@@ -75,7 +75,7 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
     ) -> tuple[Array, dict[str, Any]]:
         """Begin new episodes: of all states, or of those in `options["reset_mask"]`. A seed s is s + i of state i."""
         mask = self._mask(options or {})
-        seeds = [None if seed is None else seed + i for i in range(self.num_envs)] if not _listed(seed) else list(seed)
+        seeds = self._seeds(seed)
         if len(seeds) != self.num_envs:
             raise ValueError(f"seed: {self.num_envs} states need as many seeds, not {len(seeds)}")
         for row in np.flatnonzero(mask):
@@ -91,8 +91,8 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
             raise gymnasium.error.ResetNeeded("reset the environment before its first step")
         checked = checked_actions(actions, (self.num_envs, self.episodes.actions), self.task)
         if self.autoreset is AutoresetMode.DISABLED and self.ended.any():
-            rows = np.flatnonzero(self.ended).tolist()
-            raise ValueError(f"states {rows} have ended; reset(options={{'reset_mask': mask}}) begins them anew")
+            ended = np.flatnonzero(self.ended).tolist()
+            raise ValueError(f"states {ended} have ended; reset(options={{'reset_mask': mask}}) begins them anew")
         fresh = self.ended.copy()  # they begin anew in place of this step
         if fresh.any():
             failed = np.zeros(self.num_envs, dtype=bool)
@@ -144,6 +144,13 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         ended = self.ended.copy()
         ended[rows] = False
         self.ended = ended
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, (int, np.integer)):
+            return [int(seed) + i for i in range(self.num_envs)]
+        return list(seed)
 
     def _mask(self, options: dict[str, Any]) -> Array:
         everything = np.ones(self.num_envs, dtype=bool)
@@ -204,7 +211,3 @@ def checked_actions(actions: ArrayLike, shape: tuple[int, ...], task: Task) -> A
         names = (*task.model.muscle_names, *task.model.control_names)
         raise ValueError(f"actions{list(where)} ({names[where[-1]]}) is {checked[where]}; finite numbers are needed")
     return np.clip(checked, -1.0, 1.0)
-
-
-def _listed(seed: Any) -> bool:
-    return isinstance(seed, (list, tuple, np.ndarray))

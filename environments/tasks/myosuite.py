@@ -120,7 +120,7 @@ def finger_pose_fixed() -> Task:
 
 
 def finger_reach() -> Task:
-    """`myoFingerReachRandom-v0`: targets are places of the tip at random poses that lie in MyoSuite's box."""
+    """`myoFingerReachRandom-v0`: targets are positions of the tip at random poses that lie in MyoSuite's box."""
     model = myosuite_model("myofinger")
     low, high = ranges(model)
     poses = low + (high - low) * np.random.default_rng(WORKSPACE_SEED).random((WORKSPACE_POSES, len(low)))
