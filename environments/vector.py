@@ -201,13 +201,13 @@ def spaces(episodes: Episodes) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.B
     return action, gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
 
-def checked_actions(actions: ArrayLike, shape: tuple[int, ...], task: Task) -> Array:
+def checked_actions(actions: ArrayLike, shape: tuple[int, ...], task: Task, label: str = "actions") -> Array:
     """actions of this shape in [-1, 1]; ValueError for another shape or numbers that are not finite."""
-    checked = real_array("actions", actions)
+    checked = real_array(label, actions)
     if checked.shape != shape:
-        raise ValueError(f"actions must have shape {shape}, not {checked.shape}")
+        raise ValueError(f"{label} must have shape {shape}, not {checked.shape}")
     if not np.isfinite(checked).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(checked))[0])
         names = (*task.model.muscle_names, *task.model.control_names)
-        raise ValueError(f"actions{list(where)} ({names[where[-1]]}) is {checked[where]}; finite numbers are needed")
+        raise ValueError(f"{label}{list(where)} ({names[where[-1]]}) is {checked[where]}; finite numbers are needed")
     return np.clip(checked, -1.0, 1.0)

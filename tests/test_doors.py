@@ -24,6 +24,7 @@ OPEN = {"as_array", "as_casadi_vector", "is_symbolic", "constant", "coefficients
 MEANT = {
     ("spatial_torque", "tension"): {"array", "number"},  # any batch
     ("random_system", "bodies"): set(),
+    ("with_joint_stops", "step"): {"number"},
     ("call_where", "parameters"): {"None", "text", "array", "object", "number"},  # what the function takes
 }
 

@@ -21,6 +21,7 @@ from myoquat.core.arguments import real_array_with_gaps
 from myoquat.data.motions import Emg, Forces, Markers, Motion, Orientations
 from myoquat.dynamics import Gamma, Simulator
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance
+from myoquat.environments import Environment, PoseTask, VectorEnvironment
 from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.muscle import ActivationDynamics, Parameters, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
@@ -122,6 +123,8 @@ def values():
         "muscle_forces": np.zeros((12, 6)),
         "wrenches": np.zeros((12, 2, 6)),
         "step": None,
+        "action": np.zeros(6),
+        "actions": np.zeros((1, 6)),
     }
     return shared
 
@@ -131,6 +134,8 @@ def owners():
     """An object of every class whose methods take arrays."""
     model, t = mq.load_model("two_link"), np.linspace(0.0, 0.5, 12)
     held = Constraints(model.system, (Distance("A", "ground", (0, 0, -1.0), (0.0, 0, 0), 1.0),))
+    begun = VectorEnvironment(PoseTask(model, low=model.start, high=model.start), 1)
+    begun.reset()
     return {
         "ArticulatedSystem": model.system,
         "Model": model,
@@ -145,6 +150,8 @@ def owners():
         "Forces": Forces(t, ("plate",), ("A",), *np.zeros((3, 12, 1, 3))),
         "JointLoads": joint_loads(model, values()["motion"]),
         "JointForceFits": JointForceFits("A", {}, {}),
+        "Environment": Environment(PoseTask(model, low=model.start, high=model.start)),
+        "VectorEnvironment": begun,
         "Simulator": Simulator(arm(), parameters=["gravity.2"], external_torque=True),
     }
 
