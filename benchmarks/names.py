@@ -13,6 +13,7 @@ NAMES = {
     "elementary": "benchmarks.own.elementary",  # sin, exp, ...: errors and nanoseconds
     "simulation": "benchmarks.mujoco.simulation",  # a Runge-Kutta step of a muscle model
     "myosuite": "benchmarks.mujoco.myosuite",  # MyoSuite's models: agreement, first results, steps; package myo-sim
+    "environments": "benchmarks.mujoco.environments",  # environment steps beside MyoSuite, where it is installed
     "rigid_bodies": "benchmarks.own.rigid_bodies",  # no timing: errors against exact solutions, methods, formulations
     "integrators": "benchmarks.own.integrators",  # no timing: norm and energy of every method over many steps
     "osim": "benchmarks.opensim.osim",  # model files: agreement and speed; MYOQUAT_OPENSIM_MODELS names a folder

@@ -57,6 +57,7 @@ SIGNS_HIGH = (
     0, 0, 0, 0.28272, 0.6392, 0.01569, -0.0262045, 1.30045, 0.010473, 1.45492, 0.998897, 1.48459, 0, 1.45318, 1.44532,
     1.571, -0.010472, 1.52387, 1.45318, 1.48459, -0.068068, 1.571, 1.571,
 )  # fmt: skip
+HAND_ROOT = (-0.02525155, 0.07146933, 1.39249298), (0.52167746, 0.46981366, -0.47875126, -0.52718591)  # [m], quaternion
 STEP = 0.002
 WORKSPACE_POSES, WORKSPACE_SEED = 20_000, 0
 
@@ -72,12 +73,21 @@ def myosuite_model(name: str) -> Model:
         raise MissingExtraError(f"{error.name} is not installed; this installs MyoSuite's models: {install}") from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is left out is said in the guide
-        engine = library.load(name)[0]
+        engine = _hand(library) if name == "myohand" else library.load(name)[0]
         model = load_model(engine, wrapping="mujoco")
     tendons = [engine.tendon(int(engine.actuator_trnid[i, 0])).name for i in range(engine.nu)]
     by_name = {muscle.name: muscle for muscle in model.muscles}
     ordered = replace(model, muscles=tuple(by_name[tendon] for tendon in tendons))
     return with_joint_stops(ordered, STEP)
+
+
+def _hand(library: Any) -> Any:
+    """The hand of the tasks: that of the arm, its root as in MyoSuite (`_calibrate_compose_hand_root`
+    of `myosuite/core/model_recipes.py`)."""
+    spec = library.FRAGMENT_SPEC_BUILDERS["myohand"]()
+    root = spec.body("myoarm_r_root")
+    root.pos, root.quat = HAND_ROOT
+    return spec.compile()
 
 
 def ranges(model: Model) -> tuple[Array, Array]:
@@ -154,7 +164,7 @@ def hand_pose_fixed() -> Task:
 def hand_reach() -> Task:
     """`myoHandReachRandom-v0`."""
     low, high = HAND_TARGETS - HAND_BELOW, HAND_TARGETS + HAND_ABOVE
-    return ReachTask(myosuite_model("myohand"), STEP, points=TIPS, low=low, high=high, far=0.034)
+    return ReachTask(myosuite_model("myohand"), STEP, points=TIPS, low=low, high=high, far=0.075)
 
 
 def hand_reach_fixed() -> Task:

@@ -1,5 +1,7 @@
 """Environments against Gymnasium's own checks, against simulations, and against themselves in other batches."""
 
+import sys
+import types
 import warnings
 from dataclasses import dataclass, replace
 
@@ -12,6 +14,7 @@ from gymnasium.vector.utils import batch_space
 import myoquat as mq
 from myoquat.dynamics import Simulator
 from myoquat.environments import Environment, PoseTask, ReachTask, VectorEnvironment, library_tasks, load_task
+from myoquat.environments.stable_baselines3 import stable_baselines3_env
 from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Marker
@@ -250,3 +253,31 @@ def test_wrong_actions_raise_named_errors():
     with pytest.raises(ValueError, match=r"actions\[1, 2\] \(motor\) is nan"):
         envs.step(np.array([[0.0, 0, 0], [0, 0, np.nan]]))
     assert "elbow_pose" in library_tasks()
+
+
+def test_stable_baselines3_gets_last_observations_and_what_ended_them(monkeypatch):
+    """Its `VecEnv` stands in for the library, which is large."""
+
+    class VecEnv:
+        def __init__(self, num_envs, observation_space, action_space):
+            self.num_envs, self.observation_space, self.action_space = num_envs, observation_space, action_space
+
+    stub = types.ModuleType("stable_baselines3.common.vec_env")
+    stub.VecEnv = VecEnv
+    for name in ("stable_baselines3", "stable_baselines3.common"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", stub)
+    env = stable_baselines3_env(VectorEnvironment(POSE, 2, autoreset="same_step"))
+    other = VectorEnvironment(POSE, 2)
+    env.envs.reset(seed=0), other.reset(seed=0)
+    for _ in range(POSE.horizon):
+        env.step_async(np.zeros((2, 3)))
+        seen, reward, ended, infos = env.step_wait()
+        last, last_reward, _, _, terms = other.step(np.zeros((2, 3)))
+    assert ended.tolist() == [True, True]
+    assert np.array_equal(reward, last_reward)
+    for row, info in enumerate(infos):
+        assert np.array_equal(info["terminal_observation"], last[row])
+        assert info["TimeLimit.truncated"] is True
+        assert info["pose"] == terms["pose"][row]
+    assert not np.array_equal(seen, last)
