@@ -1,8 +1,8 @@
 """Pictures of states without a browser, as the viewer draws them."""
 
 import numpy as np
-from myoquat.analysis.apps.viewer.reel import frames
 
+from myoquat.analysis.apps.viewer.frame_cache import frames
 from myoquat.analysis.apps.viewer.offscreen import Colored, Painter
 from myoquat.analysis.apps.viewer.opening import opened
 from myoquat.core.typing import Array
