@@ -45,7 +45,8 @@ def load_model(
 
     options of `.xml`:  wrapping, "shortest" or "mujoco": the rule for cylinders with a side site, that of a
     `WrapCylinder` or that of MuJoCo 4, a `SideCylinder`; anywhere=True: meshes and files that it includes may lie
-    outside its folder. In `.xml`, coordinates keep the names of hinges and slides, spatial tendons are muscles, sites
+    outside its folder; contact=True: geoms press on each
+    other. In `.xml`, coordinates keep the names of hinges and slides, spatial tendons are muscles, sites
     that no tendon uses markers, equality constraints of joints couplers; the keyframe "start", or the first, is the
     start.
 

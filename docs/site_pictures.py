@@ -16,7 +16,7 @@ from pictures import drawn
 import myoquat as mq
 from myoquat.analysis import plot_curves
 from myoquat.joints.types import RevoluteJoint
-from myoquat.muscle import LAWS, PathPoint, WrapCylinder, laws
+from myoquat.muscle import LAWS, PathPoint, SideCylinder, WrapCylinder, laws
 from myoquat.muscle.display.stick import stick_figure
 
 HILL = {"max_isometric_force": 1000.0, "optimal_fiber_length": 0.1, "tendon_slack_length": 0.2, "pennation": 0.2}
@@ -116,12 +116,12 @@ def _radial() -> Any:
     return figure
 
 
-def _turning(quadrant: str, angle: float) -> Any:
+def _turning(quadrant: str, angle: float, surface: Any = WrapCylinder) -> Any:
     """A path over a cylinder of radius 1, from (1.2, `angle` [deg] from +y) to an end that turns at 1.7."""
     turn = mq.joints.Body("turn", "ground", RevoluteJoint(axis=(0.0, 0.0, 1.0)), coordinate_names=("turn",), mass=1.0)
     start = -1.2 * np.sin(np.radians(angle)), 1.2 * np.cos(np.radians(angle)), 0.0
     path = PathPoint("ground", start), PathPoint("turn", (0.0, 1.7, 0.0))
-    wrap = WrapCylinder(body="ground", radius=1.0, quadrant=quadrant)
+    wrap = surface(body="ground", radius=1.0, quadrant=quadrant)
     return mq.Model(mq.joints.ArticulatedSystem((turn,)), (mq.Muscle("m", path, wraps=(wrap,)),))
 
 
@@ -142,6 +142,28 @@ def _sides() -> Any:
         axes[2].plot(turn, lengths, color=color, label=f"+y, {angle:.0f}°")
         axes[2].plot(turn, mq.path_lengths(free, np.radians(turn)[:, None])[:, 0], ":", color=color, label="all")
     axes[2].set(xlabel="the other end [deg from ahead]", ylabel="length [radii]", xlim=(-180, 300))
+    axes[2].legend(fontsize=8)
+    return figure
+
+
+def _mujoco_sides() -> Any:
+    """Paths around a cylinder by both rules for a side site, and their lengths as one end turns."""
+    figure, axes = plt.subplots(1, 3, figsize=(11.0, 3.8), layout="constrained")
+    turn = np.linspace(-180.0, 300.0, 2401)
+    rules = {"shortest": (WrapCylinder, "-", "tab:blue"), "mujoco": (SideCylinder, "--", "tab:orange")}
+    for rule, (surface, style, color) in rules.items():
+        model = _turning("+y", -100.0, surface)
+        for ax, degrees in zip(axes, (150.0, 215.0), strict=False):
+            points = stick_figure(model, np.array([np.radians(degrees)])).muscles["m"]
+            ax.plot(points[:, 0], points[:, 1], style, color=color, marker="o", markevery=[0, -1])
+            ax.set(aspect="equal", xlim=(-2.0, 2.0), ylim=(-2.0, 2.0), title=f"the other end {degrees:.0f}°")
+        lengths = mq.path_lengths(model, np.radians(turn)[:, None])[:, 0]
+        lengths[np.flatnonzero(np.abs(np.diff(lengths)) > 0.1)] = np.nan
+        axes[2].plot(turn, lengths, style, color=color, label=f'wrapping="{rule}"')
+    for ax in axes[:2]:
+        ax.add_patch(plt.Circle((0.0, 0.0), 1.0, color="0.85"))
+        ax.annotate("", (0.0, 0.8), (0.0, 0.0), arrowprops={"arrowstyle": "->"})
+    axes[2].set(xlabel="the other end [deg from the side site]", ylabel="length [radii]", xlim=(-180, 300))
     axes[2].legend(fontsize=8)
     return figure
 
@@ -176,5 +198,6 @@ def _shoulder() -> Any:
 
 PICTURES: dict[str, Callable[[], Any]] = {f"law_{name}": _law(name) for name in laws.LAWS}
 PICTURES |= {"gimbal": _gimbal, "motion": _motion, "moment_arms": _moment_arms, "radial": _radial, "sides": _sides}
+PICTURES |= {"mujoco_sides": _mujoco_sides}
 PICTURES |= {"shoulder": _shoulder}
 PICTURES |= {f"figure_{name}": draw for name, draw in drawn.FIGURES.items()}  # those that tests compare

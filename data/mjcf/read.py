@@ -8,6 +8,7 @@ from myoquat.data.compiled import CompiledModel, ModelSpec
 from myoquat.data.mjcf.reading.actuators import read_actuators
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton, read_skeleton
 from myoquat.data.mjcf.reading.compiled import document_of
+from myoquat.data.mjcf.reading.contacts import read_contacts
 from myoquat.data.mjcf.reading.document import Document, document_in, read_document
 from myoquat.data.mjcf.reading.equalities import read_equalities
 from myoquat.data.mjcf.reading.fixed_tendons import combinations_of
@@ -46,6 +47,7 @@ def load_mjcf(
     strict: bool = False,
     wrapping: str = "shortest",
     anywhere: bool = False,
+    contact: bool = False,
 ) -> Model:
     """The model in a MuJoCo file, MJCF, or that of a `mujoco.MjModel` or `mujoco.MjSpec`, which is compiled.
 
@@ -58,7 +60,8 @@ def load_mjcf(
 
     strict: an element that is not read raises ModelError; by default one UnsupportedWarning reports all of them with
     counts and lines. wrapping: the rule for cylinders with a side site, "shortest" that of a `WrapCylinder`, "mujoco"
-    that of MuJoCo 4, a `SideCylinder`. anywhere: files that it includes, and meshes, may lie outside its folder. Files
+    that of MuJoCo 4, a `SideCylinder`. anywhere: files that it includes, and meshes, may lie outside its folder.
+    contact: geoms press on each other (`HuntCrossley`), the pairs that MuJoCo lets touch. Files
     of meshes are opened where a body's inertia is made of them (.stl, .obj). Raises ModelError with file, element and
     line for a file that is broken or makes bodies by rule.
 
@@ -84,7 +87,7 @@ def load_mjcf(
         else:
             document = read_document(Path(source), anywhere)
         root = document.root
-        model = _model(document, path, wrapping)
+        model = _model(document, path, wrapping, contact)
     except ModelError as error:
         raise located(error, path, root) from None
     except ValueError as error:
@@ -94,9 +97,9 @@ def load_mjcf(
     return model
 
 
-def _model(document: Document, path: Path | None, wrapping: str) -> Model:
+def _model(document: Document, path: Path | None, wrapping: str, contact: bool) -> Model:
     for section in document.root:
-        if isinstance(section.tag, str) and section.tag not in (*READ, *QUIET):
+        if isinstance(section.tag, str) and section.tag not in (*READ, *QUIET, *(("contact",) if contact else ())):
             document.unsupported.count(section, "section")
     skeleton = read_skeleton(document)
     skeleton.bodies = _with_total_mass(skeleton.bodies, document.compiler.total_mass)
@@ -121,7 +124,7 @@ def _model(document: Document, path: Path | None, wrapping: str) -> Model:
         couplers=couplers,
         constraints=constraints,
         actuators=tuple(drives.actuators),
-        forces=(*skeleton.frictions, *drives.forces),
+        forces=(*skeleton.frictions, *drives.forces, *(read_contacts(document, skeleton) if contact else ())),
         markers=tuple(
             Marker(site, point.body, point.position) for site, point in skeleton.sites.items() if site not in used.sites
         ),
@@ -160,7 +163,7 @@ def _gravity(document: Document) -> tuple[float, ...]:
 
 
 FLAGS = ("energy", "fwdinv", "warmstart", "sensor", "midphase", "nativeccd", "multiccd", "island", "invdiscrete",
-         "override", "autoreset", "filterparent", "refsafe", "eulerdamp", "clampctrl")  # fmt: skip
+         "override", "autoreset", "filterparent", "refsafe", "eulerdamp", "clampctrl", "contact")  # fmt: skip
 
 
 def _with_shapes(skeleton: Skeleton, used: Used, document: Document) -> tuple[list[Body], tuple[Shape, ...]]:

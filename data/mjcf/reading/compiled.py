@@ -9,7 +9,7 @@ from lxml import etree
 from myoquat.core.typing import Array
 from myoquat.data.compiled import CompiledModel, ModelSpec
 from myoquat.data.mjcf.elements import add, numbers
-from myoquat.data.mjcf.reading.compiled_paths import Names, add_actuators, add_equalities, add_tendons
+from myoquat.data.mjcf.reading.compiled_paths import Names, add_actuators, add_contacts, add_equalities, add_tendons
 from myoquat.data.mjcf.reading.frames import Place
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
@@ -19,7 +19,7 @@ __all__ = ["document_of"]
 
 JOINTS = ("free", "ball", "slide", "hinge")
 GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
-GRAVITY_OFF = 1 << 7  # bit of `disableflags`
+FLAGS_OFF = {"constraint": 1 << 0, "contact": 1 << 4, "gravity": 1 << 7, "filterparent": 1 << 10}  # MuJoCo's bits
 
 
 def document_of(source: CompiledModel | ModelSpec) -> Element:
@@ -46,7 +46,8 @@ def document_of(source: CompiledModel | ModelSpec) -> Element:
     add_actuators(root, m, names)
     add_equalities(root, m, names)
     _add_keyframes(root, m)
-    for count, section in ((m.npair + m.nexclude, "contact"), (m.nsensor, "sensor"), (m.nflex + m.nskin, "deformable")):
+    add_contacts(root, m, names)
+    for count, section in ((m.nsensor, "sensor"), (m.nflex + m.nskin, "deformable")):
         if count:
             add(root, section)
     return root
@@ -61,8 +62,9 @@ def _add_option(root: Element, m: Any) -> None:
     opt = m.opt
     option = add(root, "option", gravity=numbers(opt.gravity), density=opt.density, viscosity=opt.viscosity,
                  wind=numbers(opt.wind), timestep=opt.timestep)  # fmt: skip
-    if opt.disableflags & GRAVITY_OFF:
-        add(option, "flag", gravity="disable")
+    flags = {name: "disable" for name, bit in FLAGS_OFF.items() if opt.disableflags & bit}
+    if flags:
+        add(option, "flag", **flags)
 
 
 def _add_meshes(root: Element, m: Any) -> None:
@@ -122,7 +124,8 @@ def _add_geom(body: Element, m: Any, i: int, names: Names) -> None:
     count = {"sphere": 1, "capsule": 2, "cylinder": 2}.get(geom_type, 3)
     add(body, "geom", name=names.of("geom", i), type=geom_type, pos=place.position, quat=place.orientation, mass="0",
         size=None if mesh else numbers(m.geom_size[i])[:count], mesh=mesh, contype=str(int(m.geom_contype[i])),
-        conaffinity=str(int(m.geom_conaffinity[i])), rgba=numbers(m.geom_rgba[i]))  # fmt: skip
+        conaffinity=str(int(m.geom_conaffinity[i])), friction=numbers(m.geom_friction[i]),
+        priority=str(int(m.geom_priority[i])), rgba=numbers(m.geom_rgba[i]))  # fmt: skip
 
 
 def _as_given(place: Place, position: Array, orientation: Array) -> Place:

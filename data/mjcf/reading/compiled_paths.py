@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.data.mjcf.elements import add, numbers
 from myoquat.data.xml import Element
 
-__all__ = ["Names", "add_actuators", "add_equalities", "add_tendons"]
+__all__ = ["Names", "add_actuators", "add_contacts", "add_equalities", "add_tendons"]
 
 JOINT, PULLEY, SITE, SPHERE, CYLINDER = range(1, 6)  # what a tendon runs over
 TRANSMISSIONS = ("joint", "jointinparent", "cranksite", "tendon", "site", "body")
@@ -39,10 +39,18 @@ class Names:
             word = {2: "joint", 3: "tendon"}.get(int(equality_type), "site" if int(object_type) == 6 else "body")
             self._needed |= {(word, int(i)) for i in ids if i >= 0}
 
+        self._needed |= {("geom", int(i)) for pair in zip(m.pair_geom1, m.pair_geom2, strict=True) for i in pair}
+        self._needed |= {("body", i) for pair in _excluded(m) for i in pair}
+
     def of(self, word: str, i: int) -> str | None:
         """The name of the part of number i, None for one that needs none."""
         given: str = getattr(self._model, word)(i).name
         return given or (f"{word}_{i}" if (word, i) in self._needed else None)
+
+
+def _excluded(m: Any) -> list[tuple[int, int]]:
+    """The pairs of bodies that never touch: two numbers of 16 bits in one."""
+    return [(int(signature) >> 16, int(signature) & 0xFFFF) for signature in m.exclude_signature]
 
 
 def _word(words: tuple[str, ...], code: Any) -> str:
@@ -111,6 +119,16 @@ def _parameters(m: Any, i: int, row: Any, muscle: bool) -> tuple[float, ...]:
     if muscle and found[2] < 0:
         found[2] = found[3] / max(MIN_DIVISOR, float(m.actuator_acc0[i]))
     return tuple(found)
+
+
+def add_contacts(root: Element, m: Any, names: Names) -> None:
+    """The <contact> section."""
+    section = add(root, "contact") if m.npair + m.nexclude else root
+    for i, (first, second) in enumerate(zip(m.pair_geom1, m.pair_geom2, strict=True)):
+        add(section, "pair", geom1=names.of("geom", int(first)), geom2=names.of("geom", int(second)),
+            friction=numbers(m.pair_friction[i]))  # fmt: skip
+    for one, other in _excluded(m):
+        add(section, "exclude", body1=names.of("body", one), body2=names.of("body", other))
 
 
 def add_equalities(root: Element, m: Any, names: Names) -> None:

@@ -17,7 +17,7 @@ __all__ = ["Geom", "read_geom"]
 TYPES = ("plane", "hfield", "mesh", "sdf", *SOLIDS)
 DEFAULT_DENSITY = 1000.0  # [kg/m^3] of a geom that gives none
 QUIET = (
-    *("class", "group", "user", "friction", "solref", "solimp", "solmix", "margin", "gap", "condim", "priority"),
+    *("class", "group", "user", "solref", "solimp", "solmix", "margin", "gap", "condim"),
     *("fitscale", "hfield"),
 )
 
@@ -25,7 +25,7 @@ QUIET = (
 @dataclass(frozen=True)
 class Geom:
     """A geom: its type, its sizes as MJCF counts them, its pose in its body, and the function of its inertia. `weighs`:
-    it has a mass. `touches`: it collides with other geoms."""
+    it has a mass. `contype`, `conaffinity`, `priority` and the coefficient of sliding friction: of its contacts."""
 
     element: Element
     name: str
@@ -35,10 +35,18 @@ class Geom:
     place: Place
     weight: Callable[[], Inertia]
     weighs: bool
-    touches: bool
+    contype: int
+    conaffinity: int
+    friction: float
+    priority: int
     color: tuple[float, ...] | None
     material: str
     mesh: str
+
+    @property
+    def touches(self) -> bool:
+        """Whether it collides with other geoms."""
+        return bool(self.contype or self.conaffinity)
 
     def shape(self) -> Shape | None:
         """The shape of a body; None for a type that shapes of bodies do not have."""
@@ -70,7 +78,7 @@ def read_geom(
     sizes = _sizes(values, geom_type)
     weighs = geom_type not in ("plane", "hfield")
     weighs &= values.number("mass", values.number("density", DEFAULT_DENSITY)) > 0
-    masks = [values.number(key, 1.0) for key in ("contype", "conaffinity")]
+    contype, conaffinity = (_mask(values, key) for key in ("contype", "conaffinity"))
     geom = Geom(
         element,
         values.text("name", ""),
@@ -80,13 +88,21 @@ def read_geom(
         place,
         _weight(values, geom_type, sizes, place, meshes),
         weighs,
-        any(masks),
+        contype,
+        conaffinity,
+        values.numbers("friction", 1, 3, (1.0,))[0],
+        int(values.number("priority", 0.0)),
         values.vector("rgba", (0.5, 0.5, 0.5, 1.0)) if values.has("rgba") else None,
         values.text("material", ""),
         meshes.file(values.text("mesh", "")) if geom_type == "mesh" else values.text("mesh", ""),
     )
     document.finish(values, *QUIET)
     return geom
+
+
+def _mask(values: Values, key: str) -> int:
+    """A mask of 32 bits."""
+    return int(values.number(key, 1.0)) & 0xFFFFFFFF
 
 
 def _sizes(values: Values, geom_type: str) -> tuple[float, ...]:
