@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import re
 import shutil
 import struct
 import tomllib
@@ -31,6 +33,7 @@ from myoquat.kernels.runtime.cache import Cache
 
 from . import captures, mutate, sets, setups
 
+MAX_SEED = 60_000  # bytes of a file that mutants begin from
 DATA = Path(__file__).parents[1] / "data"
 STUDY = b"""format = "myoquat-study"
 version = 1
@@ -110,11 +113,20 @@ def toml_seeds(folder: Path) -> list[bytes]:
     return [*seeds, mutate.in_lines(tomllib.loads(seeds[0].decode())).encode()]
 
 
+def read_mjcf(path: Path) -> Any:
+    """A model with contact."""
+    return load_model(path, contact=True)
+
+
 def mjcf_seeds(folder: Path) -> list[bytes]:
-    """Models that were saved, one with classes, tendons and what goes with them, and one that includes a file."""
+    """Models that were saved, one with classes, tendons and what goes with them, and one that includes a file; or the
+    files below the folder in MYOQUAT_FUZZ_MJCF, without what they include."""
     (folder / "part.xml").write_text(sets.MJCF_PART)
     saved_ones = [saved("two_link", ".xml")(folder), saved("two_link_euler", ".xml")(folder)]
-    return [*saved_ones, *(sets.MJCF.format(part).encode() for part in ("", '<include file="part.xml"/>'))]
+    folders = [Path(given) for given in (os.environ.get("MYOQUAT_FUZZ_MJCF"),) if given]
+    given = [path.read_bytes() for top in folders for path in sorted(top.rglob("*.xml"))]
+    more = [re.sub(rb"<include[^>]*/>", b"", text) for text in given if b"<mujoco" in text and len(text) < MAX_SEED]
+    return more or [*saved_ones, *(sets.MJCF.format(part).encode() for part in ("", '<include file="part.xml"/>'))]
 
 
 def motion_seeds(folder: Path) -> list[bytes]:
@@ -404,7 +416,7 @@ FORMATS = {
         text_format(
             "urdf", ".urdf", lambda folder: [(DATA / "arm.urdf").read_bytes()], mutate.xml, load_model, *MODELS
         ),
-        text_format("mjcf", ".xml", mjcf_seeds, mutate.xml, load_model, *MODELS),
+        text_format("mjcf", ".xml", mjcf_seeds, mutate.xml, read_mjcf, *MODELS),
         text_format("mot", ".mot", motion_seeds, mutate.text, motions.load_table, *MODELS),
         text_format("sto", ".sto", motion_seeds, mutate.text, motions.load_table, *MODELS),
         text_format("trc", ".trc", marker_seeds, mutate.text, motions.load_table, *MODELS),

@@ -28,14 +28,21 @@ MJCF = """<mujoco model="arm"><compiler angle="radian" autolimits="true"/><optio
 <geom type="mesh" mesh="skull" mass="0"/><geom name="wheel" type="cylinder" size="0.03 0.1"/>
 <site name="a" pos="0 0 0.1"/><site name="side" pos="0.1 0 0"/>
 <frame euler="0.1 0.2 0.3"><body name="lower" pos="0 0 -0.3"><joint name="elbow" axis="0 1 0" range="-1 2"/>
-<joint name="twist" axis="0 0 1" ref="0.1"/><geom class="small" fromto="0 0 0 0 0 -0.2"/><site name="b"/>
+<joint name="twist" axis="0 0 1" ref="0.1" frictionloss="0.2"/>
+<geom class="small" fromto="0 0 0 0 0 -0.2"/><site name="b"/>
 </body></frame></body>{0}</worldbody>
 <tendon><spatial name="biceps" springlength="0.1" stiffness="10"><site site="a"/><geom geom="wheel" sidesite="side"/>
 <site site="b"/></spatial><spatial name="split" damping="1"><site site="a"/><site site="b"/><pulley divisor="2"/>
-<site site="side"/><geom geom="wheel" sidesite="a"/><site site="b"/></spatial></tendon>
+<site site="side"/><geom geom="wheel" sidesite="a"/><site site="b"/></spatial>
+<fixed name="both" stiffness="3" frictionloss="0.1">
+<joint joint="elbow" coef="0.5"/><joint joint="twist" coef="-1"/></fixed>
+</tendon>
 <actuator><muscle name="flex" tendon="split" lengthrange="0.1 0.5" force="90" tausmooth="0.1" ctrlrange="0 1"/>
 <position name="servo" joint="elbow" kp="3" kv="0.1"/><motor name="jet" site="side" gear="0 0 1"/>
-<motor name="pull" tendon="biceps" gear="-100" ctrlrange="0 1"/></actuator>
+<motor name="pull" tendon="biceps" gear="-100" ctrlrange="0 1"/><damper joint="elbow" kv="2" ctrlrange="0 1"/>
+<general tendon="both" dyntype="filter" dynprm="0.1" ctrlrange="-1 1"/></actuator>
+<contact><exclude body1="upper" body2="lower"/></contact>
 <equality><connect body1="upper" body2="lower" anchor="0 0 0.1"/><joint joint1="twist"/>
+<tendon tendon1="both" polycoef="0.1"/>
 <joint joint1="elbow" joint2="twist" polycoef="0 0.5 0.1"/></equality>
-<keyframe><key name="home" qpos="1 0 0 0 0.1 0.2" ctrl="0.5 0 0 0.5"/></keyframe></mujoco>"""
+<keyframe><key name="home" qpos="1 0 0 0 0.1 0.2" ctrl="0.5 0 0 0.5 0 0"/></keyframe></mujoco>"""
