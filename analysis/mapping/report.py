@@ -97,9 +97,15 @@ class MappingReport:
 
     @property
     def holds(self) -> bool:
-        """True if every mapping that should hold does so at every pose, the power check and the split included."""
+        """True if every mapping that should hold does so at every pose, the power check and the split included: its
+        error is within the limit, or within what round-off of the coordinates changes in J."""
+        return not any(row["unexplained"] for row in self._expected)
+
+    @property
+    def _expected(self) -> list[Record]:
+        """The rows of what should hold."""
         checked = self.records["mappings"] + self.records["power"] + self.records["split"]
-        return not any(row["poses beyond"] for row in checked if row.get("should hold", True))
+        return [row for row in checked if row.get("should hold", True)]
 
     def to_text(self) -> str:
         """The tables as a person reads them."""
@@ -132,6 +138,8 @@ def _columns(s: Statistics, names: tuple[str, ...]) -> Record:
         "per condition": s.conditioned,
         "tolerance": s.tolerance,
         "poses beyond": s.exceeded,
+        "unexplained": s.unexplained,
+        "scatter": s.scatter,
         "worst muscle": names[s.worst_muscle],
         "worst pose": s.worst_pose,
         "condition there": s.worst_condition,
@@ -147,7 +155,7 @@ def _plain(record: Record) -> Record:
 
 HEAD = (
     f"{'unit':<5}{'signed sum':>11} {'max |error|':>11} {'relative':>9} {'/ condition':>11} {'poses beyond':>12} "
-    f"{'limit':>7}  worst"
+    f"{'unexplained':>11} {'scatter':>8} {'limit':>7}  worst"
 )
 
 
@@ -166,6 +174,9 @@ def _lines(report: MappingReport) -> list[str]:
         "  relative      largest error over the largest entry of the muscle",
         "  / condition   the same, divided by the condition number of the map at the pose",
         "  poses beyond  number of poses at which '/ condition' exceeds the limit",
+        "  unexplained   of these, poses at which it also exceeds the scatter of J: the largest change of the muscle's",
+        "                J, over its largest entry, where coordinates change by 4 machine epsilons, in 64 draws",
+        "  scatter       the largest scatter of a muscle that is beyond the limit; no mapping can be more exact",
         "  worst         muscle and pose at which '/ condition' is largest",
         "",
         _header("Mappings of the muscle Jacobian study"),
@@ -181,11 +192,20 @@ def _lines(report: MappingReport) -> list[str]:
         "",
         *_singular_lines(report),
         "",
-        "All mappings that should hold do, at every pose."
-        if report.holds
-        else "SOME MAPPINGS THAT SHOULD HOLD DO NOT: see 'poses beyond' above.",
+        _outcome(report) if report.holds else "SOME MAPPINGS THAT SHOULD HOLD DO NOT: see 'poses beyond' above.",
     ]
     return lines
+
+
+def _outcome(report: MappingReport) -> str:
+    """What is said where all that should hold does."""
+    beyond = max(row["poses beyond"] for row in report._expected)
+    if not beyond:
+        return "All mappings that should hold do, at every pose."
+    return (
+        f"All mappings that should hold do. At up to {beyond} poses of a row their errors exceed the limit, but not "
+        "the scatter of J there."
+    )
 
 
 def _header(title: str) -> str:
@@ -196,7 +216,7 @@ def _row(title: str, r: Record) -> str:
     fails = "" if r.get("should hold", True) else "  (not expected to hold)"
     return (
         f"  {title:<38}{r['unit']:<5}{r['signed sum']:>11.2e} {r['max |error|']:>11.2e} {r['relative']:>9.1e} "
-        f"{r['per condition']:>11.1e} {r['poses beyond']:>12} "
+        f"{r['per condition']:>11.1e} {r['poses beyond']:>12} {r['unexplained']:>11} {r['scatter']:>8.0e} "
         f"{r['tolerance']:>7.0e}  {printable(r['worst muscle'])} at pose {r['worst pose']}{fails}"
     )
 

@@ -39,6 +39,7 @@ __all__ = ["mapping_analysis"]
 MAX_POSES = 10**7  # for which the analysis takes some minutes
 BLOCK_POSES = 2048  # at a time: the data of a block stay in the processor's cache
 POWER_TOLERANCE = 1e-12
+ROUND_OFF, ROUND_OFF_DRAWS = 4 * float(np.finfo(float).eps), 64  # changes of coordinates that show how J scatters
 POWER_ROUTES = (("J_Q", "1"), ("J*_Q", "E"), ("J_phi", "B"))
 
 
@@ -70,6 +71,21 @@ class Block:
     @cached_property
     def J(self) -> Array:
         return path_jacobian(self.pair.quaternion, self.q, "velocity")
+
+    def scatter(self, scale: Array, rows: Array) -> Array:
+        """(k, m) of k poses, by their rows: the largest change of each muscle's J, over its scale (m,), where the pose
+        moves by at most 4 machine epsilons along every velocity. No mapping of J can be more exact than that."""
+        new = [row for row in rows.tolist() if row not in self._scatter]
+        for row in new:
+            system, rng = self.pair.quaternion.system, np.random.default_rng(row)
+            moved = system.integrate(self.q[row], ROUND_OFF * rng.uniform(-1, 1, (ROUND_OFF_DRAWS, system.nu)))
+            change = path_jacobian(self.pair.quaternion, moved, "velocity") - self.J[row]
+            self._scatter[row] = np.abs(change).max(axis=(0, 2)) / scale
+        return np.stack([self._scatter[row] for row in rows.tolist()])
+
+    @cached_property
+    def _scatter(self) -> dict[int, Array]:
+        return {}
 
     @cached_property
     def J_Q(self) -> Array:
@@ -201,21 +217,23 @@ def _compare(pair: Pair, blocks: Iterator[Block], scales: dict[str, Array]) -> M
     radial = np.zeros(len(EXTENSIONS))
     for b in blocks:
         condition = _conditions(_run(pair, conditions, {"q": b.q, "phi": b.phi}))
+        scatter = partial(b.scatter, scales["J"])
         for row, statistics, error in zip(
             ROWS,
             rows,
             _per_muscle(pair, row_errors, b, "q phi k", "F J J_Q J_star J_phi J_largest J_normalized", axis=-2),
             strict=True,
         ):
-            statistics.add(error, condition[row.condition], b.q)
+            statistics.add(error, condition[row.condition], b.q, scatter if row.holds else None)
         parts = _per_muscle(pair, radial_parts, b, "q", "J_Q J_normalized J_homogeneous", axis=-1)
         rests = _per_muscle(pair, split_errors, b, "q", "J J_Q J_normalized J_homogeneous", axis=-2)
         for i, statistics in enumerate(residual):
             radial[i] = max(radial[i], float(np.abs(parts[i]).max()))
-            statistics.add(rests[i], condition["1"], b.q)
+            statistics.add(rests[i], condition["1"], b.q, scatter)
         errors = _per_muscle(pair, power_errors, b, "q phi u", "F J J_Q J_star J_phi", axis=-1)
         for (_, name), statistics, error in zip(POWER_ROUTES, power, errors, strict=True):
-            statistics.add(error[:, None, :, None], condition[name].max(axis=-1, keepdims=True), b.q)
+            largest = condition[name].max(axis=-1, keepdims=True)
+            statistics.add(error[:, None, :, None], largest, b.q, scatter)
     return MappingReport.of(pair, rows, power, residual, radial)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from myoquat.analysis import mapping_analysis
-from myoquat.analysis.mapping import approach, figures, formulas
+from myoquat.analysis.mapping import approach, figures, formulas, run
 from myoquat.analysis.mapping.formulas import ROWS, Pair
+from myoquat.analysis.mapping.statistics import Statistics
 from myoquat.data import load_model
 from myoquat.joints import (
     ArticulatedSystem,
@@ -67,6 +68,35 @@ def test_a_wrong_map_is_found(monkeypatch):
     assert rows.loc["J from J_Q", "poses beyond"] == 100
     assert rows.loc["J from J*_Q", "poses beyond"] == 0
     assert "SOME MAPPINGS THAT SHOULD HOLD DO NOT" in report.to_text()
+
+
+def test_errors_below_the_scatter_of_a_jacobian_are_explained():
+    """Errors of two muscles at four poses: within the limit, beyond it and below the scatter, beyond both, NaN."""
+    found = Statistics(np.array([1.0, 2.0]), 1e-13)
+    error = np.array([[5e-14, 1e-13], [3e-13, 0.0], [0.0, 2e-12], [np.nan, 0.0]])[:, None, :, None]
+    seen = []
+
+    def scatter(rows):
+        seen.append(rows.tolist())
+        return np.array([[4e-13, 0.0], [1.0, 9e-13], [1.0, 1.0]])
+
+    found.add(error, np.ones((4, 1)), np.zeros((4, 8)), scatter)
+    assert seen == [[1, 2, 3]]
+    assert (found.exceeded, found.unexplained) == (3, 2)
+    assert found.scatter == 1.0
+    found.add(error[:3], np.ones((3, 1)), np.zeros((3, 8)))
+    assert (found.exceeded, found.unexplained) == (5, 4)
+
+
+def test_the_scatter_is_what_round_off_of_a_pose_changes():
+    """By far less than a map's limit where paths are well conditioned, and by more than nothing."""
+    pair = Pair.of(load_model("two_link"))
+    q = pair.quaternion.system.random(3, np.random.default_rng(0))
+    block = run.Block(pair, q, np.zeros((3, 6)), np.zeros(len(pair.quaternion.muscles)))
+    found = block.scatter(np.ones(len(pair.quaternion.muscles)), np.array([2, 0]))
+    assert found.shape == (2, len(pair.quaternion.muscles))
+    assert (found.max(axis=1) > 1e-18).all()
+    assert found.max() < 1e-14
 
 
 def test_errors_grow_with_the_condition_and_not_with_the_largest_component(report):
