@@ -3,9 +3,8 @@
 import difflib
 import importlib
 import re
-import subprocess
+import runpy
 import sys
-from pathlib import Path
 
 import public_api
 import pytest
@@ -54,11 +53,10 @@ def test_signatures_are_those_that_were_agreed():
     assert not difference, f"{difference}\nIf this is meant: python -m tests.public_api --write (and CHANGELOG.md)"
 
 
-def test_the_signatures_are_written_by_the_command_that_the_message_names():
-    call = [sys.executable, "-m", "tests.public_api"]
-    root = Path(__file__).parents[1]
-    done = subprocess.run(call, cwd=root, capture_output=True, text=True, encoding="utf-8", check=True)
-    assert done.stdout == public_api.text()
+def test_the_signatures_are_written_by_the_command_that_the_message_names(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["tests.public_api"])
+    runpy.run_module("tests.public_api", run_name="__main__")
+    assert capsys.readouterr().out == public_api.text()
 
 
 # What returns, or is, `Any` in public, and why.

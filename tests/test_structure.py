@@ -32,12 +32,17 @@ def parsed(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(file: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(parsed(file)))
+
+
 def where(file: Path, node: ast.AST) -> str:
     return f"{file.relative_to(ROOT)}:{node.lineno}"
 
 
 def functions(files):
-    return [(file, node) for file in files for node in ast.walk(parsed(file)) if isinstance(node, Function)]
+    return [(file, node) for file in files for node in nodes(file) if isinstance(node, Function)]
 
 
 def length(node: Function) -> int:
@@ -87,7 +92,7 @@ def private_functions(file: Path):
         elif isinstance(node, ast.ClassDef) and node.name in public:
             methods = (item for item in node.body if isinstance(item, Function))
             open_ones |= {m for m in methods if not m.name.startswith("_") or m.name in ("__init__", "__call__")}
-    return [node for node in ast.walk(parsed(file)) if isinstance(node, Function) and node not in open_ones]
+    return [node for node in nodes(file) if isinstance(node, Function) and node not in open_ones]
 
 
 def parameters(node: Function) -> int:
@@ -127,7 +132,7 @@ def test_nothing_of_ours_is_imported_for_type_checkers_alone():
     hidden = [
         where(file, node)
         for file in OURS
-        for node in ast.walk(parsed(file))
+        for node in nodes(file)
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and "myoquat" in ast.unparse(node)
     ]
     assert not hidden
@@ -135,7 +140,7 @@ def test_nothing_of_ours_is_imported_for_type_checkers_alone():
 
 def imports(file: Path):
     """(node, module, names) of every import of a file; relative ones count as of the own package."""
-    for node in ast.walk(parsed(file)):
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node, alias.name, ()
@@ -159,11 +164,11 @@ def private_attributes(file: Path):
     """Uses of a private attribute of something imported, `other._name`."""
     imported = {
         alias.asname or alias.name.split(".")[0]
-        for node in ast.walk(parsed(file))
+        for node in nodes(file)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
-    for node in ast.walk(parsed(file)):
+    for node in nodes(file):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in imported:
             name = node.attr
             if name.startswith("_") and not name.startswith("__") and name not in ("_replace", "_asdict", "_fields"):
