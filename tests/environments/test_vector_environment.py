@@ -281,3 +281,19 @@ def test_stable_baselines3_gets_last_observations_and_what_ended_them(monkeypatc
         assert info["TimeLimit.truncated"] is True
         assert info["pose"] == terms["pose"][row]
     assert not np.array_equal(seen, last)
+
+
+def test_the_shoulder_reaches_past_its_lock():
+    """Start and target lie on opposite sides of the hanging arm, and the hand is at its target in the raised pose."""
+    task = load_task("shoulder_reach")
+    shares = np.random.default_rng(3).random((4, task.draws))
+    start = task.begin(shares)
+    arm = task.model.system.quaternion_slices()[-1]
+    below = np.arccos(np.clip(2 * start.q[:, arm][:, 0] ** 2 - 1, -1, 1))  # [rad] of the whole rotation
+    assert np.allclose(below, 0.2 + 0.4 * shares[:, 1])
+    opposite = start.q.copy()
+    half = (0.2 + 0.4 * shares[:, 2]) / 2
+    axis = start.q[:, arm][:, 1:] / np.linalg.norm(start.q[:, arm][:, 1:], axis=-1, keepdims=True)
+    opposite[:, arm] = np.concatenate([np.cos(half)[:, None], -np.sin(half)[:, None] * axis], axis=-1)
+    R, origin = mq.joints.frame_pose(task.model, opposite, "forearm")
+    assert np.allclose(origin + R @ np.array(task.markers[0].position), start.goal, rtol=0, atol=1e-14)
