@@ -69,8 +69,9 @@ class Stepper:
             activation = (quiet[:, : len(self.equations.excited)],) if self.equations.excited else ()
             delayed = tuple(np.tile(x, (len(q), 1)) for x in self.equations.delayed_start)
             return (*activation, *delayed)
+        name = "excitation" if self.equations.excited else "activation"
         inputs = Inputs(activation=quiet, excitation=quiet) if self.equations.excited else Inputs(activation=quiet)
-        return self.problem.own_start(q, self.problem.controls(inputs), inputs, p if self.names else None)
+        return self.problem.own_start(q, {name: quiet}, inputs, p if self.names else None)
 
     def advance(self, x: Array, actions: Array, p: Array | None) -> tuple[Array, Array]:
         """(x (n, size), failed (n,)) after one action (n, m + k) each; a failed state stays at its last good one."""

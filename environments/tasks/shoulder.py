@@ -8,7 +8,7 @@ from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.environments.task import Start
 from myoquat.environments.tasks.reach import ReachTask
-from myoquat.joints.kinematics import frames
+from myoquat.joints import frames
 from myoquat.joints.quaternion import quaternion_exp
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
