@@ -121,6 +121,9 @@ def _compared(
         match_names("muscles", a.muscles, b.muscles, mappings[1]),
         match_names("bodies", _heavy(a.bodies, b.bodies), _heavy(b.bodies, a.bodies), mappings[2]),
     )
+    for side in sides:
+        if not side.bodies:
+            raise ValueError(f"{side.label} has no bodies to compare")
     for what, matching in (("coordinate", coordinates), ("body", names.bodies)):
         if not matching.pairs and matching.only_first and matching.only_second:
             raise ValueError(f"no {what} of {a.label} has a partner in {b.label}; map names, as in {what}=other")

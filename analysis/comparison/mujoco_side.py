@@ -1,5 +1,6 @@
 """A file in MuJoCo, which reads it itself."""
 
+import itertools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,7 @@ from myoquat.joints.vectors import matvec
 __all__ = ["MujocoSide"]
 
 HINGE_NAMES = {2: "position", 3: "angle"}  # of joints without a name, by MuJoCo's type
-FREE, EQUALITY_OF_JOINTS, ON_TENDON = 0, 2, 3  # MuJoCo's numbers
+FREE, OVER_JOINTS, EQUALITY_OF_JOINTS, ON_TENDON, MUSCLE_DYNAMICS = 0, 1, 2, 3, 4  # MuJoCo's numbers
 
 
 @dataclass(frozen=True)
@@ -29,19 +30,27 @@ class MujocoSide:
     offsets: Mapping[str, float] = field(default_factory=dict)  # [m] that this package adds to lengths of fixed tendons
 
     @cached_property
+    def _body_names(self) -> tuple[str, ...]:
+        """Names of all bodies, the world first; those without one are numbered as this package does."""
+        names = [self.engine.body(k).name for k in range(self.engine.nbody)]
+        unnamed = itertools.count(1)
+        return tuple(name or f"body_{next(unnamed)}" for name in names)
+
+    @cached_property
     def _addresses(self) -> dict[str, tuple[int, int]]:
         """Of every coordinate by name its addresses in qpos and, for hinges and slides, in qvel; else -1."""
         engine, found = self.engine, dict[str, tuple[int, int]]()
         for joint in range(engine.njnt):
             joint_type, at = int(engine.jnt_type[joint]), int(engine.jnt_qposadr[joint])
             body = engine.body(int(engine.jnt_bodyid[joint]))
+            owner = self._body_names[int(body.id)]
             if joint_type in HINGE_NAMES:
                 before = joint - int(body.jntadr[0])
-                unnamed = f"{body.name}.{HINGE_NAMES[joint_type]}{before + 1 if before else ''}"
+                unnamed = f"{owner}.{HINGE_NAMES[joint_type]}{before + 1 if before else ''}"
                 found[engine.joint(joint).name or unnamed] = at, int(engine.jnt_dofadr[joint])
                 continue
-            names = [f"{body.name}.{axis}" for axis in "xyz"] if joint_type == FREE else []
-            names += [f"{body.name}.Q{k}" for k in range(4)]
+            names = [f"{owner}.{axis}" for axis in "xyz"] if joint_type == FREE else []
+            names += [f"{owner}.Q{k}" for k in range(4)]
             found |= {name: (at + k, -1) for k, name in enumerate(names)}
         return found
 
@@ -96,10 +105,10 @@ class MujocoSide:
     def bodies(self) -> Mapping[str, BodyMass]:
         """As for every side."""
         found = {}
-        for k in range(1, self.engine.nbody):
+        for k, name in enumerate(self._body_names[1:], start=1):
             body = self.engine.body(k)
             R = np.asarray(rotation_matrix(body.iquat))
-            found[body.name] = BodyMass(float(body.mass[0]), body.ipos.copy(), R @ np.diag(body.inertia) @ R.T)
+            found[name] = BodyMass(float(body.mass[0]), body.ipos.copy(), R @ np.diag(body.inertia) @ R.T)
         return found
 
     def at(self, request: Request) -> Quantities:
@@ -108,7 +117,7 @@ class MujocoSide:
         found = [self._values(pose, request.activation) for pose in q]
         lengths, J, force, centers = (np.array(part) for part in zip(*found, strict=True))
         tendons = [tendon for tendon, _ in self._drives.values()]
-        tensions = [self._tension(force, actuator) for _, actuator in self._drives.values()]
+        tensions = [self._tension(force, lengths, *drive) for drive in self._drives.values()]
         return Quantities(
             {name: q[:, self._addresses[name][0]] for name in request.coordinates},
             lengths[:, tendons] + np.array([self.offsets.get(name, 0.0) for name in self._drives]),
@@ -129,8 +138,11 @@ class MujocoSide:
     def _values(self, pose: Array, activation: float) -> tuple[Array, Array, Array, Array]:
         """Lengths, their Jacobian, forces of actuators, and mass centres."""
         engine, data = self.engine, self._data
-        data.qpos[:], data.qvel[:], data.act[:] = pose, 0.0, activation
-        data.ctrl[:] = self._controls(activation)
+        controls = self._controls(activation)
+        data.qpos[:], data.qvel[:], data.ctrl[:] = pose, 0.0, controls
+        for actuator in np.flatnonzero(engine.actuator_actadr >= 0):
+            muscle = int(engine.actuator_dyntype[actuator]) == MUSCLE_DYNAMICS
+            data.act[engine.actuator_actadr[actuator]] = activation if muscle else controls[actuator]
         self.module.mj_fwdPosition(engine, data)
         self.module.mj_fwdVelocity(engine, data)
         self.module.mj_fwdActuation(engine, data)
@@ -177,7 +189,7 @@ class MujocoSide:
                     found = found + slope[:, None] * self._column(J, q, other)
             return np.asarray(found)
         body, _, component = name.partition(" ")[0].rpartition(".")
-        joint = int(self.engine.body(body).jntadr[0])
+        joint = int(self.engine.body_jntadr[self._body_names.index(body)])
         dof, axis = int(self.engine.jnt_dofadr[joint]), "xyz".index(component[-1])
         free = int(self.engine.jnt_type[joint]) == FREE
         if component.startswith("torque"):
@@ -186,7 +198,14 @@ class MujocoSide:
         R = np.asarray(rotation_matrix(q[:, at + 3 : at + 7])).swapaxes(-1, -2)[:, None]
         return np.asarray(matvec(R, J[..., dof : dof + 3])[..., axis])
 
-    def _tension(self, force: Array, actuator: int | None) -> Array:
-        if actuator is None:
+    def _tension(self, force: Array, lengths: Array, tendon: int, actuator: int | None) -> Array:
+        """(n,) that of an actuator, else of the tendon's spring; NaN for a path in space with neither."""
+        engine = self.engine
+        if actuator is not None:
+            return np.asarray(-engine.actuator_gear[actuator, 0] * force[:, actuator])
+        stiffness, (low, high) = float(engine.tendon_stiffness[tendon]), engine.tendon_lengthspring[tendon]
+        fixed = int(engine.wrap_type[engine.tendon_adr[tendon]]) == OVER_JOINTS
+        if not (stiffness or fixed or engine.tendon_damping[tendon] or engine.tendon_frictionloss[tendon]):
             return np.full(len(force), np.nan)
-        return np.asarray(-self.engine.actuator_gear[actuator, 0] * force[:, actuator])
+        length = lengths[:, tendon]
+        return np.asarray(stiffness * (np.maximum(length - high, 0.0) - np.maximum(low - length, 0.0)))

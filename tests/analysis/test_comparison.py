@@ -19,8 +19,9 @@ from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.laws import PathActuator
 
 FIXED = """<mujoco><worldbody><body name="a"><joint name="x" type="slide" range="-1 1"/><geom size="0.1"/></body>
-</worldbody><tendon><fixed name="t"><joint joint="x" coef="-2"/></fixed></tendon><actuator>
-<position tendon="t" kp="5" ctrlrange="-1 1"/></actuator></mujoco>"""
+<body pos="0 1 0"><joint name="y" axis="1 0 0"/><geom size="0.1" pos="0.2 0 0.1"/></body></worldbody><tendon><fixed name="t"><joint joint="x" coef="-2"/></fixed>
+<fixed name="spring" stiffness="3"><joint joint="x" coef="1"/></fixed></tendon><actuator>
+<general tendon="t" gainprm="5" dyntype="filter" dynprm="0.1" ctrlrange="-1 2"/></actuator></mujoco>"""
 ORIGIN, INSERTION = 0.4, 0.3  # [m] above the hinge, along the rod
 
 
@@ -93,6 +94,9 @@ def test_a_floating_body_and_one_without_coordinates_are_compared():
     found = compare_models(model, model, poses=3)
     assert found.agrees(0.0)
     assert list(found.arms) == [f"box.torque_{axis} [child]" for axis in "xyz"]
+    empty = mq.Model(mq.ArticulatedSystem((), name="empty"))
+    with pytest.raises(ValueError, match="has no bodies to compare"):
+        compare_models(empty, empty)
     fixed = mq.Model(mq.ArticulatedSystem((replace(box, joint=mq.joints.FixedJoint()),)))
     assert compare_models(fixed, fixed, poses=3).agrees(0.0)
 
