@@ -19,7 +19,8 @@ from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.laws import PathActuator
 
 FIXED = """<mujoco><worldbody><body name="a"><joint name="x" type="slide" range="-1 1"/><geom size="0.1"/></body>
-<body pos="0 1 0"><joint name="y" axis="1 0 0"/><geom size="0.1" pos="0.2 0 0.1"/></body></worldbody><tendon><fixed name="t"><joint joint="x" coef="-2"/></fixed>
+<body pos="0 1 0"><joint name="y" axis="1 0 0"/><geom size="0.1" pos="0.2 0 0.1"/></body></worldbody>
+<tendon><fixed name="t"><joint joint="x" coef="-2"/></fixed>
 <fixed name="spring" stiffness="3"><joint joint="x" coef="1"/></fixed></tendon><actuator>
 <general tendon="t" gainprm="5" dyntype="filter" dynprm="0.1" ctrlrange="-1 2"/></actuator></mujoco>"""
 ORIGIN, INSERTION = 0.4, 0.3  # [m] above the hinge, along the rod
