@@ -50,5 +50,5 @@ def shoulder_reach() -> ShoulderReach:
     """Reach with the hand of the library's `thoracoscapular`."""
     model = load_model("thoracoscapular")
     assert isinstance(model, Model)
-    box = [(-2.0, -2.0, -2.0)], [(2.0, 2.0, 2.0)]  # not used: targets are the hand's places at poses
+    box = [(-2.0, -2.0, -2.0)], [(2.0, 2.0, 2.0)]  # not used: targets are the hand's positions at poses
     return ShoulderReach(model, points=(Marker("hand", "forearm", HAND_M),), low=box[0], high=box[1], far=1.5)
