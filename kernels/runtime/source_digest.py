@@ -22,9 +22,9 @@ _PACKAGE = __name__.partition(".")[0]
 _ROOT = os.path.join(sys.modules[_PACKAGE].__path__[0], "")
 
 _KNOWN = {  # whose functions may stand in this package's modules
-    *(_PACKAGE, "_plotly_utils", "anywidget", "casadi", "click", "dask", "distributed", "ipywidgets", "lazy_loader"),
-    *("llvmlite", "lxml", "matplotlib", "numpy", "pandas", "plotly", "scipy", "sympy", "tomlkit", "xarray"),
-    "zarr",
+    *(_PACKAGE, "_plotly_utils", "anywidget", "casadi", "click", "dask", "distributed", "gymnasium", "ipywidgets"),
+    *("lazy_loader", "llvmlite", "lxml", "matplotlib", "numpy", "pandas", "plotly", "scipy", "sympy", "tomlkit"),
+    *("xarray", "zarr"),
 }
 
 Stamps = dict[str, tuple[int, int]]

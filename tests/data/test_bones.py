@@ -44,4 +44,4 @@ def test_the_ribs_are_inside_the_ellipsoid_on_which_the_scapula_glides():
 def test_every_body_of_the_first_picture_is_a_bone():
     scene, _, _ = opened("thoracoscapular", [], (), None, (), None)
     assert [part.body for part in scene.bones] == list(BONES)
-    assert scene.told_missing == ""
+    assert scene.missing_geometry_message == ""

@@ -39,8 +39,8 @@ def command(
     folders = [*geometry, *([Path(model).parent] if Path(model).suffix else [])]
     show = importlib.import_module("myoquat.analysis.apps.viewer").view  # the server and its libraries take a second
     viewer = show(loaded, motion, compare=compare, loads=loads, geometry=folders, port=port, browser=not no_browser)
-    if viewer.scene.told_missing:
-        click.echo(viewer.scene.told_missing, err=True)
+    if viewer.scene.missing_geometry_message:
+        click.echo(viewer.scene.missing_geometry_message, err=True)
     click.echo(f"{viewer.url} shows {loaded.name}; Ctrl-C ends it")
     with contextlib.suppress(KeyboardInterrupt):
         threading.Event().wait()
