@@ -124,7 +124,7 @@ def _model(document: Document, path: Path | None, wrapping: str, contact: bool) 
         couplers=couplers,
         constraints=constraints,
         actuators=tuple(drives.actuators),
-        forces=(*skeleton.frictions, *drives.forces, *(read_contacts(document, skeleton) if contact else ())),
+        forces=(*skeleton.frictions, *drives.forces, *(read_contacts(document, skeleton, system) if contact else ())),
         markers=tuple(
             Marker(site, point.body, point.position) for site, point in skeleton.sites.items() if site not in used.sites
         ),

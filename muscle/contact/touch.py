@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import dot, matvec, vecmat
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 from myoquat.muscle.contact.surfaces import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
 from myoquat.muscle.loads import Poses, unit_vector, world_point
 
@@ -54,10 +55,15 @@ def _on_plane(floor: ContactHalfSpace, ball: ContactSphere, poses: Poses) -> Tou
 
 
 def _on_sphere(first: ContactSphere, second: ContactSphere, poses: Poses) -> Touch:
-    """Not determined where the centres meet."""
+    """Not determined where the centres meet; ModelError in a formula on symbols in which they always do."""
     p, c = (world_point(poses, ball.body, ball.position) for ball in (first, second))
-    distance = np.sqrt(dot(c - p, c - p))
-    n = (c - p) / distance[..., None]
+    between = c - p
+    if is_symbolic(between) and not may_be_nonzero(between):
+        raise ModelError(
+            f"the centres of spheres {first.name!r} and {second.name!r} always coincide: their contact has no direction"
+        )
+    distance = np.sqrt(dot(between, between))
+    n = between / distance[..., None]
     depth = first.radius + second.radius - distance
     radius = first.radius * second.radius / (first.radius + second.radius)
     return Touch(depth, n, p + (first.radius - depth / 2)[..., None] * n, as_array(radius))

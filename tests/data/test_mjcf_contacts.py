@@ -1,6 +1,7 @@
 """Contact in MJCF files: which pairs of geoms meet is MuJoCo's rule; the force is this package's."""
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ from myoquat.data.mjcf.reading.contacts import STIFFNESS_PA, pairs_of
 from myoquat.data.mjcf.reading.document import document_in, read_document
 from myoquat.joints import ModelError
 from myoquat.muscle import limit_torques
+from myoquat.muscle.forces import ContactMaterial, ContactSphere, HuntCrossley
 
 needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
 MANY = """<mujoco><option>{0}</option>
 <default><geom margin="50"/><pair margin="50"/></default><worldbody><geom name="floor" type="plane" size="1 1 1"/>
-<geom name="wall" size="0.1"/><body name="a"><freejoint/><geom name="a1" size="0.1"/>
+<geom name="wall" size="0.1"/><body name="a"><freejoint/><geom name="a1" size="0.1" condim="1"/>
 <geom name="a2" type="capsule" size="0.1 0.1" contype="2" conaffinity="1"/>
 <body name="welded"><geom name="w1" type="box" size="0.1 0.1 0.1"/>
 <body name="b"><joint/><frame pos="0 0 0.1"><geom name="b1" type="ellipsoid" size="0.1 0.2 0.3" conaffinity="2"/>
@@ -26,9 +28,9 @@ MANY = """<mujoco><option>{0}</option>
 </body></body></body></body>
 <body name="d" pos="0.2 0 0.1"><joint/><geom name="d1" size="0.1"/>
 <geom name="d2" type="cylinder" size="0.1 0.1" contype="4"/></body>
-<body name="e" pos="0.1 0.3 0"><joint/><geom name="e1" size="0.1"/></body></worldbody>
+<body name="e" pos="0.1 0.3 0"><joint/><geom name="e1" size="0.1" condim="1"/></body></worldbody>
 <contact><exclude body1="d" body2="e"/><pair geom1="c2" geom2="a1" friction="0.3"/>
-<pair geom1="d1" geom2="floor"/></contact>
+<pair geom1="d1" geom2="floor" condim="1"/></contact>
 </mujoco>"""
 CAPSULE = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1" euler="10 20 0" friction="0"/>
 <body name="a"><freejoint/><geom name="pill" type="capsule" size="0.1 0.2" pos="0.1 0 0" euler="0 30 0" friction="0"/>
@@ -54,7 +56,8 @@ def test_the_pairs_are_mujocos(flag, tmp_path):
         frictions = {frozenset((pair.first.name, pair.second.name)): pair.friction for pair in pairs}
         for contact in data.contact:
             key = frozenset(engine.geom(int(i)).name for i in contact.geom)
-            assert frictions[key] == pytest.approx(contact.friction[0])
+            assert frictions[key] == pytest.approx(contact.friction[0] if contact.dim > 1 else 0.0)
+        assert list(frictions.values()).count(0.0) == (2 if pairs else 0)
 
 
 @pytest.mark.peers
@@ -95,8 +98,25 @@ def test_contact_is_read_where_it_is_asked_for_and_other_pairs_are_named(tmp_pat
     assert limit_torques(model, model.start, np.zeros(model.system.nu)).any()
 
 
-def test_a_pair_of_geoms_that_do_not_exist_is_rejected(tmp_path):
+@pytest.mark.parametrize(("old", "message"), [('geom1="c2"', "'no' is no geom"), ('body1="d"', "'no' is no body")])
+def test_pairs_of_what_does_not_exist_are_rejected(old, message, tmp_path):
     path = tmp_path / "x.xml"
-    path.write_text(MANY.format("").replace('geom1="c2"', 'geom1="no"'))
-    with pytest.raises(ModelError, match="'no' is no geom of the model"):
+    path.write_text(MANY.format("").replace(old, f'{old[:5]}="no"'))
+    with pytest.raises(ModelError, match=message):
         load_model(path, contact=True)
+
+
+def test_spheres_about_one_point_are_left_out_with_a_report_and_have_no_force(tmp_path):
+    path = tmp_path / "x.xml"
+    path.write_text(
+        """<mujoco><worldbody><body name="a"><joint/><geom name="one" size="0.1"/><body name="b"><joint axis="1 0 0"/>
+        <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><body name="c"><joint axis="0 1 0"/>
+        <geom name="two" size="0.2"/></body></body></body></worldbody></mujoco>"""
+    )
+    with pytest.warns(UnsupportedWarning, match="sphere one and sphere two, whose centres always coincide"):
+        model = load_model(path, contact=True)
+    assert model.forces == ()
+    balls = ContactSphere("one", "a", radius=0.1), ContactSphere("two", "c", radius=0.2)
+    forced = replace(model, forces=(HuntCrossley("contact", (ContactMaterial(balls, 1e6),)),))
+    with pytest.raises(ModelError, match="'one' and 'two' always coincide"):
+        limit_torques(forced, forced.start, np.zeros(3))

@@ -125,7 +125,8 @@ def _add_geom(body: Element, m: Any, i: int, names: Names) -> None:
     add(body, "geom", name=names.of("geom", i), type=geom_type, pos=place.position, quat=place.orientation, mass="0",
         size=None if mesh else numbers(m.geom_size[i])[:count], mesh=mesh, contype=str(int(m.geom_contype[i])),
         conaffinity=str(int(m.geom_conaffinity[i])), friction=numbers(m.geom_friction[i]),
-        priority=str(int(m.geom_priority[i])), rgba=numbers(m.geom_rgba[i]))  # fmt: skip
+        priority=str(int(m.geom_priority[i])), condim=str(int(m.geom_condim[i])),
+        rgba=numbers(m.geom_rgba[i]))  # fmt: skip
 
 
 def _as_given(place: Place, position: Array, orientation: Array) -> Place:

@@ -126,7 +126,7 @@ def add_contacts(root: Element, m: Any, names: Names) -> None:
     section = add(root, "contact") if m.npair + m.nexclude else root
     for i, (first, second) in enumerate(zip(m.pair_geom1, m.pair_geom2, strict=True)):
         add(section, "pair", geom1=names.of("geom", int(first)), geom2=names.of("geom", int(second)),
-            friction=numbers(m.pair_friction[i]))  # fmt: skip
+            friction=numbers(m.pair_friction[i]), condim=str(int(m.pair_dim[i])))  # fmt: skip
     for one, other in _excluded(m):
         add(section, "exclude", body1=names.of("body", one), body2=names.of("body", other))
 

@@ -7,38 +7,49 @@ from itertools import combinations
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.reading.bodies import Skeleton
+from myoquat.data.elements import three
+from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.reading.document import Document, elements_of
 from myoquat.data.mjcf.reading.geoms import Geom
+from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
+from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.muscle.contact import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
 from myoquat.muscle.forces import ContactMaterial, HuntCrossley
+from myoquat.muscle.loads import world_point
 
 __all__ = ["GeomPair", "pairs_of", "read_contacts"]
 
 STIFFNESS_PA, DISSIPATION_S_PER_M = 1e6, 1.0  # of all surfaces: MuJoCo's soft constraints have no material
 MAX_TOUCHING_GEOMS = 2000  # pairs grow with the square
 JOINTS = ("joint", "freejoint")
+SAMPLED_POSES, COINCIDENT_M = 4, 1e-9  # centres nearer than this at all random poses are one point
+QUIET = ("name", "class", "solref", "solimp", "solreffriction", "margin", "gap")
 
 
 @dataclass(frozen=True)
 class GeomPair:
-    """Two geoms that touch, and their coefficient of sliding friction."""
+    """Two geoms that touch, and their coefficient of sliding friction, 0 where condim is 1."""
 
     first: Geom
     second: Geom
     friction: float
 
 
-def read_contacts(document: Document, skeleton: Skeleton) -> tuple[HuntCrossley, ...]:
+def read_contacts(document: Document, skeleton: Skeleton, system: ArticulatedSystem) -> tuple[HuntCrossley, ...]:
     """A force for every pair whose types this package has: planes with spheres, ellipsoids and the round ends of
-    capsules, and spheres with each other. Other pairs are noted by their types and names."""
+    capsules, and spheres with each other. Other pairs, and spheres about one point, whose contact has no direction, are
+    noted by their types and names."""
     forces = []
+    poses = system.poses(system.random(SAMPLED_POSES, np.random.default_rng(0)))
     for number, pair in enumerate(pairs_of(document, skeleton), start=1):
         one, two = _surfaces(pair.first), _surfaces(pair.second)
-        if not (one and two) or not _supported(pair.first, pair.second):
-            names = f"{_described(pair.first)} and {_described(pair.second)}"
+        names = f"{_described(pair.first)} and {_described(pair.second)}"
+        concentric = _concentric(pair, poses)
+        if concentric:
+            names += ", whose centres always coincide"
+        if concentric or not (one and two) or not _supported(pair.first, pair.second):
             document.unsupported.count(pair.second.element, f"contact of {names}; they pass through each other")
             continue
         made = [
@@ -60,26 +71,30 @@ def _supported(first: Geom, second: Geom) -> bool:
     return types == {"sphere"}
 
 
+def _concentric(pair: GeomPair, poses: Poses) -> bool:
+    """Whether the centres of two spheres are one point at all of these poses."""
+    geoms = pair.first, pair.second
+    if {geom.type for geom in geoms} != {"sphere"}:
+        return False
+    first, second = (world_point(poses, geom.body, geom.place.position) for geom in geoms)
+    return bool((np.abs(first - second) < COINCIDENT_M).all())
+
+
 def _surfaces(geom: Geom) -> tuple[ContactSurface, ...]:
     """The surfaces of a geom: a capsule meets a plane with the spheres at its ends. None of other types."""
     name, center = geom.name or f"{geom.body}_{geom.element.sourceline}", np.array(geom.place.position)
     if geom.type == "plane":
-        return (ContactHalfSpace(name, geom.body, _three(center), _three(_axis(geom))),)
+        return (ContactHalfSpace(name, geom.body, three(center), three(_axis(geom))),)
     if geom.type == "sphere":
-        return (ContactSphere(name, geom.body, _three(center), geom.sizes[0]),)
+        return (ContactSphere(name, geom.body, three(center), geom.sizes[0]),)
     if geom.type == "ellipsoid":
         Q = geom.place.orientation
-        return (ContactEllipsoid(name, geom.body, _three(center), Q, _three(np.array(geom.sizes))),)  # type: ignore[arg-type]
+        return (ContactEllipsoid(name, geom.body, three(center), Q, three(np.array(geom.sizes))),)  # type: ignore[arg-type]
     if geom.type == "capsule":
         radius, half = geom.sizes[:2]
         ends = (center + sign * half * _axis(geom) for sign in (1.0, -1.0))
-        return tuple(ContactSphere(f"{name}_{k}", geom.body, _three(end), radius) for k, end in enumerate(ends))
+        return tuple(ContactSphere(f"{name}_{k}", geom.body, three(end), radius) for k, end in enumerate(ends))
     return ()
-
-
-def _three(v: Array) -> tuple[float, float, float]:
-    x, y, z = map(float, v)
-    return x, y, z
 
 
 def _axis(geom: Geom) -> Array:
@@ -102,7 +117,7 @@ def pairs_of(document: Document, skeleton: Skeleton) -> list[GeomPair]:
     touching = sum(geom.touches for geom in skeleton.geoms)
     if touching > MAX_TOUCHING_GEOMS:
         complain(document.root, f"contact of at most {MAX_TOUCHING_GEOMS} geoms is read, not of {touching}")
-    excluded = set(_excluded(document))
+    excluded = set(_excluded(document, skeleton))
     welds = {id(geom): _weld(_body_of(geom.element)) for geom in skeleton.geoms}
     filtered = not any(flag.get("filterparent") == "disable" for flag in document.root.findall("option/flag"))
     found = list(explicit)
@@ -123,11 +138,16 @@ def _collide(first: Geom, second: Geom) -> bool:
     return not {first.type, second.type} <= {"plane", "hfield"}
 
 
-def _friction(first: Geom, second: Geom) -> float:
-    """That of the geom with the higher priority, else the greater one."""
-    if first.priority != second.priority:
-        return max(first, second, key=lambda geom: geom.priority).friction
-    return max(first.friction, second.friction)
+def _friction(first: Geom, second: Geom, values: Values | None = None) -> float:
+    """The coefficient of a pair from its own `values`, else from the geom with the higher priority, else the greater
+    one; 0 where condim, found by the same rule, is 1."""
+    priority = max(first.priority, second.priority)
+    decisive = [geom for geom in (first, second) if geom.priority == priority]
+    friction, condim = max(geom.friction for geom in decisive), max(geom.condim for geom in decisive)
+    if values is not None:
+        friction = values.numbers("friction", 1, 5, (friction,))[0]
+        condim = int(values.number("condim", condim))
+    return friction if condim > 1 else 0.0
 
 
 def _switched_off(document: Document) -> bool:
@@ -145,15 +165,21 @@ def _explicit(document: Document, skeleton: Skeleton) -> Iterator[GeomPair]:
             if name not in skeleton.named:
                 complain(element, f"{name!r} is no geom of the model")
         first, second = (skeleton.named[name] for name in names)
-        friction = values.numbers("friction", 1, 5, (_friction(first, second),))[0]
+        friction = _friction(first, second, values)
+        document.finish(values, *QUIET)
         if _weld(_body_of(first.element)) is not _weld(_body_of(second.element)):
             yield GeomPair(first, second, friction)
 
 
-def _excluded(document: Document) -> Iterator[frozenset[str]]:
+def _excluded(document: Document, skeleton: Skeleton) -> Iterator[frozenset[str]]:
+    known = {GROUND, *(body.name for body in skeleton.bodies)}
     for element in document.sections("contact"):
         if element.tag == "exclude":
-            yield frozenset((element.get("body1", ""), element.get("body2", "")))
+            names = [element.get("body1", ""), element.get("body2", "")]
+            for name in names:
+                if name not in known:
+                    complain(element, f"{name!r} is no body of the model")
+            yield frozenset(names)
 
 
 def _body_of(element: Element) -> Element | None:

@@ -17,7 +17,7 @@ __all__ = ["Geom", "read_geom"]
 TYPES = ("plane", "hfield", "mesh", "sdf", *SOLIDS)
 DEFAULT_DENSITY = 1000.0  # [kg/m^3] of a geom that gives none
 QUIET = (
-    *("class", "group", "user", "solref", "solimp", "solmix", "margin", "gap", "condim"),
+    *("class", "group", "user", "solref", "solimp", "solmix", "margin", "gap"),
     *("fitscale", "hfield"),
 )
 
@@ -25,7 +25,8 @@ QUIET = (
 @dataclass(frozen=True)
 class Geom:
     """A geom: its type, its sizes as MJCF counts them, its pose in its body, and the function of its inertia. `weighs`:
-    it has a mass. `contype`, `conaffinity`, `priority` and the coefficient of sliding friction: of its contacts."""
+    it has a mass. `contype`, `conaffinity`, `priority`, `condim` and the coefficient of sliding friction: of its
+    contacts."""
 
     element: Element
     name: str
@@ -39,6 +40,7 @@ class Geom:
     conaffinity: int
     friction: float
     priority: int
+    condim: int
     color: tuple[float, ...] | None
     material: str
     mesh: str
@@ -92,6 +94,7 @@ def read_geom(
         conaffinity,
         values.numbers("friction", 1, 3, (1.0,))[0],
         int(values.number("priority", 0.0)),
+        int(values.number("condim", 3.0)),
         values.vector("rgba", (0.5, 0.5, 0.5, 1.0)) if values.has("rgba") else None,
         values.text("material", ""),
         meshes.file(values.text("mesh", "")) if geom_type == "mesh" else values.text("mesh", ""),
