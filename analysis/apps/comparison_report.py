@@ -44,7 +44,7 @@ def _worst(found: ModelComparison) -> list[tuple[str, str, str]]:
     for row in found.worst(len(found.records)).to_dict("records"):
         name = str(row["name"])
         along = scalars.get(over.get(name, ""))
-        differs = np.isfinite(row["relative"]) and row["relative"] > DRAWN_FROM
+        differs = row["relative"] > DRAWN_FROM
         if row["part"] == "muscle" and name not in chosen and along and differs:
             chosen[name] = name, str(row["quantity"]), along
     return list(chosen.values())[:MAX_DRAWN]

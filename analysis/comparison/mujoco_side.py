@@ -17,6 +17,7 @@ __all__ = ["MujocoSide"]
 
 HINGE_NAMES = {2: "position", 3: "angle"}  # of joints without a name, by MuJoCo's type
 FREE, OVER_JOINTS, EQUALITY_OF_JOINTS, ON_TENDON, MUSCLE_DYNAMICS = 0, 1, 2, 3, 4  # MuJoCo's numbers
+SPRING, FRICTION, NO_SOURCE = -1, -2, -3  # forces of a tendon beside its actuators, which have numbers from 0
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,19 @@ class MujocoSide:
         return set(self._couplers)
 
     @cached_property
-    def _drives(self) -> dict[str, tuple[int, int | None]]:
-        """Of every muscle by name its tendon and its actuator: the tendon's name, and with _2, _3 for further
-        actuators of one tendon, as this package reads them."""
+    def _drives(self) -> dict[str, tuple[int, int]]:
+        """Of every muscle by name its tendon, and its actuator or another source of force: the tendon's name, and with
+        _2, _3 for its further actuators, its spring and its friction, as this package reads them."""
         engine = self.engine
-        found = dict[str, tuple[int, int | None]]()
+        found = dict[str, tuple[int, int]]()
         for tendon in range(engine.ntendon):
             on = np.flatnonzero((engine.actuator_trntype == ON_TENDON) & (engine.actuator_trnid[:, 0] == tendon))
             name = engine.tendon(tendon).name or f"tendon_{tendon + 1}"
-            found[name] = tendon, int(on[0]) if len(on) else None
-            found |= {f"{name}_{k}": (tendon, int(actuator)) for k, actuator in enumerate(on[1:], start=2)}
+            spring = engine.tendon_stiffness[tendon] or engine.tendon_damping[tendon]
+            passive = [SPRING] * bool(spring) + [FRICTION] * bool(engine.tendon_frictionloss[tendon])
+            first, *more = [*map(int, on), *passive] or [NO_SOURCE]
+            found[name] = tendon, first
+            found |= {f"{name}_{k}": (tendon, source) for k, source in enumerate(more, start=2)}
         return found
 
     @property
@@ -198,14 +202,14 @@ class MujocoSide:
         R = np.asarray(rotation_matrix(q[:, at + 3 : at + 7])).swapaxes(-1, -2)[:, None]
         return np.asarray(matvec(R, J[..., dof : dof + 3])[..., axis])
 
-    def _tension(self, force: Array, lengths: Array, tendon: int, actuator: int | None) -> Array:
-        """(n,) that of an actuator, else of the tendon's spring; NaN for a path in space with neither."""
+    def _tension(self, force: Array, lengths: Array, tendon: int, source: int) -> Array:
+        """(n,) at rest that of an actuator, a spring, or friction, which is 0; NaN for a path in space with none."""
         engine = self.engine
-        if actuator is not None:
-            return np.asarray(-engine.actuator_gear[actuator, 0] * force[:, actuator])
-        stiffness, (low, high) = float(engine.tendon_stiffness[tendon]), engine.tendon_lengthspring[tendon]
+        if source >= 0:
+            return np.asarray(-engine.actuator_gear[source, 0] * force[:, source])
         fixed = int(engine.wrap_type[engine.tendon_adr[tendon]]) == OVER_JOINTS
-        if not (stiffness or fixed or engine.tendon_damping[tendon] or engine.tendon_frictionloss[tendon]):
-            return np.full(len(force), np.nan)
+        if source != SPRING:
+            return np.full(len(force), 0.0 if fixed or source == FRICTION else np.nan)
+        stiffness, (low, high) = float(engine.tendon_stiffness[tendon]), engine.tendon_lengthspring[tendon]
         length = lengths[:, tendon]
         return np.asarray(stiffness * (np.maximum(length - high, 0.0) - np.maximum(low - length, 0.0)))

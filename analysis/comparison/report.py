@@ -21,6 +21,7 @@ __all__ = ["ModelComparison", "Names"]
 Record = dict[str, Any]
 QUANTITIES = {"length": "m", "moment arm": "m", "force": "N"}  # of a muscle
 OF_BODIES = {"mass": "kg", "centre": "m", "inertia": "kg m^2", "centre in the ground": "m"}
+ROUND_OFF = 1e-15  # differences from zero that are no difference, in the units of the quantities
 COORDINATE_TOLERANCE = 1e-9  # [rad, m] of values that constraints set
 MAX_SHOWN_ROWS = 12  # rows of a text, the greatest relative differences first
 
@@ -135,8 +136,9 @@ class ModelComparison:
 
     @property
     def largest(self) -> float:
-        """The greatest relative difference of all muscles and bodies; NaN where nothing has both values."""
-        values = [r["relative"] for r in self.records if r["part"] != "coordinate" and np.isfinite(r["relative"])]
+        """The greatest relative difference of all muscles and bodies; NaN where nothing has both values, infinite where
+        a quantity of A is zero and that of B is not."""
+        values = [r["relative"] for r in self.records if r["part"] != "coordinate" and not np.isnan(r["relative"])]
         return max(values, default=float("nan"))
 
     def agrees(self, tolerance: float) -> bool:
@@ -156,9 +158,17 @@ class ModelComparison:
 
     def curves(self, muscle: str, quantity: str, over: str, values: Array) -> tuple[Array, Array]:
         """(n,) (n,) a "length", "moment arm" or "force" of a muscle of A, and of its partner, over values (n,) of a
-        coordinate of A that has a partner; the other coordinates are those of the starts."""
+        coordinate of A that has a partner; the other coordinates are those of the starts.
+
+        ValueError for names without a partner, and for other quantities.
+        """
         if self.sides is None:
             raise ValueError("a comparison without its sides has no curves")
+        for name, known in ((muscle, self.names.muscles), (over, self.names.coordinates)):
+            if name not in known.names:
+                raise ValueError(f"{name!r} has no partner; there are: {', '.join(known.names)}")
+        if quantity not in QUANTITIES:
+            raise ValueError(f"quantity must be one of {', '.join(QUANTITIES)}, not {quantity!r}")
         found = []
         pairs = (muscle, self.names.muscles.names[muscle]), (over, self.names.coordinates.names[over])
         for k, side in enumerate(self.sides):
@@ -192,7 +202,7 @@ def _record(part: str, pair: Any, quantity: str, one: Array, two: Array, **more:
     return {
         "part": part, "name": pair.first, "in B": pair.second, "matched by": pair.rule, "quantity": quantity,
         "greatest": greatest, "RMS": float(np.sqrt(square)), "greatest of A": scale,
-        "relative": greatest / scale if scale > 0 else (0.0 if greatest == 0 else float("inf")) + 0 * greatest,
+        "relative": _relative(greatest, scale),
         "pose": int(np.argmax(np.where(np.isfinite(whole), whole, -1.0))) if part != "body" else -1, "coordinate": "",
         "one side only": bool((np.isfinite(one) != np.isfinite(two)).any()),
     } | more  # fmt: skip
@@ -245,9 +255,14 @@ def _of_vector(pair: Any, quantity: str, one: Array, two: Array) -> Record:
 
 
 def _scaled(record: Record, size: float) -> Record:
-    greatest = record["greatest"]
-    relative = greatest / size if size > 0 else (0.0 if greatest == 0 else float("inf"))
-    return record | {"greatest of A": size, "relative": relative}
+    return record | {"greatest of A": size, "relative": _relative(record["greatest"], size)}
+
+
+def _relative(greatest: float, size: float) -> float:
+    """A difference over a magnitude of A; where that is zero, infinite, but 0 of round-off. NaN without values."""
+    if size > 0 or np.isnan(greatest):
+        return greatest / (size or 1.0)
+    return 0.0 if greatest <= ROUND_OFF else float("inf")
 
 
 def _lines(found: ModelComparison) -> Iterator[str]:

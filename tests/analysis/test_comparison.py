@@ -20,7 +20,7 @@ from myoquat.muscle.laws import PathActuator
 
 FIXED = """<mujoco><worldbody><body name="a"><joint name="x" type="slide" range="-1 1"/><geom size="0.1"/></body>
 <body pos="0 1 0"><joint name="y" axis="1 0 0"/><geom size="0.1" pos="0.2 0 0.1"/></body></worldbody>
-<tendon><fixed name="t"><joint joint="x" coef="-2"/></fixed>
+<tendon><fixed name="t" stiffness="2" frictionloss="0.1"><joint joint="x" coef="-2"/></fixed>
 <fixed name="spring" stiffness="3"><joint joint="x" coef="1"/></fixed></tendon><actuator>
 <general tendon="t" gainprm="5" dyntype="filter" dynprm="0.1" ctrlrange="-1 2"/></actuator></mujoco>"""
 ORIGIN, INSERTION = 0.4, 0.3  # [m] above the hinge, along the rod
@@ -70,6 +70,20 @@ def test_changed_strength_shows_in_the_force_alone():
     assert others["greatest"].max() == 0.0
     assert not found.agrees(0.09)
     assert found.agrees(0.11)
+
+
+def test_a_quantity_that_is_zero_in_the_first_model_alone_differs_without_bound():
+    found = compare_models(arm(strength=0.0), arm(), poses=3)
+    assert row(found, "biceps", "force")["relative"] == found.largest == np.inf
+    assert not found.agrees(1e9)
+    assert row(found, "triceps", "force")["relative"] == 0.0
+    for muscle, quantity, over, words in (
+        ("calf", "length", "elbow", "'calf' has no partner"),
+        ("biceps", "force", "knee", "'knee' has no partner"),
+        ("biceps", "speed", "elbow", "quantity must be one of length"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            found.curves(muscle, quantity, over, np.zeros(2))
 
 
 def test_moved_insertion_shows_by_the_law_of_cosines():
@@ -185,7 +199,9 @@ def test_mujoco_reads_the_file_as_this_package(tmp_path):
     assert "A.torque_x [child]" in balls.arms
     fixed = tmp_path / "fixed.xml"
     fixed.write_text(FIXED)
-    assert compare_with_engine(fixed, poses=5).agrees(1e-12)
+    found = compare_with_engine(fixed, poses=5)
+    assert found.agrees(1e-12), found.to_text()
+    assert list(found.muscles.index) == ["t", "t_2", "t_3", "spring"]  # the actuator, its tendon's spring and friction
     coupled = compare_with_engine(tmp_path / "wrist.xml", poses=10)
     assert coupled.agrees(1e-12)
     assert coupled.coordinates.filter(like="greatest").to_numpy().max() < 1e-12
