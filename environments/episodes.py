@@ -19,6 +19,11 @@ class Episodes:
         self.task, self.n = task, n
         self.randomization = Randomization(task.model, ranges)
         self.stepper = Stepper(task, self.randomization.names)
+        if (varied := self.stepper.problem.varied) is not None:
+            try:
+                varied.check(self.randomization.bounds.T)
+            except ValueError as error:
+                raise ValueError(f"randomize: the model refuses an end of a range: {error}") from None
         self.generators = [np.random.default_rng() for _ in range(n)]
         self.x = np.zeros((n, self.stepper.equations.size))
         self.p = np.zeros((n, len(self.randomization.names)))

@@ -22,7 +22,7 @@ def with_joint_stops(model: Model, step: float) -> Model:
 
     step [s] of the integrator: stiffness and damping are as high as it resolves. Of a coordinate with effective inertia
     A = 1 / (M^-1)_jj at the start, k = A (0.4 / step)^2 and c = A 0.4 / step. MuJoCo's own stops are soft constraints;
-    these are forces of about the same stiffness.
+    these are forces of about the same stiffness. Angles that quaternions have replaced get none.
 
     >>> import myoquat as mq
     >>> from myoquat.environments import with_joint_stops

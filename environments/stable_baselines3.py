@@ -78,7 +78,11 @@ class _Steps:
         setattr(self.envs, name, value)
 
     def env_method(self, name: str, *arguments: Any, indices: Any = None, **given: Any) -> list[Any]:
-        return [getattr(self.envs, name)(*arguments, **given)]
+        found = getattr(self.envs, name)(*arguments, **given)  # once: the states are one object
+        return [found] * len(self._get_indices(indices))  # type: ignore[attr-defined]
+
+    def get_images(self) -> Any:
+        return self.envs.render()
 
     def env_is_wrapped(self, wrapper: Any, indices: Any = None) -> list[bool]:
         return [False] * len(self._get_indices(indices))  # type: ignore[attr-defined]

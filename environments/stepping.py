@@ -39,6 +39,7 @@ class Stepper:
         self.muscles, self.actuated = self.equations.muscles, self.equations.actuated
         if not self.muscles + self.actuated:
             raise ValueError("task: its model has neither muscles nor actuators, so that no action moves it")
+        self.control_bounds = self._control_bounds()
         self._loops: dict[bool, StepLoop] = {}
 
     @property
@@ -46,8 +47,7 @@ class Stepper:
         """The numbers of the model that differ between states."""
         return self.problem.names
 
-    @cached_property
-    def control_bounds(self) -> Array:
+    def _control_bounds(self) -> Array:
         """(k, 2) lowest and highest control of each actuator; ValueError for one without bounds."""
         bounds = np.array([b for actuator in self.model.actuators for b in actuator.bounds]).reshape(-1, 2)
         for name, pair in zip(self.model.control_names, bounds, strict=True):
@@ -58,7 +58,12 @@ class Stepper:
     # ---- states --------------------------------------------------------------------------------------------------
 
     def start(self, q: Array, u: Array, p: Array | None) -> Array:
-        """(n, size) states at poses q and speeds u, muscles not active."""
+        """(n, size) states at poses q and speeds u, muscles not active; ValueError for one off the constraints."""
+        if self.problem.held is not None:
+            try:
+                self.problem.held.check(q, u)
+            except ValueError as error:
+                raise ValueError(f"task: {str(error).partition(';')[0]}") from None
         return self.method.begin(self.equations, q, u, *self._own_start(q, p))
 
     def _own_start(self, q: Array, p: Array | None) -> tuple[Array, ...]:

@@ -38,7 +38,8 @@ class Task(ABC):
     weights      of the terms in the reward.
 
     `observe` and `terms` are plain NumPy on the last axes of a `Situation`, compiled for many states side by side;
-    `compiled = False` in a class evaluates them in NumPy, on the batch. ValueError for numbers that are not positive.
+    `compiled = False` in a class evaluates them in NumPy, on the batch. ValueError for numbers that are not positive, and
+    for `control_steps` or `horizon` that are not whole.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -70,6 +71,8 @@ class Task(ABC):
             value = getattr(self, name)
             if not (value > 0 and np.isfinite(value)):
                 raise ValueError(f"{name} must be positive, not {value!r}")
+            if name != "step" and value != int(value):
+                raise ValueError(f"{name} must be a whole number, not {value!r}")
 
     @property
     def control_step(self) -> float:
@@ -101,6 +104,8 @@ class Task(ABC):
         return 1.0 / (1.0 + np.exp(-5.0 * (actions - 0.5)))
 
     def reward(self, terms: Mapping[str, Array]) -> Array:
-        """(...,) the weighted sum of the terms."""
+        """(...,) the weighted sum of the terms; ValueError for the weight of a term that does not exist."""
+        if strange := [name for name in self.weights if name not in terms]:
+            raise ValueError(f"weights: the task has no term {strange[0]!r}; there are: {', '.join(terms)}")
         total: Array = sum((weight * terms[name] for name, weight in self.weights.items()), np.zeros(()))
         return total

@@ -11,37 +11,26 @@ from myoquat.environments.task import Start, Task
 from myoquat.environments.tasks.pose import box, effort
 from myoquat.muscle.coordinates import Marker
 
-__all__ = ["ReachTask"]
+__all__ = ["PointsTask", "ReachTask"]
 
 NEAR_PER_POINT_M = 0.0125
 
 
 @dataclass(frozen=True)
-class ReachTask(Task):
-    """Bring k points of the model to targets that each reset draws: the reach task of MyoSuite.
+class PointsTask(Task):
+    """Bring k points of the model to targets: what is observed and rewarded. Derive from it, and write `begin`, whose
+    goal is the targets (n, 3 k).
 
     points      names of markers, or `myoquat.muscle.coordinates.Marker` records.
-    low, high   (k, 3) [m] ends of the box of each target.
-    targets     (t, k, 3) [m] targets to choose among instead, such as points that the model can reach.
     far         [m] per point: beyond k far, from the third action on, an episode ends with the penalty.
     near        [m] per point: within k near the targets are reached.
 
     The distance is the norm over all points. Observation (q, u control_step, points, targets - points, activations);
     terms reach = -distance, bonus: 1 within 2 k near and 2 within k near, penalty, act_reg = -|a| / m. Names and
     weights as of MyoSuite 3.0 (`ReachEnvV0`).
-
-    >>> import myoquat as mq
-    >>> from myoquat.environments import ReachTask
-    >>> from myoquat.muscle.coordinates import Marker
-    >>> tip = Marker("tip", "B", (0.0, 0.0, -1.0))
-    >>> ReachTask(mq.load_model("two_link"), points=(tip,), low=[(0, 0, -1)], high=[(0, 1, 0)]).draws
-    3
     """
 
     points: tuple[str | Marker, ...] = ()
-    low: ArrayLike = ()
-    high: ArrayLike = ()
-    targets: ArrayLike | None = None
     far: float = 0.35
     near: float = NEAR_PER_POINT_M
     weights: Mapping[str, float] = field(default_factory=lambda: {"reach": 1.0, "bonus": 4.0, "penalty": 50.0})
@@ -50,7 +39,6 @@ class ReachTask(Task):
         super().__post_init__()
         if not self.markers:
             raise ValueError("points: at least one marker is needed")
-        self._ends()
 
     @property
     def markers(self) -> tuple[Marker, ...]:
@@ -64,6 +52,53 @@ class ReachTask(Task):
             marker.check([body.name for body in self.model.system.bodies])
             found.append(marker)
         return tuple(found)
+
+    def observe(self, situation: Situation) -> Array:
+        s, at = situation, situation.points(self.markers)
+        return np.concatenate([s.q, s.u * s.control_step, at, s.goal - at, s.activation], axis=-1)
+
+    def terms(self, situation: Situation) -> dict[str, Array]:
+        error = situation.goal - situation.points(self.markers)
+        distance, k = np.sqrt((error * error).sum(axis=-1)), len(self.points)
+        near = k * self.near
+        solved = np.where(distance < near, 1.0, 0.0)
+        late = situation.time > 2.5 * situation.control_step
+        done = np.where(late, np.where(distance > k * self.far, 1.0, 0.0), 0.0)
+        return {
+            "reach": -distance,
+            "bonus": solved + np.where(distance < 2 * near, 1.0, 0.0),
+            "penalty": -done,
+            "act_reg": -effort(situation.activation),
+            "solved": solved,
+            "done": done,
+        }
+
+
+@dataclass(frozen=True)
+class ReachTask(PointsTask):
+    """Bring k points of the model to targets that each reset draws: the reach task of MyoSuite.
+
+    low, high   (k, 3) [m] ends of the box of each target.
+    targets     (t, k, 3) [m] targets to choose among instead, such as points that the model can reach.
+
+    The other fields, the observation and the terms of the reward are those of `PointsTask`: points are names of markers
+    or `myoquat.muscle.coordinates.Marker` records, and an episode ends where the distance exceeds k `far` [m].
+
+    >>> import myoquat as mq
+    >>> from myoquat.environments import ReachTask
+    >>> from myoquat.muscle.coordinates import Marker
+    >>> tip = Marker("tip", "B", (0.0, 0.0, -1.0))
+    >>> ReachTask(mq.load_model("two_link"), points=(tip,), low=[(0, 0, -1)], high=[(0, 1, 0)]).draws
+    3
+    """
+
+    low: ArrayLike = ()
+    high: ArrayLike = ()
+    targets: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._ends()
 
     def _ends(self) -> tuple[Array, Array] | Array:
         """The ends of the box (3 k,) each, or the targets (t, 3 k)."""
@@ -87,23 +122,3 @@ class ReachTask(Task):
             goal = ends[(shares[:, 0] * len(ends)).astype(int)]
         q = np.tile(self.model.start, (len(shares), 1))
         return Start(q, np.zeros((len(q), self.model.system.nu)), goal)
-
-    def observe(self, situation: Situation) -> Array:
-        s, at = situation, situation.points(self.markers)
-        return np.concatenate([s.q, s.u * s.control_step, at, s.goal - at, s.activation], axis=-1)
-
-    def terms(self, situation: Situation) -> dict[str, Array]:
-        error = situation.goal - situation.points(self.markers)
-        distance, k = np.sqrt((error * error).sum(axis=-1)), len(self.points)
-        near = k * self.near
-        solved = np.where(distance < near, 1.0, 0.0)
-        late = situation.time > 2.5 * situation.control_step
-        done = np.where(late, np.where(distance > k * self.far, 1.0, 0.0), 0.0)
-        return {
-            "reach": -distance,
-            "bonus": solved + np.where(distance < 2 * near, 1.0, 0.0),
-            "penalty": -done,
-            "act_reg": -effort(situation.activation),
-            "solved": solved,
-            "done": done,
-        }

@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.environments.task import Start
-from myoquat.environments.tasks.reach import ReachTask
+from myoquat.environments.tasks.reach import PointsTask
 from myoquat.joints import frames
 from myoquat.joints.quaternion import quaternion_exp
 from myoquat.muscle.coordinates import Marker
@@ -20,7 +20,7 @@ HAND_M = (0.0, -0.3, 0.0)  # in the axes of the forearm
 
 
 @dataclass(frozen=True)
-class ShoulderReach(ReachTask):
+class ShoulderReach(PointsTask):
     """The arm starts raised in a random plane; the target is the hand's place for the arm raised the opposite way. The
     straight way leads through the hanging arm, where the plane of elevation of Y-Z-Y angles is undefined.
     """
@@ -50,5 +50,4 @@ def shoulder_reach() -> ShoulderReach:
     """Reach with the hand of the library's `thoracoscapular`."""
     model = load_model("thoracoscapular")
     assert isinstance(model, Model)
-    box = [(-2.0, -2.0, -2.0)], [(2.0, 2.0, 2.0)]  # not used: targets are the hand's positions at poses
-    return ShoulderReach(model, points=(Marker("hand", "forearm", HAND_M),), low=box[0], high=box[1], far=1.5)
+    return ShoulderReach(model, points=(Marker("hand", "forearm", HAND_M),), far=1.5)

@@ -15,9 +15,10 @@ import myoquat as mq
 from myoquat.dynamics import Simulator
 from myoquat.environments import Environment, PoseTask, ReachTask, VectorEnvironment, library_tasks, load_task
 from myoquat.environments.stable_baselines3 import stable_baselines3_env
+from myoquat.joints.functions import Linear
 from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
-from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.coordinates import Coupler, Marker
 from myoquat.muscle.laws import DeGrooteFregly2016
 
 LOW, HIGH = np.array([0.2]), np.array([1.2])
@@ -41,9 +42,15 @@ def hinge():
 
 
 MODEL = hinge()
+UNBOUNDED = replace(MODEL, actuators=(CoordinateActuator("motor", "turn"),))
 STILL = replace(MODEL, muscles=(), actuators=())
 POSE = PoseTask(MODEL, low=LOW, high=HIGH, start_low=(-0.5,), start_high=(0.5,), horizon=6)
 REACH = ReachTask(MODEL, points=("tip",), low=[(-0.4, 0, -0.4)], high=[(0.4, 0, 0.4)], far=0.6, horizon=6)
+TAIL = mq.Body("tail", "rod", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, inertia=(1, 1, 1, 0, 0, 0),
+               coordinate_names=("twist",))  # fmt: skip
+COUPLED = replace(MODEL, system=mq.ArticulatedSystem((*MODEL.system.bodies, TAIL)),
+                  couplers=(Coupler("synergy", "twist", "turn", Linear(1.0)),))  # fmt: skip
+OFF_COUPLER = PoseTask(COUPLED, low=(0, 0), high=(0, 0), start_low=(0.3, 0), start_high=(0.3, 0))
 VARIED = {"bodies.rod.mass": (0.5, 2.0), "muscles.*.max_isometric_force": (20.0, 80.0)}
 
 
@@ -217,7 +224,9 @@ def test_states_that_fail_end():
     envs = VectorEnvironment(POSE, 2, autoreset="disabled")
     envs.reset(seed=0)
     envs.episodes.x[1, 1] = 1e12  # [rad/s]
-    _, _, terminated, _, infos = envs.step(np.zeros((2, 3)))
+    seen, reward, terminated, _, infos = envs.step(np.zeros((2, 3)))
+    assert np.isfinite(seen).all()  # of the last good state
+    assert np.isfinite(reward).all()
     assert terminated.tolist() == [False, True]
     assert infos["failed"].tolist() == [False, True]
 
@@ -231,7 +240,12 @@ def test_states_that_fail_end():
         (lambda: VectorEnvironment(POSE, 1, randomize={"bodies.rood.mass": (1, 2)}), "bodies.rod.mass"),
         (lambda: VectorEnvironment(POSE, 1, randomize={"bodies.rod.mass": (2, 1)}), "needs a range"),
         (lambda: replace(POSE, low=(1.0, 2.0)), "low, high: two arrays"),
+        (lambda: VectorEnvironment(POSE, 1, randomize={"bodies.rod.mass": (-1, 2)}), "refuses an end of a range.*mass"),
+        (lambda: VectorEnvironment(replace(POSE, weights={"poise": 1.0}), 1), "no term 'poise'; there are: pose"),
+        (lambda: VectorEnvironment(replace(POSE, model=UNBOUNDED), 1), "actuator 'motor' has no bounds"),
+        (lambda: VectorEnvironment(OFF_COUPLER, 1), "task: the start violates the constraints: position row 0 is off"),
         (lambda: replace(POSE, control_steps=0), "control_steps must be positive"),
+        (lambda: replace(POSE, horizon=2.5), "horizon must be a whole number"),
         (lambda: replace(REACH, points=("toe",)), "no marker 'toe'"),
         (lambda: replace(REACH, targets=np.zeros((2, 3))), "targets must have shape"),
         (lambda: VectorEnvironment(replace(POSE, model=STILL), 1), "neither muscles nor actuators"),
@@ -268,6 +282,7 @@ def test_stable_baselines3_gets_last_observations_and_what_ended_them(monkeypatc
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", stub)
     env = stable_baselines3_env(VectorEnvironment(POSE, 2, autoreset="same_step"))
+    assert env.get_images() is None  # without a render mode
     other = VectorEnvironment(POSE, 2)
     env.envs.reset(seed=0), other.reset(seed=0)
     for _ in range(POSE.horizon):
