@@ -1,6 +1,6 @@
 """MyoSuite's models (package `myo-sim`) beside MuJoCo: agreement, the wait before first results, and steps.
 
-MuJoCo runs as its own `mj_step`; contacts are off in it, since this package reads none from its files.
+MuJoCo runs as its own `mj_step`; contacts are off in both.
 """
 
 import json
