@@ -38,8 +38,8 @@ class Task(ABC):
     weights      of the terms in the reward.
 
     `observe` and `terms` are plain NumPy on the last axes of a `Situation`, compiled for many states side by side;
-    `compiled = False` in a class evaluates them in NumPy, on the batch. ValueError for numbers that are not positive, and
-    for `control_steps` or `horizon` that are not whole.
+    `compiled = False` in a class evaluates them in NumPy, on the batch. ValueError for numbers that are not positive,
+    and for `control_steps` or `horizon` that are not whole.
 
     >>> import numpy as np
     >>> import myoquat as mq
