@@ -127,6 +127,18 @@ def test_what_a_fixed_tendon_cannot_be_is_rejected_or_reported(tmp_path):
         load_model(write(tmp_path, ' frictionloss="-1"'))
 
 
+def test_actuators_of_joints_start_at_the_activations_of_the_keyframe(tmp_path):
+    slow = "".join(f'<general joint="{joint}" dyntype="{dyntype}" dynprm="0.2" ctrlrange="0 1"/>'
+                   for joint, dyntype in (("j1", "integrator"), ("j2", "none"), ("j3", "filter")))  # fmt: skip
+    path = write(tmp_path, actuators=slow)
+    path.write_text(path.read_text().replace("</mujoco>", '<keyframe><key act="0.4 0.7"/></keyframe></mujoco>'))
+    first, _, third = load_model(path, strict=True).actuators
+    assert (first.activation, third.activation) == (0.4, 0.7)
+    path = write(tmp_path, actuators='<muscle joint="j2" ctrlrange="0 1"/>')
+    with pytest.warns(UnsupportedWarning, match="load the mujoco.MjModel; it does nothing here"):
+        assert load_model(path).muscles == ()
+
+
 def test_dry_friction_dissipates_at_its_bound():
     friction = CoordinateFriction("f", "x", friction=0.5, slip_speed=0.01)
     rates = np.array([-2.0, -0.1, 0.1, 2.0])

@@ -44,18 +44,23 @@ class Drive:
 @dataclass
 class Drives:
     """The drives of tendons by the tendons' names, a list for each; those of joints whose laws only muscles have, by
-    their own names, with their joints; the actuators of joints and sites, and the forces that belong to them; and how
-    many actuators the file has."""
+    their own names, with their joints; the actuators of joints and sites, the numbers of the activations that some of
+    them have, by their names, and the forces that belong to them; and how many actuators the file has."""
 
     tendons: dict[str, list[Drive]] = field(default_factory=dict)
     joints: dict[str, tuple[str, Drive]] = field(default_factory=dict)
     actuators: list[Actuator] = field(default_factory=list)
+    activations: dict[str, int] = field(default_factory=dict)
     forces: list[PassiveForce] = field(default_factory=list)
     count: int = 0
     states: int = 0
 
     def started(self, start: Start) -> None:
-        """Give the drives the activations that a keyframe tells."""
+        """Give the drives and the actuators the activations that a keyframe tells."""
+        if start.activations is not None:
+            states = self.activations.items()
+            given: dict[str, Any] = {name: {"activation": start.activations[state]} for name, state in states}
+            self.actuators = [replace(actuator, **given.get(actuator.name, {})) for actuator in self.actuators]
         for name, drives in self.tendons.items():
             self.tendons[name] = [_started(drive, start) for drive in drives]
         self.joints = {name: (joint, _started(drive, start)) for name, (joint, drive) in self.joints.items()}
@@ -145,7 +150,8 @@ def _muscle(drive: FileDrive, document: Document, gear: float) -> MujocoMuscle |
     elif gain[1][2] < 0 or (bias[0] == "muscle" and bias[1][2] < 0):
         problem = "a muscle without force, which MuJoCo's compiler computes: load the mujoco.MjModel"
     if problem is not None:
-        document.unsupported.count(drive.element, f"{problem}; its path is read")
+        effect = "its path is read" if drive.target == "tendon" else "it does nothing here"
+        document.unsupported.count(drive.element, f"{problem}; {effect}")
         return None
     assert drive.lengths is not None
     lowest, highest, force, _, lmin, lmax, vmax, _, fvmax = gain[1][:9]
@@ -209,6 +215,8 @@ def _on_joint(drive: FileDrive, document: Document, found: Drives, state: int | 
             found.joints[name] = drive.on, on_path
         return
     given: dict[str, Any] = {"optimal_force": gear * gain[0], **_bounds(drive)}
+    if state is not None:
+        found.activations[name] = state
     if dyntype == "integrator":
         found.actuators.append(IntegratingCoordinateActuator(name, drive.on, activation=0.0, **given))
     elif dyntype in ("filter", "filterexact"):
