@@ -1,4 +1,4 @@
-"""Environment steps beside MyoSuite's own environments: the same observations and rewards, and processor time.
+"""Processor time of environment steps beside MyoSuite's own environments of the same observations and rewards.
 
 MyoSuite (package `myosuite`) is measured where it is installed; its rows are left out elsewhere. One process steps one
 of its environments with the same random actions; a vector environment of Gymnasium adds its own cost to that.
