@@ -14,11 +14,12 @@ from myoquat.environments.situation import Situation
 from myoquat.environments.task import Start, Task
 from myoquat.environments.tasks.library import library_tasks, load_task
 from myoquat.environments.tasks.pose import PoseTask
-from myoquat.environments.tasks.reach import ReachTask
+from myoquat.environments.tasks.reach import PointsTask, ReachTask
 from myoquat.environments.vector import VectorEnvironment
 
 __all__ = [
     "Environment",
+    "PointsTask",
     "PoseTask",
     "ReachTask",
     "Situation",

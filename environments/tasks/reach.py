@@ -27,7 +27,18 @@ class PointsTask(Task):
 
     The distance is the norm over all points. Observation (q, u control_step, points, targets - points, activations);
     terms reach = -distance, bonus: 1 within 2 k near and 2 within k near, penalty, act_reg = -|a| / m. Names and
-    weights as of MyoSuite 3.0 (`ReachEnvV0`).
+    weights as of MyoSuite 3.0 (`ReachEnvV0`). ValueError for markers that the model does not have.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.environments import PointsTask, Start
+    >>> from myoquat.muscle.coordinates import Marker
+    >>> class Below(PointsTask):  # straight down
+    ...     def begin(self, shares):
+    ...         q = np.tile(self.model.start, (len(shares), 1))
+    ...         return Start(q, np.zeros((len(q), self.model.system.nu)), np.tile([0.0, 0.0, -2.0], (len(q), 1)))
+    >>> Below(mq.load_model("two_link"), points=(Marker("tip", "B", (0.0, 0.0, -1.0)),)).far
+    0.35
     """
 
     points: tuple[str | Marker, ...] = ()
