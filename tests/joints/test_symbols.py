@@ -71,7 +71,7 @@ def _by_sympy(name: str, arguments: dict[str, np.ndarray]) -> np.ndarray:
     expressions = _call(name, {key: value[()] for key, value in symbols.items()})
     flat = [s for value in symbols.values() for s in value.flat]
     numbers = [x for value in arguments.values() for x in np.ravel(value)]
-    return np.array(sympy.lambdify(flat, list(expressions), "math")(*numbers), dtype=float)
+    return np.array(sympy.lambdify(flat, list(expressions), "math", cse=True)(*numbers), dtype=float)
 
 
 def _dummies(name: str, shape: tuple[int, ...]) -> np.ndarray:
