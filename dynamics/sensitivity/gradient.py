@@ -13,7 +13,7 @@ from myoquat.dynamics.sensitivity.backward import Costates, backward_loop, carri
 from myoquat.dynamics.sensitivity.goals import Goals
 from myoquat.dynamics.sensitivity.points import checked_start
 from myoquat.dynamics.sensitivity.tangent import StateTangent, state_tangent
-from myoquat.dynamics.simulation.controls import Inputs
+from myoquat.dynamics.simulation.controls import Inputs, check_no_feedback
 from myoquat.dynamics.simulation.methods import MethodChoice, method_named
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.schedule import Schedule
@@ -91,6 +91,7 @@ def simulation_gradient(
     """
     choice = MethodChoice(method, "projection")
     given = inputs or Inputs()
+    check_no_feedback(given)
     problem, start = checked_start(
         model, (q0, u0), constraints, choice, parameters=given.parameters, external_torque=given.torque is not None
     )

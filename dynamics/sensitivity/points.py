@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.simulation.controls import Inputs
+from myoquat.dynamics.simulation.controls import Inputs, check_no_feedback
 from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.start import Start
@@ -44,6 +44,7 @@ class StatePoint:
         constraints: Sequence[Constraint] = (), time: float = 0.0, choice: MethodChoice | None = None,
     ) -> "StatePoint":  # fmt: skip
         """The state from the arguments of `simulate`, with torques on u among the inputs. Raises as that does."""
+        check_no_feedback(inputs)
         problem, start = checked_start(model, given, constraints, choice or MethodChoice("rk4", "none"), time=time)
         controls = problem.controls(inputs)
         at_start = problem.at_start(controls, inputs, time, (start.q, start.u))

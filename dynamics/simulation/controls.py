@@ -13,7 +13,16 @@ from myoquat.dynamics.simulation.feedback import StateFeedback
 from myoquat.kernels import LinearInterpolation, is_symbolic
 from myoquat.muscle.inputs import InputsOverTime
 
-__all__ = ["Control", "ControlLike", "Inputs", "check_numbers", "compiled_feedback", "element", "is_constant"]
+__all__ = [
+    "Control",
+    "ControlLike",
+    "Inputs",
+    "check_no_feedback",
+    "check_numbers",
+    "compiled_feedback",
+    "element",
+    "is_constant",
+]
 
 Check = Callable[[ArrayLike], Array]
 # constants or a pair (times, values); a function of time; a function of time and state
@@ -134,8 +143,18 @@ def is_constant(given: ControlLike) -> bool:
 
 def compiled_feedback(inputs: Inputs) -> dict[str, StateFeedback]:
     """The inputs that are feedback without a period, by name: they are compiled into the equations."""
+    return {name: f for name, f in _feedback(inputs).items() if f.period is None}
+
+
+def check_no_feedback(inputs: Inputs) -> None:
+    """ValueError for an input that is feedback, where values are needed."""
+    for name in _feedback(inputs):
+        raise ValueError(f"{name}: feedback is no input of these equations; only simulations take it")
+
+
+def _feedback(inputs: Inputs) -> dict[str, StateFeedback]:
     given = {name: getattr(inputs, name) for name in ("activation", "torque", "excitation", "controls")}
-    return {name: f for name, f in given.items() if isinstance(f, StateFeedback) and f.period is None}
+    return {name: f for name, f in given.items() if isinstance(f, StateFeedback)}
 
 
 def _is_pair(given: ControlLike) -> TypeGuard[tuple[ArrayLike, ArrayLike]]:

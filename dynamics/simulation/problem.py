@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
+from myoquat.core.arguments import check_type, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.integrators import StateEquations, VariedEquations
@@ -110,17 +110,17 @@ class Problem:
         """The inputs with the compiled feedback; ValueError where a call gives something else for it."""
         for name in self.feedback:
             given = getattr(inputs, name)
-            if given is not None and given != self.feedback[name]:
+            if given is not None and not (isinstance(given, StateFeedback) and given == self.feedback[name]):
                 raise ValueError(f"{name}: the feedback of this Simulator gives it; make one without for other values")
         laws: dict[str, Any] = {**self.feedback}
         return replace(inputs, **laws)
 
     def _control(self, name: str, given: ControlLike, check: Check) -> Control:
-        """One input; ValueError for feedback that is compiled but unknown to the equations."""
+        """One input; ValueError for feedback that had to be compiled with the equations."""
         if not isinstance(given, StateFeedback):
             return Control(name, given, check)
         if given.period is None:
-            raise ValueError(f"{name}: feedback is no input of these equations; only simulations take it")
+            raise ValueError(f"{name}: feedback without a period is compiled; Simulator(..., feedback=...) takes it")
         if self.choice.adaptive:
             raise ValueError(f"{name}: feedback with a period needs a method of fixed step, not {self.choice.name!r}")
         return SampledFeedback(name, given, check)
@@ -251,6 +251,7 @@ def _laws(equations: StateEquations, feedback: Mapping[str, StateFeedback]) -> t
     """The compiled laws by the input of the equations that they give; ValueError for an input that there is none."""
     found = {}
     for name, given in feedback.items():
+        check_type(f"feedback[{name!r}]", given, StateFeedback)
         if name == "activation" and equations.excited:
             raise ValueError("activation: a state of muscles with activation dynamics; feedback gives excitation=")
         acts = "activation" if name == "excitation" and not equations.excited else name

@@ -12,6 +12,8 @@ from myoquat.dynamics.simulation.schedule import STEP_COUNT_TOLERANCE
 
 __all__ = ["SampledFeedback"]
 
+SAMPLE_TIME_TOLERANCE = 1e-6  # of a period: how much rounding may move the time of a row before that of its sample
+
 
 class SampledFeedback(Control):
     """The values of a law of a period in one run: each held until the next.
@@ -36,10 +38,11 @@ class SampledFeedback(Control):
             )
         return count
 
-    def sample(self, t: float, q: Array, u: Array) -> None:
-        """Call the law at time t and the states q (..., nq), u (..., nu), and hold what it returns."""
-        batch = q.shape[:-1]
-        values = check_returned(self.name, self._law(np.array(t), q.copy(), u.copy()), batch, self._check)
+    def sample(self, t: float, q: Array, u: Array, stopped: Array | bool = False) -> None:
+        """Call the law at time t and the states q (..., nq), u (..., nu), and hold what it returns; NaN for states that
+        have `stopped` (...)."""
+        returned = self._law(np.array(t), q.copy(), u.copy())
+        values = check_returned(self.name, returned, q.shape[:-1], self._check, stopped)
         self._times.append(t)
         self._values.append(values)
 
@@ -49,7 +52,7 @@ class SampledFeedback(Control):
 
     def at(self, times: Array) -> Array:
         """(..., t, n) the values held at times (t,), those at a sample belonging to it."""
-        found = np.searchsorted(np.array(self._times), times + 1e-9 * self.period, side="right") - 1
+        found = np.searchsorted(np.array(self._times), times + SAMPLE_TIME_TOLERANCE * self.period, side="right") - 1
         return np.stack([self._values[max(k, 0)] for k in found], axis=-2)
 
 

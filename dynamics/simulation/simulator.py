@@ -151,12 +151,12 @@ class Simulator:
         while first < schedule.steps:
             steps = min(chunk, period - first % period, schedule.steps - first)
             start = timing.start + first * schedule.h
+            done = np.asarray(reason) != Outcome.COMPLETED
             for control in (c for c, count in sampled.items() if first and first % count == 0):
-                control.sample(start, *self.method.end(equations, x))
+                control.sample(start, *self.method.end(equations, x), done)
             inputs: dict[str, Any] = {
                 name: control.over(start, schedule.h, steps) for name, control in controls.items()
             }
-            done = np.asarray(reason) != Outcome.COMPLETED
             ran = self._loop(x, inputs | constants)(
                 np.where(done[..., None], np.nan, x),  # stopped lanes stay where they are
                 h=schedule.h, steps=steps, every=every, start=start, **inputs, **constants,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.dynamics import Inputs, Simulator, StateFeedback, linearize
+from myoquat.dynamics import Inputs, SimulationWarning, Simulator, StateFeedback, linearize
 from myoquat.joints import ArticulatedSystem, Body, PrismaticJoint, SphericalJoint
 
 PART = {"mass": 1.5, "center_of_mass": (0.0, 0.02, -0.2), "inertia": (0.03, 0.02, 0.01, 0.0, 0.0, 0.0)}
@@ -43,7 +43,7 @@ def test_a_batch_is_its_elements_and_keeps_its_time():
 
 
 def test_a_digital_controller_holds_its_values():
-    """The same bits as short simulations with constant torques, one after the other; any Python will do."""
+    """As short simulations with constant torques, one after the other; any Python will do."""
     called = []
 
     def law(t, q, u):
@@ -79,8 +79,24 @@ def test_a_simulator_keeps_its_feedback():
     simulator = Simulator(sled, external_torque=True, feedback={"torque": StateFeedback(lambda t, q, u: -8.0 * q)})
     for start in (1.0, 2.0):
         assert np.isclose(simulator([start], [0.0], np.pi / 2, step=1e-3).final_q[0], -start, rtol=1e-10)
-    with pytest.raises(ValueError, match="torque: the feedback of this Simulator gives it"):
-        simulator([1.0], [0.0], 1.0, torque=[1.0])
+    for torque in ([1.0], np.zeros((2, 1))):
+        with pytest.raises(ValueError, match="torque: the feedback of this Simulator gives it"):
+            simulator([1.0], [0.0], 1.0, torque=torque)
+    with pytest.raises(TypeError, match=r"feedback\['torque'\] must be a StateFeedback"):
+        Simulator(sled, external_torque=True, feedback={"torque": damper})
+    with pytest.raises(ValueError, match=r"torque: feedback without a period is compiled; Simulator\(..., feedback"):
+        Simulator(sled, external_torque=True)([1.0], [0.0], 1.0, torque=StateFeedback(damper))
+
+
+def test_sampled_feedback_ends_where_a_state_of_the_batch_stops():
+    """The second sled runs away; its infinite torque is no error of the first one, and its rows are NaN."""
+    sled = ArticulatedSystem((Body("sled", "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=2.0),))
+    law = StateFeedback(lambda t, q, u: np.where(np.abs(u) > 1e6, np.inf, 1e6 * q), period=0.002)
+    with pytest.warns(SimulationWarning, match="passed a bound"):
+        motion = mq.simulate(sled, [[0.0], [1.0]], np.zeros((2, 1)), 0.1, torque=law, output_step=0.01)
+    assert np.isfinite(motion.stopped).tolist() == [False, True]
+    assert not motion.torque[0].any()
+    assert np.isnan(motion.torque[1, -1])
 
 
 @pytest.mark.parametrize(
@@ -113,3 +129,5 @@ def test_laws_are_functions_and_no_inputs_of_a_linearization():
         StateFeedback(damper, period=0.0)
     with pytest.raises(ValueError, match="torque: feedback is no input of these equations"):
         linearize(arm(), inputs=Inputs(torque=StateFeedback(damper)))
+    with pytest.raises(ValueError, match="torque: feedback is no input of these equations"):
+        linearize(arm(), inputs=Inputs(torque=StateFeedback(damper, period=0.01)))
