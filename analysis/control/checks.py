@@ -46,6 +46,7 @@ def check_scales(torques: Mapping[str, float]) -> None:
 
 
 def check_inside(where: str, name: str, bound: Bound, path: Bound | None) -> None:
+    """ValueError for bounds at an end that lie outside those of the whole motion."""
     if path is not None and (bound.lower > path.upper or bound.upper < path.lower):
         raise ValueError(
             f"{where}: {name!r} is {bound.lower:g} to {bound.upper:g}, outside its bounds {path.lower:g} to "

@@ -43,5 +43,5 @@ def one_number(goal: IntegralGoal | EndGoal, *given: Any) -> Array:
         value = goal.integrand(*given) if isinstance(goal, IntegralGoal) else goal.value(*given)
     found: Array = as_array(value)
     if found.ndim:
-        raise ValueError(f"{title}: the formula returns {found.shape[-1]} numbers; one is needed")
+        raise ValueError(f"{title}: the formula returns an array of shape {found.shape}; one number is needed")
     return found

@@ -18,7 +18,7 @@ from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = ["default_sites", "sites_of_mapping", "sites_of_motion"]
+__all__ = ["default_sites", "sites_of_mapping", "sites_of_motion", "with_fibers"]
 
 DEFAULT_ACTIVATION = 0.3  # of muscles without a guess
 
@@ -39,7 +39,7 @@ def default_sites(statement: Statement, layout: Layout, frame: Frame) -> Sites:
     plant, system = statement.plant, statement.plant.system
     sites = _still(statement, layout)
     if system is None:
-        return _with_fibers(statement, layout, sites)
+        return with_fibers(statement, layout, sites)
     model = getattr(plant, "model", None)
     neutral = model.start if isinstance(model, Model) else system.neutral()
     first, last = (_filled(pose, neutral) for pose in (frame.first, frame.last))
@@ -48,7 +48,7 @@ def default_sites(statement: Statement, layout: Layout, frame: Frame) -> Sites:
     v = plant.displacement(first, last)
     q = plant.moved(np.broadcast_to(first, sites.q.shape), layout.fractions[:, None] * v)
     u = np.broadcast_to(v / sites.duration, (len(q), plant.nu))
-    return _with_fibers(statement, layout, Sites(sites.duration, q, sites.fields | {"u": u}))
+    return with_fibers(statement, layout, Sites(sites.duration, q, sites.fields | {"u": u}))
 
 
 def _filled(pose: Array | None, otherwise: Array) -> Array:
@@ -79,8 +79,9 @@ def _still(statement: Statement, layout: Layout) -> Sites:
     return Sites(duration, q, fields)
 
 
-def _with_fibers(statement: Statement, layout: Layout, sites: Sites) -> Sites:
-    """The sites with fibers in equilibrium at rest; at their optimal lengths where a pose allows no balance."""
+def with_fibers(statement: Statement, layout: Layout, sites: Sites) -> Sites:
+    """The sites with fibers in equilibrium at rest and at the default activation. Fibers are at their optimal lengths
+    where a pose allows no balance."""
     plant = statement.plant
     if not isinstance(plant, MuscledPlant) or not plant.muscle_names or not state_names(plant.equations.muscled):
         return sites
@@ -115,7 +116,7 @@ def sites_of_motion(statement: Statement, layout: Layout, motion: Motion) -> Sit
     times = statement.start + layout.fractions * sites.duration
     q, u = interpolated_pose(motion, times), interpolated_velocity(motion, times)
     udot = np.gradient(u, times, axis=0) if len(times) > 1 else 0.0 * u
-    return _with_fibers(statement, layout, Sites(sites.duration, q, sites.fields | {"u": u, "udot": udot}))
+    return with_fibers(statement, layout, Sites(sites.duration, q, sites.fields | {"u": u, "udot": udot}))
 
 
 def sites_of_mapping(

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.discretization import Sites, Statement
+from myoquat.analysis.control.guesses import with_fibers
 from myoquat.analysis.control.plants import ModelPlant, MuscledPlant, Plant, PrescribedPlant
 from myoquat.analysis.control.solution import Solution
+from myoquat.analysis.control.splines import interpolated_pose
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.arguments import PATH, check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
@@ -93,7 +95,8 @@ class MocoTrajectory:
 def load_moco_trajectory(path: str | Path) -> MocoTrajectory:
     """The trajectory or solution in a .sto file that Moco or `MocoTrajectory.save` wrote.
 
-    ModelError for a file that is no table over time; ValueError for one whose header does not count the columns.
+    ModelError for a file that is no table over time; ValueError for one whose header does not count the columns, and
+    for one in degrees.
 
     >>> import tempfile
     >>> from myoquat.analysis.control import MocoTrajectory, load_moco_trajectory
@@ -107,7 +110,9 @@ def load_moco_trajectory(path: str | Path) -> MocoTrajectory:
     header, labels = dict(frame.attrs["header"]), list(map(str, frame.columns))
     if "num_states" not in header or "num_controls" not in header:
         raise ValueError(f"{path}: the header has no num_states and num_controls: this is no trajectory of Moco")
-    counts = {group: int(header.pop(f"num_{group}", 0)) for group in (*COLUMNS, "parameters")}
+    if frame.attrs["in_degrees"]:
+        raise ValueError(f"{path}: the header says inDegrees=yes; Moco's trajectories are in radians")
+    counts = {group: _count(path, header, f"num_{group}") for group in (*COLUMNS, "parameters")}
     if sum(counts.values()) != len(labels):
         raise ValueError(f"{path}: the header counts {sum(counts.values())} columns, but there are {len(labels)}")
     parts, place = {}, 0
@@ -116,6 +121,14 @@ def load_moco_trajectory(path: str | Path) -> MocoTrajectory:
         place += count
     parameters = {name: float(x[0]) for name, x in parts.pop("parameters").items()}
     return MocoTrajectory(frame.index.to_numpy(float), **parts, parameters=parameters, header=header)
+
+
+def _count(path: str | Path, header: dict[str, str], entry: str) -> int:
+    """The number in an entry, which is taken out of the header; 0 without the entry."""
+    text = header.pop(entry, "0").strip()
+    if not text.isdecimal():
+        raise ValueError(f"{path}: {entry} in the header must be a whole number, not {text!r}")
+    return int(text)
 
 
 # ---- from a solution -------------------------------------------------------------------------------------------
@@ -146,9 +159,8 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
     assert motion.u is not None
     values, speeds = _of_coordinates(motion)
     controls = dict(zip(_control_labels(plant), solution.controls_at(solution.time).T, strict=True))
-    nodes = solution.statement.start + solution.layout.fractions[solution.layout.nodes] * solution.duration
     multipliers = {
-        name: np.interp(nodes, solution.control_time, column)
+        name: np.interp(solution.time, solution.control_time, column)
         for name, column in zip(solution.multiplier_names, solution.multipliers.T, strict=True)
     }
     header = {"objective": f"{solution.objective:.9g}", "num_iterations": str(solution.iterations)}
@@ -236,22 +248,28 @@ def _plain(system: ArticulatedSystem) -> list[str]:
 
 
 def sites_of_trajectory(statement: Statement, layout: Layout, trajectory: MocoTrajectory, otherwise: Sites) -> Sites:
-    """The sites `otherwise` with what a trajectory knows of pose, velocities, activations and controls.
+    """The sites `otherwise` with what a trajectory knows of pose, velocities, activations and controls, and fibers in
+    equilibrium. A duration that is free is that of the trajectory.
 
     Raises ValueError where it does not cover the duration, and for coordinates that the model does not have.
     """
-    plant, times = statement.plant, statement.start + layout.fractions * otherwise.duration
+    duration = otherwise.duration
+    if not statement.fixed:
+        duration = float(np.clip(trajectory.time[-1] - statement.start, *statement.duration))
+    plant, times = statement.plant, statement.start + layout.fractions * duration
     if times[0] < trajectory.time[0] - 1e-6 or times[-1] > trajectory.time[-1] + 1e-6:
         raise ValueError(
             f"guess: the trajectory covers {trajectory.time[0]:g} to {trajectory.time[-1]:g} s; the motion lasts from "
             f"{times[0]:g} to {times[-1]:g} s"
         )
-    fields = {name: np.array(values) for name, values in otherwise.fields.items()}
+    sites = replace(otherwise, duration=duration)
+    if not isinstance(plant, PrescribedPlant):
+        sites = _with_motion(plant, times, trajectory, sites)
+    fields = {name: np.array(values) for name, values in with_fibers(statement, layout, sites).fields.items()}
     for name, columns in (("w", _known_states(plant, trajectory)), ("controls", _known_controls(plant, trajectory))):
         for k, column in columns.items():
             fields[name][:, k] = np.interp(times, trajectory.time, column)
-    sites = replace(otherwise, fields=fields)
-    return sites if isinstance(plant, PrescribedPlant) else _with_motion(plant, times, trajectory, sites)
+    return replace(sites, fields=fields)
 
 
 def _known_states(plant: Plant, trajectory: MocoTrajectory) -> dict[int, Array]:
@@ -278,10 +296,13 @@ def _with_motion(plant: Plant, times: Array, trajectory: MocoTrajectory, sites: 
     columns = {name: x for name, x in trajectory.states.items() if name.startswith("/jointset/")}
     if not columns or not isinstance(plant, ModelPlant):
         return sites
-    frame = pd.DataFrame({n: np.interp(times, trajectory.time, x) for n, x in columns.items()}, times)
+    frame = pd.DataFrame(dict(columns), trajectory.time)
     start = getattr(plant.model, "start", None)
-    q, u = states_from_motion(plant.system, frame, in_degrees=False, start=start)
-    if u is None:
+    poses, velocities = states_from_motion(plant.system, frame, in_degrees=False, start=start)
+    at = np.clip(times, trajectory.time[0], trajectory.time[-1])
+    q = interpolated_pose(Motion(plant.system, trajectory.time, poses), at)
+    if velocities is None:
         return replace(sites, q=q)
+    u = np.stack([np.interp(at, trajectory.time, column) for column in velocities.T], axis=-1)
     udot = np.gradient(u, times, axis=0) if len(times) > 1 else 0.0 * u
     return replace(sites, q=q, fields=sites.fields | {"u": u, "udot": udot})

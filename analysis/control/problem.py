@@ -227,7 +227,7 @@ class Problem:
         `MocoTrajectory`, or names -> a number or values (k,) evenly over the duration; "duration" [s] is its guess.
 
         None: the first tracked motion, otherwise evenly from the initial to the final pose, at rest, with small
-        activations. Values that are out of bounds are moved inside, a given guess that is raises ValueError. Raises
+        activations. Values out of bounds are moved inside; in a Motion or a mapping they raise ValueError. Raises
         ValueError where a goal or a constraint is not finite at the guess, with its name and the time, and
         MissingExtraError without CasADi. A result that is no solution is returned too: `Solution.status` says why.
         """

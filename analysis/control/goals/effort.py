@@ -34,7 +34,7 @@ class Effort(IntegralGoal):
         super().check(plant, timed)
         indices_of("control", [*self.weights, *(self.of or ())], plant.control_names)
         check_weights(self.title, self.weights)
-        if self.exponent < 1 or self.exponent != int(self.exponent):
+        if self.exponent < 1 or not float(self.exponent).is_integer():
             raise ValueError(f"goal {self.title!r}: the exponent must be a whole number from 1 on, not {self.exponent}")
 
     def content(self, plant: Plant) -> Hashable:

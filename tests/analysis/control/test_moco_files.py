@@ -107,6 +107,20 @@ def test_guess_starts_at_the_solution(problem, solution, trajectory):
     assert problem.solve(trajectory).objective == pytest.approx(solution.objective, rel=1e-5)
 
 
+def test_guess_of_a_ball_joint_and_a_free_duration_starts_at_the_trajectory():
+    """Quaternions stay normalized between the nodes; the duration is the trajectory's."""
+    ball = mq.Body("ball", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    system, time = mq.ArticulatedSystem((ball,)), np.linspace(0.0, 0.8, 9)
+    turn = np.stack([np.cos(time), np.sin(time), 0 * time, 0 * time], axis=-1)
+    states = {f"/jointset/ball/{name}/value": x for name, x in zip(system.coordinate_names, turn.T, strict=True)}
+    torques = dict.fromkeys(system.velocity_names, 1.0)
+    free = Problem(system, (0.5, 3.0), (Effort(),), 3, "midpoint", torques=torques)
+    begun = free.solve(MocoTrajectory(time, states), Ipopt(max_iterations=0))
+    assert begun.duration == pytest.approx(0.8)
+    expected = np.stack([np.cos(begun.time), np.sin(begun.time), 0 * begun.time, 0 * begun.time], axis=-1)
+    assert np.allclose(begun.q, expected, atol=1e-6)
+
+
 def test_wrong_files_and_guesses_are_rejected(problem, trajectory, tmp_path):
     short = replace(trajectory, time=trajectory.time / 2)
     with pytest.raises(ValueError, match=r"the trajectory covers 0 to 0.25 s; the motion lasts from 0 to 0.5 s"):
@@ -121,5 +135,12 @@ def test_wrong_files_and_guesses_are_rejected(problem, trajectory, tmp_path):
     mq.data.save_table(trajectory.to_dataframe(), tmp_path / "wrong.sto", header=header)
     with pytest.raises(ValueError, match="the header counts 6 columns, but there are 7"):
         load_moco_trajectory(tmp_path / "wrong.sto")
+    header = trajectory.to_dataframe().attrs["header"] | {"num_states": "1_0"}
+    mq.data.save_table(trajectory.to_dataframe(), tmp_path / "odd.sto", header=header)
+    with pytest.raises(ValueError, match="num_states in the header must be a whole number, not '1_0'"):
+        load_moco_trajectory(tmp_path / "odd.sto")
+    mq.data.save_table(trajectory.to_dataframe(), tmp_path / "degrees.sto", header=header, in_degrees=True)
+    with pytest.raises(ValueError, match="Moco's trajectories are in radians"):
+        load_moco_trajectory(tmp_path / "degrees.sto")
     with pytest.raises(ValueError, match=r"the entry 'nRows=2' of the header"):
         mq.data.save_table(table, tmp_path / "again.sto", header={"nRows": 2})

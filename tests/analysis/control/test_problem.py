@@ -73,6 +73,7 @@ BAD = {
     "flag in place of a number": ({"intervals": True}, "intervals must be a number"),
     "part of an effort": ({"goals": (Effort(weights={"force": np.nan}),)}, "the weight of 'force' must be finite"),
     "exponent": ({"goals": (Effort(exponent=1.5),)}, "must be a whole number from 1 on, not 1.5"),
+    "exponent of no number": ({"goals": (Effort(exponent=np.nan),)}, "must be a whole number from 1 on, not nan"),
     "negative part": (
         {"goals": (TrackCoordinates(("x",), [0.0, 1.0], [[0.0], [1.0]], weights={"x": -1}),)},
         "the weight of 'x' must be finite and at least 0, not -1",
@@ -83,7 +84,7 @@ BAD = {
     ),
     "two numbers for one goal": (
         {"goals": (OwnGoal(lambda point: point.states, name="both"),)},
-        "goal 'both': the formula returns 2 numbers; one is needed",
+        "goal 'both': the formula returns an array of shape (2,); one number is needed",
     ),
 }
 
