@@ -8,7 +8,6 @@ surfaces are fits around the motion. Times are of the processor.
 """
 
 import os
-import time
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import myoquat as mq
+from benchmarks.control.timing import timed
 from myoquat.analysis.control import Effort, IntegralGoal, Ipopt, Problem, Solution
 from myoquat.analysis.control.splines import interpolated_pose
 from myoquat.analysis.fits import FitSettings, cloud_poses, fit_paths
@@ -59,13 +59,13 @@ def rows() -> list[dict[str, Any]]:
 
 
 def _row(rotations: str, measured: Motion) -> dict[str, Any]:
-    solution, first = _timed(lambda: _whole(rotations, measured))
-    again = median(_timed(lambda: _whole(rotations, measured))[1] for _ in range(2))
+    solution, first = timed(lambda: _whole(rotations, measured))
+    again = median(timed(lambda: _whole(rotations, measured))[1] for _ in range(2))
     problem, rng, found = _problem(rotations, measured), np.random.default_rng(0), []
     names = problem.plant.velocity_names
     for _ in range(GUESSES):
         guess = {name: rng.normal(size=4) for name in names}
-        found.append(_timed(lambda guess=guess: problem.solve(guess, SOLVER)))
+        found.append(timed(lambda guess=guess: problem.solve(guess, SOLVER)))
     solved = [s for s, _ in found if s.success]
     return {
         "work": f"measured elevation through glenohumeral lock, {NODES} nodes (opty: 2,309 s)", "route": rotations,
@@ -76,12 +76,6 @@ def _row(rotations: str, measured: Motion) -> dict[str, Any]:
         "best": min((s.objective for s in solved), default=np.nan),
         "worst": max((s.objective for s in solved), default=np.nan),
     }  # fmt: skip
-
-
-def _timed(call: Any) -> tuple[Any, float]:
-    start = time.process_time()
-    found = call()
-    return found, time.process_time() - start
 
 
 def _whole(rotations: str, measured: Motion) -> Solution:

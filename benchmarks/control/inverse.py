@@ -6,7 +6,6 @@ std_testMocoInverse_subject_18musc_solution.sto. Times are of the processor.
 """
 
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import myoquat as mq
+from benchmarks.control.timing import timed
 from myoquat.analysis.control import BoundaryConstraint, Effort, Ipopt, Problem, Solution, TendonForceRates
 from myoquat.analysis.motion import smooth
 from myoquat.data import load_forces, load_motion, load_table
@@ -43,7 +43,7 @@ def rows() -> list[dict[str, Any]]:
     def ours() -> Solution:
         return _problem(model, prescribed=motion, loads=loads).solve(solver=Ipopt(1e-6, 1e-4))
 
-    found = [_timed(ours) for _ in range(REPEATS + 1)]
+    found = [timed(ours) for _ in range(REPEATS + 1)]
     solution = found[0][0]
     return [
         {"work": "moco_inverse, 18 muscles (Moco: 13.0 s, 54 iterations, 0.876387, tolerance 1e-4)",
@@ -51,12 +51,6 @@ def rows() -> list[dict[str, Any]]:
          "iterations": solution.iterations, "objective": solution.objective, **solution.goals,
          "activation_rms": _difference(model, solution, folder / SOLUTION)}
     ]  # fmt: skip
-
-
-def _timed(call: Any) -> tuple[Solution, float]:
-    start = time.process_time()
-    found = call()
-    return found, time.process_time() - start
 
 
 def _smooth_curves(muscle: Muscle) -> Muscle:

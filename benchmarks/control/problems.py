@@ -7,8 +7,6 @@ elevation. Times are of the processor.
 """
 
 import os
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -20,6 +18,7 @@ import numpy as np
 import myoquat as mq
 from benchmarks.control import elevation, walk
 from benchmarks.control import inverse as inverse_problem
+from benchmarks.control.timing import timed
 from myoquat.analysis.control import (
     Effort,
     HermiteSimpson,
@@ -56,12 +55,6 @@ def run() -> list[dict[str, Any]]:
     return [*rows, *_lock(), *elevation.rows()]
 
 
-def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    start = time.process_time()
-    found = call()
-    return found, time.process_time() - start
-
-
 # ---- two_link beside CasADi alone ------------------------------------------------------------------------------
 
 
@@ -76,8 +69,8 @@ def _two_link(intervals: int, peer: bool = True) -> list[dict[str, Any]]:
         problem = Problem(model, 1.0, goals, intervals, "midpoint", initial=start)
         return problem.solve(solver=Ipopt(tolerance=TOLERANCE))
 
-    _, cold = _timed(ours)
-    solutions = [_timed(ours) for _ in range(REPEATS)]
+    _, cold = timed(ours)
+    solutions = [timed(ours) for _ in range(REPEATS)]
     solution, seconds = solutions[0][0], median(s for _, s in solutions)
     work = f"two_link tracking, {intervals} intervals"
     own = {
@@ -87,7 +80,7 @@ def _two_link(intervals: int, peer: bool = True) -> list[dict[str, Any]]:
     if not peer:
         return [own]
     solver, start, bounds = _alone(model, goals[0], way, intervals)
-    found, alone = _timed(lambda: solver(x0=start, lbg=0, ubg=0, lbx=bounds[0], ubx=bounds[1]))
+    found, alone = timed(lambda: solver(x0=start, lbg=0, ubg=0, lbx=bounds[0], ubx=bounds[1]))
     objective = float(found["f"])
     theirs = {
         "work": work, "route": "CasADi alone", "seconds": alone, "iterations": solver.stats()["iter_count"],
@@ -141,8 +134,8 @@ def _gait() -> list[dict[str, Any]]:
         method = HermiteSimpson(linear_controls=True)
         return Problem(model, 0.5, goals, 25, method, start=0.5, torques=torques, loads=loads).solve()
 
-    _, cold = _timed(ours)
-    solutions = [_timed(ours) for _ in range(REPEATS)]
+    _, cold = timed(ours)
+    solutions = [timed(ours) for _ in range(REPEATS)]
     solution = solutions[0][0]
     work = "gait10dof18musc, torque-driven tracking (Moco: 9.5 s, 84 iterations, 0.0398195, tolerance 1e-4)"
     return [
@@ -165,7 +158,7 @@ def _lock() -> list[dict[str, Any]]:
         rng, found = np.random.default_rng(0), []
         for _ in range(GUESSES):
             guess = {name: rng.normal(size=4) for name in model.system.velocity_names}
-            solution, seconds = _timed(
+            solution, seconds = timed(
                 lambda problem=problem, guess=guess: problem.solve(guess, Ipopt(max_iterations=300))
             )
             found.append((solution, seconds))

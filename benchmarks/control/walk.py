@@ -9,7 +9,6 @@ the default order of MUMPS takes several times as long on this chain of wide blo
 """
 
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import myoquat as mq
+from benchmarks.control.timing import timed
 from benchmarks.own.fits import opensim_polynomials
 from myoquat.analysis.control import (
     Effort,
@@ -55,7 +55,7 @@ def rows() -> list[dict[str, Any]]:
         return [{"work": f"MYOQUAT_MOCO_WALK names no folder with {MODEL}", "route": "none"}]
     problem = _problem(folder)
     guess = {name: GUESS for muscle in problem.model.muscle_names for name in (muscle, f"{muscle}.activation")}
-    found = [_timed(lambda: problem.solve(guess, SOLVER)) for _ in range(REPEATS + 1)]
+    found = [timed(lambda: problem.solve(guess, SOLVER)) for _ in range(REPEATS + 1)]
     solution = found[0][0]
     return [
         {"work": "moco_walk, 80 muscles, 57 intervals (Moco: 265.7 s, 58 iterations, 0.164666)", "route": "myoquat",
@@ -63,12 +63,6 @@ def rows() -> list[dict[str, Any]]:
          "status": solution.status.value, "objective": solution.objective, **solution.goals,
          "violation": solution.violation, "activation_rms": _difference(solution, folder / THEIRS)}
     ]  # fmt: skip
-
-
-def _timed(call: Any) -> tuple[Solution, float]:
-    start = time.process_time()
-    found = call()
-    return found, time.process_time() - start
 
 
 def _problem(folder: Path) -> Problem:
