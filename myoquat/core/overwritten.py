@@ -20,9 +20,8 @@ _PACKAGE = "myoquat"
 _MISSING = object()
 _NO_FORMULAS = {"__abstractmethods__", "__annotations__", "__doc__", "__slotnames__", "_abc_impl"}  # Python sets these
 
-_original: dict[
-    tuple[type | ModuleType, str], object
-] = {}  # attributes that have been overwritten, as the package had them
+# attributes that have been overwritten, as the package had them
+_original: dict[tuple[type | ModuleType, str], object] = {}
 _numbers = itertools.count(1)
 _state: int | None = None
 

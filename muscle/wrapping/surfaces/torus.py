@@ -27,7 +27,7 @@ class WrapTorus(Wrap):
 
     A path passes through the ring: it never crosses the plane of the ring outside of it, whatever the quadrant. The
     length jumps where an end of it does. Between ends on opposite sides of the axis it may bear on both sides of the
-    hole; `arc` then holds the line across. Where several surfaces act on one piece, this holds on the path's stretch
+    hole; `arc` then holds the line across. Where several surfaces act on one piece, this holds on the path's segment
     between the neighbours of the torus; beyond the next surface a path may come back past the outside of the tube, as
     a thread through a ring does. The length may jump there, because that surface may let go of the path.
 
