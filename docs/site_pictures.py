@@ -127,7 +127,7 @@ def _turning(quadrant: str, angle: float, surface: Any = WrapCylinder) -> Any:
 
 def _sides() -> Any:
     """Paths that keep their side of a cylinder, and their lengths as one end turns."""
-    figure, axes = plt.subplots(1, 3, figsize=(11.0, 3.8), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(12.0, 4.2), layout="constrained")
     turn = np.linspace(-180.0, 300.0, 2401)
     for ax, angle, color in zip(axes, (-100.0, -40.0), ("tab:blue", "tab:orange"), strict=False):
         held, free = _turning("+y", angle), _turning("all", angle)
@@ -137,6 +137,7 @@ def _sides() -> Any:
         ax.add_patch(plt.Circle((0.0, 0.0), 1.0, color="0.85"))
         ax.annotate("", (0.0, 0.8), (0.0, 0.0), arrowprops={"arrowstyle": "->"})
         ax.set(aspect="equal", xlim=(-2.0, 2.0), ylim=(-2.0, 2.0), title=f"one end {angle:.0f}° from ahead")
+        ax.set(xlabel="x [radii]", ylabel="y [radii]")
         lengths = mq.path_lengths(held, np.radians(turn)[:, None])[:, 0]
         lengths[np.flatnonzero(np.abs(np.diff(lengths)) > 0.1)] = np.nan
         axes[2].plot(turn, lengths, color=color, label=f"+y, {angle:.0f}°")
@@ -148,7 +149,7 @@ def _sides() -> Any:
 
 def _mujoco_sides() -> Any:
     """Paths around a cylinder by both rules for a side site, and their lengths as one end turns."""
-    figure, axes = plt.subplots(1, 3, figsize=(11.0, 3.8), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(12.0, 4.2), layout="constrained")
     turn = np.linspace(-180.0, 300.0, 2401)
     rules = {"shortest": (WrapCylinder, "-", "tab:blue"), "mujoco": (SideCylinder, "--", "tab:orange")}
     for rule, (surface, style, color) in rules.items():
@@ -161,6 +162,7 @@ def _mujoco_sides() -> Any:
         lengths[np.flatnonzero(np.abs(np.diff(lengths)) > 0.1)] = np.nan
         axes[2].plot(turn, lengths, style, color=color, label=f'wrapping="{rule}"')
     for ax in axes[:2]:
+        ax.set(xlabel="x [radii]", ylabel="y [radii]")
         ax.add_patch(plt.Circle((0.0, 0.0), 1.0, color="0.85"))
         ax.annotate("", (0.0, 0.8), (0.0, 0.0), arrowprops={"arrowstyle": "->"})
     axes[2].set(xlabel="the other end [deg from the side site]", ylabel="length [radii]", xlim=(-180, 300))
