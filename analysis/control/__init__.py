@@ -2,20 +2,28 @@
 
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint, Periodic
 from myoquat.analysis.control.explanation import Explanation, Finding
+from myoquat.analysis.control.files.moco import MocoTrajectory, load_moco_trajectory, moco_trajectory
 from myoquat.analysis.control.forward import Forward
-from myoquat.analysis.control.goals.base import EndGoal, Goal, IntegralGoal
+from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
 from myoquat.analysis.control.goals.effort import Effort
 from myoquat.analysis.control.goals.ends import Duration
-from myoquat.analysis.control.goals.muscles import TendonForceRates
+from myoquat.analysis.control.goals.forces import JointMoments, TrackContactForces, TrackMoments
+from myoquat.analysis.control.goals.muscles import MetabolicPower, TendonForceRates
 from myoquat.analysis.control.goals.own import OwnEndGoal, OwnGoal
-from myoquat.analysis.control.goals.tracking import TrackCoordinates, TrackMarkers, TrackPose, TrackSpeeds
-from myoquat.analysis.control.ipopt import Ipopt
-from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory, moco_trajectory
+from myoquat.analysis.control.goals.smoothness import Accelerations, ControlRates, Jerk
+from myoquat.analysis.control.goals.tracking import (
+    TrackCoordinates,
+    TrackMarkers,
+    TrackOrientations,
+    TrackPose,
+    TrackSpeeds,
+)
 from myoquat.analysis.control.plants import Equations
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.solution import Solution
-from myoquat.analysis.control.statuses import Status
+from myoquat.analysis.control.solvers.ipopt import Ipopt
+from myoquat.analysis.control.solvers.statuses import Status
 from myoquat.analysis.control.transcriptions import (
     TRANSCRIPTIONS,
     Gauss,
@@ -28,7 +36,10 @@ from myoquat.analysis.control.transcriptions import (
 
 __all__ = [
     "TRANSCRIPTIONS",
+    "Accelerations",
     "BoundaryConstraint",
+    "ChangeGoal",
+    "ControlRates",
     "Duration",
     "Effort",
     "EndGoal",
@@ -41,6 +52,9 @@ __all__ = [
     "HermiteSimpson",
     "IntegralGoal",
     "Ipopt",
+    "Jerk",
+    "JointMoments",
+    "MetabolicPower",
     "Midpoint",
     "MocoTrajectory",
     "OwnEndGoal",
@@ -53,8 +67,11 @@ __all__ = [
     "Solution",
     "Status",
     "TendonForceRates",
+    "TrackContactForces",
     "TrackCoordinates",
     "TrackMarkers",
+    "TrackMoments",
+    "TrackOrientations",
     "TrackPose",
     "TrackSpeeds",
     "Transcription",

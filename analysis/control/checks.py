@@ -10,7 +10,8 @@ from myoquat.analysis.control.conditions import Periodic
 from myoquat.analysis.control.discretization import Discretization, Sites, Statement
 from myoquat.analysis.control.periodicity import periodic_pairs
 from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.quantities import Bound, Ends, Quantities
+from myoquat.analysis.control.plants.bounds import Bound
+from myoquat.analysis.control.quantities import Ends, Quantities
 from myoquat.core.arguments import check_type
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion

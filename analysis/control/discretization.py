@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from myoquat.analysis.control.blocks import Block, BlockFormula
+from myoquat.analysis.control.changes import change_instances
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint
 from myoquat.analysis.control.formulas import constraint_rows, one_number
-from myoquat.analysis.control.goals.base import EndGoal, Goal, IntegralGoal
+from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Names, Point
 from myoquat.analysis.control.program import Program
@@ -48,7 +49,12 @@ class Statement:
     def names(self) -> Names:
         """Names of all quantities of a point."""
         plant = self.plant
-        return Names(plant.system, plant.velocity_names, plant.state_names, plant.control_names)
+        unknown = plant.unknown.names
+        return Names(plant.system, plant.velocity_names, plant.state_names, plant.control_names, unknown)
+
+    def bound(self, p: Array) -> "Statement":
+        """The same with values (np,) of the unknown parameters, floats or symbols."""
+        return replace(self, plant=self.plant.bound(p)) if self.plant.unknown.names else self
 
     def term_names(self, block: str) -> tuple[str, ...]:
         """A name for each goal of a block; goals of the same title are numbered: "Effort", "Effort 2"."""
@@ -56,7 +62,9 @@ class Statement:
         for goal in self.goals:
             count[goal.title] += 1
             number = f" {count[goal.title]}" if count[goal.title] > 1 else ""
-            if isinstance(goal, EndGoal) == (block == "ends"):
+            apart = {EndGoal: "ends", ChangeGoal: "changes"}
+            own = next((name for of, name in apart.items() if isinstance(goal, of)), "points")
+            if own == block or (own == "points" and block not in apart.values()):
                 found.append(goal.title + number)
         return tuple(found)
 
@@ -66,6 +74,11 @@ class Statement:
         return [goal for goal in self.goals if isinstance(goal, IntegralGoal)]
 
     @property
+    def changes(self) -> tuple[ChangeGoal, ...]:
+        """The goals of changes between neighbouring points."""
+        return tuple(goal for goal in self.goals if isinstance(goal, ChangeGoal))
+
+    @property
     def ends(self) -> list[EndGoal]:
         """The goals of the ends."""
         return [goal for goal in self.goals if isinstance(goal, EndGoal)]
@@ -73,11 +86,13 @@ class Statement:
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """The motion at every site: duration [s], q (s, nq), and of each field (s, n), NaN where a site has none."""
+    """The motion at every site: duration [s], q (s, nq), and of each field (s, n), NaN where a site has none; values
+    (np,) of the parameters, None for those at the start of a search."""
 
     duration: float
     q: Array
     fields: dict[str, Array]
+    parameters: Array | None = None
 
 
 @dataclass(eq=False)
@@ -115,7 +130,8 @@ class Discretization:
     # ---- variables -------------------------------------------------------------------------------------------
 
     def _numbered(self) -> tuple[dict[str, Array], int]:
-        """Indices of the fields of every site, in the order of time, -1 where it has none; the duration comes last."""
+        """Indices of the fields of every site, in the order of time, -1 where it has none; duration and parameters come
+        last."""
         count = len(self.layout.fractions)
         index = {name: np.full((count, n), -1) for name, n in self.sizes.items()}
         place = 0
@@ -124,7 +140,22 @@ class Discretization:
                 n = self.sizes[name]
                 index[name][site] = place + np.arange(n)
                 place += n
-        return index, place + (0 if self.statement.fixed else 1)
+        return index, place + (0 if self.statement.fixed else 1) + len(self.statement.plant.unknown.names)
+
+    @property
+    def duration_index(self) -> Array:
+        """(1,) the index of the duration in the variables, (0,) where it is given."""
+        last = self.size - len(self.statement.plant.unknown.names)
+        return np.arange(last - (0 if self.statement.fixed else 1), last)
+
+    @property
+    def parameter_indices(self) -> Array:
+        """(np,) the indices of the unknown parameters."""
+        return np.arange(self.size - len(self.statement.plant.unknown.names), self.size)
+
+    def duration(self, x: Array) -> float:
+        """The duration [s] of the variables x (size,)."""
+        return self.statement.duration[0] if self.statement.fixed else float(x[self.duration_index[0]])
 
     def variables(self, sites: Sites) -> Array:
         """(size,) the variables of a motion whose poses are near the references."""
@@ -134,8 +165,9 @@ class Discretization:
         for name, indices in self.index.items():
             there = indices >= 0
             x[indices[there]] = values[name][there]
-        if not self.statement.fixed:
-            x[-1] = sites.duration
+        x[self.duration_index] = sites.duration
+        unknown = self.statement.plant.unknown
+        x[self.parameter_indices] = (unknown.start if sites.parameters is None else sites.parameters) / unknown.scales
         return x
 
     def sites(self, x: Array) -> Sites:
@@ -145,7 +177,7 @@ class Discretization:
         q = np.full((len(self.references), plant.nq), np.nan)
         there = self.layout.having("z")
         q[there] = plant.pose(self.references[there], fields["z"][there]) if plant.nq else q[there]
-        return Sites(self.statement.duration[0] if self.statement.fixed else float(x[-1]), q, fields)
+        return Sites(self.duration(x), q, fields, x[self.parameter_indices] * plant.unknown.scales)
 
     @cached_property
     def labels(self) -> tuple[list[str], Array]:
@@ -158,6 +190,7 @@ class Discretization:
         moves = tuple(f"move onto {name}" for name in plant.state_row_names)
         known = (poses, u, w, *rates, plant.control_names, multipliers, moves)
         names, fractions = ["duration"] * self.size, np.full(self.size, np.nan)
+        names[self.size - len(plant.unknown.names) :] = plant.unknown.names
         for (_, indices), words in zip(self.index.items(), known, strict=True):
             for site, row in enumerate(indices):
                 for place, word in zip(row, words, strict=True):
@@ -182,6 +215,8 @@ class Discretization:
         if statement.plant.constraints is not None:
             blocks.append(self._start())
             self.start_rows = blocks[-1].rows[0]
+        if statement.changes and len(self.layout.having("controls")) > 1:
+            blocks.append(self._changes())
         if statement.ends or statement.boundary:
             blocks.append(self._ends())
         return blocks
@@ -191,15 +226,15 @@ class Discretization:
         fixed = self.statement.fixed
         parts = [self.index[name][slot.sites] for slot in instances.slots for name in slot.fields]
         count = len(instances.fractions)
-        if not fixed:
-            parts.append(np.full((count, 1), self.size - 1))
+        parts += [np.tile(shared, (count, 1)) for shared in (self.duration_index, self.parameter_indices)]
         data = np.concatenate([instances.data, np.full((count, 1), self.statement.duration[0])], axis=1)
         variables = np.concatenate(parts, axis=1)
-        function = _split(instances, self.sizes, fixed)
+        function = _split(instances, self.sizes, self.statement)
         size, terms = variables.shape[1], instances.weights.shape[1]
         plant = self.statement.plant
         held = plant.constraints.key if plant.constraints else None
-        key = (content, fixed, plant.nw, plant.nc, held)
+        unknown = (plant.unknown.names, tuple(plant.unknown.scales))
+        key = (content, fixed, plant.nw, plant.nc, held, unknown)
         formula = BlockFormula(instances.name, function, size, data.shape[1], len(bounds), terms, key)
         rows = self.rows.add(bounds, instances.row_names, instances.fractions)
         return Block(formula, variables, data, rows, instances.weights, instances.fractions, instances.row_names)
@@ -219,17 +254,19 @@ class Discretization:
         parts += [np.asarray(goal.samples(statement.plant, times)) for goal in statement.integrals]
         return np.concatenate(parts, axis=1)
 
-    def _base(self, data: Array, duration: Array) -> Point:
-        """Time, names and loads of a point."""
-        statement = self.statement
+    @staticmethod
+    def _base(statement: Statement, data: Array, duration: Array) -> Point:
+        """Time, names, parameters and loads of a point."""
         first = 1 if statement.loads is None else 1 + 9 * len(statement.loads.bodies)
         own = data[..., first : first + statement.plant.width]
         t = statement.start + data[..., 0] * duration
-        return Point(statement.names, t, loads=data[..., 1:first], prescribed=own)
+        parameters = statement.plant.parameters
+        return Point(statement.names, t, loads=data[..., 1:first], prescribed=own, parameters=parameters)
 
-    def _at_point(self, point: Point, data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
+    @staticmethod
+    def _at_point(statement: Statement, point: Point, data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
         """Rows and terms at a point: the residual of the equations, path constraints, integrands times duration."""
-        statement, rows, terms = self.statement, [], []
+        rows, terms = list[Array](), list[Array]()
         rows.append(statement.plant.residual(point))
         for constraint in statement.path:
             rows.append(constraint_rows(constraint, point))
@@ -237,7 +274,8 @@ class Discretization:
         for goal in statement.integrals:
             width = goal.width(statement.plant)
             own = data[..., place : place + width]
-            terms.append(duration * one_number(goal, statement.plant, point, own))
+            value = one_number(goal, statement.plant, point, own)
+            terms.append(value if goal.mean else duration * value)
             place += width
         return rows, terms
 
@@ -259,7 +297,7 @@ class Discretization:
     @property
     def _point_content(self) -> Hashable:
         statement = self.statement
-        goals = tuple((type(goal).__name__, goal.content(statement.plant)) for goal in statement.integrals)
+        goals = tuple((type(goal).__name__, goal.mean, goal.content(statement.plant)) for goal in statement.integrals)
         frames = () if statement.loads is None else (statement.loads.bodies, statement.loads.force_frames)
         path = tuple(content_key(constraint.formula) for constraint in statement.path)
         content: Hashable = statement.plant.content
@@ -267,18 +305,20 @@ class Discretization:
 
     def _points(self) -> Block:
         """Equations, path constraints and integrals of all sites with controls."""
-        plant, sites = self.statement.plant, self.layout.having("controls")
+        sites = self.layout.having("controls")
         fractions = self.layout.fractions[sites]
         own = self._point_data(fractions)
-        nq = plant.nq
+        nq = self.statement.plant.nq
 
-        def formula(values: list[dict[str, Array]], data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
+        def formula(
+            values: list[dict[str, Array]], data: Array, duration: Array, bound: Statement
+        ) -> tuple[list[Array], list[Array]]:
             (v,) = values
-            base = self._base(data[..., nq:], duration)
-            q = plant.pose(data[..., :nq], v["z"])
+            base = self._base(bound, data[..., nq:], duration)
+            q = bound.plant.pose(data[..., :nq], v["z"])
             point = replace(base, q=q, u=v["u"], states=v["w"], controls=v["controls"])
             point = replace(point, udot=v["udot"], rates=v["wdot"], multipliers=v["multipliers"])
-            return self._at_point(point, data[..., nq:], duration)
+            return self._at_point(bound, point, data[..., nq:], duration)
 
         data = np.concatenate([self.references[sites], own], axis=1)
         weights = self._weights(self.statement.transcription.quadrature(self.layout))
@@ -294,11 +334,13 @@ class Discretization:
         own = self._point_data(fractions)
         width = own.shape[1]
 
-        def formula(values: list[dict[str, Array]], data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
+        def formula(
+            values: list[dict[str, Array]], data: Array, duration: Array, bound: Statement
+        ) -> tuple[list[Array], list[Array]]:
             interval = np.concatenate([data[..., width : width + 1] * duration[..., None], data[..., width + 1 :]], -1)
-            base = self._base(data, duration)
-            point, interval_rows = transcription.point(plant, base, values, interval)
-            rows, terms = self._at_point(point, data, duration)
+            base = self._base(bound, data, duration)
+            point, interval_rows = transcription.point(bound.plant, base, values, interval)
+            rows, terms = self._at_point(bound, point, data, duration)
             return [*interval_rows, *rows], terms
 
         parts = [own, layout.steps[:, None], self.references[first], self.references[last]]
@@ -310,14 +352,24 @@ class Discretization:
         instances = Instances("midpoint", slots, formula, np.concatenate(parts, axis=1), fractions, names, weights)
         return self._block(instances, bounds, self._point_content)
 
+    def _changes(self) -> Block:
+        """Goals of changes between neighbouring points."""
+        goals, plant = self.statement.changes, self.statement.plant
+        instances = change_instances(self.layout, goals, np.array([goal.weight for goal in goals]))
+        content = tuple((type(goal).__name__, goal.content(plant)) for goal in goals)
+        return self._block(instances, np.zeros((0, 2)), (content, plant.content, len(instances.slots)))
+
     def _start(self) -> Block:
         """Constraints of the model at the first node; those at the others belong to the intervals before them."""
         plant, node = self.statement.plant, self.layout.nodes[:1]
         assert plant.constraints is not None
-        held, start = plant.constraints, self.statement.start
+        start = self.statement.start
 
-        def formula(values: list[dict[str, Array]], data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
-            q = plant.pose(data, values[0]["z"])
+        def formula(
+            values: list[dict[str, Array]], data: Array, duration: Array, bound: Statement
+        ) -> tuple[list[Array], list[Array]]:
+            q, held = bound.plant.pose(data, values[0]["z"]), bound.plant.constraints
+            assert held is not None
             return [held.state(q, values[0]["u"], start + 0.0 * duration)], []
 
         none, names = np.zeros((1, 0)), plant.state_row_names
@@ -331,14 +383,17 @@ class Discretization:
         first, last = self.layout.nodes[:1], self.layout.nodes[-1:]
         nq = plant.nq
 
-        def formula(values: list[dict[str, Array]], data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
+        def formula(
+            values: list[dict[str, Array]], data: Array, duration: Array, bound: Statement
+        ) -> tuple[list[Array], list[Array]]:
             points = []
             for i, (v, c) in enumerate(zip(values[:2], values[2:], strict=True)):
                 t = statement.start + i * duration
-                q = plant.pose(data[..., i * nq : (i + 1) * nq], v["z"])
-                points.append(Point(statement.names, t, q, v["u"], states=v["w"], controls=c["controls"]))
-            rows = [constraint_rows(c, points[0], points[1], duration) for c in statement.boundary]
-            return rows, [one_number(goal, plant, (points[0], points[1]), duration) for goal in statement.ends]
+                q = bound.plant.pose(data[..., i * nq : (i + 1) * nq], v["z"])
+                point = Point(bound.names, t, q, v["u"], states=v["w"], controls=c["controls"])
+                points.append(replace(point, parameters=bound.plant.parameters))
+            rows = [constraint_rows(c, points[0], points[1], duration) for c in bound.boundary]
+            return rows, [one_number(goal, bound.plant, (points[0], points[1]), duration) for goal in bound.ends]
 
         data = np.concatenate([self.references[first], self.references[last]], axis=1)
         driven = self.layout.having("controls")
@@ -366,8 +421,12 @@ def _chart_content(plant: Plant) -> Hashable:
     return None if plant.system is None else plant.system.content_key
 
 
-def _split(instances: Instances, sizes: dict[str, int], fixed: bool) -> Callable[..., tuple[list[Array], list[Array]]]:
-    """The formula of the flat variables and data of an instance; the duration is the last of one of them."""
+def _split(
+    instances: Instances, sizes: dict[str, int], statement: Statement
+) -> Callable[..., tuple[list[Array], list[Array]]]:
+    """The formula of the flat variables and data of an instance. The duration is the last of the data, or follows the
+    fields of the sites; parameters come after it."""
+    unknown, fixed = statement.plant.unknown, statement.fixed
     widths = [[(name, sizes[name]) for name in slot.fields] for slot in instances.slots]
 
     def function(v: Array, d: Array) -> tuple[list[Array], list[Array]]:
@@ -378,7 +437,8 @@ def _split(instances: Instances, sizes: dict[str, int], fixed: bool) -> Callable
                 own[name] = v[..., place : place + n]
                 place += n
             values.append(own)
-        duration = d[..., -1] if fixed else v[..., -1]
-        return instances.formula(values, d[..., :-1], duration)
+        duration = d[..., -1] if fixed else v[..., place]
+        bound = statement.bound(v[v.shape[-1] - len(unknown.names) :] * unknown.scales)
+        return instances.formula(values, d[..., :-1], duration, bound)
 
     return function

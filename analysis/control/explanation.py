@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.control.discretization import Discretization
-from myoquat.analysis.control.ipopt import Iterates
+from myoquat.analysis.control.solvers.ipopt import Iterates
 from myoquat.core.typing import Array
 
 __all__ = ["Explanation", "Finding", "explanation_of"]
@@ -72,17 +72,12 @@ def explanation_of(discretization: Discretization, bounds: Array, limits: Array,
     missed = np.maximum(np.maximum(limits[:, 0] - g, g - limits[:, 1]), 0.0)
     finite = np.where(np.isfinite(missed), missed, np.inf)
     rows = discretization.rows
-    seconds = _seconds(discretization, x)
+    seconds = discretization.duration(x)
     times = discretization.statement.start + np.array(rows.fractions) * seconds
     worst = _greatest(finite, rows.names, times)
     large = _greatest(np.abs(found.constraint_multipliers), rows.names, times)
     kkt = _kkt_error(discretization, found)
     return Explanation(kkt, float(finite.max(initial=0.0)), worst, large, _active(discretization, bounds, x))
-
-
-def _seconds(discretization: Discretization, x: Array) -> float:
-    statement = discretization.statement
-    return statement.duration[0] if statement.fixed else float(x[-1])
 
 
 def _greatest(values: Array, names: Sequence[str], times: Array) -> tuple[Finding, ...]:

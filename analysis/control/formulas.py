@@ -1,16 +1,16 @@
 """Formulas of goals and constraints: evaluated, with errors that name the goal or the constraint."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint
-from myoquat.analysis.control.goals.base import EndGoal, IntegralGoal
+from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import vector
 from myoquat.kernels.symbolic.arrays import as_array
 
-__all__ = ["constraint_rows", "one_number"]
+__all__ = ["constraint_rows", "one_change", "one_number"]
 
 
 @contextmanager
@@ -38,9 +38,18 @@ def constraint_rows(constraint: PathConstraint | BoundaryConstraint, *point: Any
 
 def one_number(goal: IntegralGoal | EndGoal, *given: Any) -> Array:
     """(...) the integrand of a goal, or the value of one of the ends; ValueError for more than one number."""
+    return _number(goal, goal.integrand if isinstance(goal, IntegralGoal) else goal.value, *given)
+
+
+def one_change(goal: ChangeGoal, *given: Any) -> Array:
+    """(...) the integrand of a goal of changes; ValueError for more than one number."""
+    return _number(goal, goal.integrand, *given)
+
+
+def _number(goal: Goal, formula: Callable[..., Any], *given: Any) -> Array:
     title = f"goal {goal.title!r}"
     with _named(title):
-        value = goal.integrand(*given) if isinstance(goal, IntegralGoal) else goal.value(*given)
+        value = formula(*given)
     found: Array = as_array(value)
     if found.ndim:
         raise ValueError(f"{title}: the formula returns an array of shape {found.shape}; one number is needed")

@@ -71,7 +71,7 @@ def _own(plant: OwnPlant, statement: Statement, time: Array, states: Array, cont
     def rate(t: float, x: Array, start: float, end: float) -> Array:
         margin = END_OFFSET * (end - start)
         c = controls(np.array([np.clip(t, start + margin, end - margin)]))[0]
-        point = Point(statement.names, np.array(t), states=x, controls=c)
+        point = Point(statement.names, np.array(t), states=x, controls=c, parameters=plant.parameters)
         return np.array([float(v) for v in plant.equations.rate(point)])
 
     found = [states[0]]

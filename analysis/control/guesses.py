@@ -126,9 +126,13 @@ def sites_of_mapping(
     "duration" is a number [s]."""
     fields = {name: np.array(values) for name, values in otherwise.fields.items()}
     q, duration = otherwise.q.copy(), float(given.get("duration", otherwise.duration))
-    system = statement.plant.system
+    system, parameters = statement.plant.system, statement.plant.unknown
+    p = np.array(parameters.start if otherwise.parameters is None else otherwise.parameters)
     for name, value in given.items():
         if name == "duration":
+            continue
+        if name in parameters.names:
+            p[parameters.names.index(name)] = float(value)
             continue
         unknown = quantities.unknown(name, "guess")
         values = np.atleast_1d(np.asarray(value, dtype=float))
@@ -139,4 +143,4 @@ def sites_of_mapping(
             q[:, system.coordinate_names.index(name)] = row
         else:
             fields[unknown.field][:, unknown.place] = row
-    return Sites(duration, q, fields)
+    return Sites(duration, q, fields, p)

@@ -15,12 +15,14 @@ EMPTY = np.zeros(0)
 
 @dataclass(frozen=True)
 class Names:
-    """Names of velocities, states and controls of a problem, and its system, None for equations of one's own."""
+    """Names of velocities, states, controls and parameters of a problem, and its system, None for equations of one's
+    own."""
 
     system: ArticulatedSystem | None
     velocities: tuple[str, ...]
     states: tuple[str, ...]
     controls: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -32,10 +34,10 @@ class Names:
 class Point:
     """An instant of a motion: time t (...) [s], pose q (..., nq), velocities u, their rates udot (..., nu), further
     states and their rates (..., nw), controls (..., nc), multipliers of constraints (..., nk), all as numbers or
-    symbols with the same leading axes.
+    symbols with the same leading axes; parameters (np,) that are unknown.
 
-    point["name"] is a coordinate, an angle that a quaternion has replaced, a velocity, a state or a control by its
-    name; the rate of a state is point.rate("name"). At the ends of a motion controls and rates are empty.
+    point["name"] is a coordinate, an angle that a quaternion has replaced, a velocity, a state, a control or a
+    parameter by its name; the rate of a state is point.rate("name"). At the ends of a motion rates are empty.
 
     >>> import numpy as np
     >>> from myoquat.analysis.control import Equations
@@ -57,6 +59,7 @@ class Point:
     loads: Array = field(default_factory=lambda: EMPTY)
     multipliers: Array = field(default_factory=lambda: EMPTY)
     prescribed: Array = field(default_factory=lambda: EMPTY)
+    parameters: Array = field(default_factory=lambda: EMPTY)
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -69,8 +72,10 @@ class Point:
         for known, values in self._values().items():
             if name in known:
                 return values(name)
-        known_names = [*self.names.coordinates, *self.names.velocities, *self.names.states, *self.names.controls]
-        raise KeyError(f"{name!r} is no coordinate, velocity, state or control; known: {', '.join(known_names)}")
+        known_names = [name for known in self._values() for name in known]
+        raise KeyError(
+            f"{name!r} is no coordinate, velocity, state, control or parameter; known: {', '.join(known_names)}"
+        )
 
     def rate(self, name: str) -> Array:
         """(...) the rate of a velocity or state by its name; KeyError for a name that is neither."""
@@ -91,4 +96,5 @@ class Point:
             names.velocities: column(names.velocities, self.u),
             names.states: column(names.states, self.states),
             names.controls: column(names.controls, self.controls),
+            names.parameters: column(names.parameters, self.parameters),
         }

@@ -23,14 +23,15 @@ from myoquat.analysis.control.checks import (
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint, Periodic
 from myoquat.analysis.control.consistency import independent_limits
 from myoquat.analysis.control.discretization import Discretization, Sites, Statement
+from myoquat.analysis.control.files.moco import MocoTrajectory, sites_of_trajectory
 from myoquat.analysis.control.goals.base import Goal
 from myoquat.analysis.control.guesses import Frame, default_sites, sites_of_mapping, sites_of_motion
-from myoquat.analysis.control.ipopt import Ipopt, run_ipopt
-from myoquat.analysis.control.moco import MocoTrajectory, sites_of_trajectory
 from myoquat.analysis.control.periodicity import periodic_constraint
-from myoquat.analysis.control.plants import Equations, LoadFrames, Plant, plant_of, prescribed_plant
-from myoquat.analysis.control.quantities import Bound, Ends, Quantities
+from myoquat.analysis.control.plants import Equations, Plant, plant_of, prescribed_plant
+from myoquat.analysis.control.plants.bounds import Bound
+from myoquat.analysis.control.quantities import Ends, Quantities
 from myoquat.analysis.control.solution import Solution, solution_of
+from myoquat.analysis.control.solvers.ipopt import Ipopt, run_ipopt
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.arguments import check_types
@@ -65,6 +66,8 @@ class Problem:
     loads          external forces on bodies over time.
     prescribed     a motion that the model follows exactly: poses and velocities are no unknowns, controls and states of
                    muscles are. Between frames it is a spline, on couplers and constraints; locked coordinates stay.
+    parameters     unknown numbers of the model, such as "bodies.*.mass": names or patterns, as
+                   `muscle.parameter_names` has them -> (lower, upper); of equations of one's own, any names.
 
     The unknown of a ball joint is a rotation vector about the guess at its site: |Q| = 1 by construction, without a
     lock. Raises ValueError, before any solver starts, for unknown names, contradicting bounds, ends outside the bounds,
@@ -94,9 +97,10 @@ class Problem:
     periodic: Periodic | None = None
     loads: Forces | None = None
     prescribed: MotionLike | None = None
+    parameters: Bounds = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("initial", "final", "bounds"):
+        for name in ("initial", "final", "bounds", "parameters"):
             check_types(**{name: (getattr(self, name), Mapping)})
         check_types(loads=(self.loads, (Forces, NoneType)), periodic=(self.periodic, (Periodic, NoneType)))
         check_items("goals", self.goals, Goal)
@@ -126,11 +130,9 @@ class Problem:
             raise TypeError(f"torques must be a mapping or a sequence of names, not the str {self.torques!r}")
         torques = self.torques if isinstance(self.torques, Mapping) else dict.fromkeys(self.torques, 1.0)
         check_scales(torques)
-        loads = self.loads
         if self.prescribed is not None:
-            return prescribed_plant(self.model, motion_of(self.prescribed), torques, loads)
-        frames = LoadFrames() if loads is None else LoadFrames(loads.bodies, loads.force_frames, loads.point_frames)
-        return plant_of(self.model, torques, frames)
+            return prescribed_plant(self.model, motion_of(self.prescribed), (torques, self.loads), self.parameters)
+        return plant_of(self.model, torques, self.loads, self.parameters)
 
     @property
     def method(self) -> Transcription:
@@ -288,10 +290,10 @@ class Problem:
     def _variable_bounds(self, discretization: Discretization) -> Array:
         """(n, 2) bounds of the variables."""
         bounds = np.tile([-np.inf, np.inf], (discretization.size, 1))
-        index = discretization.index
-        self._put_bounds(bounds, index)
-        if not discretization.statement.fixed:
-            bounds[-1] = self._span
+        self._put_bounds(bounds, discretization.index)
+        bounds[discretization.duration_index] = self._span
+        unknown = self.plant.unknown
+        bounds[discretization.parameter_indices] = unknown.bounds / unknown.scales[:, None]
         return bounds
 
     def _put_bounds(self, bounds: Array, index: dict[str, Array]) -> None:

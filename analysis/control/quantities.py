@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.analysis.control.plants import Plant
+from myoquat.analysis.control.plants.bounds import Bound, interval
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array
 
-__all__ = ["Bound", "Ends", "Quantities", "Unknown", "interval"]
+__all__ = ["Ends", "Quantities", "Unknown"]
 
 WHOLE = ("q", "u")
 
@@ -20,28 +21,6 @@ class Unknown(NamedTuple):
 
     field: str
     place: int
-
-
-class Bound(NamedTuple):
-    """Lower and upper bound."""
-
-    lower: float
-    upper: float
-
-
-def interval(name: str, value: Any) -> Bound:
-    """The bounds that a number (fixed) or a pair (lower, upper) means; ValueError for others and contradicting ones."""
-    pair = (value, value) if np.ndim(value) == 0 else tuple(value)
-    if len(pair) != 2 or not all(isinstance(x, (int, float, np.number)) for x in pair):
-        raise ValueError(f"{name!r}: a number or a pair (lower, upper) is needed, not {value!r}")
-    low, high = map(float, pair)
-    if np.isnan(low) or np.isnan(high):
-        raise ValueError(f"{name!r}: a bound is NaN")
-    if low == high and np.isinf(low):
-        raise ValueError(f"{name!r} is fixed at {low:g}; a finite number or a pair (lower, upper) is needed")
-    if low > high:
-        raise ValueError(f"{name!r}: the bounds contradict each other: lower {low:g} is above upper {high:g}")
-    return Bound(low, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +63,8 @@ class Quantities:
         """The unknown of a name; ValueError with the nearest names for one that is not there."""
         if name in self.unknowns:
             return self.unknowns[name]
+        if name in self.plant.unknown.names:
+            raise ValueError(f"{where}: {name!r} is a parameter; its bounds are given as `parameters`")
         system = self.plant.system
         if system is not None and name in system.coordinate_names:
             raise ValueError(

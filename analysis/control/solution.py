@@ -9,15 +9,18 @@ import numpy as np
 from myoquat.analysis.control.discretization import Discretization, Sites, Statement
 from myoquat.analysis.control.explanation import Explanation, explanation_of
 from myoquat.analysis.control.forward import Forward, run_forward
-from myoquat.analysis.control.ipopt import Iterates
-from myoquat.analysis.control.plants import PrescribedPlant
+from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
+from myoquat.analysis.control.solvers.ipopt import Iterates
+from myoquat.analysis.control.solvers.statuses import IPOPT, Status
 from myoquat.analysis.control.splines import interpolated_pose
-from myoquat.analysis.control.statuses import IPOPT, Status
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.storage import write_motion
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle.model import Model
+from myoquat.muscle.parameters.names import known
 
 __all__ = ["Solution", "solution_of"]
 
@@ -138,6 +141,25 @@ class Solution:
         return self.statement.plant.control_names
 
     @property
+    def parameters(self) -> dict[str, float]:
+        """The values of the unknown parameters by name."""
+        values = np.zeros(0) if self.sites.parameters is None else self.sites.parameters
+        return dict(zip(self.statement.plant.unknown.names, map(float, values), strict=True))
+
+    @property
+    def model(self) -> Model | ArticulatedSystem:
+        """The model of the problem with these parameters; ValueError for equations of one's own."""
+        plant = self._bound.plant
+        if not isinstance(plant, MuscledPlant):
+            raise ValueError("a problem of equations of one's own has no model")
+        return known(plant.model)
+
+    @cached_property
+    def _bound(self) -> Statement:
+        """The statement with the parameters that were found."""
+        return self.statement.bound(np.array(list(self.parameters.values())))
+
+    @property
     def multipliers(self) -> Array:
         """(k, nk) of the model's constraints at `control_time`, in the order of `multiplier_names`: A^T multipliers are
         their generalized forces."""
@@ -169,7 +191,7 @@ class Solution:
 
     def __getitem__(self, name: str) -> Array:
         """(t,) a coordinate, an angle that a quaternion has replaced, a velocity or a state at the nodes by its name,
-        or (k,) a control at `control_time`; KeyError for a name that is none of these."""
+        (k,) a control at `control_time`, or () a parameter; KeyError for a name that is none of these."""
         plant = self.statement.plant
         for names, values in (
             (plant.velocity_names, self.u),
@@ -179,6 +201,8 @@ class Solution:
             if name in names:
                 column: Array = values[:, names.index(name)]
                 return column
+        if name in self.parameters:
+            return np.array(self.parameters[name])
         if plant.system is None:
             raise KeyError(f"{name!r} is no state and no control")
         return plant.system.coordinate(name, self.q)
@@ -217,7 +241,7 @@ class Solution:
     def simulate(self, rtol: float = 1e-9) -> Forward:
         """A forward simulation of the controls from the first state. Its difference from this motion is the error of
         the transcription, amplified by the instability of the motion."""
-        return run_forward(self.statement, self.time, (self.q, self.u, self.states), self.controls_at, rtol)
+        return run_forward(self._bound, self.time, (self.q, self.u, self.states), self.controls_at, rtol)
 
     def at_sites(self, statement: Statement, layout: Layout) -> Sites:
         """The motion at the sites of another mesh or transcription of the same problem."""
@@ -228,7 +252,7 @@ class Solution:
         q = np.zeros((len(at), statement.plant.nq))
         if statement.plant.system is not None:
             q = interpolated_pose(Motion(statement.plant.system, mine, self.sites.q[there]), at)
-        return Sites(self.duration, q, fields)
+        return Sites(self.duration, q, fields, self.sites.parameters)
 
 
 def _resampled(layout: Layout, name: str, values: Array, at: Array) -> Array:

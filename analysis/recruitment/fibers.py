@@ -67,6 +67,6 @@ def _masses(model: Model, cost: MetabolicCost, laws: list[HillLaw], given: Mappi
         if not (np.isfinite(mass) and mass > 0):
             raise ValueError(f"the mass of {name!r} must be positive [kg], not {mass}")
     return [
-        float(given.get(name, cost.mass(law.max_isometric_force, law.optimal_fiber_length)))
+        float(given[name]) if name in given else cost.mass(law.max_isometric_force, law.optimal_fiber_length)
         for name, law in zip(model.muscle_names, laws, strict=True)
     ]

@@ -13,7 +13,7 @@ from myoquat.core.content import content_key
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 
-__all__ = ["EndGoal", "Goal", "IntegralGoal", "check_weights"]
+__all__ = ["ChangeGoal", "EndGoal", "Goal", "IntegralGoal", "check_weights"]
 
 
 def check_weights(title: str, weights: Mapping[str, float]) -> None:
@@ -51,13 +51,16 @@ class Goal(Record, ABC):
         return content_key(self)
 
 
+@dataclass(frozen=True)
 class IntegralGoal(Goal):
-    """A goal that is integrated over time: the base of goals with data of one's own.
+    """A goal that is integrated over time, or, if `mean`, averaged over it: the base of goals with data of one's own.
 
     >>> from myoquat.analysis.control import Effort, IntegralGoal
-    >>> issubclass(Effort, IntegralGoal)
+    >>> Effort(mean=True).mean  # the integral over the duration
     True
     """
+
+    mean: bool = field(default=False, kw_only=True)
 
     def width(self, plant: Plant) -> int:
         """How many numbers of data it takes at each time."""
@@ -70,6 +73,19 @@ class IntegralGoal(Goal):
     @abstractmethod
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         """(...) what is integrated, from the data (..., width): the formula."""
+
+
+class ChangeGoal(Goal):
+    """A goal of how much controls or accelerations change from one point to the next, integrated over time.
+
+    >>> from myoquat.analysis.control import ChangeGoal, Jerk
+    >>> issubclass(Jerk, ChangeGoal)
+    True
+    """
+
+    @abstractmethod
+    def integrand(self, plant: Plant, before: Point, after: Point, step: Array) -> Array:
+        """(...) what is integrated, from udot and controls of two points that are `step` [s] apart: the formula."""
 
 
 class EndGoal(Goal):

@@ -1,20 +1,23 @@
-"""Goals of muscles' own states."""
+"""Goals of muscles: rates of their tensions, metabolic power."""
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from myoquat.analysis.control.goals.base import IntegralGoal
 from myoquat.analysis.control.plants import MuscledPlant, Plant
 from myoquat.analysis.control.points import Point
+from myoquat.analysis.recruitment.fibers import MuscleFibers
+from myoquat.core.content import content_key
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import vector
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.laws import HillLaw
-from myoquat.muscle.states import forces_of_laws
+from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost
+from myoquat.muscle.states import forces_of_laws, state_slices
 
-__all__ = ["TendonForceRates"]
+__all__ = ["MetabolicPower", "TendonForceRates"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,9 @@ class TendonForceRates(IntegralGoal):
         return result
 
 
+WITHOUT_CORNERS = Bhargava2004(forbid_negative_power=False, enforce_minimum_heat=False)
+
+
 def _elastic(plant: MuscledPlant) -> dict[int, float]:
     """Strength [N] of the muscles with elastic tendons, by their indices."""
     laws = [muscle.law for muscle in plant.equations.muscled.muscles] if plant.muscle_names else []
@@ -62,3 +68,53 @@ def tension_rates(plant: MuscledPlant, point: Point) -> Array:
 
     result: Array = jacobian_at(along, np.zeros(1), like=length)[..., 0]
     return result
+
+
+@dataclass(frozen=True)
+class MetabolicPower(IntegralGoal):
+    """The integral of the metabolic power [W] of all muscles, or its mean over time if `mean`, divided by `scale`, such
+    as the weight of the body.
+
+    cost: a `MetabolicCost`; slow_twitch and masses as `analysis.recruitment.metabolic_power` takes them. The bounds of
+    the heat have corners, and the power of zero activation has an infinite slope: without them the solver needs fewer
+    iterations, and activations need a positive lower bound. By default heat and power therefore have no bounds.
+
+    Raises ValueError for a model without muscles, ModelError for a law without a fiber.
+
+    >>> from myoquat.analysis.control import MetabolicPower
+    >>> from myoquat.muscle.metabolics import Umberger2010
+    >>> MetabolicPower(Umberger2010(), scale=700.0, mean=True).title
+    'MetabolicPower'
+    """
+
+    cost: MetabolicCost = field(default_factory=lambda: WITHOUT_CORNERS)
+    slow_twitch: float | Mapping[str, float] = 0.5
+    masses: Mapping[str, float] = field(default_factory=dict)
+    scale: float = 1.0
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        if not isinstance(plant, MuscledPlant) or not plant.muscle_names:
+            raise ValueError(f"goal {self.title!r}: the model has no muscles")
+        if not (np.isfinite(self.scale) and self.scale > 0):
+            raise ValueError(f"goal {self.title!r}: the scale must be positive, not {self.scale}")
+        self._fibers(plant)
+
+    def _fibers(self, plant: MuscledPlant) -> MuscleFibers:
+        return MuscleFibers.of(plant.equations.muscled, self.cost, self.slow_twitch, self.masses)
+
+    def content(self, plant: Plant) -> Hashable:
+        return content_key((self.cost, self.slow_twitch, dict(self.masses), self.scale))
+
+    def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
+        assert isinstance(plant, MuscledPlant)
+        given, (length, speed) = plant.given(point), plant.muscle_paths(point)
+        activation, fibers = plant.equations.activation(given), self._fibers(plant)
+        excitation, states = given.get("excitation", activation), plant.equations.states(given)
+        powers = []
+        for i, s in enumerate(state_slices(plant.equations.muscled)):
+            at = length[..., i], speed[..., i], activation[..., i]
+            own = states[..., s] if states is not None and s.stop > s.start else None
+            powers.append(self.cost.power(fibers.fiber(i, at, excitation[..., i], own)))
+        result: Array = np.sum(vector(powers), axis=-1) / self.scale
+        return result

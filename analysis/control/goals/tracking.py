@@ -10,15 +10,18 @@ from myoquat.analysis.control.goals.base import IntegralGoal, check_weights
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows, interpolated_velocity
+from myoquat.analysis.motion import Sensor
+from myoquat.analysis.motion.problem import rotation_vector
 from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions import Markers, Motion
+from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.data.motions.series import check_series, check_time
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.quaternion import rotation_matrix
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 
-__all__ = ["TrackCoordinates", "TrackMarkers", "TrackPose", "TrackSpeeds"]
+__all__ = ["FollowsData", "TrackCoordinates", "TrackMarkers", "TrackOrientations", "TrackPose", "TrackSpeeds"]
 
 
 def _system(plant: Plant, title: str) -> ArticulatedSystem:
@@ -27,7 +30,7 @@ def _system(plant: Plant, title: str) -> ArticulatedSystem:
     return plant.system
 
 
-class _FollowsData(IntegralGoal):
+class FollowsData(IntegralGoal):
     """A goal with data over time."""
 
     def check(self, plant: Plant, timed: bool) -> None:
@@ -55,7 +58,7 @@ def _velocity_weights(system: ArticulatedSystem, weights: Mapping[str, float] | 
 
 
 @dataclass(frozen=True)
-class _FollowsMotion(_FollowsData):
+class _FollowsMotion(FollowsData):
     """A goal with a motion of the model's system, and weights of its velocities."""
 
     motion: Motion
@@ -130,7 +133,7 @@ class TrackSpeeds(_FollowsMotion):
 
 
 @dataclass(frozen=True)
-class TrackCoordinates(_FollowsData):
+class TrackCoordinates(FollowsData):
     """The integral of sum_i w_i (x_i - x_ref_i)^2 over quantities by name: coordinates, angles that a quaternion has
     replaced, velocities, states or controls, such as excitations beside recorded EMG.
 
@@ -176,7 +179,7 @@ class TrackCoordinates(_FollowsData):
 
 
 @dataclass(frozen=True)
-class TrackMarkers(_FollowsData):
+class TrackMarkers(FollowsData):
     """The integral of sum_i w_i |p_i - p_ref_i|^2 [m^2] over recorded markers, by the names of the model's markers.
 
     Markers that the model does not have are left out. weights: 1 where a name is missing. Gaps are bridged by straight
@@ -230,4 +233,64 @@ class TrackMarkers(_FollowsData):
         for k, (_, body, at, weight) in enumerate(self._own(plant)):
             d = world_point(poses, body, at) - data[..., 3 * k : 3 * k + 3]
             total = total + weight * np.sum(d * d, axis=-1)
+        return total
+
+
+@dataclass(frozen=True)
+class TrackOrientations(FollowsData):
+    """The integral of sum_i w_i angle_i^2 [rad^2] over recorded inertial sensors, the angle between what a sensor shows
+    and the rotation of its mount.
+
+    orientations: recorded `Orientations` in the axes of the ground; sensors: where they are on the bodies, as
+    `analysis.motion.calibrate_orientations` finds it. weights: 1 where a name is missing. Between frames they turn at a
+    constant rate. Raises ValueError for sensors that were not recorded, unknown bodies, and times that they do not
+    cover.
+
+    >>> from myoquat.analysis.control import TrackOrientations
+    >>> from myoquat.analysis.motion import Sensor
+    >>> from myoquat.data import Orientations
+    >>> recorded = Orientations([0.0, 1.0], ("wrist",), [[[1.0, 0, 0, 0]], [[0.6, 0.8, 0, 0]]])
+    >>> TrackOrientations(recorded, (Sensor("wrist", "hand", (1.0, 0.0, 0.0, 0.0)),)).title
+    'TrackOrientations'
+    """
+
+    orientations: Orientations
+    sensors: tuple[Sensor, ...]
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        check_types(orientations=(self.orientations, Orientations), sensors=(self.sensors, tuple))
+        system = _system(plant, self.title)
+        if not self.sensors:
+            raise ValueError(f"goal {self.title!r}: there are no sensors")
+        indices_of("sensor", [sensor.name for sensor in self.sensors], self.orientations.names)
+        indices_of("body", [sensor.body for sensor in self.sensors], (system.ground, *system.body_names))
+        indices_of("weight", self.weights, [sensor.name for sensor in self.sensors])
+        check_weights(self.title, self.weights)
+
+    def content(self, plant: Plant) -> Hashable:
+        return "orientations", tuple(
+            (sensor.body, tuple(map(float, sensor.orientation)), float(self.weights.get(sensor.name, 1.0)))
+            for sensor in self.sensors
+        )
+
+    def width(self, plant: Plant) -> int:
+        return 9 * len(self.sensors)
+
+    def samples(self, plant: Plant, time: Array) -> Array:
+        found = self.orientations.select(tuple(sensor.name for sensor in self.sensors)).resampled(time, np.inf)
+        if found.missing.any():
+            silent = found.names[int(np.argwhere(found.missing)[0][1])]
+            raise ValueError(f"goal {self.title!r}: the sensor {silent!r} shows nothing at an end of the motion")
+        return rotation_matrix(found.quaternions).reshape(len(time), -1)
+
+    def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
+        poses, total = point.system.poses(point.q), np.zeros(())
+        for k, sensor in enumerate(self.sensors):
+            shown = data[..., 9 * k : 9 * k + 9]
+            shown = shown.reshape((*shown.shape[:-1], 3, 3))
+            R = poses[sensor.body][0] @ rotation_matrix(np.array(sensor.orientation))
+            d = rotation_vector(np.swapaxes(shown, -1, -2) @ R)
+            total = total + float(self.weights.get(sensor.name, 1.0)) * np.sum(d * d, axis=-1)
         return total

@@ -1,12 +1,15 @@
 """What is controlled: a model, or one's own differential equations, behind one set of verbs."""
 
 from collections.abc import Mapping
+from typing import Any
 
+from myoquat.analysis.control.plants.acting import Acting
 from myoquat.analysis.control.plants.base import Plant
 from myoquat.analysis.control.plants.loads import LoadFrames
 from myoquat.analysis.control.plants.model import ModelPlant
 from myoquat.analysis.control.plants.muscled import MuscledPlant
 from myoquat.analysis.control.plants.own import Equations, OwnPlant
+from myoquat.analysis.control.plants.parameters import UnknownParameters, parameters_of_equations, parameters_of_model
 from myoquat.analysis.control.plants.prescribed import PrescribedPlant
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.validation import SystemLike, system_of
@@ -20,26 +23,33 @@ __all__ = [
     "OwnPlant",
     "Plant",
     "PrescribedPlant",
+    "UnknownParameters",
     "plant_of",
     "prescribed_plant",
 ]
 
 
-def plant_of(model: SystemLike | Equations, torques: Mapping[str, float], frames: LoadFrames) -> Plant:
+def plant_of(
+    model: SystemLike | Equations, torques: Mapping[str, float], loads: Forces | None, parameters: Mapping[str, Any]
+) -> Plant:
     """The plant of a model, a system or equations of one's own; ValueError for torques or loads on equations."""
-    if not isinstance(model, Equations):
-        return ModelPlant(model, torques, frames)
-    if torques or frames.bodies:
-        raise ValueError("torques and loads act on the bodies of a model; equations of one's own have none")
-    return OwnPlant(model)
+    if isinstance(model, Equations):
+        if torques or loads is not None:
+            raise ValueError("torques and loads act on the bodies of a model; equations of one's own have none")
+        return OwnPlant(model, parameters_of_equations(parameters))
+    frames = LoadFrames() if loads is None else LoadFrames(loads.bodies, loads.force_frames, loads.point_frames)
+    return ModelPlant(model, Acting(torques, frames, parameters_of_model(model, parameters)))
 
 
 def prescribed_plant(
-    model: SystemLike | Equations, motion: Motion, torques: Mapping[str, float], loads: Forces | None
-) -> Plant:
-    """The plant of a model along a motion; ValueError for equations of one's own and for a motion of another system."""
+    model: SystemLike | Equations, motion: Motion, acting: tuple[Mapping[str, float], Forces | None],
+    parameters: Mapping[str, Any],
+) -> Plant:  # fmt: skip
+    """The plant of a model along a motion, under torques and loads; ValueError for equations of one's own and for a
+    motion of another system."""
     if isinstance(model, Equations):
         raise ValueError("prescribed is a motion of a model; equations of one's own have none")
     motion.check_system(system_of(model))
     whole = model if isinstance(model, Model) else Model(system_of(model))
-    return PrescribedPlant(whole, motion, torques, loads)
+    torques, loads = acting
+    return PrescribedPlant(whole, motion, Acting(torques, unknown=parameters_of_model(whole, parameters)), loads)

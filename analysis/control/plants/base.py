@@ -12,6 +12,7 @@ import numpy as np
 
 from myoquat.analysis.control.charts import chart_coordinates, chart_pose, displacement, displacement_rate
 from myoquat.analysis.control.plants.constraints import PathEquations
+from myoquat.analysis.control.plants.parameters import UnknownParameters
 from myoquat.analysis.control.points import Point
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.state import integrate
@@ -28,6 +29,13 @@ class Plant(ABC):
     state_names: tuple[str, ...]
     control_names: tuple[str, ...]
     constraints: PathEquations | None = None
+    unknown: UnknownParameters = UnknownParameters()
+    parameters: Array = np.zeros(0)
+    """(np,) the values of the unknown parameters, where the plant is `bound` to some."""
+
+    def bound(self, p: Array) -> "Plant":
+        """The same with values (np,) of its unknown parameters, floats or symbols."""
+        return self
 
     @property
     @abstractmethod

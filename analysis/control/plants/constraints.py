@@ -38,23 +38,23 @@ class PathEquations:
         return self.constraints.key if self.constraints.parts else None
 
     @cached_property
-    def _sizes(self) -> tuple[tuple[int, int], ...]:
+    def sizes(self) -> tuple[tuple[int, int], ...]:
         """Of every constraint its numbers of rows of phi and of phidot."""
         return tuple(_rows_of(self.system, part) for part in self.constraints.parts)
 
     @property
     def positions(self) -> int:
         """Number of rows of phi."""
-        return sum(h for h, _ in self._sizes)
+        return sum(h for h, _ in self.sizes)
 
     @property
     def rates(self) -> int:
         """Number of rows of phidot, and of multipliers."""
-        return sum(k for _, k in self._sizes)
+        return sum(k for _, k in self.sizes)
 
     def names(self, what: str) -> tuple[str, ...]:
         """A name for every row of "position", "velocity" or "acceleration"."""
-        counts = [(c.label, h if what == "position" else k) for c, (h, k) in zip(self._parts, self._sizes, strict=True)]
+        counts = [(c.label, h if what == "position" else k) for c, (h, k) in zip(self._parts, self.sizes, strict=True)]
         return tuple(f"{what} of {_numbered(label, i, n)}" for label, n in counts for i in range(n))
 
     @property

@@ -1,10 +1,12 @@
 """A model as that which is controlled."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from functools import cached_property
 
+import numpy as np
+
+from myoquat.analysis.control.plants.acting import Acting
 from myoquat.analysis.control.plants.constraints import PathEquations
-from myoquat.analysis.control.plants.loads import LoadFrames
 from myoquat.analysis.control.plants.muscled import MuscledPlant
 from myoquat.analysis.control.points import Point
 from myoquat.core.typing import Array
@@ -13,8 +15,9 @@ from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined, vector
 from myoquat.joints.validation import SystemLike, system_of
+from myoquat.muscle.actuators import forces
 from myoquat.muscle.segments.path_segments import paths
-from myoquat.muscle.states import residuals
+from myoquat.muscle.states import residuals, torques
 
 __all__ = ["ModelPlant"]
 
@@ -25,12 +28,22 @@ class ModelPlant(MuscledPlant):
 
     system: ArticulatedSystem
 
-    def __init__(self, model: SystemLike, torques: Mapping[str, float], frames: LoadFrames) -> None:
-        super().__init__(model, torques, bool(torques))
-        self.system, self.frames = system_of(model), frames
+    def __init__(self, model: SystemLike, acting: Acting) -> None:
+        super().__init__(model, acting, bool(acting.torques))
+        self.system, self.frames = system_of(model), acting.frames
         held = constraints_of(model)
         self.constraints = PathEquations(self.system, held) if held else None
         self.velocity_names = self.system.velocity_names
+
+    def bound(self, p: Array) -> "ModelPlant":
+        if not self.unknown.names:
+            return self
+        assert self.unknown.binding is not None
+        plant = ModelPlant(self.unknown.binding.bind(p), self.acting)
+        plant.parameters = p
+        if plant.constraints is not None and self.constraints is not None:
+            plant.constraints.sizes = self.constraints.sizes
+        return plant
 
     @cached_property
     def content(self) -> Hashable:
@@ -43,10 +56,21 @@ class ModelPlant(MuscledPlant):
         return inputs | {"torque": self._torque(point)} if self.torque_scales else inputs
 
     def _torque(self, point: Point) -> Array:
-        columns, torques = [0.0 * point.controls[..., 0]] * self.nu, self.torques_of(point)
+        columns, given = [0.0 * point.controls[..., 0]] * self.nu, self.torques_of(point)
         for i, place in enumerate(self.torque_indices):
-            columns[place] = torques[..., i]
+            columns[place] = given[..., i]
         return vector(columns)
+
+    def moments(self, point: Point) -> Array:
+        """(..., nu) generalized forces of muscles, actuators and torques at a point: the formula."""
+        given, equations = self.given(point), self.equations
+        total: Array = given.get("torque", np.zeros(self.nu))
+        if self.actuator_names:
+            total = total + forces(equations.muscled, point.q, equations.actuation(given))
+        if self.muscle_names:
+            states, activation = equations.states(given), equations.activation(given)
+            total = total + torques(equations.muscled, point.q, point.u, activation, states)
+        return total
 
     def muscle_paths(self, point: Point) -> tuple[Array, Array]:
         way = paths(self.system, self.equations.muscled.muscles, point.q, point.u)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from myoquat.analysis.control.plants.acting import Acting
 from myoquat.analysis.control.plants.base import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import indices_of
@@ -28,9 +29,10 @@ class MuscledPlant(Plant):
     """The controls are the excitations of muscles with activation dynamics or the activations of the others, the
     controls of the actuators, and the `torques`, each times its scale [N m, N], on velocities."""
 
-    def __init__(self, model: SystemLike, torques: Mapping[str, float], external_torque: bool) -> None:
+    def __init__(self, model: SystemLike, acting: Acting, external_torque: bool) -> None:
         system: ArticulatedSystem = system_of(model)
-        self.model = model
+        self.model, self.acting, torques = model, acting, acting.torques
+        self.unknown = acting.unknown
         self.equations = StateEquations(model if isinstance(model, Model) else system, external_torque)
         self.state_names = self.equations.own
         self.torque_indices = indices_of("velocity", torques, system.velocity_names)

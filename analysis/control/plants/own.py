@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.plants.base import Plant
+from myoquat.analysis.control.plants.parameters import UnknownParameters
 from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.content import content_key
@@ -25,7 +26,8 @@ class Equations(Record):
     """One's own differential equations, xdot = rate(point), in plain NumPy, in place of a model.
 
     states, controls: their names. rate(point) returns the rates of the states, an array (n,) or a sequence of n numbers
-    in the order of their names; `point["x"]` is a state or a control by its name, `point.t` the time [s]. It is traced,
+    in the order of their names; `point["x"]` is a state, a control or an unknown parameter of the problem by its name,
+    `point.t` the time [s]. It is traced,
     so that it may not branch on values. Raises ValueError for names that come twice.
 
     >>> from myoquat.analysis.control import Equations
@@ -47,13 +49,21 @@ class Equations(Record):
 class OwnPlant(Plant):
     """One's own `Equations`: all states are w."""
 
-    def __init__(self, equations: Equations) -> None:
+    def __init__(self, equations: Equations, unknown: UnknownParameters | None = None) -> None:
         self.equations = equations
+        self.unknown = unknown or UnknownParameters()
         self.state_names, self.control_names = equations.states, equations.controls
 
     @property
     def content(self) -> Hashable:
         return content_key(self.equations)
+
+    def bound(self, p: Array) -> "OwnPlant":
+        if not self.unknown.names:
+            return self
+        plant = OwnPlant(self.equations, self.unknown)
+        plant.parameters = p
+        return plant
 
     @property
     def control_bounds(self) -> Array:

@@ -8,12 +8,15 @@ points, and the equations are those of the muscles alone:
 C spans the velocities that locks, couplers and constraints leave free, so that the forces of constraints drop out.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from myoquat.analysis.control.plants.acting import Acting
 from myoquat.analysis.control.plants.muscled import MuscledPlant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows, interpolated_velocity
@@ -34,6 +37,7 @@ from myoquat.muscle.states import forces_of_laws, residuals_of_laws
 
 __all__ = ["PrescribedPlant"]
 
+OF_MUSCLES = ("law", "activation_dynamics")  # whose parameters change no length and no moment arm
 MIN_ARM = 1e-12  # [m, -] moment arms and gains of controls below it at all frames are structurally zero
 LINEARITY_CONTROL = 0.5  # control at which actuators are compared with affine functions
 
@@ -41,12 +45,35 @@ LINEARITY_CONTROL = 0.5  # control at which actuators are compared with affine f
 class PrescribedPlant(MuscledPlant):
     """The muscles, actuators and torques of a model along a motion under external loads; poses are no unknowns."""
 
-    def __init__(self, model: Model, motion: Motion, torques: Mapping[str, float], loads: Forces | None) -> None:
-        super().__init__(model, torques, False)
+    def __init__(self, model: Model, motion: Motion, acting: Acting, loads: Forces | None) -> None:
+        super().__init__(model, acting, False)
         self.model: Model = model
         self.motion, self.loads = motion, loads
+        self._check_parameters()
         self.free_names, _ = free_velocities(model, motion.q[:1])
         self._check_linear()
+
+    def bound(self, p: Array) -> "PrescribedPlant":
+        if not self.unknown.names:
+            return self
+        assert self.unknown.binding is not None
+        plant = copy(self)
+        bound = self.unknown.binding.bind(p)
+        assert isinstance(bound, Model)
+        plant.model, plant.parameters = bound, p
+        plant.equations = replace(self.equations, model=bound)
+        return plant
+
+    def _check_parameters(self) -> None:
+        """ValueError for a parameter on which the data of the points depend: all but those of laws of muscles."""
+        locations = self.unknown.binding.locations if self.unknown.binding else ()
+        for name, location in zip(self.unknown.names, locations, strict=True):
+            steps = location.steps
+            if steps[0] != "muscles" or steps[2] not in OF_MUSCLES:
+                raise ValueError(
+                    f"parameters: {name!r} cannot change where the motion is prescribed, since torques, lengths and "
+                    "moment arms are data there; parameters of muscles' laws and activation dynamics can"
+                )
 
     def _check_linear(self) -> None:
         """ModelError where the force of an actuator is not an affine function of its control."""

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,12 +27,13 @@ class Slot(NamedTuple):
 class Instances(NamedTuple):
     """Instances of a formula: its slots, the data of each, where their rows apply and how their terms count.
 
-    formula(slots, data, duration) gives rows and terms, from one dictionary of fields for each slot.
+    formula(slots, data, duration, statement) gives rows and terms, from one dictionary of fields for each slot and the
+    statement with its parameters.
     """
 
     name: str
     slots: tuple[Slot, ...]
-    formula: Callable[[list[dict[str, Array]], Array, Array], tuple[list[Array], list[Array]]]
+    formula: Callable[[list[dict[str, Array]], Array, Array, Any], tuple[list[Array], list[Array]]]
     data: Array  # (b, nd)
     fractions: Array  # (b,) of the duration
     row_names: tuple[str, ...]

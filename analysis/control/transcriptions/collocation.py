@@ -13,6 +13,7 @@ construction. The rates udot are unknowns, so that the equations of motion enter
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -116,7 +117,10 @@ class Collocation(Transcription):
         slots = (*slots[:-1], Slot(slots[-1].sites, (*slots[-1].fields, "moves")))
         nq = plant.nq
 
-        def formula(values: list[dict[str, Array]], data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
+        def formula(
+            values: list[dict[str, Array]], data: Array, duration: Array, bound: Any
+        ) -> tuple[list[Array], list[Array]]:
+            plant = bound.plant
             h = (data[..., 0] * duration)[..., None]
             q = [plant.pose(data[..., 1 + i * nq : 1 + (i + 1) * nq], v["z"]) for i, v in enumerate(values)]
             moved = [np.zeros(plant.nu), *(plant.displacement(q[0], x) for x in q[1:])]

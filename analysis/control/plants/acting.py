@@ -1,0 +1,18 @@
+"""What acts on a model beside its own forces: torques by name, and its parameters that are unknown."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from myoquat.analysis.control.plants.loads import LoadFrames
+from myoquat.analysis.control.plants.parameters import UnknownParameters
+
+__all__ = ["Acting"]
+
+
+@dataclass(frozen=True, eq=False)
+class Acting:
+    """`torques`: velocity -> scale [N m, N]; `frames` of external loads; parameters of the model that are `unknown`."""
+
+    torques: Mapping[str, float] = field(default_factory=dict)
+    frames: LoadFrames = field(default_factory=LoadFrames)
+    unknown: UnknownParameters = field(default_factory=UnknownParameters)

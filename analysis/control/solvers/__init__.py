@@ -1,0 +1,1 @@
+"""Solvers of nonlinear programs, and how they end."""

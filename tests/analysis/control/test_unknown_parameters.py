@@ -1,0 +1,81 @@
+"""Parameters as unknowns: numbers that made a motion are found again from it."""
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+import myoquat as mq
+from myoquat.analysis.control import Effort, Equations, Ipopt, OwnEndGoal, Problem, TrackCoordinates, TrackPose
+from myoquat.data import Motion
+
+SPRING, DAMPING = 4.0, 0.3
+TIME = np.linspace(0.0, 2.0, 101)
+
+
+def oscillation():
+    """x of xddot + 0.3 xdot + 4 x = 0 from (1, 0)."""
+    matrix = np.array([[0.0, 1.0], [-SPRING, -DAMPING]])
+    return np.array([(expm(t * matrix) @ [1.0, 0.0])[:1] for t in TIME])
+
+
+def oscillator(**options):
+    rates = Equations(("x", "v"), (), lambda point: (point["v"], -point["k"] * point["x"] - point["c"] * point["v"]))
+    goal = TrackCoordinates(("x",), TIME, oscillation())
+    bounds = {"k": (0.1, 20.0), "c": (0.0, 5.0)}
+    return Problem(rates, 2.0, (goal,), 20, "gauss", initial={"x": 1, "v": 0}, parameters=bounds, **options)
+
+
+def test_constants_of_equations_are_found_from_their_solution():
+    solution = oscillator().solve({"k": 10.0}, Ipopt(tolerance=1e-12))
+    assert solution.success
+    assert solution.parameters["k"] == pytest.approx(SPRING, rel=1e-6)
+    assert solution["c"] == pytest.approx(DAMPING, rel=1e-6)
+    assert solution.simulate().largest < 1e-6
+    again = oscillator().solve(solution)
+    assert again.iterations < solution.iterations
+    with pytest.raises(ValueError, match="'k' is a parameter; its bounds are given as `parameters`"):
+        oscillator(bounds={"k": (0, 1)})
+
+
+def test_masses_of_a_pendulum_are_found_from_its_motion_and_a_torque():
+    """Inertia and mass of a rod on a hinge from its motion under a known torque."""
+
+    def rod(mass):
+        return mq.Body(
+            "rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=mass, center_of_mass=(0.0, 0, -0.5),
+            inertia=(0.02, 0.02, 0.002, 0, 0, 0), coordinate_names=("angle",),
+        )  # fmt: skip
+
+    true, wrong = (mq.ArticulatedSystem((rod(mass),)) for mass in (3.0, 1.0))
+    way = mq.simulate(true, [0.0], [0.0], 0.5, step=1e-3, output_step=0.02, torque=np.array([4.0]))
+    recorded = Motion(wrong, way.time, way.q)
+    problem = Problem(
+        wrong, 0.5, (TrackPose(recorded),), 10, torques=("angle_dot",), initial={"angle": 0, "angle_dot": 0},
+        bounds={"angle_dot.torque": (4.0, 4.0)}, parameters={"bodies.rod.mass": (0.1, 10.0)},
+    )  # fmt: skip
+    solution = problem.solve(solver=Ipopt(tolerance=1e-12))
+    assert solution.parameters["bodies.rod.mass"] == pytest.approx(3.0, rel=1e-5)
+    assert solution.model.bodies[0].mass == solution.parameters["bodies.rod.mass"]
+    assert solution.simulate().largest < 1e-5
+
+
+def test_a_parameter_counts_in_goals_by_its_name():
+    """The stiffest spring that costs its square: least (k - 3)^2, whatever the motion."""
+    rates = Equations(("x",), (), lambda point: (-point["k"] * point["x"],))
+    cost = OwnEndGoal(lambda first, last, duration: (first["k"] - 3.0) ** 2, name="stiffness")
+    solution = Problem(rates, 1.0, (cost,), 8, initial={"x": 1.0}, parameters={"k": (0.0, 10.0)}).solve()
+    assert solution["k"] == pytest.approx(3.0)
+    assert solution["x"][-1] == pytest.approx(np.exp(-3.0), rel=1e-3)
+
+
+def test_parameters_are_checked_before_the_solver_starts():
+    model = mq.load_model("two_link")
+    with pytest.raises(ValueError, match="max_isometric_force"):
+        Problem(model, 1.0, (Effort(),), 5, parameters={"muscles.m1.max_isometric_forces": (1, 2)})
+    with pytest.raises(ValueError, match="is 5, outside its bounds 6 to 7"):
+        Problem(model, 1.0, (Effort(),), 5, parameters={"bodies.A.mass": (6.0, 7.0)})
+    with pytest.raises(ValueError, match="contradict"):
+        Problem(model, 1.0, (Effort(),), 5, parameters={"bodies.A.mass": (7.0, 6.0)})
+    still = Motion(model, [0.0, 1.0], [model.start] * 2, np.zeros((2, 6)))
+    with pytest.raises(ValueError, match="cannot change where the motion is prescribed"):
+        Problem(model, 1.0, (Effort(),), 5, prescribed=still, parameters={"bodies.A.mass": (1.0, 9.0)})
