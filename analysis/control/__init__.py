@@ -21,6 +21,7 @@ from myoquat.analysis.control.goals.tracking import (
 from myoquat.analysis.control.plants import Equations
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.problem import Problem
+from myoquat.analysis.control.refinement import MeasuredMesh, Refinement
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.solvers.ipopt import Ipopt
 from myoquat.analysis.control.solvers.statuses import Status
@@ -29,6 +30,7 @@ from myoquat.analysis.control.transcriptions import (
     Gauss,
     HermiteSimpson,
     Midpoint,
+    MultipleShooting,
     Radau,
     Transcription,
     Trapezoid,
@@ -54,9 +56,11 @@ __all__ = [
     "Ipopt",
     "Jerk",
     "JointMoments",
+    "MeasuredMesh",
     "MetabolicPower",
     "Midpoint",
     "MocoTrajectory",
+    "MultipleShooting",
     "OwnEndGoal",
     "OwnGoal",
     "PathConstraint",
@@ -64,6 +68,7 @@ __all__ = [
     "Point",
     "Problem",
     "Radau",
+    "Refinement",
     "Solution",
     "Status",
     "TendonForceRates",

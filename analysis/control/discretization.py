@@ -1,117 +1,27 @@
 """From a problem to a nonlinear program: its variables, blocks, bounds, and what a solution says of every site."""
 
-from collections import Counter
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from myoquat.analysis.control.blocks import Block, BlockFormula
 from myoquat.analysis.control.changes import change_instances
-from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint
 from myoquat.analysis.control.formulas import constraint_rows, one_number
-from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
 from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.points import Names, Point
+from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.program import Program
-from myoquat.analysis.control.transcriptions import Collocation, Midpoint, Transcription
+from myoquat.analysis.control.statement import Rows, Sites, Statement
+from myoquat.analysis.control.transcriptions import Collocation, Midpoint, MultipleShooting
 from myoquat.analysis.control.transcriptions.base import FIELDS, STATE, Instances, Layout, Slot
+from myoquat.analysis.control.transcriptions.shooting import Shot
 from myoquat.core.content import content_key
 from myoquat.core.typing import Array
-from myoquat.data.motions import Forces
 
 __all__ = ["Discretization", "Rows", "Sites", "Statement"]
 
 POINT = ("z", "u", "w", "udot", "wdot", "controls", "multipliers")
-
-
-@dataclass(frozen=True, eq=False)
-class Statement:
-    """A problem in the terms of its plant: what is minimised, subject to what."""
-
-    plant: Plant
-    transcription: Transcription
-    mesh: Array
-    start: float
-    duration: tuple[float, float]
-    goals: tuple[Goal, ...]
-    path: tuple[PathConstraint, ...]
-    boundary: tuple[BoundaryConstraint, ...]
-    loads: Forces | None = None
-
-    @property
-    def fixed(self) -> bool:
-        """Whether the duration is given."""
-        return self.duration[0] == self.duration[1]
-
-    @property
-    def names(self) -> Names:
-        """Names of all quantities of a point."""
-        plant = self.plant
-        unknown = plant.unknown.names
-        return Names(plant.system, plant.velocity_names, plant.state_names, plant.control_names, unknown)
-
-    def bound(self, p: Array) -> "Statement":
-        """The same with values (np,) of the unknown parameters, floats or symbols."""
-        return replace(self, plant=self.plant.bound(p)) if self.plant.unknown.names else self
-
-    def term_names(self, block: str) -> tuple[str, ...]:
-        """A name for each goal of a block; goals of the same title are numbered: "Effort", "Effort 2"."""
-        found, count = [], Counter[str]()
-        for goal in self.goals:
-            count[goal.title] += 1
-            number = f" {count[goal.title]}" if count[goal.title] > 1 else ""
-            apart = {EndGoal: "ends", ChangeGoal: "changes"}
-            own = next((name for of, name in apart.items() if isinstance(goal, of)), "points")
-            if own == block or (own == "points" and block not in apart.values()):
-                found.append(goal.title + number)
-        return tuple(found)
-
-    @property
-    def integrals(self) -> list[IntegralGoal]:
-        """The goals that are integrated."""
-        return [goal for goal in self.goals if isinstance(goal, IntegralGoal)]
-
-    @property
-    def changes(self) -> tuple[ChangeGoal, ...]:
-        """The goals of changes between neighbouring points."""
-        return tuple(goal for goal in self.goals if isinstance(goal, ChangeGoal))
-
-    @property
-    def ends(self) -> list[EndGoal]:
-        """The goals of the ends."""
-        return [goal for goal in self.goals if isinstance(goal, EndGoal)]
-
-
-@dataclass(frozen=True, eq=False)
-class Sites:
-    """The motion at every site: duration [s], q (s, nq), and of each field (s, n), NaN where a site has none; values
-    (np,) of the parameters, None for those at the start of a search."""
-
-    duration: float
-    q: Array
-    fields: dict[str, Array]
-    parameters: Array | None = None
-
-
-@dataclass(eq=False)
-class Rows:
-    """Constraints as they are added: bounds, words, and the fraction of the duration of each."""
-
-    lower: list[Array] = field(default_factory=list)
-    upper: list[Array] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    fractions: list[float] = field(default_factory=list)
-
-    def add(self, bounds: Array, names: tuple[str, ...], fractions: Array) -> Array:
-        """(b, nr) indices of new rows with bounds (nr, 2), at b instances."""
-        b, start = len(fractions), len(self.names)
-        self.lower.append(np.tile(bounds[:, 0], b))
-        self.upper.append(np.tile(bounds[:, 1], b))
-        self.names += [*names] * b
-        self.fractions += [float(x) for x in np.repeat(fractions, len(names))]
-        return start + np.arange(b * len(names)).reshape(b, len(names))
 
 
 class Discretization:
@@ -205,6 +115,8 @@ class Discretization:
         transcription = statement.transcription
         if isinstance(transcription, Midpoint):
             blocks.append(self._midpoint(transcription))
+        elif isinstance(transcription, MultipleShooting):
+            blocks.append(self._shooting(transcription))
         else:
             assert isinstance(transcription, Collocation)
             instances = transcription.instances(statement.plant, self.layout, self.references, statement.start)
@@ -266,10 +178,13 @@ class Discretization:
     @staticmethod
     def _at_point(statement: Statement, point: Point, data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
         """Rows and terms at a point: the residual of the equations, path constraints, integrands times duration."""
-        rows, terms = list[Array](), list[Array]()
-        rows.append(statement.plant.residual(point))
-        for constraint in statement.path:
-            rows.append(constraint_rows(constraint, point))
+        rows = [statement.plant.residual(point), *(constraint_rows(constraint, point) for constraint in statement.path)]
+        return rows, Discretization._terms(statement, point, data, duration)
+
+    @staticmethod
+    def _terms(statement: Statement, point: Point, data: Array, duration: Array) -> list[Array]:
+        """The integrands of the goals, times the duration where they are integrated."""
+        terms = list[Array]()
         place = 1 + point.loads.shape[-1] + point.prescribed.shape[-1]
         for goal in statement.integrals:
             width = goal.width(statement.plant)
@@ -277,7 +192,7 @@ class Discretization:
             value = one_number(goal, statement.plant, point, own)
             terms.append(value if goal.mean else duration * value)
             place += width
-        return rows, terms
+        return terms
 
     @property
     def _point_bounds(self) -> Array:
@@ -351,6 +266,54 @@ class Discretization:
         weights = self._weights(transcription.quadrature(layout))
         instances = Instances("midpoint", slots, formula, np.concatenate(parts, axis=1), fractions, names, weights)
         return self._block(instances, bounds, self._point_content)
+
+    def _shooting(self, method: MultipleShooting) -> Block:
+        """Runge-Kutta steps through all intervals; goals are integrated along them."""
+        plant, layout = self.statement.plant, self.layout
+        first, last, middle = layout.nodes[:-1], layout.nodes[1:], layout.inner[:, 0]
+        parts = [self._point_data(column) for column in method.times(layout).T]
+        width, nq = parts[0].shape[1], plant.nq
+
+        def formula(
+            values: list[dict[str, Array]], data: Array, duration: Array, bound: Statement
+        ) -> tuple[list[Array], list[Array]]:
+            (start, middle, end), rest = values, data[..., width * len(parts) :]
+            q0, q1 = (
+                bound.plant.pose(rest[..., 1 + i * nq : 1 + (i + 1) * nq], v["z"]) for i, v in ((0, start), (1, end))
+            )
+
+            def own(k: int) -> Array:
+                return data[..., k * width : (k + 1) * width]
+
+            def at(k: int, state: Shot) -> Point:
+                q = bound.plant.moved(q0, state.theta) if nq else q0
+                base = self._base(bound, own(k), duration)
+                return replace(base, q=q, u=state.u, states=state.w, controls=middle["controls"])
+
+            def integrand(k: int, point: Point) -> list[Array]:
+                return self._terms(bound, point, own(k), duration)
+
+            h = (rest[..., 0] * duration / method.steps)[..., None]
+            state, terms, points = method.shoot(
+                bound.plant, at, Shot(0.0 * start["u"], start["u"], start["w"]), h, integrand
+            )
+            gaps = [bound.plant.displacement(q0, q1) - state.theta, end["u"] - state.u] if nq else []
+            rows = [*gaps, end["w"] - state.w] if state.w.shape[-1] else gaps
+            rows += [constraint_rows(c, point) for point in points for c in bound.path]
+            return rows, [term / method.steps for term in terms]
+
+        data = [*parts, layout.steps[:, None], self.references[first], self.references[last]]
+        slots = Slot(first, STATE), Slot(middle, ("controls",)), Slot(last, STATE)
+        poses = tuple(f"change of the pose along {name}" for name in plant.velocity_names)
+        changes = tuple(f"change of {name}" for name in (*plant.velocity_names, *plant.state_names))
+        along = [c.title for c in self.statement.path for _ in c.interval] * method.steps
+        bounds = [np.zeros((len(poses) + len(changes), 2)), *[c.interval for c in self.statement.path] * method.steps]
+        weights = self._weights(method.quadrature(layout))
+        instances = Instances(
+            "shooting", slots, formula, np.concatenate(data, axis=1), layout.fractions[first],
+            (*poses, *changes, *along), weights,
+        )  # fmt: skip
+        return self._block(instances, np.concatenate(bounds), (method.steps, self._point_content))
 
     def _changes(self) -> Block:
         """Goals of changes between neighbouring points."""

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.discretization import Statement
-from myoquat.analysis.control.plants import ModelPlant, OwnPlant
+from myoquat.analysis.control.plants import ModelPlant, OwnPlant, PrescribedPlant
 from myoquat.analysis.control.points import Point
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.dynamics import SimulationWarning, simulate
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
 
-__all__ = ["Forward", "run_forward"]
+__all__ = ["Forward", "interval_errors", "run_forward"]
 
 STIFF_TOLERANCE = 1e-7  # of simulations with elastic tendons
 STEPS_PER_INTERVAL = 20  # of the method of fourth order in each interval of a model
@@ -63,6 +63,26 @@ def run_forward(
     q, u, w = _model(plant, statement, time, states, controls)
     error = np.concatenate([plant.displacement(states[0], q), u - states[1], w - states[2]], axis=1)
     return Forward(time, q, u, w, error)
+
+
+def interval_errors(
+    statement: Statement, time: Array, states: tuple[Array, Array, Array], controls: Controls, rtol: float
+) -> Array:
+    """(n,) the error of every interval: its controls simulated from the state at its start beside the state at its
+    end. The greatest difference of pose, velocities and states, each over 1 plus its greatest value along the motion;
+    NaN where a simulation fails. ValueError for a prescribed motion."""
+    plant, ends = statement.plant, np.arange(1, len(time))
+    if isinstance(plant, PrescribedPlant):
+        raise ValueError("the motion of this problem is prescribed, so that its controls have nothing to move")
+    found = []
+    for k in ends - 1:
+        own = states[0][k : k + 2], states[1][k : k + 2], states[2][k : k + 2]
+        found.append(run_forward(statement, time[k : k + 2], own, controls, rtol).error[-1])
+    q, u, w = states
+    moved = plant.displacement(np.broadcast_to(q[0], q.shape), q) if plant.nu else np.zeros((len(q), 0))
+    scale = 1.0 + np.abs(np.concatenate([moved, u, w], axis=1)).max(axis=0)
+    result: Array = np.max(np.abs(found) / scale, axis=1)
+    return result
 
 
 def _own(plant: OwnPlant, statement: Statement, time: Array, states: Array, controls: Controls, rtol: float) -> Array:

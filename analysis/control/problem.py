@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import NoneType
 from typing import Any
@@ -30,6 +30,7 @@ from myoquat.analysis.control.periodicity import periodic_constraint
 from myoquat.analysis.control.plants import Equations, Plant, plant_of, prescribed_plant
 from myoquat.analysis.control.plants.bounds import Bound
 from myoquat.analysis.control.quantities import Ends, Quantities
+from myoquat.analysis.control.refinement import MeasuredMesh, Refinement, refined
 from myoquat.analysis.control.solution import Solution, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, run_ipopt
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
@@ -224,6 +225,7 @@ class Problem:
         self,
         guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None,
         solver: Ipopt | None = None,
+        refine: Refinement | None = None,
     ) -> Solution:
         """The solution from a guess: a Motion (of the same system, over the duration), a former Solution, a
         `MocoTrajectory`, or names -> a number or values (k,) evenly over the duration; "duration" [s] is its guess.
@@ -232,7 +234,26 @@ class Problem:
         activations. Values out of bounds are moved inside; in a Motion or a mapping they raise ValueError. Raises
         ValueError where a goal or a constraint is not finite at the guess, with its name and the time, and
         MissingExtraError without CasADi. A result that is no solution is returned too: `Solution.status` says why.
+
+        refine: solve again on finer meshes by the error measured in every interval; `Solution.meshes` has them.
         """
+        check_types(refine=(refine, (Refinement, NoneType)))
+        return self._solve(guess, solver) if refine is None else self._solve_refined(guess, solver, refine)
+
+    def _solve_refined(self, guess: Any, solver: Ipopt | None, settings: Refinement) -> Solution:
+        """Solutions on finer and finer meshes, each from the one before, while they converge."""
+        problem, meshes, solution = self, list[MeasuredMesh](), self._solve(guess, solver)
+        while solution.success:
+            meshes.append(MeasuredMesh(problem.mesh, solution.interval_errors()))
+            mesh = refined(meshes[-1], self.method.order, settings)
+            if mesh is None or len(meshes) > settings.repetitions:
+                break
+            problem = replace(problem, intervals=tuple(map(float, mesh)))
+            solution = problem._solve(solution, solver)
+        return replace(solution, meshes=tuple(meshes))
+
+    def _solve(self, guess: Any, solver: Ipopt | None) -> Solution:
+        """The solution on the mesh."""
         check_types(guess=(guess, (Motion, Solution, MocoTrajectory, Mapping, NoneType)))
         check_types(solver=(solver, (Ipopt, NoneType)))
         sites = self._sites(guess)

@@ -8,8 +8,9 @@ import numpy as np
 
 from myoquat.analysis.control.discretization import Discretization, Sites, Statement
 from myoquat.analysis.control.explanation import Explanation, explanation_of
-from myoquat.analysis.control.forward import Forward, run_forward
+from myoquat.analysis.control.forward import Forward, interval_errors, run_forward
 from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
+from myoquat.analysis.control.refinement import MeasuredMesh, mesh_lines
 from myoquat.analysis.control.solvers.ipopt import Iterates
 from myoquat.analysis.control.solvers.statuses import IPOPT, Status
 from myoquat.analysis.control.splines import interpolated_pose
@@ -34,7 +35,7 @@ class Solution:
     midpoint rule in the middle of each. objective is the sum of `goals`, each with its weight. kkt_error is the
     greatest entry of the gradient of the Lagrangian, violation the greatest by which a constraint is missed, both
     unscaled; norm_error the greatest | |Q| - 1 | at all sites. seconds is the time of the solver, evaluation_seconds
-    that of the compiled formulas in it.
+    that of the compiled formulas in it. meshes are those of a refinement, with their measured errors.
 
     >>> from myoquat.analysis.control import Duration, Equations, Problem
     >>> cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
@@ -55,6 +56,7 @@ class Solution:
     goals: dict[str, float]
     explanation: Explanation
     iterates: Iterates
+    meshes: tuple[MeasuredMesh, ...] = ()
 
     def __repr__(self) -> str:
         what = "converged" if self.success else f"NOT SOLVED: {self.status.sentence}"
@@ -236,12 +238,24 @@ class Solution:
         )
         lines.append(f"Objective {self.objective:.8g}:")
         lines += [f"  {name}: {value:.8g}" for name, value in self.goals.items()]
-        return "\n".join([*lines, *self.explanation.lines(), f"Greatest error of |Q|: {self.norm_error:.2g}."])
+        return "\n".join(
+            [
+                *lines,
+                *self.explanation.lines(),
+                f"Greatest error of |Q|: {self.norm_error:.2g}.",
+                *mesh_lines(self.meshes),
+            ]
+        )
 
     def simulate(self, rtol: float = 1e-9) -> Forward:
         """A forward simulation of the controls from the first state. Its difference from this motion is the error of
         the transcription, amplified by the instability of the motion."""
         return run_forward(self._bound, self.time, (self.q, self.u, self.states), self.controls_at, rtol)
+
+    def interval_errors(self, rtol: float = 1e-9) -> Array:
+        """(n,) the measured error of every interval, as `Refinement` defines it: a forward simulation of the controls
+        from the state at its start against the state at its end."""
+        return interval_errors(self._bound, self.time, (self.q, self.u, self.states), self.controls_at, rtol)
 
     def at_sites(self, statement: Statement, layout: Layout) -> Sites:
         """The motion at the sites of another mesh or transcription of the same problem."""

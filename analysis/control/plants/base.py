@@ -56,6 +56,11 @@ class Plant(ABC):
     def residual(self, point: Point) -> Array:
         """(..., nu + nw + nk) zero where the equations hold, constraints by their second derivatives: the formula."""
 
+    def rates(self, point: Point) -> tuple[Array, Array]:
+        """(..., nu) udot and (..., nw) wdot at a point by the explicit equations: the formula. ValueError for a plant
+        that has none."""
+        raise ValueError("a prescribed motion has no equations of motion to be shot; choose another transcription")
+
     @property
     def residual_names(self) -> tuple[str, ...]:
         """What each entry of the residual is, for messages."""

@@ -11,6 +11,7 @@ from myoquat.analysis.control.plants.muscled import MuscledPlant
 from myoquat.analysis.control.points import Point
 from myoquat.core.typing import Array
 from myoquat.dynamics import inverse
+from myoquat.dynamics.articulated import forward
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined, vector
@@ -71,6 +72,16 @@ class ModelPlant(MuscledPlant):
             states, activation = equations.states(given), equations.activation(given)
             total = total + torques(equations.muscled, point.q, point.u, activation, states)
         return total
+
+    def rates(self, point: Point) -> tuple[Array, Array]:
+        if self.constraints is not None:
+            raise ValueError("multiple shooting knows no couplers and constraints; choose another transcription")
+        given, equations = self.given(point), self.equations
+        tau = equations.force(point.t, point.q, point.u, given)
+        if self.frames.bodies:
+            tau = tau + self.frames.force(self.system, point.q, point.loads)
+        own = equations.own_rate(point.q, point.u, given)
+        return forward(self.system, point.q, point.u, tau), own[0] if own else point.states
 
     def muscle_paths(self, point: Point) -> tuple[Array, Array]:
         way = paths(self.system, self.equations.muscled.muscles, point.q, point.u)

@@ -74,8 +74,14 @@ class OwnPlant(Plant):
         return np.tile([-np.inf, np.inf], (self.nw, 1))
 
     def residual(self, point: Point) -> Array:
+        return point.rates - self._rate(point)
+
+    def rates(self, point: Point) -> tuple[Array, Array]:
+        return point.u, self._rate(point)
+
+    def _rate(self, point: Point) -> Array:
         rate = self.equations.rate(point)
         found: Array = rate if isinstance(rate, np.ndarray) or hasattr(rate, "shape") else vector(rate)
         if found.shape[-1:] != (self.nw,):
             raise ValueError(f"rate returns {found.shape[-1:]} numbers; the states are {', '.join(self.state_names)}")
-        return point.rates - found
+        return found

@@ -69,7 +69,7 @@ class Transcription(Record, ABC):
 
     >>> from myoquat.analysis.control import TRANSCRIPTIONS
     >>> {name: method.order for name, method in TRANSCRIPTIONS.items()}
-    {'midpoint': 2, 'trapezoid': 2, 'hermite_simpson': 4, 'gauss': 6, 'radau': 5}
+    {'midpoint': 2, 'trapezoid': 2, 'hermite_simpson': 4, 'gauss': 6, 'radau': 5, 'shooting': 4}
     """
 
     title: ClassVar[str]

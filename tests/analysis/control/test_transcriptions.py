@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.control import TRANSCRIPTIONS, Effort, Gauss, Ipopt, OwnGoal, Problem, Radau, TrackPose
+from myoquat.analysis.control import (
+    TRANSCRIPTIONS,
+    Effort,
+    Gauss,
+    Ipopt,
+    MultipleShooting,
+    OwnGoal,
+    PathConstraint,
+    Problem,
+    Radau,
+    TrackPose,
+)
 from myoquat.analysis.control.charts import chart_coordinates, chart_pose, displacement, displacement_rate
 from myoquat.analysis.control.discretization import Discretization
 from myoquat.analysis.control.transcriptions.collocation import integration_matrix
@@ -38,7 +49,7 @@ def error_of(method, intervals, frame="child"):
 
 ORDERS = {
     "midpoint": (8, 16), "trapezoid": (8, 16), "hermite_simpson": (8, 16), Gauss(2): (6, 12), Radau(2): (8, 16),
-    "radau": (4, 8),
+    "radau": (4, 8), "shooting": (8, 16),
 }  # fmt: skip
 
 
@@ -153,3 +164,25 @@ def test_quaternions_and_euler_angles_have_the_same_optimum():
     assert all(solution.success for solution in found)
     assert found[0].objective == pytest.approx(found[1].objective, rel=1e-5)
     assert found[0].norm_error < 1e-12
+
+
+def test_multiple_shooting_agrees_with_collocation():
+    """A rod on a hinge that is lifted with a bounded speed: goals, path constraints and controls by both."""
+    rod = mq.Body(
+        "rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -0.5),
+        inertia=(1e-3, 1e-3, 1e-3, 0, 0, 0), coordinate_names=("angle",),
+    )  # fmt: skip
+    speed = PathConstraint("speed", lambda point: point["angle_dot"], -10.0, 2.0)
+    found = [
+        Problem(
+            mq.ArticulatedSystem((rod,)), 1.0, (Effort(),), 20, method, torques=("angle_dot",), constraints=(speed,),
+            initial={"angle": 0.0, "angle_dot": 0.0}, final={"angle": 1.2, "angle_dot": 0.0},
+        ).solve()
+        for method in ("shooting", "midpoint")
+    ]  # fmt: skip
+    assert all(solution.success for solution in found)
+    assert found[0].objective == pytest.approx(found[1].objective, rel=0.03)
+    assert found[0]["angle_dot"].max() == pytest.approx(2.0, abs=0.05)
+    assert found[0].simulate().largest < 5e-4
+    with pytest.raises(ValueError, match="steps must be between 1 and 20"):
+        MultipleShooting(0)
