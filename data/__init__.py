@@ -10,6 +10,7 @@ from myoquat.core.deprecation import former_names
 _look_up, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 _FORMER = {  # name: the object, and what to write in its place
+    "export_table": ("myoquat.data.tables.write_table", "myoquat.data.save_table"),
     "load_mjcf": ("myoquat.data.mjcf.load_mjcf", "myoquat.data.load_model"),
     "load_urdf": ("myoquat.data.urdf.load_urdf", "myoquat.data.load_model(...).system"),
     "read_markers": ("myoquat.data.trc.read_markers", "myoquat.data.load_table"),

@@ -28,4 +28,3 @@ from .reports import ImplausibleWarning as ImplausibleWarning
 from .reports import UnsupportedWarning as UnsupportedWarning
 from .reports import UnwrittenWarning as UnwrittenWarning
 from .tables import column_units as column_units
-from .tables import export_table as export_table

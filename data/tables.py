@@ -13,7 +13,7 @@ from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.data.files import check_output, write_bytes
 
-__all__ = ["TABLE_FILES", "column_units", "export_table"]
+__all__ = ["TABLE_FILES", "column_units", "write_table"]
 
 TABLE_FILES = (".csv", ".xlsx", ".mat", ".parquet")
 RULES = (  # of names of columns as OpenSim and this package write them
@@ -39,28 +39,11 @@ def column_units(table: "pd.DataFrame") -> dict[str, str]:
     return {_name(label): str(given.get(label, _by_name(_name(label)))) for label in table.columns}
 
 
-def export_table(
+def write_table(
     table: "pd.DataFrame", path: str | Path, units: Mapping[str, str] | None = None, *, overwrite: bool = False
 ) -> None:
-    """Write a table whose headers tell units, "knee_angle_r [deg]", as .csv, .xlsx, .mat or .parquet.
-
-    table   numbers or text in columns; an index with a name is the first column, "time [s]" for a motion.
-    units   by column, those of `column_units` if nothing is said.
-
-    A .mat file has the variables `data` (rows, columns), `names` and `units` (columns); columns of text are left out.
-    .xlsx needs the extra `tables`, .parquet too. Raises FileExistsError for a file that exists unless `overwrite` is
-    True, ValueError for another ending, MissingExtraError where a library is missing.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import pandas as pd
-    >>> from myoquat.data import export_table
-    >>> table = pd.DataFrame({"knee": [10.0, 20.0]}, index=pd.Index([0.0, 0.5], name="time"))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     export_table(table, f"{folder}/knee.csv", {"knee": "deg"})
-    ...     print(Path(f"{folder}/knee.csv").read_text().splitlines()[:2])
-    ['time [s],knee [deg]', '0.0,10.0']
-    """
+    """Write a table whose headers tell units, as `myoquat.data.save_table` does for these formats: `units` by column,
+    those of `column_units` for columns that are not named. ValueError for another ending."""
     check_types(table=(table, "pandas.DataFrame"), path=(path, PATH))
     suffix = Path(path).suffix.lower()
     if suffix not in TABLE_FILES:

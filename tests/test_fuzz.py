@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fuzz import FORMATS, fuzz
 from fuzz.formats import DATA, STUDY
+from volume import draws
 
 from myoquat.analysis.studies import StoreError, Study, open_results
 from myoquat.analysis.studies.storage.verification import verify_results
@@ -21,7 +22,7 @@ from myoquat.kernels.runtime.cache import Cache
 from myoquat.muscle.laws import Millard2012, Thelen2003
 
 # A mutant of a store takes 0.15 s, and one of a recording begins two processes
-COUNTS = dict.fromkeys(FORMATS, 300) | {"store": 40, "c3d": 100}
+COUNTS = dict.fromkeys(FORMATS, draws(100, 300)) | {"store": draws(16, 40), "c3d": draws(40, 100)}
 
 
 @pytest.mark.parametrize("file_format", FORMATS)

@@ -1,7 +1,7 @@
 """The table of motion formats: from the suffix of a file to the functions that read and write it."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,11 +91,19 @@ def save_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = Fal
     .mot, .sto  in_degrees, name: those of the frame's `.attrs` where they are not given; in_degrees None writes no such
                 line.
     .trc        units: of the numbers in the file, such as "mm"; columns as `load_table` gives them.
+    .csv        units: by column, with which headers tell them, "knee_angle_r [deg]"; {} stands for those of
+                `column_units`.
     .xlsx, .mat, .parquet
-                headers tell units; these are not read. See `export_table`.
+                headers tell units: those of `column_units`, or `units` by column. A .mat file has the variables `data`
+                (rows, columns), `names` and `units` (columns); columns of text are left out.
+
+    Tables whose headers tell units may hold text, and any index; an index with a name is the first column. They serve
+    spreadsheets, statistics programs and MATLAB, and `load_table` does not read them. .xlsx and .parquet need the extra
+    `tables`.
 
     Numbers are written as they are. Raises FileExistsError for an existing file unless `overwrite` is True. Raises
     ValueError for numbers that are not finite (.mot, .sto), empty or repeated labels, and times that do not increase.
+    Raises MissingExtraError where a library is missing.
 
     >>> import tempfile
     >>> import pandas as pd
@@ -107,7 +115,7 @@ def save_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = Fal
     True
     """
     check_types(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
-    if Path(path).suffix.lower() in WRITTEN:
-        importlib.import_module("myoquat.data.tables").export_table(frame, path, overwrite=overwrite)
+    if Path(path).suffix.lower() in WRITTEN or isinstance(options.get("units"), Mapping):
+        importlib.import_module("myoquat.data.tables").write_table(frame, path, overwrite=overwrite, **options)
         return
     motion_format(path).writer(frame, path, overwrite=overwrite, **options)

@@ -178,7 +178,7 @@ def _function(module: Module, name: str, result: str, head: str, write: Callable
     def define() -> None:
         b = module.builder()
         write(b)
-        module.define(name, result, head, b)
+        module.define(name, result, head, b, shared=True)
 
     return module.once(name, define)
 

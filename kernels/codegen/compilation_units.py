@@ -29,9 +29,12 @@ class Units:
         """How a unit that does not define @name comes to know it."""
         self._known[name] = line
 
-    def define(self, name: str, declaration: str, text: str) -> None:
-        """One more function, and how units know it in which it does not stand."""
+    def define(self, name: str, declaration: str, text: str, shared: bool = False) -> None:
+        """One more function, and how units know it in which it does not stand. A `shared` one is a unit by itself."""
         self._known[name] = declaration
+        if shared:
+            self._give_away({name: text}, set(_SYMBOL.findall(text)))
+            return
         self._waiting[name] = text
         self._wanted.update(_SYMBOL.findall(text))
         self._size += len(text)
@@ -44,8 +47,12 @@ class Units:
     def finish(self) -> None:
         """Give away what is there, if anything."""
         if self._waiting:
-            elsewhere = sorted(name for name in self._wanted if name not in self._waiting)
-            known = [self._known[name] for name in elsewhere if name in self._known]
-            self._give("\n".join([*known, *self._waiting.values(), "!0 = !{}", ""]))
+            self._give_away(self._waiting, self._wanted)
             self._given += 1
         self._waiting, self._wanted, self._size = {}, set(), 0
+
+    def _give_away(self, functions: dict[str, str], wanted: set[str]) -> None:
+        """Give a unit away: functions, and how it knows what else they refer to."""
+        elsewhere = sorted(name for name in wanted if name not in functions)
+        known = [self._known[name] for name in elsewhere if name in self._known]
+        self._give("\n".join([*known, *functions.values(), "!0 = !{}", ""]))

@@ -70,18 +70,15 @@ class _Array(NamedTuple):
     pointer: str
     stride: str
 
-    def move(
-        self, b: Builder, frame: str, first: str, last: str, function: Callable[[Module, int], str], packed: bool
-    ) -> None:
-        """W rows between a frame and the array: packed ones in place, others by a function of `rows`."""
+    def move(self, b: Builder, frame: str, first: str, last: str, function: Callable[..., None], packed: bool) -> None:
+        """W rows between a frame and the array."""
         if not self.port.length:
             return
         slots = b.slot(frame, self.port.slot)
         if packed:
             move_packed(b, self.pointer, first, slots, self.port.length, function is read_rows)
-            return
-        name = function(b.module, self.port.length)
-        b.line(f"call void @{name}(ptr {self.pointer}, i64 {self.stride}, i64 {first}, i64 {last}, ptr {slots})")
+        else:
+            function(b, self.pointer, self.stride, first, last, slots, self.port.length)
 
 
 class _Together(NamedTuple):

@@ -64,13 +64,21 @@ class Module:
                 self._units.know(name, line)
 
     def define(
-        self, name: str, result: str, parameters: str, body: "Builder", linkage: str = "hidden", facts: str = ""
+        self,
+        name: str,
+        result: str,
+        parameters: str,
+        body: "Builder",
+        linkage: str = "hidden",
+        facts: str = "",
+        shared: bool = False,
     ) -> None:
-        """Add the function that `body` holds, with more attributes if need be. The body ends with its own `ret`."""
+        """Add the function that `body` holds, with more attributes if need be. The body ends with its own `ret`.
+        A `shared` function is the same in all kernels: a unit of its own, which a process compiles once."""
         head = _head(name, result, parameters, linkage, facts)
         self._functions[name] = text = "\n".join([f"define {head} {{", *body.lines, "}"])
         if self._units:
-            self._units.define(name, f"declare {head}", text)
+            self._units.define(name, f"declare {head}", text, shared)
 
     def expect(self, name: str, parameters: str = "ptr %frame") -> str:
         """Name of a function without a result that is defined later."""

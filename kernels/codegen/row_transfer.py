@@ -1,137 +1,177 @@
 """Between the caller's arrays, one row per state, and the frame, one slot of W lanes per component.
 
-Blocks of C x W numbers (C the largest power of two that fits) go through registers: load rows, transpose by shuffles,
-store slots. Where C does not divide the row's length the rest is a narrower block if it is a power of two; else the
-last block overlaps the one before it and writes the same values again. Reading asks the memory for later rows, so that
-they are on their way. In the last block of states, lanes beyond the end read and write the last state's row: they hold
-the same state and hence the same results, so no lane ever works on invented numbers and nothing needs a mask.
+Blocks of W x W numbers go through registers: load rows, transpose by shuffles, store slots. Where W does not divide the
+row's length the last block overlaps the one before it and writes the same values again, or narrower ones follow.
+Reading asks the memory for later rows, so that they are on their way. In the last block of states, lanes beyond the end
+read and write the last state's row: they hold the same state and hence the same results, so no lane ever works on
+invented numbers and nothing needs a mask.
+
+The length of a row is an argument of these functions, so that their code is the same in every kernel and is compiled
+once. Short rows that lie one after the other are moved in place.
 """
 
 from myoquat.kernels.codegen.ir import Builder, Module
 
 __all__ = ["move_packed", "read_rows", "write_rows"]
 
+_MAX_SINGLE_COLUMNS = 2  # last columns up to which each is moved by itself
+_MAX_BLOCKS_IN_PLACE = 2  # column blocks up to which a call would take a noticeable part of the time
 _MAX_UNROLLED_BLOCKS = 4  # column blocks beyond which they are walked in a loop
 _CACHE_LINE_BYTES = 64  # bytes of memory that come together
 _PREFETCHED_ROWS = 64  # rows between the one that is read and the one that is asked for
+_STRIDED = "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots, i64 %length"
+_PACKED = "ptr %rows, ptr %slots, i64 %length"
 
 
-def read_rows(module: Module, length: int) -> str:
-    """Name of `void (ptr rows, i64 stride, i64 first, i64 last, ptr slots)`: W rows from `first` into `length` slots.
+def read_rows(b: Builder, rows: str, stride: str, first: str, last: str, slots: str, length: int) -> None:
+    """W rows from number `first` on into `length` slots.
 
     Row k begins at rows + k stride (bytes); rows beyond `last` are taken as `last`.
     """
-    name = f"read_rows_{length}"
-    return module.once(name, lambda: _define(module, name, length, reading=True))
+    _move_strided(b, "read_rows", rows, stride, first, last, slots, length)
 
 
-def write_rows(module: Module, length: int) -> str:
-    """Name of the way back, with the same arguments."""
-    name = f"write_rows_{length}"
-    return module.once(name, lambda: _define(module, name, length, reading=False))
+def write_rows(b: Builder, rows: str, stride: str, first: str, last: str, slots: str, length: int) -> None:
+    """The way back, with the same arguments."""
+    _move_strided(b, "write_rows", rows, stride, first, last, slots, length)
 
 
 def move_packed(b: Builder, rows: str, first: str, slots: str, length: int, reading: bool) -> None:
-    """Inline: W rows that lie one after the other, from row `first` on, into slots or back."""
+    """W rows that lie one after the other, from row `first` on, into slots or back."""
     begin = b.offset(rows, b.let(f"mul i64 {first}, {8 * length}"))
     if length == 1:
         source, target = (begin, slots) if reading else (slots, begin)
         b.store(b.load(source), target)
-        return
-    addresses = [b.offset(begin, 8 * length * lane) for lane in range(b.lanes)]
-    _Transfer(b, length, slots, packed=True).move(addresses, reading)
+    elif b.lanes == 1 or length <= _MAX_BLOCKS_IN_PLACE * b.lanes:
+        addresses = [b.offset(begin, 8 * length * lane) for lane in range(b.lanes)]
+        _Transfer(b, slots, 8 * length * _PREFETCHED_ROWS, packed=True).move(addresses, length, reading)
+    else:
+        name = f"{'read' if reading else 'write'}_contiguous_rows"
+        b.module.once(name, lambda: _define_packed(b.module, name, reading))
+        b.line(f"call void @{name}(ptr {begin}, ptr {slots}, i64 {length})")
 
 
-def _define(module: Module, name: str, length: int, reading: bool) -> None:
-    """One of the two functions."""
-    b = module.builder()
-    _Transfer(b, length, "%slots").move(_row_addresses(b), reading)
-    b.line("ret void")
-    module.define(name, "void", "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots", b)
+def _move_strided(
+    b: Builder, name: str, rows: str, stride: str, first: str, last: str, slots: str, length: int
+) -> None:
+    b.module.once(name, lambda: _define_strided(b.module, name, name == "read_rows"))
+    b.line(f"call void @{name}(ptr {rows}, i64 {stride}, i64 {first}, i64 {last}, ptr {slots}, i64 {length})")
 
 
-def _row_addresses(b: Builder) -> list[str]:
+def _define_strided(module: Module, name: str, reading: bool) -> None:
     """Rows `stride` apart; those beyond the last are the last."""
+    b = module.builder()
     addresses = []
     for lane in range(b.lanes):
         row = b.let(f"add i64 %first, {lane}")
         inside = b.let(f"icmp slt i64 {row}, %last")
         row = b.let(f"select i1 {inside}, i64 {row}, i64 %last")
         addresses.append(b.offset("%rows", b.let(f"mul i64 {row}, %stride")))
-    return addresses
+    _Transfer(b, "%slots", b.let(f"mul i64 %stride, {_PREFETCHED_ROWS}"), packed=False).move_any(addresses, reading)
+    b.line("ret void")
+    module.define(name, "void", _STRIDED, b, shared=True)
+
+
+def _define_packed(module: Module, name: str, reading: bool) -> None:
+    """Rows of at least W numbers, one after the other."""
+    b = module.builder()
+    addresses = [b.offset("%rows", b.let(f"mul i64 %length, {8 * lane}")) for lane in range(b.lanes)]
+    ahead = b.let(f"mul i64 %length, {8 * _PREFETCHED_ROWS}")
+    _Transfer(b, "%slots", ahead, packed=True).move_any(addresses, reading)
+    b.line("ret void")
+    module.define(name, "void", _PACKED, b, shared=True)
 
 
 class _Transfer:
-    """Moves W rows of `length` numbers between their addresses and slots."""
+    """Moves W rows between their addresses and slots. `ahead` are the bytes to a later row; where rows are `packed`,
+    each line of memory is asked for once, else every row."""
 
-    def __init__(self, b: Builder, length: int, slots: str, packed: bool = False) -> None:
+    def __init__(self, b: Builder, slots: str, ahead: str | int, packed: bool) -> None:
         self.b = b
-        self.length = length
         self.slots = slots
+        self.ahead = ahead
         self.packed = packed
-        self.width = 1
-        while 2 * self.width <= min(length, b.lanes):
-            self.width *= 2
 
-    def move(self, rows: list[str], reading: bool) -> None:
-        """All blocks of columns."""
-        b, width = self.b, self.width
-        move = self._read if reading else self._write
-        blocks = self.length // width
+    def move(self, rows: list[str], length: int, reading: bool) -> None:
+        """All columns of rows of a known length, in blocks of the largest power of two that fits."""
+        b, width = self.b, 1
+        while 2 * width <= min(length, b.lanes):
+            width *= 2
+        blocks = length // width
         if blocks <= _MAX_UNROLLED_BLOCKS:
             for k in range(blocks):
-                move(rows, str(k * width))
+                self.move_block(rows, str(k * width), width, reading)
         else:
             with b.loop(0, blocks * width, width) as column:
-                move(rows, column)
-        rest = self.length - blocks * width
+                self.move_block(rows, column, width, reading)
+        rest = length - blocks * width
         if rest:
-            if rest & (rest - 1) == 0:
-                self.width = rest
-            move(rows, str(self.length - self.width))
-        self.width = width
+            width = rest if rest & (rest - 1) == 0 else width
+            self.move_block(rows, str(length - width), width, reading)
+
+    def move_any(self, rows: list[str], reading: bool) -> None:
+        """All columns of rows of %length numbers: in blocks of W columns, the last of which overlaps the one before it,
+        and one by one where few are left or all are fewer than W."""
+        b = self.b
+        whole = b.let(f"and i64 %length, {-b.lanes}")
+        with b.loop(0, whole, b.lanes) as column:
+            self.move_block(rows, column, b.lanes, reading)
+        if b.lanes == 1:
+            return
+        few = b.let(f"icmp sle i64 {b.let(f'sub i64 %length, {whole}')}, {_MAX_SINGLE_COLUMNS}")
+        short = b.let(f"icmp slt i64 %length, {b.lanes}")
+        single, overlapping, end = (b.label(stem) for stem in ("single", "overlapping", "end"))
+        b.fork(b.let(f"or i1 {few}, {short}"), single, overlapping)
+        b.begin(overlapping)
+        self.move_block(rows, b.let(f"sub i64 %length, {b.lanes}"), b.lanes, reading)
+        b.jump(end)
+        b.begin(single)
+        with b.loop(whole, "%length") as column:
+            self.move_block(rows, column, 1, reading)
+        b.jump(end)
+        b.begin(end)
+
+    def move_block(self, rows: list[str], column: str, width: int, reading: bool) -> None:
+        """The columns from `column` on, as many as `width`."""
+        start = self.b.let(f"mul i64 {column}, 8")
+        (self._read if reading else self._write)(rows, start, column, width)
 
     def _slot(self, column: str, k: int) -> str:
         """Address of slot column + k."""
         first = self.b.offset(self.slots, self.b.let(f"mul i64 {column}, {8 * self.b.lanes}"))
         return self.b.slot(first, k)
 
-    def _read(self, rows: list[str], column: str) -> None:
-        b, width = self.b, self.width
-        start = b.let(f"mul i64 {column}, 8")
-        llvm_type = _vector(width)
+    def _read(self, rows: list[str], start: str, column: str, width: int) -> None:
+        b = self.b
         addresses = [b.offset(row, start) for row in rows]
-        loaded = [b.load(address, llvm_type) for address in addresses]
-        self._ask(addresses, rows[0], column)
-        groups = [self._joined(loaded[k::width]) for k in range(width)]
+        loaded = [b.load(address, _vector(width)) for address in addresses]
+        self._ask(addresses, rows[0], column, width)
+        groups = [self._joined(loaded[k::width], width) for k in range(width)]
         for k, value in enumerate(self._transposed(groups)):
             b.store(value, self._slot(column, k))
 
-    def _ask(self, addresses: list[str], first: str, column: str) -> None:
-        """Ask for later rows: of packed ones each line of memory once, else every row."""
+    def _ask(self, addresses: list[str], first: str, column: str, width: int) -> None:
+        """Ask for later rows."""
         b = self.b
         if not self.packed:
-            ahead = b.let(f"mul i64 %stride, {_PREFETCHED_ROWS}")
             for address in addresses:
-                b.prefetch(b.offset(address, ahead))
+                b.prefetch(b.offset(address, self.ahead))
             return
         lines = b.offset(first, b.let(f"mul i64 {column}, {8 * b.lanes}"))  # W columns are W rows' share of the lines
-        for k in range(0, 8 * b.lanes * self.width, _CACHE_LINE_BYTES):
-            b.prefetch(b.offset(lines, 8 * self.length * _PREFETCHED_ROWS + k))
+        later = b.offset(lines, self.ahead)
+        for k in range(0, 8 * b.lanes * width, _CACHE_LINE_BYTES):
+            b.prefetch(b.offset(later, k))
 
-    def _write(self, rows: list[str], column: str) -> None:
-        b, width = self.b, self.width
-        start = b.let(f"mul i64 {column}, 8")
-        llvm_type = _vector(width)
+    def _write(self, rows: list[str], start: str, column: str, width: int) -> None:
+        b = self.b
         groups = self._transposed([b.load(self._slot(column, k)) for k in range(width)])
         for k, group in enumerate(groups):
             for position, lane in enumerate(range(k, b.lanes, width)):
                 piece = self._shuffle(group, group, b.lanes, range(position * width, (position + 1) * width))
-                b.store(piece, b.offset(rows[lane], start), llvm_type)
+                b.store(piece, b.offset(rows[lane], start), _vector(width))
 
-    def _joined(self, pieces: list[str]) -> str:
-        """Short vectors one after the other in one of W lanes."""
-        size = self.width
+    def _joined(self, pieces: list[str], size: int) -> str:
+        """Vectors of some size one after the other in one of W lanes."""
         while len(pieces) > 1:
             pieces = [
                 self._shuffle(a, b, size, range(2 * size)) for a, b in zip(pieces[::2], pieces[1::2], strict=True)
@@ -141,7 +181,7 @@ class _Transfer:
 
     def _transposed(self, v: list[str]) -> list[str]:
         """In every segment of C lanes, the C x C block that C registers hold, transposed."""
-        lanes, width = self.b.lanes, self.width
+        lanes, width = self.b.lanes, len(v)
         distance = width // 2
         while distance:
             # Element k of a pair (a, b): the half of a segment below `distance` comes from a, the other from b.

@@ -29,6 +29,7 @@ FORMER = {
         )
     },
     "myoquat.data": {
+        "export_table": ("data.tables.write_table", "data.save_table"),
         "load_mjcf": ("data.mjcf.load_mjcf", "data.load_model"),
         "load_urdf": ("data.urdf.load_urdf", "data.load_model(...).system"),
         "read_markers": ("data.trc.read_markers", "data.load_table"),

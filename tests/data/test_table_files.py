@@ -6,7 +6,7 @@ import pytest
 from scipy.io import loadmat
 
 import myoquat as mq
-from myoquat.data import column_units, export_table, save_table
+from myoquat.data import column_units, save_table
 
 TABLE = pd.DataFrame(
     {"knee": [10.0, 20.5], "knee_moment": [1.0, -2.0], "hip_on_femur_in_ground_fx": [3.0, 4.0]},
@@ -19,7 +19,7 @@ READERS = {".csv": pd.read_csv, ".xlsx": pd.read_excel, ".parquet": pd.read_parq
 
 @pytest.mark.parametrize("suffix", READERS)
 def test_headers_tell_units_and_numbers_stay(tmp_path, suffix):
-    export_table(TABLE, tmp_path / f"a{suffix}")
+    save_table(TABLE, tmp_path / f"a{suffix}", units={})
     found = READERS[suffix](tmp_path / f"a{suffix}")
     assert list(found.columns) == HEADER
     np.testing.assert_array_equal(found.to_numpy(), TABLE.reset_index().to_numpy())
@@ -42,8 +42,8 @@ def test_motions_bring_their_units(tmp_path):
 
 def test_other_endings_and_existing_files_are_rejected(tmp_path):
     with pytest.raises(ValueError, match=r"a table is written as \.csv, \.xlsx, \.mat, \.parquet, not \.txt"):
-        export_table(TABLE, tmp_path / "a.txt")
-    export_table(TABLE, tmp_path / "a.csv", {"knee": "degrees"})
+        save_table(TABLE, tmp_path / "a.txt", units={})
+    save_table(TABLE, tmp_path / "a.csv", units={"knee": "degrees"})
     assert (tmp_path / "a.csv").read_text().startswith("time [s],knee [degrees],")
     with pytest.raises(FileExistsError):
-        export_table(TABLE, tmp_path / "a.csv")
+        save_table(TABLE, tmp_path / "a.csv", units={})

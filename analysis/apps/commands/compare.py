@@ -9,7 +9,7 @@ import click
 
 from myoquat.analysis.apps.opensim_tools.report import check_report
 from myoquat.analysis.comparison import compare_models, compare_with_engine
-from myoquat.data import export_table
+from myoquat.data import save_table
 from myoquat.data.files import check_output
 
 __all__ = ["command"]
@@ -55,7 +55,7 @@ def command(
         click.echo(str(warning.message))
     click.echo(found.to_text())
     if table is not None:
-        export_table(found.table, table, overwrite=force)
+        save_table(found.table, table, overwrite=force, units={})
         click.echo(f"wrote {table}")
     if page is not None:
         write = importlib.import_module("myoquat.analysis.apps.comparison_report").write_comparison_report  # matplotlib

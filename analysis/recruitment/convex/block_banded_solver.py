@@ -88,7 +88,7 @@ def _descended(program: Programs, coupling: CouplingRows, greatest: float) -> _E
     """The best point on the way."""
     chain = BlockBandedProgram(program, coupling, greatest)
     at = chain.start()
-    best, merit, least, since = _End(at, -np.inf, Status.UNSETTLED, 0), np.inf, np.inf, 0
+    best, merit, least, since = _End(at, -np.inf, Status.UNSOLVED, 0), np.inf, np.inf, 0
     size = np.maximum(np.abs(np.concatenate([program.b, -program.h.reshape(len(at.x), -1)], axis=-1)), 1.0)
     with np.errstate(all="ignore"):
         for number in range(MAX_STEPS):
@@ -97,7 +97,7 @@ def _descended(program: Programs, coupling: CouplingRows, greatest: float) -> _E
             since = 0 if off < merit or mean < least else since + 1
             least = min(mean, least)
             if off < merit:
-                best, merit = _End(at, bound, Status.UNSETTLED, number), off
+                best, merit = _End(at, bound, Status.UNSOLVED, number), off
             if proof > MIN_INFEASIBILITY_PROOF:
                 return _End(at, np.inf, Status.INFEASIBLE, number)
             if off <= 1 or since > MAX_STALLED_STEPS or not np.isfinite(off):

@@ -43,7 +43,7 @@ def solved_side_by_side(
     best, multipliers, bound, status, merit, steps = _solver(shape, backend)(
         {**_given(programs, scale), "by": np.array([balance])}
     )
-    status = np.where((status == Status.UNSETTLED) & (merit <= ACCEPTABLE_FACTOR), Status.SOLVED, status.astype(int))
+    status = np.where((status == Status.UNSOLVED) & (merit <= ACCEPTABLE_FACTOR), Status.SOLVED, status.astype(int))
     return Ends(best[:, :n, 0], multipliers, best[:, :n, 1], bound, status, steps.astype(int))
 
 

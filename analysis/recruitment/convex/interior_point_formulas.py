@@ -59,7 +59,7 @@ class Conditions:
             "least": UNKNOWN_DISTANCE,
             "since": 0.0,
             "waited": 0.0,
-            "status": float(Status.UNSETTLED),
+            "status": float(Status.UNSOLVED),
             "steps": 0.0,
             "number": 0.0,
         }

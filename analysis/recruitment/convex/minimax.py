@@ -70,7 +70,7 @@ class _Search:
         done = rows[solved]
         self.found.put(done, tried.taken(solved))
         lost = ~solved & (self.wider[rows] > MAX_BOX_MARGIN)
-        self.found.status[rows[lost]] = Status.UNSETTLED
+        self.found.status[rows[lost]] = Status.UNSOLVED
         self.open_ = rows[~solved & ~lost]
 
     def _boxed(self, rows: Array, t: Array) -> Programs:
@@ -106,7 +106,7 @@ class _Search:
 
     def solutions(self) -> Solutions:
         found = self.found
-        found.status[self.open_] = Status.UNSETTLED
+        found.status[self.open_] = Status.UNSOLVED
         solved = found.status == Status.SOLVED
         greatest = np.max(self.w * np.abs(found.x), axis=-1, initial=0.0)
         shape = (-1, 1)

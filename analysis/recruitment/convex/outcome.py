@@ -14,8 +14,9 @@ class Status(IntEnum):
 
     SOLVED = 0
     INFEASIBLE = 1
-    UNSETTLED = 2
+    UNSOLVED = 2
     LOCAL = 3
+    UNSETTLED = UNSOLVED  # the former name, for one minor version
 
     @property
     def sentence(self) -> str:
@@ -25,7 +26,7 @@ class Status(IntEnum):
 _SENTENCES = {
     Status.SOLVED: "all conditions are met and nothing better is possible",
     Status.INFEASIBLE: "no solution meets all conditions; the one given violates them the least",
-    Status.UNSETTLED: "neither a solution nor a proof that there is none was found",
+    Status.UNSOLVED: "neither a solution nor a proof that there is none was found",
     Status.LOCAL: "all conditions are met and nothing near is better; the bound says how much better all else could be",
 }
 

@@ -120,7 +120,7 @@ def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
     points that violate the conditions least. Their multipliers may prove infeasibility where the search ended without
     a proof: along variables without bounds a proof takes many steps."""
     ends = solved_side_by_side(scaled.program, scaled.scale, backend)
-    open_ = np.flatnonzero(ends.status == Status.UNSETTLED)
+    open_ = np.flatnonzero(ends.status == Status.UNSOLVED)
     if len(open_):
         program, size = _in_units_of_solution(scaled.program.taken(open_), scaled.scale[open_])
         again = solved_side_by_side(program, scaled.scale[open_], backend, CAREFUL_TARGET)

@@ -51,7 +51,7 @@ SQUARES_OUTPUTS = ("point", "multipliers", "bound", "status", "steps")
 def squares(shape: Shape) -> Program:
     """Inputs: A (e, n), scale (e) of its rows, target (e), scaled; gains, lowers, uppers, weights (n); multipliers to
     start from (e). Outputs: point (N, 2), x and price, N the variables up to a whole number of groups; multipliers (e)
-    and the bound that they prove; status, of which UNSETTLED may mean that there is no solution; steps."""
+    and the bound that they prove; status, of which UNSOLVED may mean that there is no solution; steps."""
     e, n = shape.e, shape.n
     program = Program(
         "squares", {"A": (e, n), "scale": e, "target": e, "start": e, **dict.fromkeys(VARIABLE_INPUTS, n)}
@@ -166,7 +166,7 @@ class _NewtonStages:
 def _opened(start: Array, going: Array) -> dict[str, Array]:
     zero = 0.0 * start[..., 0]
     return {"multipliers": start, "running": going, "steps": zero, "bound": zero, "before": UNKNOWN_DISTANCE + zero,
-            "status": float(Status.UNSETTLED) + zero}  # fmt: skip
+            "status": float(Status.UNSOLVED) + zero}  # fmt: skip
 
 
 def _looked(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:

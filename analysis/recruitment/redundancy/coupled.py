@@ -89,7 +89,7 @@ class CoupledRecruitment:
             )
             going = broken.any() or abs(total - before) > EFFORT_TOLERANCE * abs(total) or not self._are_met().all()
         if (self.lost & ~self.alone).any() and not self._refuted():
-            self.status, self.lost = Status.UNSETTLED, self.alone
+            self.status, self.lost = Status.UNSOLVED, self.alone
         return self._certified(iterations)
 
     # ---- a round ---------------------------------------------------------------------------------------------
@@ -230,9 +230,9 @@ class CoupledRecruitment:
     def _certified(self, iterations: int) -> WholeTrial:
         found, missing, effort = self.found, self._missing(), self._objective()
         beyond = max(float(self._beyond().max(initial=0.0)), 0.0)
-        met = beyond <= REACH_TOLERANCE and self._are_met().all() and (found.status != Status.UNSETTLED).all()
+        met = beyond <= REACH_TOLERANCE and self._are_met().all() and (found.status != Status.UNSOLVED).all()
         met = met and (self.status == Status.SOLVED or self.lost.any())
-        bound, status = np.inf, Status.SOLVED if met else Status.UNSETTLED
+        bound, status = np.inf, Status.SOLVED if met else Status.UNSOLVED
         if not self.lost.any():
             bound = self._bound(effort)
             status = Status.LOCAL if met and effort - bound > GAP_TOLERANCE * abs(effort) else status

@@ -303,7 +303,7 @@ class PosedFrames:
 
     def certified(self, found: Solutions, tolerance: float) -> Solutions:
         """Solutions with their efforts and bounds: LOCAL where the effort is further above the bound than a part
-        `tolerance` of it, UNSETTLED where the equations are missed."""
+        `tolerance` of it, UNSOLVED where the equations are missed."""
         measured = self.measured(found)
         return self._judged(measured, self.bounds(measured), tolerance)
 
@@ -323,9 +323,9 @@ class PosedFrames:
         return found
 
     def measured(self, found: Solutions) -> Solutions:
-        """Solutions with their efforts: LOCAL, or UNSETTLED where the equations are missed."""
+        """Solutions with their efforts: LOCAL, or UNSOLVED where the equations are missed."""
         met = are_met(found.status) & self._are_met(found.x)
-        status = np.where(met, Status.LOCAL, Status.UNSETTLED)
+        status = np.where(met, Status.LOCAL, Status.UNSOLVED)
         return replace(found, objective=self.objectives(found.x), status=status)
 
     def _judged(self, found: Solutions, bound: Array, tolerance: float) -> Solutions:

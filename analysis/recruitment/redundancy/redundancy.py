@@ -60,7 +60,7 @@ def redundancy(
               further between frames than excitations of 0 or 1 bring them; `Coupled()`: with the least total.
     tendons   "rigid", or "elastic" for those of the model's muscles that are: fiber and tendon pull alike in every
               frame, to 1e-7 of the greatest strength, and a fiber's speed is the derivative of its length over the
-              frames, by differences of second order. Frames where they do not get there are unsettled.
+              frames, by differences of second order. Frames where they do not get there are unsolved.
     backend   "kernel" compiles a step of the solver at its first use for each size of problem; "numpy" does without.
 
     Activations reach from `minimum_activation` of a muscle's law, or 0, to 1. Locked coordinates ask for nothing;

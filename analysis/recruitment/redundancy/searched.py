@@ -5,7 +5,7 @@ bound. What is minimal is V(p) + cost(p). Along a grid the values are compared; 
 golden section goes on. Where V never rises and the cost never falls with p, V(p2) + cost(p1) is a bound for all p
 between p1 and p2. The search continues where that bound is least. The bound of a border is the effort within the round
 cone about it. A rule's solution is SOLVED where it meets its bound, LOCAL where a better one is not excluded, and
-UNSETTLED where no parameter that was tried has one.
+UNSOLVED where no parameter that was tried has one.
 """
 
 from collections.abc import Callable, Sequence
@@ -88,7 +88,7 @@ class _Search:
         found.bound[:] = np.where(self.refuted, np.inf, np.minimum(self.bound, found.objective))
         above = found.objective - found.bound > GAP_TOLERANCE * np.abs(found.objective)
         found.status[(found.status == Status.SOLVED) & above] = Status.LOCAL
-        found.status[(found.status == Status.INFEASIBLE) & ~self.refuted] = Status.UNSETTLED
+        found.status[(found.status == Status.INFEASIBLE) & ~self.refuted] = Status.UNSOLVED
         return found
 
     def _search(self, rows: Array) -> None:

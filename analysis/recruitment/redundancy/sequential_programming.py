@@ -49,7 +49,7 @@ class SequentialProgramming:
         self.enough = RESIDUAL_TOLERANCE * np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
 
     def solved(self, x: Array, y: Array) -> tuple[Solutions, Array]:
-        """From activations and reserves x (k, n) and multipliers y (k, e): the solutions, UNSETTLED where there is
+        """From activations and reserves x (k, n) and multipliers y (k, e): the solutions, UNSOLVED where there is
         none nearby, and the forces there and their slopes (k, m, 2). The bound is the one that y proves for the
         tangents of the forces: it says whether x is stationary."""
         demands, (k, n) = self.demands, x.shape
@@ -64,7 +64,7 @@ class SequentialProgramming:
         size = np.maximum(objective, SMALL_EFFORT * self.weights.max(axis=-1, initial=0.0))
         solved = (found["done"] > 0) & (np.abs(objective - bound) <= GAP_TOLERANCE * size)
         solved &= np.abs(found["lack"]).max(axis=-1, initial=0.0) <= self.enough
-        status = np.where(solved, Status.SOLVED, Status.UNSETTLED)
+        status = np.where(solved, Status.SOLVED, Status.UNSOLVED)
         solutions = Solutions(found["x"][:, :n], status, objective, bound, found["price"], np.zeros((k, 0, 3)),
                               found["lack"], found["iterations"].astype(int))  # fmt: skip
         return solutions, found["bent"][:, : self.m, :2]

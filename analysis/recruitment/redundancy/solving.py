@@ -132,11 +132,11 @@ class Recruitment:
             return start
         if self.effort.power == np.inf:
             new = self._by_tangents(frames[open_], posed.demands.taken(open_), start.x[open_])
-            new.status[:] = np.where(new.status == Status.SOLVED, Status.LOCAL, Status.UNSETTLED)
+            new.status[:] = np.where(new.status == Status.SOLVED, Status.LOCAL, Status.UNSOLVED)
             new.bound[:] = np.nan
             start.put(open_, new)
             return start
-        start.status[open_], start.bound[open_] = Status.UNSETTLED, -np.inf
+        start.status[open_], start.bound[open_] = Status.UNSOLVED, -np.inf
         for attempt in (self._near, self._anywhere):
             part = posed.taken(open_)
             for new in attempt(part, frames[open_], start.taken(open_)):
@@ -176,7 +176,7 @@ class Recruitment:
         yield found
 
     def _by_tangents(self, frames: Array, demands: Demands, x: Array) -> Solutions:
-        """Solutions at which the forces are their tangents, from activations and reserves x; UNSETTLED where tangents
+        """Solutions at which the forces are their tangents, from activations and reserves x; UNSOLVED where tangents
         do not lead to forces that meet the equations."""
         m, centre, found = demands.lengths.shape[1], self.centre[frames], None
         size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
@@ -192,7 +192,7 @@ class Recruitment:
             x[open_[met]] = new.x[met]
             off = np.abs(part.missing(part.tensions(new.x[:, :m]), new.x[:, m:])).max(axis=-1, initial=0.0)
             found.status[open_] = np.where(
-                met & (off <= RESIDUAL_TOLERANCE * size[open_]), Status.SOLVED, Status.UNSETTLED
+                met & (off <= RESIDUAL_TOLERANCE * size[open_]), Status.SOLVED, Status.UNSOLVED
             )
             open_ = open_[met & (off > RESIDUAL_TOLERANCE * size[open_])]
             if not len(open_):

@@ -79,7 +79,7 @@ class Tendons:
         return found
 
     def solved(self, demands: Demands, time: Array, solve: Callable[..., Recruited]) -> tuple[Demands, Recruited]:
-        """Demands on the shortened paths, and their solutions: UNSETTLED at frames where the forces of fiber and tendon
+        """Demands on the shortened paths, and their solutions: UNSOLVED at frames where the forces of fiber and tendon
         differ. Bounds, and the better solutions that they lead to, are sought once tensions agree."""
         stretch = np.zeros((len(time), len(self.members)))
         inputs: list[Array] = []
@@ -104,7 +104,7 @@ class Tendons:
             )
             stretch = np.maximum(_combined(inputs, changes), 0.0)
         status = found.found.status
-        status[apart & are_met(status)] = Status.UNSETTLED
+        status[apart & are_met(status)] = Status.UNSOLVED
         return part, found
 
     def _shortened(self, demands: Demands, time: Array, stretch: Array) -> Demands:

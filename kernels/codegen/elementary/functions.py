@@ -84,7 +84,7 @@ def _write(caller: Builder, name: str, lanes: int | None = None) -> None:
     write = _VECTOR.get(name)
     result = write(b, *arguments) if write else trigonometric.per_lane(b, name, *arguments)
     b.line(f"ret {b.T} {result}")
-    b.module.define(_named(b, name), b.T, ", ".join(f"{b.T} {a}" for a in arguments), b)
+    b.module.define(_named(b, name), b.T, ", ".join(f"{b.T} {a}" for a in arguments), b, shared=True)
 
 
 def _write_sincos(caller: Builder, lanes: int | None = None) -> None:
@@ -94,4 +94,4 @@ def _write_sincos(caller: Builder, lanes: int | None = None) -> None:
     first = b.let(f"insertvalue {pair} poison, {b.T} {sine}, 0")
     both = b.let(f"insertvalue {pair} {first}, {b.T} {cosine}, 1")
     b.line(f"ret {pair} {both}")
-    b.module.define(_named(b, "sincos"), pair, f"{b.T} %x", b)
+    b.module.define(_named(b, "sincos"), pair, f"{b.T} %x", b, shared=True)

@@ -279,9 +279,7 @@ class _Writer:
             return
         pointer, stride = self._array(b, number)
         rows = b.offset(pointer, moved) if moved != "0" else pointer
-        own = b.slot("%frame", port.slot)
-        function = way(self.module, port.length)
-        b.line(f"call void @{function}(ptr {rows}, i64 {stride}, i64 {first}, i64 {last}, ptr {own})")
+        way(b, rows, stride, first, last, b.slot("%frame", port.slot), port.length)
 
     def _start(self, b: Builder, first: str, last: str, array: int = 0, step: str = "0") -> None:
         """Read the states, from array number `array`, and the parameters of a block; lanes whose state is not finite

@@ -118,7 +118,7 @@ def test_frames_that_do_not_agree_say_so(monkeypatch):
     model = forearm(LAWS[0])
     monkeypatch.setattr(tendons, "MAX_OUTER_ITERATIONS", 2)
     found = redundancy(model, swing(model, 15), reserves=5.0, tendons="elastic", backend="numpy")
-    assert (found.status == Status.UNSETTLED).all()
+    assert (found.status == Status.UNSOLVED).all()
 
 
 def test_bad_questions():

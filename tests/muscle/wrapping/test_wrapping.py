@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from models import CASES, CYLINDER, ELLIPSOID, SPHERE, model, poses, system
 from shortest import Cylinder, Ellipsoid, Sphere, Torus, shortest
+from volume import draws
 
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
@@ -135,7 +136,7 @@ def test_lengths_are_the_shortest(name):
     q = q[np.isin(path_flags(m, q)[:, 0], (0, 1))]
     if name in ("sphere_side", "cylinder_side"):  # held on its side, a path is a geodesic, but no minimum
         q = q[~_held(m, q)]
-    count = 200
+    count = draws(60, 200)
     touched = path_flags(m, q)[:, 0] == 1
     q = np.concatenate([q[touched][: count - 20], q[~touched][:20]])
     assert len(q) == count
@@ -205,7 +206,7 @@ def smooth():
 
 
 def test_jacobian_is_the_derivative_of_the_length(smooth):
-    q, good = smooth
+    q, good = (x[: draws(1000, 4000)] for x in smooth)
     J = path_jacobian(WHOLE, q)
     for j in range(4):
         u = np.eye(4)[j]
@@ -416,7 +417,7 @@ def test_near_must_be_positive():
 
 def test_pictures_run_along_the_surfaces():
     """The drawn path is as long as the path, but for its few straight strokes."""
-    q = poses(30, seed=6)
+    q = poses(draws(10, 30), seed=6)
     for stick, flags, lengths in zip(
         stick_figures(WHOLE, q), path_flags(WHOLE, q), path_lengths(WHOLE, q), strict=True
     ):
