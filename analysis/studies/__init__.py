@@ -19,12 +19,25 @@ from myoquat.analysis.studies.storage.lock import LockedError
 from myoquat.analysis.studies.storage.store import open_results
 from myoquat.analysis.studies.storage.verification import Verification, verify_results
 from myoquat.analysis.studies.study import Study
+from myoquat.analysis.studies.uncertainty.curves import UncertainCurves
+from myoquat.analysis.studies.uncertainty.evaluation import (
+    LoadsWanted,
+    uncertain_angles,
+    uncertain_loads,
+    uncertain_torques,
+)
+from myoquat.analysis.studies.uncertainty.inputs import UncertainInputs
+from myoquat.analysis.studies.uncertainty.motions import MotionSteps
 
 __all__ = [
+    "LoadsWanted",
     "LockedError",
+    "MotionSteps",
     "MuscleTrial",
     "StoreError",
     "Study",
+    "UncertainCurves",
+    "UncertainInputs",
     "Verification",
     "correlation",
     "export",
@@ -40,6 +53,9 @@ __all__ = [
     "study_of",
     "to_table",
     "to_trajectories",
+    "uncertain_angles",
+    "uncertain_loads",
+    "uncertain_torques",
     "verify_results",
 ]
 

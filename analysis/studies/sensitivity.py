@@ -20,7 +20,7 @@ from myoquat.core.typing import Array
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
 
-__all__ = ["correlation", "main_effects", "outputs_of", "sobol_indices"]
+__all__ = ["correlation", "main_effects", "outputs_of", "saltelli_indices", "sobol_indices"]
 
 Patterns = str | Sequence[str]
 BOOTSTRAP_RESAMPLES = 400
@@ -119,8 +119,8 @@ def sobol_indices(
     return _as_table(matrices, list(y.columns), axes, level, seed)
 
 
-def _indices(matrices: Array) -> Array:
-    """(2, outputs, axes) first-order and total indices."""
+def saltelli_indices(matrices: Array) -> Array:
+    """(2, outputs, axes) first-order and total indices of outputs (outputs, A B AB_1 ..., rows)."""
     given = {"f_A": matrices[:, 0], "f_B": matrices[:, 1], "f_AB": np.moveaxis(matrices[:, 2:], 1, 0)}
     found = stats.sobol_indices(func=given, n=matrices.shape[-1])
     shape = len(matrices), matrices.shape[1] - 2
@@ -130,7 +130,7 @@ def _indices(matrices: Array) -> Array:
 def _as_table(matrices: Array, outputs: list[str], axes: list[str], level: float, seed: int) -> pd.DataFrame:
     spread = stats.bootstrap(
         [np.arange(matrices.shape[-1])],
-        lambda rows: _indices(matrices[..., rows]),
+        lambda rows: saltelli_indices(matrices[..., rows]),
         vectorized=False,
         n_resamples=BOOTSTRAP_RESAMPLES,
         confidence_level=level,
@@ -139,7 +139,11 @@ def _as_table(matrices: Array, outputs: list[str], axes: list[str], level: float
     ).confidence_interval
     columns = {}
     for k, order in enumerate(("first", "total")):
-        for name, values in ((order, _indices(matrices)), (f"{order}_low", spread.low), (f"{order}_high", spread.high)):
+        for name, values in (
+            (order, saltelli_indices(matrices)),
+            (f"{order}_low", spread.low),
+            (f"{order}_high", spread.high),
+        ):
             columns[name] = values[k].ravel()
     return pd.DataFrame(columns, index=pd.MultiIndex.from_product([outputs, axes], names=["output", "axis"]))
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from myoquat.analysis.apps.commands.uncertainty import Uncertainty, uncertainty_options
 from myoquat.analysis.apps.opensim_tools.report import Section, check_report, summary_of, write_report
 from myoquat.analysis.apps.opensim_tools.sections import angle_units
 from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, load_motion, smooth
@@ -35,24 +36,28 @@ constraints and locks carry the rest."""
 @click.option("--constraints", type=click.Path(path_type=Path), help="With --motor: store the forces [N] and moments "
               "[N m] of the model's constraints on the bodies, .sto, .csv.")  # fmt: skip
 @click.option("--report", type=click.Path(path_type=Path), help="Show angles and torques: .html, one page by itself.")
+@uncertainty_options
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 def command(
     model: str, motion: Path, output: Path, loads: Path | None, cutoff: float, angles: bool,
     degrees: bool | None, ignore: tuple[str, ...], rotations: str, motors: tuple[str, ...],
-    constraints: Path | None, report: Path | None, force: bool,
+    constraints: Path | None, report: Path | None, uncertainty: bool, uncertain: tuple[str, ...], force: bool,
 ) -> None:  # fmt: skip
     """Find the joint torques of MODEL in MOTION (.mot, .sto) and write them as OUTPUT (.sto, .csv).
 
     Without --motor all coordinates are driven, locked and coupled ones too, as in OpenSim's tool. With --motor the
-    couplers, constraints and locks of MODEL carry what the named coordinates do not have to give.
+    couplers, constraints and locks of MODEL carry what the named coordinates do not have to give. With --uncertainty
+    markers (those of MODEL, moved at the poses of MOTION) and inertias are varied: OUTPUT_bands.csv, OUTPUT_shares.csv.
     """
     check_output(output, force)
     if constraints is not None:
         check_output(constraints, force)
         if not motors:
             raise click.BadParameter("--constraints needs --motor: a motion alone does not determine their forces")
+    if motors and uncertainty:
+        raise click.BadParameter("--uncertainty takes all coordinates as driven; leave --motor out")
     check_report(report, force)
-    loaded = load_model(model, rotations)
+    bands, loaded = Uncertainty(uncertainty, uncertain), load_model(model, rotations)
     recorded = load_motion(motion, loaded, in_degrees=degrees, start=loaded.start, ignore=ignore)
     frequency = None if cutoff < 0 else cutoff
     moving = smooth_angles(recorded, frequency) if angles else smooth(recorded, frequency, model=loaded)
@@ -68,11 +73,17 @@ def command(
     if constraints is not None and torques.constraints is not None:
         save_table(torques.constraints.to_dataframe(), constraints, overwrite=force)
         click.echo(f"wrote {constraints}")
+    more = []
+    if bands.inputs is not None:
+        studies = bands.studies
+        steps = studies.MotionSteps(cutoff=frequency, method="angles" if angles else "rotations")
+        found = studies.uncertain_torques(loaded, recorded, external, bands.inputs, steps)
+        more = bands.sections(found, output, force)
     if report is not None:
         sections = [Section("Generalized forces", torques.of_coordinates()),
                     Section("Power of the joints", torques.power(), "W"),
                     Section("Coordinates", moving.angles(in_degrees=True), units=angle_units(loaded))]  # fmt: skip
-        write_report(report, f"{output.name} of {loaded.name}", [summary_of(torques)], sections)
+        write_report(report, f"{output.name} of {loaded.name}", [summary_of(torques)], [*sections, *more])
         click.echo(f"wrote {report}")
 
 

@@ -5,9 +5,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from myoquat.analysis.apps.commands.marker_fit import fit_markers
+from myoquat.analysis.apps.commands.marker_fit import fit_markers, markers_between, named_weights
+from myoquat.analysis.apps.commands.uncertainty import Uncertainty, uncertainty_options
 from myoquat.analysis.apps.opensim_tools.report import Section, check_report, summary_of, write_report
 from myoquat.analysis.apps.opensim_tools.sections import angle_units, marker_errors
+from myoquat.analysis.motion import FitOptions
 from myoquat.data import load_model
 from myoquat.data.files import check_output
 
@@ -28,30 +30,40 @@ __all__ = ["command"]
 )
 @click.option("--errors", type=click.Path(path_type=Path), help="Store the error of every marker [m]: .csv.")
 @click.option("--report", type=click.Path(path_type=Path), help="Show errors and angles: .html, one page by itself.")
+@uncertainty_options
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 def command(
     model: str, markers: Path, output: Path, weights: tuple[str, ...], axes: str | None, start: float, end: float,
-    rotations: str, constraint_weight: float, errors: Path | None, report: Path | None, force: bool,
+    rotations: str, constraint_weight: float, errors: Path | None, report: Path | None, uncertainty: bool,
+    uncertain: tuple[str, ...], force: bool,
 ) -> None:  # fmt: skip
     """Find the motion of MODEL that fits MARKERS (.trc, .c3d) and write its angles as OUTPUT (.mot, .sto).
 
-    Exit code 1 if frames did not settle; what was found is stored.
+    Exit code 1 if frames did not settle; what was found is stored. With --uncertainty the placement and the noise of
+    markers are varied: OUTPUT_bands.csv and OUTPUT_shares.csv.
     """
     for path in (output, errors):
         if path is not None:
             check_output(path, force)
     check_report(report, force)
-    fit = fit_markers(load_model(model, rotations), markers, weights, axes, (start, end), constraint_weight)
+    bands, loaded = Uncertainty(uncertainty, uncertain), load_model(model, rotations)
+    fit = fit_markers(loaded, markers, weights, axes, (start, end), constraint_weight)
     fit.save(output, overwrite=force)
     click.echo(f"wrote {output}")
     if errors is not None:
         fit.errors().to_csv(errors)
         click.echo(f"wrote {errors}")
+    more = []
+    if bands.inputs is not None:
+        studies, options = bands.studies, FitOptions(constraint_weight=constraint_weight)
+        steps = studies.MotionSteps(named_weights(weights), options=options)
+        seen = markers_between(markers, axes, (start, end))
+        more = bands.sections(studies.uncertain_angles(loaded, seen, bands.inputs, steps), output, force)
     if report is not None:
         angles = Section("Coordinates", fit.angles(in_degrees=True), units=angle_units(fit.system))
         over_time = Section("Errors of markers over time", fit.errors() * 1e3, "mm")
         title = f"{output.name} of {markers.name}"
-        write_report(report, title, [summary_of(fit)], [marker_errors(fit), angles, over_time])
+        write_report(report, title, [summary_of(fit)], [marker_errors(fit), angles, over_time, *more])
         click.echo(f"wrote {report}")
     if not (fit.converged | fit.empty).all():
         raise click.exceptions.Exit(1)

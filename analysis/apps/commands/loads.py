@@ -2,19 +2,21 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.apps.commands.marker_fit import MARKER_FILES, fit_markers
-from myoquat.analysis.apps.opensim_tools.report import Section, check_report, summary_of, write_report
+from myoquat.analysis.apps.commands.marker_fit import MARKER_FILES, fit_markers, markers_between, named_weights
+from myoquat.analysis.apps.commands.uncertainty import Uncertainty, uncertainty_options
+from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, Section, check_report, summary_of, write_report
 from myoquat.analysis.apps.reserves import named_numbers, reserves_named, rule_of
-from myoquat.analysis.motion import load_forces, load_motion, smooth
+from myoquat.analysis.motion import FitOptions, load_forces, load_motion, smooth
 from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joint_loads
 from myoquat.analysis.recruitment.redundancy import Redundancy, redundancy
-from myoquat.data import Forces, Motion, load_model, load_table, save_table
+from myoquat.data import Forces, Markers, Motion, load_model, load_table, save_table
 from myoquat.data.files import check_output
 from myoquat.data.motions.series import interpolated
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
@@ -23,6 +25,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["command"]
 
+Shown = Section | Numbers | Drawn
 
 RESERVE = """Strength of the reserve on a coordinate or velocity [N m, or N on a slide]; a pattern such as 'ground_*=40'
 for several, the last that fits counts."""
@@ -72,6 +75,7 @@ RULES = ("rim", "point", "circle", "ellipse", "polynomial", "conditional", "plan
 @click.option("--constraints", type=click.Path(path_type=Path), help="Store the forces [N] and moments [N m] of the "
               "model's constraints on the bodies: .sto, .csv.")  # fmt: skip
 @click.option("--report", type=click.Path(path_type=Path), help="Show loads and tensions: .html, one page by itself.")
+@uncertainty_options
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 def command(
     model: str, motion: Path, output: Path, forces: Path | None, loads: Path | None, strengths: tuple[str, ...],
@@ -80,7 +84,8 @@ def command(
     angles: bool,
     consistent: bool, marker_weights: tuple[str, ...], axes: str | None, start: float, end: float, degrees: bool | None,
     ignore: tuple[str, ...], rotations: str, activations: Path | None, tensions: Path | None,
-    reserves: Path | None, constraints: Path | None, report: Path | None, force: bool,
+    reserves: Path | None, constraints: Path | None, report: Path | None, uncertainty: bool,
+    uncertain: tuple[str, ...], force: bool,
 ) -> None:  # fmt: skip
     """Find what the joints of MODEL carry in MOTION (.mot, .sto, or markers, .trc, .c3d), with muscles pulling, and
     write it as OUTPUT (.sto, .csv): forces [N], moments [N m] and where they act [m], in columns called as OpenSim's.
@@ -89,13 +94,14 @@ def command(
 
     Muscles pull with the least sum of squared activations and reserves that moves the model so. Joints whose load
     redundant constraints leave open are named, and their columns hold NaN. Exit code 1 if frames have no solution; what
-    was found is stored.
+    was found is stored. With --uncertainty markers, strengths, attachments and inertias are varied: OUTPUT_bands.csv,
+    OUTPUT_shares.csv.
     """
     for path in (output, activations, tensions, reserves, constraints):
         if path is not None:
             check_output(path, force)
     check_report(report, force)
-    loaded = load_model(model, rotations)
+    bands, loaded = Uncertainty(uncertainty, uncertain), load_model(model, rotations)
     if motion.suffix.lower() in MARKER_FILES:
         recorded: Motion = fit_markers(loaded, motion, marker_weights, axes, (start, end))
     else:
@@ -119,13 +125,33 @@ def command(
     save_table(table, output, overwrite=force)
     click.echo(f"{summary_of(carried)}\nwrote {output}")
     _store(_stored(carried, found, pulls, (activations, tensions, reserves, constraints)), force)
+    more: list[Shown] = []
+    if bands.inputs is not None:
+        seen = markers_between(motion, axes, (start, end)) if motion.suffix.lower() in MARKER_FILES else recorded
+        filtered = (None if cutoff < 0 else cutoff, "angles" if angles else "rotations", consistent)
+        steps = bands.studies.MotionSteps(named_weights(marker_weights), None, FitOptions(), *filtered)
+        varied = _varied(bands, found, seen, external, steps, (list(joints) or None, on, frame))
+        more = bands.sections(varied, output, force)
     if report is not None:
-        sections = [Section("Loads of joints", table)]
+        sections: list[Shown] = [Section("Loads of joints", table)]
         sections += [] if pulls is None else [Section("Tensions of muscles", pulls, "N")]
+        sections += more
         write_report(report, f"{output.name} of {loaded.name}", [summary_of(carried)], sections)
         click.echo(f"wrote {report}")
     if found is not None and len(found.failures()):
         raise click.exceptions.Exit(1)
+
+
+def _varied(
+    bands: Uncertainty, found: Redundancy | None, recording: Markers | Motion, loads: Forces | None, steps: Any,
+    joints: tuple[list[str] | None, str, str],
+) -> Any:  # fmt: skip
+    """The curves of a solution with bands; BadParameter without one."""
+    if found is None:
+        raise click.BadParameter("--uncertainty varies what is found: not with --forces, or without muscles")
+    named, on, frame = joints
+    wanted = bands.studies.LoadsWanted(found.reserves, found.cones, None, named, on, frame)
+    return bands.studies.uncertain_loads(found.model, recording, loads, bands.inputs, steps, wanted)
 
 
 def _smoothed(model: Model, motion: Motion, cutoff: float | None, angles: bool) -> Motion:

@@ -72,15 +72,26 @@ class VariedDemands:
     ) -> None:
         check_varied(parameters)
         check_laws(model, parameters.names)
-        self.parameters, self.motion = parameters, motion
+        self.parameters, self.given = parameters, (model, loads, actuators)
         parts = [_part_changed(place.steps) for place in parameters.locations]
         self.columns = {part: [k for k, own in enumerate(parts) if own == part] for part in ("bodies", "paths", "laws")}
-        self.base = Demands.of_motion(model, motion, loads, *actuators)
-        self.needed, self.C = self.base.needed, self.base.C
+        self._move(motion)
         steps_of_paths = [parameters.locations[k].steps for k in self.columns["paths"]]
         self.moved = sorted({int(steps[1]) for steps in steps_of_paths})
         self.least = any(place.steps[-1] == "minimum_activation" for place in parameters.locations)
         self.bodies = joints_of(model, self.base.cones)
+
+    def _move(self, motion: Motion) -> None:
+        model, loads, actuators = self.given
+        self.motion, self.base = motion, Demands.of_motion(model, motion, loads, *actuators)
+        self.needed, self.C = self.base.needed, self.base.C
+
+    def along(self, motion: Motion) -> "VariedDemands":
+        """Those of another motion, with the same kernels."""
+        other = copy(self)
+        vars(other).pop("_held", None)
+        other._move(motion)
+        return other
 
     def of(self, p: Array, *, stress: bool = False) -> Demands:
         """With parameters p (n,), which are not checked; stress: for an effort that reads strengths off the model."""
@@ -103,6 +114,10 @@ class VariedDemands:
     def reactions(self, force: Array, controls: Array, p: Array) -> Array:
         """(t, bodies, 3) [N] the force that each body gets through its joint, in world axes, with tensions (t, m) and
         reserves at controls (t, r); NaN where redundant constraints leave it open."""
+        return self.joint_wrenches(force, controls, p)[..., :3]
+
+    def joint_wrenches(self, force: Array, controls: Array, p: Array) -> Array:
+        """(t, bodies, 6) the same with the torques [N m] at the bodies' origins."""
         motion, moved, model = self.motion, self.moved, self.base.model
         still = force.copy()
         still[:, moved] = 0.0
@@ -113,22 +128,22 @@ class VariedDemands:
             acting = reserve_wrenches(model.system, reserve, motion.q, controls[:, k])
             pulls = pulls if acting is None else pulls + acting
         if self._held is None:
-            return self._passing(pulls, p)[..., :3]
-        lacking = self._torque(p) + vecmat(force, self._arms(p)) - (self.base.columns @ controls[..., None])[..., 0]
-        found = self._passing(pulls + self._held.wrenches(self._held.multipliers(lacking)), p)[..., :3]
+            return self._passing(pulls, p)
+        lacking = self.torque(p) + vecmat(force, self._arms(p)) - (self.base.columns @ controls[..., None])[..., 0]
+        found = self._passing(pulls + self._held.wrenches(self._held.multipliers(lacking)), p)
         found[self._held.undetermined] = np.nan
         return found
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
     def _of_bodies(self, part: Demands, p: Array) -> None:
-        torque = self._torque(p)
+        torque = self.torque(p)
         part.torque = vecmat(torque, self.C)
         passing = self._passing(self.base.outer, p)
         part.rest = part.beside(rest_forces(passing, self.bodies, self.base.parents), torque)
 
-    def _torque(self, p: Array) -> Array:
-        """(t, nu) that the motion needs."""
+    def torque(self, p: Array) -> Array:
+        """(t, nu) that the motion needs by inverse dynamics."""
         if not self.columns["bodies"]:
             return self.needed.torque
         motion, own = self.motion, p[self.columns["bodies"]]
@@ -222,7 +237,8 @@ class VariedDemands:
 
     def _chosen(self, part: str) -> Parameters:
         """The parameters of a part."""
-        return Parameters.of(self.base.model, [self.parameters.names[k] for k in self.columns[part]])
+        own, given = self.columns[part], self.parameters
+        return Parameters(self.base.model, tuple(given.names[k] for k in own), tuple(given.locations[k] for k in own))
 
     def _kernel(self, name: str, part: str, shapes: dict[str, tuple[int, ...]], formula: Callable[..., Any]) -> Any:
         """The kernel of a formula of the model with its parameters of a part, and arrays by name; p is the last."""
