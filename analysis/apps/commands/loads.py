@@ -81,9 +81,8 @@ def command(
     model: str, motion: Path, output: Path, forces: Path | None, loads: Path | None, strengths: tuple[str, ...],
     reserve_torque: float, reserve_force: float, weights: tuple[str, ...], cones: tuple[str, ...],
     stability: str, least_activation: float | None, joints: tuple[str, ...], on: str, frame: str, cutoff: float,
-    angles: bool,
-    consistent: bool, marker_weights: tuple[str, ...], axes: str | None, start: float, end: float, degrees: bool | None,
-    ignore: tuple[str, ...], rotations: str, activations: Path | None, tensions: Path | None,
+    angles: bool, consistent: bool, marker_weights: tuple[str, ...], axes: str | None, start: float, end: float,
+    degrees: bool | None, ignore: tuple[str, ...], rotations: str, activations: Path | None, tensions: Path | None,
     reserves: Path | None, constraints: Path | None, report: Path | None, uncertainty: bool,
     uncertain: tuple[str, ...], force: bool,
 ) -> None:  # fmt: skip
@@ -94,12 +93,10 @@ def command(
 
     Muscles pull with the least sum of squared activations and reserves that moves the model so. Joints whose load
     redundant constraints leave open are named, and their columns hold NaN. Exit code 1 if frames have no solution; what
-    was found is stored. With --uncertainty markers, strengths, attachments and inertias are varied: OUTPUT_bands.csv,
-    OUTPUT_shares.csv.
+    was found is stored. --uncertainty varies all inputs and adds OUTPUT_bands.csv and OUTPUT_shares.csv.
     """
-    for path in (output, activations, tensions, reserves, constraints):
-        if path is not None:
-            check_output(path, force)
+    for path in filter(None, (output, activations, tensions, reserves, constraints)):
+        check_output(path, force)
     check_report(report, force)
     bands, loaded = Uncertainty(uncertainty, uncertain), load_model(model, rotations)
     if motion.suffix.lower() in MARKER_FILES:
@@ -116,8 +113,8 @@ def command(
     wanted = Wanted(named_numbers("--reserve", strengths), named_numbers("--reserve-weight", weights),
                      (reserve_torque, reserve_force), cones, stability, least_activation)  # fmt: skip
     found = None if forces is not None else wanted.solved(loaded, moving, external)
+    pulls = None if forces is None else _given(forces, moving)
     if found is None:
-        pulls = None if forces is None else _given(forces, moving)
         carried = joint_loads(loaded, moving, pulls, external)
     else:
         pulls, carried = _table(moving, found.force, loaded.muscle_names), found.joint_loads()
@@ -130,8 +127,7 @@ def command(
         seen = markers_between(motion, axes, (start, end)) if motion.suffix.lower() in MARKER_FILES else recorded
         filtered = (None if cutoff < 0 else cutoff, "angles" if angles else "rotations", consistent)
         steps = bands.studies.MotionSteps(named_weights(marker_weights), None, FitOptions(), *filtered)
-        varied = _varied(bands, found, seen, external, steps, (list(joints) or None, on, frame))
-        more = bands.sections(varied, output, force)
+        more = _varied(bands, found, (seen, external, steps), (list(joints) or None, on, frame), (output, force))
     if report is not None:
         sections: list[Shown] = [Section("Loads of joints", table)]
         sections += [] if pulls is None else [Section("Tensions of muscles", pulls, "N")]
@@ -143,15 +139,17 @@ def command(
 
 
 def _varied(
-    bands: Uncertainty, found: Redundancy | None, recording: Markers | Motion, loads: Forces | None, steps: Any,
-    joints: tuple[list[str] | None, str, str],
-) -> Any:  # fmt: skip
-    """The curves of a solution with bands; BadParameter without one."""
+    bands: Uncertainty, found: Redundancy | None, trial: tuple[Markers | Motion, Forces | None, Any],
+    joints: tuple[list[str] | None, str, str], output: tuple[Path, bool],
+) -> list[Shown]:  # fmt: skip
+    """Store the curves of a solution with bands, and return their sections; BadParameter without a solution."""
     if found is None:
         raise click.BadParameter("--uncertainty varies what is found: not with --forces, or without muscles")
-    named, on, frame = joints
+    (recording, loads, steps), (named, on, frame) = trial, joints
     wanted = bands.studies.LoadsWanted(found.reserves, found.cones, None, named, on, frame)
-    return bands.studies.uncertain_loads(found.model, recording, loads, bands.inputs, steps, wanted)
+    return bands.sections(
+        bands.studies.uncertain_loads(found.model, recording, loads, bands.inputs, steps, wanted), *output
+    )
 
 
 def _smoothed(model: Model, motion: Motion, cutoff: float | None, angles: bool) -> Motion:
