@@ -12,10 +12,11 @@ from myoquat.data.files import MAX_BYTES, read_text
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
-__all__ = ["BASE", "Element", "checked_numbers", "complain", "described", "located", "parse"]
+__all__ = ["BASE", "MOBILITY", "Element", "checked_numbers", "complain", "described", "located", "parse"]
 
 
 BASE = "{http://www.w3.org/XML/1998/namespace}base"  # the attribute that tells the file of an included element
+MOBILITY = "{urn:myoquat}mobility"  # J M^-1 J^T of a part of a compiled model, at its reference pose
 
 
 class Element(Protocol):
@@ -71,7 +72,7 @@ def parse(
         root: Element = etree.fromstring(prepare(text).encode(), parser)
     except etree.XMLSyntaxError as error:
         raise ModelError(f"this is not valid XML: {error.msg}", file=path, line=error.lineno) from None
-    etree.strip_attributes(root, BASE)  # which only this package sets
+    etree.strip_attributes(root, BASE, MOBILITY)  # which only this package sets
     return root
 
 

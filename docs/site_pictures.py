@@ -31,6 +31,7 @@ NUMBERS: dict[str, dict[str, float]] = {
     "affine_path": {"gain_0": 500.0, "bias_1": -500.0},
     "path_friction": {"friction": 10.0, "slip_speed": 0.02},
     "slack_spring": {"stiffness": 1000.0, "shortest_length": 0.8, "longest_length": 1.2},
+    "path_limit": {"stiffness": 1000.0, "shortest_length": 0.8, "longest_length": 1.2},
 }
 
 

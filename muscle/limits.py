@@ -9,6 +9,7 @@ import numpy as np
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
+from myoquat.joints.functions.onset import engaged, engaged_energy
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.stacking import vector
@@ -16,7 +17,6 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.forces import LoadingForce, MeasuredForce, PassiveForce
 from myoquat.muscle.forces.base import loads_of
-from myoquat.muscle.forces.onset import engaged, engaged_energy
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.loads import body_wrenches, generalized_force
 from myoquat.muscle.path import Muscle, lengths

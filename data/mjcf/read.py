@@ -4,15 +4,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from myoquat.data.compiled import CompiledModel, ModelSpec
+from myoquat.data.mjcf.compiled.document import compiled_model, document_of, vertices_of
 from myoquat.data.mjcf.reading.actuators import read_actuators
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton, read_skeleton
-from myoquat.data.mjcf.reading.compiled import document_of
 from myoquat.data.mjcf.reading.contacts import read_contacts
 from myoquat.data.mjcf.reading.document import Document, document_in, read_document
 from myoquat.data.mjcf.reading.equalities import read_equalities
 from myoquat.data.mjcf.reading.fixed_tendons import combinations_of
 from myoquat.data.mjcf.reading.keyframes import read_start
+from myoquat.data.mjcf.reading.limits import read_limits
+from myoquat.data.mjcf.reading.softness import Mobilities
 from myoquat.data.mjcf.reading.tendons import Used, read_tendons
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import located
@@ -61,7 +65,8 @@ def load_mjcf(
     strict: an element that is not read raises ModelError; by default one UnsupportedWarning reports all of them with
     counts and lines. wrapping: the rule for cylinders with a side site, "shortest" that of a `WrapCylinder`, "mujoco"
     that of MuJoCo 4, a `SideCylinder`. anywhere: files that it includes, and meshes, may lie outside its folder.
-    contact: geoms press on each other (`HuntCrossley`), the pairs that MuJoCo lets touch. Files
+    contact: geoms press on each other (`LinearContact`), the pairs that MuJoCo lets touch. Limits of hinges, slides and
+    tendons are forces with MuJoCo's resting stiffness. Files
     of meshes are opened where a body's inertia is made of them (.stl, .obj). Raises ModelError with file, element and
     line for a file that is broken or makes bodies by rule.
 
@@ -83,7 +88,8 @@ def load_mjcf(
     described, root = "the compiled model" if path is None else str(path), None
     try:
         if isinstance(source, (CompiledModel, ModelSpec)):
-            document = document_in(document_of(source))
+            compiled = compiled_model(source)
+            document = replace(document_in(document_of(compiled)), vertices=vertices_of(compiled))
         else:
             document = read_document(Path(source), anywhere)
         root = document.root
@@ -111,20 +117,27 @@ def _model(document: Document, path: Path | None, wrapping: str, contact: bool) 
     system = ArticulatedSystem(tuple(bodies), ground=GROUND, gravity=_gravity(document), name=name, shapes=shown)
     start = read_start(document, system, system.check_q(skeleton.start), (drives.count, drives.states))
     drives.started(start)
-    couplers, constraints = read_equalities(document, skeleton, system)
+    mobilities = Mobilities(system, np.array(skeleton.start))
+    muscles = read_tendons(document, skeleton, drives, wrapping, mobilities)
+    couplers, constraints = read_equalities(document, skeleton, system, muscles)
     neutral = not document.root.findall("keyframe/key") and tuple(start.q) == tuple(system.neutral())
     return Model(
         system,
-        read_tendons(document, skeleton, drives, wrapping),
+        muscles,
         name=name,
         start_q=None if neutral else tuple(map(float, start.q)),
         start_u=None if start.u is None or not start.u.any() else tuple(map(float, start.u)),
         file=path,
         coordinates=tuple(c for c in skeleton.coordinates if c.range is not None),
+        limits=read_limits(skeleton, mobilities),
         couplers=couplers,
         constraints=constraints,
         actuators=tuple(drives.actuators),
-        forces=(*skeleton.frictions, *drives.forces, *(read_contacts(document, skeleton, system) if contact else ())),
+        forces=(
+            *skeleton.frictions,
+            *drives.forces,
+            *(read_contacts(document, skeleton, mobilities) if contact else ()),
+        ),
         markers=tuple(
             Marker(site, point.body, point.position) for site, point in skeleton.sites.items() if site not in used.sites
         ),

@@ -1,23 +1,34 @@
 """Contact of two surfaces: depth, normal, point and effective radius of curvature.
 
 Each pair of surface types with a closed form has one formula, for floats and symbols. Source: the contact trackers of
-Simbody (Sherman, Seth, Delp 2011, Procedia IUTAM 2, 241-261).
+Simbody (Sherman, Seth, Delp 2011, Procedia IUTAM 2, 241-261). Any two other convex surfaces touch where their cores are
+closest (`myoquat.muscle.contact.closest_points`); that formula runs on floats and in kernels.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.vectors import dot, matvec, vecmat
+from myoquat.joints.vectors import cross, dot, matvec, vecmat
+from myoquat.kernels import call_where
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
-from myoquat.muscle.contact.surfaces import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
+from myoquat.muscle.contact.closest_points import ClosestPoints, PlacedCore, closest_on_segments, closest_points
+from myoquat.muscle.contact.cores import CORES, SEGMENTS, TINY, Core, core_of
+from myoquat.muscle.contact.surfaces import (
+    ContactEllipsoid,
+    ContactHalfSpace,
+    ContactRim,
+    ContactSphere,
+    ContactSurface,
+)
 from myoquat.muscle.loads import Poses, unit_vector, world_point
 
-__all__ = ["Touch", "can_touch", "touch"]
+__all__ = ["Touch", "can_touch", "has_curvature", "touch"]
 
 
 @dataclass(frozen=True)
@@ -33,12 +44,30 @@ class Touch:
 
 def can_touch(first: ContactSurface, second: ContactSurface) -> bool:
     """Whether there is a formula for two surfaces, in this order."""
+    return _formula(type(first), type(second)) is not None
+
+
+def has_curvature(first: ContactSurface, second: ContactSurface) -> bool:
+    """Whether the formula of two surfaces gives the effective radius of curvature that Hertz's law needs."""
     return (type(first), type(second)) in CONTACT_FORMULAS
 
 
-def touch(first: ContactSurface, second: ContactSurface, poses: Poses) -> Touch:
-    """Where the second surface touches the first."""
-    return CONTACT_FORMULAS[type(first), type(second)](first, second, poses)
+def touch(first: ContactSurface, second: ContactSurface, poses: Poses, margin: float = 0.0) -> Touch:
+    """Where the second surface touches the first. Of two solids that are farther apart than the margin [m] the depth is
+    a bound, below minus the margin."""
+    formula = _formula(type(first), type(second))
+    assert formula is not None
+    return _on_core(first, second, poses, margin) if formula is _on_core else formula(first, second, poses)
+
+
+def _formula(first: type, second: type) -> Callable[..., Touch] | None:
+    if (first, second) in CONTACT_FORMULAS:
+        return CONTACT_FORMULAS[first, second]
+    if first is ContactHalfSpace:
+        return _core_on_plane if second in CORES else None
+    if not {first, second} <= set(CORES):
+        return None
+    return _on_segment if {first, second} <= set(SEGMENTS) else _on_core
 
 
 def _plane(half_space: ContactHalfSpace, poses: Poses) -> tuple[Array, Array]:
@@ -86,8 +115,94 @@ def _ellipsoid_on_plane(floor: ContactHalfSpace, egg: ContactEllipsoid, poses: P
     return Touch(depth, n, deepest + (depth / 2)[..., None] * n, np.sqrt(volume / h))
 
 
+def _core_on_plane(floor: ContactHalfSpace, solid: ContactSurface, poses: Poses) -> Touch:
+    """The deepest point of the solid: that of its core, and its radius beyond."""
+    p, n = _plane(floor, poses)
+    core = core_of(solid)
+    placed = _placed(core, solid, poses, n.shape[:-1])
+    deepest = placed.farthest(-n) - core.radius * n
+    depth = dot(n, p - deepest)
+    return Touch(depth, n, deepest + (depth / 2)[..., None] * n, as_array(core.radius))
+
+
+def _rim_on_plane(floor: ContactHalfSpace, rim: ContactRim, poses: Poses) -> Touch:
+    """A point of a rim, by its angle from the deepest one; of a rim that is parallel to the plane from x of its
+    frame."""
+    p, n = _plane(floor, poses)
+    R = poses[rim.body][0] @ rotation_matrix(as_array(rim.orientation))
+    x, z = R[..., :, 0], R[..., :, 2]
+    down = dot(n, z)[..., None] * z - n
+    size = dot(down, down)
+    e = np.where((size > FLAT_RIM)[..., None], down / np.sqrt(np.maximum(size, FLAT_RIM))[..., None], x)
+    turned = np.cos(rim.angle) * e + np.sin(rim.angle) * cross(z, e)
+    center = world_point(poses, rim.body, rim.position)
+    deepest = center + rim.radius * turned - rim.tube_radius * n
+    depth = dot(n, p - deepest)
+    return Touch(depth, n, deepest + (depth / 2)[..., None] * n, as_array(rim.tube_radius))
+
+
+def _on_segment(first: ContactSurface, second: ContactSurface, poses: Poses) -> Touch:
+    """Spheres and capsules."""
+    cores = core_of(first), core_of(second)
+    placed = [_placed(core, surface, poses, ()) for core, surface in zip(cores, (first, second), strict=True)]
+    segments = [(place.p, place.R[..., :, 2], place.sizes[..., 0]) for place in placed]
+    return _between(cores, closest_on_segments(segments[0], segments[1]), placed)
+
+
+def _on_core(first: ContactSurface, second: ContactSurface, poses: Poses, margin: float = 0.0) -> Touch:
+    """Two convex solids, which overlap by less than the sum of their radii; beyond, the depth is that sum and the
+    normal the direction between the centres. Looked for only where balls around the two overlap; elsewhere the depth is
+    a negative bound."""
+    cores, surfaces = (core_of(first), core_of(second)), (first, second)
+    batch = np.broadcast_shapes(*(poses[surface.body][1].shape[:-1] for surface in surfaces))
+    placed = [_placed(core, surface, poses, batch) for core, surface in zip(cores, surfaces, strict=True)]
+    between = placed[1].p - placed[0].p
+    reach = max(margin, 0.0) + sum(core.reach for core in cores)
+    near = dot(between, between) < reach * reach
+    found = call_where(_closest, tuple(placed), near, ClosestPoints(placed[0].p, placed[1].p))
+    touching = _between(cores, found, placed)
+    apart = reach - max(margin, 0.0) - np.sqrt(np.maximum(dot(between, between), reach * reach))
+    return replace(touching, depth=np.where(near, touching.depth, apart))
+
+
+def _closest(placed: tuple[PlacedCore, PlacedCore]) -> ClosestPoints:
+    return closest_points(*placed)
+
+
+def _between(cores: Sequence[Core], found: ClosestPoints, placed: Sequence[PlacedCore]) -> Touch:
+    """The contact of two cores that are swept by balls, from their closest points. Where the cores overlap and their
+    centres are one point there is no normal, and the normal is zero."""
+    radii = cores[0].radius, cores[1].radius
+    apart, centers = found.second - found.first, placed[1].p - placed[0].p
+    square = dot(apart, apart)
+    disjoint = square > OVERLAP_M**2
+    direction = np.where(disjoint[..., None], apart, centers)
+    length = np.sqrt(dot(direction, direction))
+    n = direction / np.maximum(length, TINY)[..., None]
+    distance = np.where(disjoint, length, 0.0)
+    depth = radii[0] + radii[1] - distance
+    radius = radii[0] * radii[1] / (radii[0] + radii[1])
+    return Touch(depth, n, found.first + (radii[0] - depth / 2)[..., None] * n, as_array(radius))
+
+
+def _placed(core: Core, surface: Any, poses: Poses, batch: tuple[int, ...]) -> PlacedCore:
+    """The core of a surface in the world, with all batch axes."""
+    R = poses[surface.body][0]
+    if getattr(surface, "orientation", IDENTITY) != IDENTITY:
+        R = R @ rotation_matrix(as_array(surface.orientation))
+    center = world_point(poses, surface.body, surface.position)
+    spread = [np.broadcast_to(x, (*batch, *x.shape[-size:]), subok=True) if batch else x
+              for x, size in ((core.sizes, 1), (R, 2), (center, 1))]  # fmt: skip
+    return PlacedCore(*spread, core.support)
+
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0)
+FLAT_RIM = 1e-24  # squared sine of the angle between a rim and a plane, from which on they are parallel
+OVERLAP_M = 1e-6  # cores nearer than this overlap
+
 CONTACT_FORMULAS: dict[tuple[type, type], Callable[..., Touch]] = {
     (ContactHalfSpace, ContactSphere): _on_plane,
     (ContactSphere, ContactSphere): _on_sphere,
     (ContactHalfSpace, ContactEllipsoid): _ellipsoid_on_plane,
+    (ContactHalfSpace, ContactRim): _rim_on_plane,
 }

@@ -72,6 +72,8 @@ class ContactForce(LoadingForce):
     (True, True)
     """
 
+    margin = 0.0  # [m] distance at which surfaces begin to press
+
     @property
     @abstractmethod
     def pairs(self) -> Sequence[tuple[ContactSurface, ContactSurface]]:
@@ -95,7 +97,7 @@ class ContactForce(LoadingForce):
         poses = system.poses(q)
         total: Array = np.zeros(())
         for k, pair in enumerate(self.pairs):
-            total = total + self.stored(k, touch(*pair, poses))
+            total = total + self.stored(k, touch(*pair, poses, self.margin))
         return total
 
     def contacts(self, poses: Poses, shifts: Poses) -> list[Contact]:
@@ -104,7 +106,7 @@ class ContactForce(LoadingForce):
 
     def _contact(self, k: int, pair: tuple[ContactSurface, ContactSurface], poses: Poses, shifts: Poses) -> Contact:
         first, second = (surface.body for surface in pair)
-        place = touch(*pair, poses)
+        place = touch(*pair, poses, self.margin)
         point = self.center(k, place)
         v = point_velocity(shifts, poses, first, point) - point_velocity(shifts, poses, second, point)
         speed = dot(v, place.normal)

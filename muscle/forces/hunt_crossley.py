@@ -12,7 +12,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.kernels.symbolic.arrays import may_be_nonzero
-from myoquat.muscle.contact import ContactHalfSpace, ContactSurface, Touch, can_touch
+from myoquat.muscle.contact import ContactHalfSpace, ContactSurface, Touch, has_curvature
 from myoquat.muscle.forces.contact import ContactForce, Friction, raised
 
 __all__ = ["ContactMaterial", "HuntCrossley"]
@@ -73,7 +73,7 @@ class HuntCrossley(ContactForce):
         found = []
         for a, b in combinations(made, 2):
             if a[0].body != b[0].body:
-                found += [(one, other) for one, other in ((a, b), (b, a)) if can_touch(one[0], other[0])][:1]
+                found += [(one, other) for one, other in ((a, b), (b, a)) if has_curvature(one[0], other[0])][:1]
         return found
 
     def _stiffness(self, pair: int) -> tuple[float, float]:
@@ -118,7 +118,7 @@ class HuntCrossley(ContactForce):
             raise ModelError(f"contact between {types} is not supported", element=self.element)
         for a, b in combinations(surfaces, 2):
             flat = isinstance(a, ContactHalfSpace) and isinstance(b, ContactHalfSpace)
-            if a.body != b.body and not (flat or can_touch(a, b) or can_touch(b, a)):
+            if a.body != b.body and not (flat or has_curvature(a, b) or has_curvature(b, a)):
                 raise ModelError(f"contact between {a.name!r} and {b.name!r} is not supported", element=self.element)
 
 

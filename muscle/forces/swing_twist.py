@@ -7,12 +7,12 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
+from myoquat.joints.functions.onset import engaged, engaged_energy
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_multiply, rotation_matrix
 from myoquat.joints.vectors import dot, matvec
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.forces.base import MeasuredForce
-from myoquat.muscle.forces.onset import engaged, engaged_energy
 from myoquat.muscle.loads import unit_vector
 
 __all__ = ["SwingTwistLimit"]

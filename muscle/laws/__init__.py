@@ -10,7 +10,7 @@ from myoquat.muscle.laws.ligament import Ligament
 from myoquat.muscle.laws.ligament_blankevoort import Blankevoort1991
 from myoquat.muscle.laws.millard import Millard2012
 from myoquat.muscle.laws.mujoco import MujocoMuscle
-from myoquat.muscle.laws.path_affine import AffinePath, SlackSpring
+from myoquat.muscle.laws.path_affine import AffinePath, PathLimit, SlackSpring
 from myoquat.muscle.laws.path_friction import PathFriction
 from myoquat.muscle.laws.rigid_tendon import RigidTendonMuscle
 from myoquat.muscle.laws.schutte import Schutte1993
@@ -35,6 +35,7 @@ LAWS: dict[str, type[ForceLaw]] = {
         AffinePath,
         SlackSpring,
         PathFriction,
+        PathLimit,
     )
 }
 
@@ -52,6 +53,7 @@ __all__ = [
     "MujocoMuscle",
     "PathActuator",
     "PathFriction",
+    "PathLimit",
     "PathSpring",
     "PushWarning",
     "RigidTendonMuscle",

@@ -1,4 +1,5 @@
-"""Forces along a path that are affine in its length and its speed: servos, dampers and springs that also push."""
+"""Forces along a path that are piecewise affine in its length and speed: servos, dampers, springs that also push, and
+limits."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,10 +8,11 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
-from myoquat.joints.ranges import NotNegative
+from myoquat.joints.functions.onset import engaged, engaged_energy
+from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
 
-__all__ = ["AffinePath", "SlackSpring"]
+__all__ = ["AffinePath", "PathLimit", "SlackSpring"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,51 @@ class SlackSpring(ForceLaw):
     def stored(self, length: Array) -> Array:
         stretch = self._stretch(length)
         return self.stiffness / 2 * stretch * stretch
+
+    def check(self, element: str) -> None:
+        super().check(element)
+        if not self.shortest_length <= self.longest_length:
+            bounds = f"{self.shortest_length} and {self.longest_length}"
+            raise ModelError(f"shortest_length must not be above longest_length, not {bounds}", element=element)
+
+
+@dataclass(frozen=True)
+class PathLimit(ForceLaw):
+    """F = k s(l - l1) (l - l1) - k s(l0 - l) (l0 - l) + c (s(l - l1) + s(l0 - l)) v: a path that is free between two
+    lengths, and that pushes where it is shorter than l0. The counterpart of `CoordinateLimit` for paths.
+
+    stiffness k [N/m], shortest_length l0 and longest_length l1 [m], damping c [N s/m]; s rises smoothly from 0 to 1
+    over the depth transition_length [m]. The activation does not matter. MuJoCo's limits of tendons are soft
+    constraints. ModelError where l0 is above l1.
+
+    >>> from myoquat.muscle.laws import PathLimit
+    >>> limit = PathLimit(stiffness=1000.0, shortest_length=0.1, longest_length=0.2)
+    >>> [float(round(limit.force(length, 0.0, 0.0), 9)) for length in (0.09, 0.15, 0.21)]
+    [-10.0, 0.0, 10.0]
+    """
+
+    kind: ClassVar[str] = "path_limit"
+    stiffness: NotNegative
+    shortest_length: float
+    longest_length: float
+    damping: NotNegative = 0.0
+    transition_length: Positive = 0.001
+
+    @property
+    def can_push(self) -> bool:
+        return True
+
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+        above, below = length - self.longest_length, self.shortest_length - length
+        s_above, s_below = (engaged(depth, self.transition_length) for depth in (above, below))
+        elastic = self.stiffness * (s_above * above - s_below * below)
+        result: Array = elastic + self.damping * (s_above + s_below) * speed
+        return result
+
+    def stored(self, length: Array) -> Array:
+        depths = length - self.longest_length, self.shortest_length - length
+        above, below = (engaged_energy(depth, self.transition_length) for depth in depths)
+        return self.stiffness * (above + below)
 
     def check(self, element: str) -> None:
         super().check(element)

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from myoquat.data import UnsupportedWarning, load_model
+from myoquat.data.mjcf.compiled.document import document_of
 from myoquat.data.mjcf.reading.bodies import read_skeleton
-from myoquat.data.mjcf.reading.compiled import document_of
-from myoquat.data.mjcf.reading.contacts import STIFFNESS_PA, pairs_of
+from myoquat.data.mjcf.reading.contacts import pairs_of
 from myoquat.data.mjcf.reading.document import document_in, read_document
+from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.joints import ModelError
-from myoquat.muscle import limit_torques
+from myoquat.muscle import contact_forces, limit_torques
 from myoquat.muscle.forces import ContactMaterial, ContactSphere, HuntCrossley
 
 needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
@@ -60,9 +61,58 @@ def test_the_pairs_are_mujocos(flag, tmp_path):
         assert list(frictions.values()).count(0.0) == (2 if pairs else 0)
 
 
+SOFT = """<mujoco><worldbody><geom name="a" type="plane" size="1 1 1" margin="0.1" solref="{0}" solmix="2"/>
+<body><freejoint/><geom name="b" size=".1" margin="0.3" solref="0.03 1" solimp=".8 .9 .01" priority="{1}"/></body>
+</worldbody></mujoco>"""
+
+
 @pytest.mark.peers
 @needs_mujoco
-def test_a_capsule_presses_on_a_plane_by_hertz_at_mujocos_depths(tmp_path, rng):
+@pytest.mark.parametrize("first", ["0.01 0.5", "-100 -5"])
+@pytest.mark.parametrize("priority", ["0", "1"])
+def test_margins_and_softness_of_a_pair_are_mujocos(first, priority, tmp_path):
+    import mujoco  # noqa: PLC0415 - a peer
+
+    path = tmp_path / "x.xml"
+    path.write_text(SOFT.format(first, priority))
+    engine = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(engine)
+    mujoco.mj_forward(engine, data)
+    contact = data.contact[0]
+    for document in (read_document(path), document_in(document_of(engine))):
+        (pair,) = pairs_of(document, read_skeleton(document))
+        assert pair.margin == pytest.approx(contact.includemargin)
+        assert pair.softness.solref == pytest.approx(contact.solref)
+        assert (pair.softness.impedance, pair.softness.width) == pytest.approx(contact.solimp[1:3])
+
+
+RESTING = """<mujoco><option timestep="0.001"/><default><geom condim="1" solref="{0}" solimp="0.9 0.9 0.001"/></default>
+<worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 {1}"><freejoint/><geom {2}/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.peers
+@needs_mujoco
+@pytest.mark.parametrize("solref", ["0.02 1", "-2000 -100"])
+@pytest.mark.parametrize(("height", "geom"), [("0.1", 'size="0.1"'), ("0.1", 'type="box" size="0.2 0.3 0.1"'),
+                                              ("0.2", 'type="cylinder" size="0.3 0.2"'),
+                                              ("0.1", 'type="capsule" size="0.1 0.3" euler="0 90 0"')])  # fmt: skip
+def test_a_body_rests_on_a_plane_as_deep_as_in_mujoco(solref, height, geom, tmp_path):
+    import mujoco  # noqa: PLC0415 - a peer
+
+    path = tmp_path / "x.xml"
+    path.write_text(RESTING.format(solref, height, geom))
+    engine = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(engine)
+    mujoco.mj_step(engine, data, nstep=3000)
+    with pytest.warns(UnsupportedWarning, match="shape of the world"):
+        model = load_model(path, contact=True)
+    weight = 9.81 * float(engine.body_mass[1])
+    assert limit_torques(model, data.qpos, np.zeros(6)) == pytest.approx([0, 0, weight, 0, 0, 0], abs=1e-5 * weight)
+
+
+@pytest.mark.peers
+@needs_mujoco
+def test_a_capsule_presses_on_a_plane_in_proportion_to_mujocos_depths(tmp_path, rng):
     import mujoco  # noqa: PLC0415 - a peer
 
     path = tmp_path / "x.xml"
@@ -70,14 +120,15 @@ def test_a_capsule_presses_on_a_plane_by_hertz_at_mujocos_depths(tmp_path, rng):
     with pytest.warns(UnsupportedWarning, match="1 geom .shape of the world.,"):
         model = load_model(path, contact=True)
     engine = mujoco.MjModel.from_xml_path(str(path))
-    data, k = mujoco.MjData(engine), STIFFNESS_PA ** (2 / 3) / 2
+    data = mujoco.MjData(engine)
+    stiffness, _ = Softness().spring(float(engine.body_invweight0[1, 0]))
     touched = 0
     for x in rng.normal(size=(10, 7)):
         q = np.array([*0.1 * x[:3], *(x[3:] / np.linalg.norm(x[3:]))])
         data.qpos[:] = q
         mujoco.mj_forward(engine, data)
         depths = [max(-contact.dist, 0.0) for contact in data.contact]
-        expected = sum(4 / 3 * k * np.sqrt(0.1 * k) * depth**1.5 for depth in depths)
+        expected = stiffness * sum(depths)
         force = limit_torques(model, q, np.zeros(6))[:3]
         assert np.linalg.norm(force) == pytest.approx(expected, rel=1e-9, abs=1e-9)
         touched += bool(depths)
@@ -92,9 +143,9 @@ def test_contact_is_read_where_it_is_asked_for_and_other_pairs_are_named(tmp_pat
     with pytest.warns(UnsupportedWarning) as caught:
         model = load_model(path, contact=True)
     text = str(caught[0].message)
-    assert "contact of sphere wall and box w1; they pass through each other" in text
+    assert "pass through each other" not in text
     assert "section" not in text
-    assert {type(force).__name__ for force in model.forces} == {"HuntCrossley"}
+    assert {type(force).__name__ for force in model.forces} == {"LinearContact"}
     assert limit_torques(model, model.start, np.zeros(model.system.nu)).any()
 
 
@@ -120,3 +171,57 @@ def test_spheres_about_one_point_are_left_out_with_a_report_and_have_no_force(tm
     forced = replace(model, forces=(HuntCrossley("contact", (ContactMaterial(balls, 1e6),)),))
     with pytest.raises(ModelError, match="'one' and 'two' always coincide"):
         limit_torques(forced, forced.start, np.zeros(3))
+
+
+MESH = """<mujoco><asset><mesh name="wedge" vertex="0 0 0 .4 0 0 0 .3 0 0 0 .2 .3 .2 .15" scale="1 2 1"/></asset>
+<worldbody><geom type="box" size="0.2 0.3 0.1" pos="0 0 -0.1"/><body name="a" pos="0 0 0.005"><freejoint/>
+<geom type="mesh" mesh="wedge"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.peers
+@needs_mujoco
+def test_a_mesh_of_a_file_and_of_a_compiled_model_are_the_same_hull(tmp_path):
+    import mujoco  # noqa: PLC0415 - a peer
+
+    path = tmp_path / "x.xml"
+    path.write_text(MESH)
+    engine = mujoco.MjModel.from_xml_path(str(path))
+    q = np.array([0.02, 0.01, -0.03, 0.996, 0.06, 0.05, 0.04])
+    q[3:] /= np.linalg.norm(q[3:])
+    found = []
+    for source in (path, engine):
+        model = load_model(source, contact=True)
+        (force,) = model.forces
+        found.append((contact_forces(model, q, np.zeros(6), backend="numpy")[0], len(force.second.vertices)))
+    assert found[0][1] == found[1][1] >= 5
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-5, abs=1e-7)
+    assert found[0][0][6] > 0
+
+
+LIMITS = """<mujoco><compiler angle="radian"/><worldbody><body name="a"><joint name="j" range="-0.5 0.7" margin="0.1"
+solreflimit="0.05 0.8" axis="0 1 0"/><geom size="0.1" pos="0 0 0.3"/><site name="s" pos="0 0 0.5"/></body>
+<site name="o" pos="0.4 0 0.2"/></worldbody><tendon><spatial name="t" range="0.2 0.4" margin="0.05"
+solreflimit="-500 -10" solimplimit="0.8 0.85 0.002"><site site="o"/><site site="s"/></spatial>
+<fixed name="f" range="-0.2 0.3"><joint joint="j" coef="2"/></fixed></tendon></mujoco>"""
+
+
+@pytest.mark.peers
+@needs_mujoco
+def test_limits_have_the_resting_stiffness_of_mujocos_and_begin_at_their_margins(tmp_path):
+    import mujoco  # noqa: PLC0415 - a peer
+
+    path = tmp_path / "x.xml"
+    path.write_text(LIMITS)
+    engine = mujoco.MjModel.from_xml_path(str(path))
+    for source in (path, engine):
+        model = load_model(source)
+        (limit,) = model.limits
+        assert (limit.lower, limit.upper) == pytest.approx((-0.4, 0.6))
+        k, _ = Softness((0.05, 0.8)).spring(float(engine.dof_invweight0[0]))
+        assert limit.upper_stiffness == pytest.approx(k)
+        spatial, fixed = (muscle.law for muscle in model.muscles)
+        assert (spatial.shortest_length, spatial.longest_length) == pytest.approx((0.25, 0.35))
+        k, _ = Softness((-500.0, -10.0), 0.85).spring(float(engine.tendon_invweight0[0]))
+        assert spatial.stiffness == pytest.approx(k)
+        k, _ = Softness().spring(float(engine.tendon_invweight0[1]))
+        assert fixed.stiffness == pytest.approx(k)

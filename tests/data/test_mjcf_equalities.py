@@ -1,13 +1,18 @@
 """Equality constraints of MJCF files: what they hold, and MuJoCo's residuals of them."""
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import myoquat as mq
 from myoquat.data import load_model
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ModelError
+from myoquat.muscle import Muscle, PathPoint, WrapSphere
+from myoquat.muscle.constraints import PathLengthConstraint
+from myoquat.muscle.path import lengths
 
 needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
 TEXT = """<mujoco><compiler angle="radian"/><default><geom contype="0" conaffinity="0"/></default><worldbody>
@@ -89,3 +94,50 @@ def test_poses_of_the_file_satisfy_them(tmp_path):
 def test_constraints_that_cannot_be_are_refused(equality, words, tmp_path):
     with pytest.raises(ModelError, match=words):
         read(tmp_path, equality)
+
+
+TENDONS = """<tendon><spatial name="t1"><site site="w"/><site site="s"/></spatial>
+<spatial name="t2"><site site="s"/><site site="c"/></spatial></tendon><equality>{0}</equality>"""
+
+
+@pytest.mark.peers
+@needs_mujoco
+@pytest.mark.parametrize(
+    "equality",
+    ['<tendon tendon1="t1" polycoef="0.02"/>', '<tendon tendon1="t1" tendon2="t2" polycoef="0.01 0.5 0 3"/>'],
+)
+def test_tendons_in_space_are_held_as_mujocos_are(equality, tmp_path, rng):
+    import mujoco  # noqa: PLC0415 - a peer
+
+    path = tmp_path / "x.xml"
+    text = TEXT.replace("<equality>{0}</equality>", TENDONS.format(equality))
+    path.write_text(
+        text.replace('<geom size="0.1" pos="0.1 0 0"/>', '<geom size="0.1" pos="0.1 0 0"/><site name="c"/>')
+    )
+    model = load_model(path)
+    engine = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(engine)
+    (constraint,) = constraints_of(model)
+    for q in rng.normal(size=(5, 4)) * 0.5:
+        data.qpos[:] = q
+        mujoco.mj_forward(engine, data)
+        assert constraint.position(model.system, q, np.zeros(())) == pytest.approx(data.efc_pos, abs=1e-12)
+
+
+def test_a_rope_of_constant_length_does_no_work_and_one_around_a_surface_is_rejected():
+    hinge = mq.joints.RevoluteJoint((0, 0, 1))
+    box = {"mass": 1.0, "center_of_mass": (0.3, 0, 0), "inertia": (0.01, 0.01, 0.01, 0, 0, 0)}
+    bodies = mq.Body("arm", "ground", hinge, **box), mq.Body("fore", "arm", hinge, position=(0.6, 0, 0), **box)
+    model = mq.Model(mq.ArticulatedSystem(bodies, gravity=(0, -9.81, 0)))
+    rope = Muscle("rope", (PathPoint("ground", (0.1, 0.3, 0)), PathPoint("fore", (0.2, -0.1, 0.0))))
+    q = np.array([0.1, 0.3])
+    held = PathLengthConstraint(rope, float(lengths(model.system, (rope,), q)[0]), (0.0,))
+    motion = mq.simulate(model, q, np.zeros(2), 0.5, step=2e-3, constraints=(held,))
+    energy = mq.dynamics.kinetic_energy(model, motion.q, motion.u) + mq.dynamics.potential_energy(model, motion.q)
+    assert np.ptp(energy) < 1e-7
+    assert held.position(model.system, motion.q[-1], np.zeros(())) == pytest.approx([0.0], abs=1e-12)
+    around = replace(rope, wraps=(WrapSphere(body="arm", radius=0.05, name="ball"),))
+    with pytest.raises(ModelError, match="wraps around ball"):
+        replace(held, path=around).check(model.system)
+    with pytest.raises(ModelError, match="one coefficient, not 2"):
+        replace(held, coefficients=(0.0, 1.0)).check(model.system)

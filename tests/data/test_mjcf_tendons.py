@@ -118,11 +118,8 @@ def test_what_a_fixed_tendon_cannot_be_is_rejected_or_reported(tmp_path):
         text = f'<fixed name="f"><joint joint="{joint}" coef="0"/></fixed>'
         with pytest.raises(ModelError, match=message):
             load_model(write(tmp_path, tendons=text))
-    spatial = '<spatial name="t"><site site="w"/><site site="s"/></spatial>'
-    for equality in ('tendon1="f1" tendon2="f3" polycoef="0 0 1"', 'tendon1="t"'):
-        path = write(tmp_path, tendons=TENDONS + spatial, equality=f"<tendon {equality}/>")
-        with pytest.warns(UnsupportedWarning, match="1 tendon .constraint; the model moves without it"):
-            load_model(path)
+    with pytest.raises(ModelError, match="'f9' is no tendon"):
+        load_model(write(tmp_path, tendons=TENDONS, equality='<tendon tendon1="f1" tendon2="f9"/>'))
     with pytest.raises(ModelError, match="frictionloss must not be negative"):
         load_model(write(tmp_path, ' frictionloss="-1"'))
 

@@ -32,7 +32,7 @@ class Skeleton:
     """The bodies in the order of the file, depth first, which is MuJoCo's order of coordinates, with their poses. Also
     the ranges and references of coordinates, where their springs rest, the geoms, the first of each name in `named`,
     and sites and their axes (3, 3) by their names; dry friction of coordinates, and the coefficients of fixed tendons
-    by coordinate."""
+    by coordinate; the joints that have limits, and meshes."""
 
     bodies: list[Body] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
@@ -41,6 +41,8 @@ class Skeleton:
     rests: dict[str, float] = field(default_factory=dict)
     frictions: list[CoordinateFriction] = field(default_factory=list)
     combinations: dict[str, dict[str, float]] = field(default_factory=dict)
+    limited: list[FileJoint] = field(default_factory=list)
+    meshes: Meshes = field(default_factory=lambda: Meshes({}, None))
     geoms: list[Geom] = field(default_factory=list)
     named: dict[str, Geom] = field(default_factory=dict)
     sites: dict[str, PathPoint] = field(default_factory=dict)
@@ -78,9 +80,10 @@ class _Reader:
         self.found = Skeleton()
         self._document = document
         compiler = document.compiler
-        self._meshes = Meshes(
-            document.assets("mesh"), document.folder, compiler.meshes, compiler.bare_files, document.anywhere
-        )
+        self._meshes = self.found.meshes = Meshes(
+            document.assets("mesh"), document.folder, compiler.meshes, compiler.bare_files, document.anywhere,
+            document.vertices,
+        )  # fmt: skip
         given = [str(body.get("name")) for body in document.root.iter("body") if body.get("name")]
         self._taken = {GROUND, *given}
         self._numbered: dict[str, int] = {}  # the last number that was tried after a name
@@ -205,6 +208,8 @@ class _Reader:
                         )
                         self.found.frictions.append(friction)
                     self.found.coordinates.append(coordinate)
+                    if joint.limited:
+                        self.found.limited.append(joint)
 
     def _mass(self, content: _Content) -> dict[str, Any]:
         """The fields of a Body for its mass and shapes."""

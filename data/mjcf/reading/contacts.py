@@ -1,4 +1,4 @@
-"""Contact of geoms: which pairs MuJoCo lets touch, and this package's compliant force between those that it has."""
+"""Contact of geoms: which pairs MuJoCo lets touch, and this package's compliant force between them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,57 +6,51 @@ from itertools import combinations
 
 import numpy as np
 
-from myoquat.core.typing import Array
-from myoquat.data.elements import three
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.reading.document import Document, elements_of
 from myoquat.data.mjcf.reading.geoms import Geom
+from myoquat.data.mjcf.reading.softness import Mobilities, Softness, given_mobility, mixed_softness, read_softness
+from myoquat.data.mjcf.reading.solids import Solids
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
-from myoquat.joints.multibody.system import ArticulatedSystem, Poses
-from myoquat.joints.quaternion import rotation_matrix
-from myoquat.muscle.contact import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
-from myoquat.muscle.forces import ContactMaterial, HuntCrossley
+from myoquat.joints.multibody.system import Poses
+from myoquat.muscle.forces import LinearContact
 from myoquat.muscle.loads import world_point
 
 __all__ = ["GeomPair", "pairs_of", "read_contacts"]
 
-STIFFNESS_PA, DISSIPATION_S_PER_M = 1e6, 1.0  # of all surfaces: MuJoCo's soft constraints have no material
 MAX_TOUCHING_GEOMS = 2000  # pairs grow with the square
 JOINTS = ("joint", "freejoint")
 SAMPLED_POSES, COINCIDENT_M = 4, 1e-9  # centres nearer than this at all random poses are one point
-QUIET = ("name", "class", "solref", "solimp", "solreffriction", "margin", "gap")
+QUIET = ("name", "class", "solreffriction", "gap")
 
 
 @dataclass(frozen=True)
 class GeomPair:
-    """Two geoms that touch, and their coefficient of sliding friction, 0 where condim is 1."""
+    """Two geoms that touch, their coefficient of sliding friction, 0 where condim is 1, the distance [m] at which they
+    begin to press, and how softly."""
 
     first: Geom
     second: Geom
     friction: float
+    margin: float
+    softness: Softness
 
 
-def read_contacts(document: Document, skeleton: Skeleton, system: ArticulatedSystem) -> tuple[HuntCrossley, ...]:
-    """A force for every pair whose types this package has: planes with spheres, ellipsoids and the round ends of
-    capsules, and spheres with each other. Other pairs, and spheres about one point, whose contact has no direction, are
-    noted by their types and names."""
-    forces = []
+def read_contacts(document: Document, skeleton: Skeleton, mobilities: Mobilities) -> tuple[LinearContact, ...]:
+    """Forces between all pairs. Capsules, boxes, cylinders and meshes rest on planes with several points. Spheres about
+    one point, whose contact has no direction, and geoms of other types are noted by their types and names."""
+    forces: list[LinearContact] = []
+    system = mobilities.system
     poses = system.poses(system.random(SAMPLED_POSES, np.random.default_rng(0)))
+    solids = Solids(document, skeleton)
     for number, pair in enumerate(pairs_of(document, skeleton), start=1):
-        one, two = _surfaces(pair.first), _surfaces(pair.second)
-        names = f"{_described(pair.first)} and {_described(pair.second)}"
-        concentric = _concentric(pair, poses)
-        if concentric:
-            names += ", whose centres always coincide"
-        if concentric or not (one and two) or not _supported(pair.first, pair.second):
+        problem = ", whose centres always coincide" if _concentric(pair, poses) else ""
+        if problem or not (solids.known(pair.first) and solids.known(pair.second)):
+            names = f"{_described(pair.first)} and {_described(pair.second)}{problem}"
             document.unsupported.count(pair.second.element, f"contact of {names}; they pass through each other")
             continue
-        made = [
-            ContactMaterial(surfaces, STIFFNESS_PA, DISSIPATION_S_PER_M, pair.friction, pair.friction)
-            for surfaces in (one, two)
-        ]
-        forces.append(HuntCrossley(f"contact_{number}", tuple(made)))
+        forces += _forces(f"contact_{number}", pair, solids, mobilities)
     return tuple(forces)
 
 
@@ -64,11 +58,28 @@ def _described(geom: Geom) -> str:
     return f"{geom.type} {geom.name or f'of {geom.body}'}"
 
 
-def _supported(first: Geom, second: Geom) -> bool:
-    types = {first.type, second.type}
-    if "plane" in types:
-        return len(types) == 2
-    return types == {"sphere"}
+def _forces(name: str, pair: GeomPair, solids: Solids, mobilities: Mobilities) -> list[LinearContact]:
+    """One force between two solids, several between a plane and what rests on it."""
+    first, second = (pair.second, pair.first) if pair.second.type == "plane" else (pair.first, pair.second)
+    mobility = sum(_mobility(geom, mobilities) for geom in (first, second))
+    if mobility <= 0:
+        return []
+    stiffness, damping = pair.softness.spring(mobility)
+    grip = {"friction": pair.friction, "transition": pair.softness.onset, "margin": pair.margin}
+    if first.type != "plane":
+        return [LinearContact(name, solids.solid(first), solids.solid(second), stiffness, damping, **grip)]
+    floor, (feet, sharing) = solids.plane(first), solids.feet(second)
+    return [
+        LinearContact(f"{name}_{k}" if len(feet) > 1 else name, floor, foot, stiffness, damping / sharing, **grip)
+        for k, foot in enumerate(feet, start=1)
+    ]
+
+
+def _mobility(geom: Geom, mobilities: Mobilities) -> float:
+    """[1/kg] of the body of a geom."""
+    body = _body_of(geom.element)
+    given = None if body is None else given_mobility(body)
+    return mobilities.of_body(geom.body) if given is None else given
 
 
 def _concentric(pair: GeomPair, poses: Poses) -> bool:
@@ -78,29 +89,6 @@ def _concentric(pair: GeomPair, poses: Poses) -> bool:
         return False
     first, second = (world_point(poses, geom.body, geom.place.position) for geom in geoms)
     return bool((np.abs(first - second) < COINCIDENT_M).all())
-
-
-def _surfaces(geom: Geom) -> tuple[ContactSurface, ...]:
-    """The surfaces of a geom: a capsule meets a plane with the spheres at its ends. None of other types."""
-    name, center = geom.name or f"{geom.body}_{geom.element.sourceline}", np.array(geom.place.position)
-    if geom.type == "plane":
-        return (ContactHalfSpace(name, geom.body, three(center), three(_axis(geom))),)
-    if geom.type == "sphere":
-        return (ContactSphere(name, geom.body, three(center), geom.sizes[0]),)
-    if geom.type == "ellipsoid":
-        Q = geom.place.orientation
-        return (ContactEllipsoid(name, geom.body, three(center), Q, three(np.array(geom.sizes))),)  # type: ignore[arg-type]
-    if geom.type == "capsule":
-        radius, half = geom.sizes[:2]
-        ends = (center + sign * half * _axis(geom) for sign in (1.0, -1.0))
-        return tuple(ContactSphere(f"{name}_{k}", geom.body, three(end), radius) for k, end in enumerate(ends))
-    return ()
-
-
-def _axis(geom: Geom) -> Array:
-    """(3,) z of a geom in its body."""
-    axis: Array = np.asarray(rotation_matrix(geom.place.Q))[:, 2]
-    return axis
 
 
 # ---- which pairs ---------------------------------------------------------------------------------------------
@@ -129,8 +117,20 @@ def pairs_of(document: Document, skeleton: Skeleton) -> list[GeomPair]:
         if filtered and one is not None and two is not None and (_above(one) is two or _above(two) is one):
             continue
         if frozenset((id(first), id(second))) not in named and _collide(first, second):
-            found.append(GeomPair(first, second, _friction(first, second)))
+            found.append(_implicit_pair(first, second))
     return found
+
+
+def _implicit_pair(first: Geom, second: Geom) -> GeomPair:
+    """Of two geoms that name each other in no <pair>: margins add up; the softness is that of the higher priority, else the
+    mean by `solmix`."""
+    return GeomPair(first, second, _friction(first, second), first.margin + second.margin, _softness(first, second))
+
+
+def _softness(first: Geom, second: Geom) -> Softness:
+    if first.priority != second.priority:
+        return max(first, second, key=lambda geom: geom.priority).softness
+    return mixed_softness((first.softness, second.softness), (first.mix, second.mix))
 
 
 def _collide(first: Geom, second: Geom) -> bool:
@@ -165,10 +165,11 @@ def _explicit(document: Document, skeleton: Skeleton) -> Iterator[GeomPair]:
             if name not in skeleton.named:
                 complain(element, f"{name!r} is no geom of the model")
         first, second = (skeleton.named[name] for name in names)
-        friction = _friction(first, second, values)
+        friction, softness = _friction(first, second, values), read_softness(values, "", _softness(first, second))
+        margin = values.number("margin", first.margin + second.margin)
         document.finish(values, *QUIET)
         if _weld(_body_of(first.element)) is not _weld(_body_of(second.element)):
-            yield GeomPair(first, second, friction)
+            yield GeomPair(first, second, friction, margin, softness)
 
 
 def _excluded(document: Document, skeleton: Skeleton) -> Iterator[frozenset[str]]:

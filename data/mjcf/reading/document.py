@@ -1,10 +1,11 @@
 """The document: its sections, the compiler's settings, and the default classes of elements."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from myoquat.core.typing import Array
 from myoquat.data.lenient import mended
 from myoquat.data.mjcf.reading.includes import follow_includes
 from myoquat.data.mjcf.reading.values import Values, attributes
@@ -50,7 +51,8 @@ class Compiler:
 @dataclass(frozen=True)
 class Document:
     """A parsed file. `compiler`: its settings. `classes`: default attributes by class name and type of element.
-    `folder`: that of the file, None without one. `anywhere`: it may name files outside of that folder."""
+    `folder`: that of the file, None without one. `anywhere`: it may name files outside of that folder.
+    `vertices`: gives those of a mesh of a compiled model (v, 3) [m] by its name."""
 
     root: Element
     compiler: Compiler
@@ -59,6 +61,7 @@ class Document:
     anywhere: bool = False
     unsupported: UnsupportedElements = field(default_factory=UnsupportedElements)
     implausible: ImplausibleValues = field(default_factory=ImplausibleValues)
+    vertices: Callable[[str], Array] | None = None
 
     def sections(self, tag: str) -> Iterator[Element]:
         """The elements in all sections of a name: a file may open a section more than once."""

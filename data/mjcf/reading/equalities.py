@@ -1,6 +1,6 @@
 """Equality constraints: of joints and fixed tendons as couplers, of bodies as loops and welds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.polynomial import Polynomial as Powers
@@ -18,7 +18,9 @@ from myoquat.joints.euler import euler_from_quaternion
 from myoquat.joints.functions import AxisFunction, Linear, Polynomial
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.quaternion import quaternion_from_matrix
+from myoquat.muscle.constraints import PathLengthConstraint
 from myoquat.muscle.coordinates import Coupler
+from myoquat.muscle.path import Muscle, lengths
 from myoquat.muscle.points import PathPoint
 
 __all__ = ["read_equalities"]
@@ -27,10 +29,10 @@ QUIET = ("class", "solref", "solimp", "active", "name", "torquescale")
 
 
 def read_equalities(
-    document: Document, skeleton: Skeleton, system: ArticulatedSystem
+    document: Document, skeleton: Skeleton, system: ArticulatedSystem, muscles: Sequence[Muscle]
 ) -> tuple[tuple[Coupler, ...], tuple[Constraint, ...]]:
     """A coupler for every joint that follows another, and constraints for a joint that is held, two points that stay
-    together (<connect>) and two bodies that are welded; others and those that are off are noted.
+    together (<connect>), two bodies that are welded, and lengths of tendons; others and those that are off are noted.
 
     They hold exactly, and not by soft springs. y - y0 = sum of a_i (x - x0)^i, x0 and y0 the joints' `ref`: as a
     polynomial of x.
@@ -51,7 +53,10 @@ def read_equalities(
             poses = system.poses(np.array(skeleton.start)) if poses is None else poses
             make = _connect if element.tag == "connect" else _weld
             constraints.append(make(values, skeleton, poses, f"{element.tag}_{number}"))
-        elif element.tag == "tendon" and (held := _of_tendons(values, skeleton, f"tendon_equality_{number}")):
+        elif element.tag == "tendon" and (
+            held := _of_tendons(values, skeleton, f"tendon_equality_{number}")
+            or _of_paths(values, system, np.array(skeleton.start), muscles, f"tendon_equality_{number}")
+        ):
             constraints.append(held)
         else:
             document.unsupported.count(element, "constraint; the model moves without it")
@@ -91,6 +96,26 @@ def _of_tendons(values: Values, skeleton: Skeleton, unnamed: str) -> PolynomialC
     constant = float(curve.coef[0]) + length_at(straight, skeleton.refs)
     powers = np.zeros(1) if not curved else _powers(curve, second, skeleton)
     return _solved(straight, constant, (next(iter(second), ""), powers), skeleton, values.text("name", unnamed))
+
+
+def _of_paths(
+    values: Values, system: ArticulatedSystem, start: Array, muscles: Sequence[Muscle], unnamed: str
+) -> PathLengthConstraint | None:
+    """Lengths of tendons L and M with L - L0 = sum of a_i (M - M0)^i, L0 and M0 those of the file's pose. None for
+    tendons that wrap around surfaces."""
+    named = {muscle.name: muscle for muscle in muscles}
+    names = [values.text(key) for key in ("tendon1", "tendon2") if values.has(key)]
+    for name in names:
+        if name not in named:
+            complain(values.element, f"{name!r} is no tendon of the model")
+    paths = tuple(Muscle(name, named[name].path, pulleys=named[name].pulleys) for name in names)
+    if not paths or any(named[name].wraps for name in names):
+        return None
+    rests = [float(x) for x in lengths(system, paths, start)]
+    given = values.numbers("polycoef", 1, 5, (0.0, 1.0, 0.0, 0.0, 0.0))
+    second = {"other": paths[1], "other_rest_length": rests[1]} if len(paths) > 1 else {}
+    coefficients = given if second else given[:1]
+    return PathLengthConstraint(paths[0], rests[0], coefficients, **second, name=values.text("name", unnamed))  # type: ignore[arg-type]
 
 
 def _powers(curve: Powers, tendon: Mapping[str, float], skeleton: Skeleton) -> Array:

@@ -11,7 +11,7 @@ from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.muscle.functional import function_path
-from myoquat.muscle.laws import AffinePath, ForceLaw, MujocoMuscle, SlackSpring
+from myoquat.muscle.laws import AffinePath, ForceLaw, MujocoMuscle, PathLimit, SlackSpring
 
 __all__ = ["Combination", "combinations_of", "length_at", "linear_path", "offset_of", "on_offset_path"]
 
@@ -72,7 +72,7 @@ def on_offset_path(law: ForceLaw, offset: float) -> ForceLaw:
     """The law of the length without the offset, as a law of the length with it."""
     if isinstance(law, AffinePath):
         return replace(law, gain_0=law.gain_0 - law.gain_1 * offset, bias_0=law.bias_0 - law.bias_1 * offset)
-    if isinstance(law, (MujocoMuscle, SlackSpring)):
+    if isinstance(law, (MujocoMuscle, PathLimit, SlackSpring)):
         ends = {key: getattr(law, key) + offset for key in ("shortest_length", "longest_length")}
         return replace(law, **ends)
     return law  # of the speed, or of the activation alone

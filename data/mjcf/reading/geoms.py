@@ -7,6 +7,7 @@ from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.frames import Place, place_of
 from myoquat.data.mjcf.reading.inertias import SOLIDS, WEIGHTLESS, Inertia, solid
 from myoquat.data.mjcf.reading.meshes import Meshes
+from myoquat.data.mjcf.reading.softness import Softness, read_softness
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.mjcf.shapes import HALVED, whole_sizes
 from myoquat.data.xml import Element, complain
@@ -16,17 +17,14 @@ __all__ = ["Geom", "read_geom"]
 
 TYPES = ("plane", "hfield", "mesh", "sdf", *SOLIDS)
 DEFAULT_DENSITY = 1000.0  # [kg/m^3] of a geom that gives none
-QUIET = (
-    *("class", "group", "user", "solref", "solimp", "solmix", "margin", "gap"),
-    *("fitscale", "hfield"),
-)
+QUIET = ("class", "group", "user", "gap", "fitscale", "hfield")
 
 
 @dataclass(frozen=True)
 class Geom:
     """A geom: its type, its sizes as MJCF counts them, its pose in its body, and the function of its inertia. `weighs`:
-    it has a mass. `contype`, `conaffinity`, `priority`, `condim` and the coefficient of sliding friction: of its
-    contacts."""
+    it has a mass. `contype`, `conaffinity`, `priority`, `condim` the coefficient of sliding friction, `margin`,
+    `softness` and its weight `mix`: of its contacts."""
 
     element: Element
     name: str
@@ -41,9 +39,13 @@ class Geom:
     friction: float
     priority: int
     condim: int
+    margin: float
+    softness: Softness
+    mix: float
     color: tuple[float, ...] | None
     material: str
     mesh: str
+    mesh_name: str
 
     @property
     def touches(self) -> bool:
@@ -95,9 +97,13 @@ def read_geom(
         values.numbers("friction", 1, 3, (1.0,))[0],
         int(values.number("priority", 0.0)),
         int(values.number("condim", 3.0)),
+        values.number("margin", 0.0),
+        read_softness(values),
+        values.number("solmix", 1.0),
         values.vector("rgba", (0.5, 0.5, 0.5, 1.0)) if values.has("rgba") else None,
         values.text("material", ""),
         meshes.file(values.text("mesh", "")) if geom_type == "mesh" else values.text("mesh", ""),
+        values.text("mesh", ""),
     )
     document.finish(values, *QUIET)
     return geom

@@ -13,6 +13,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.document import Document
+from myoquat.data.mjcf.reading.softness import Softness, read_softness
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
 from myoquat.joints.functions import Linear
@@ -33,10 +34,7 @@ from myoquat.muscle.coordinates import Coordinate
 __all__ = ["FileJoint", "Link", "links_of", "read_joint"]
 
 TYPES = ("free", "ball", "slide", "hinge")
-QUIET = (
-    *("class", "group", "user", "margin", "solref", "solimp", "solreflimit", "solimplimit", "solreffriction"),
-    "solimpfriction",
-)
+QUIET = (*("class", "group", "user", "solref", "solimp", "solreffriction", "solimpfriction"),)
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 UNNAMED = {"hinge": "angle", "slide": "position"}  # names of the coordinates of joints without a name
 LETTERS = {X: "X", Y: "Y", Z: "Z"}
@@ -45,7 +43,8 @@ LETTERS = {X: "X", Y: "Y", Z: "Z"}
 @dataclass(frozen=True)
 class FileJoint:
     """A joint of the file: its point in the body [m], axis, and the coordinate `ref` at which it does not move the
-    body; (stiffness, damping, armature), and where its spring rests."""
+    body; (stiffness, damping, armature), and where its spring rests; a limit acts from `margin` inside the range on, as
+    softly as `softness` says."""
 
     element: Element
     name: str
@@ -58,6 +57,8 @@ class FileJoint:
     range: tuple[float, float] | None = None
     limited: bool = False
     friction: float = 0.0
+    margin: float = 0.0
+    softness: Softness = Softness()  # noqa: RUF009 - frozen
 
     @property
     def coordinate(self) -> Coordinate | None:
@@ -131,7 +132,7 @@ def read_joint(element: Element, document: Document, childclass: str | None, bod
     limited = values.limited("limited", "range", document.compiler.limits)
     if joint_type in ("ball", "free"):
         if limited:
-            document.unsupported.count(element, f"limits of a {joint_type} joint")
+            document.unsupported.count(element, f"limits of a {joint_type} joint; nothing holds it")
         values.has("range")
         low_high = None
     else:
@@ -153,6 +154,8 @@ def read_joint(element: Element, document: Document, childclass: str | None, bod
         low_high,
         limited,
         _friction(values, joint_type, document),
+        values.number("margin", 0.0),
+        read_softness(values, "limit"),
     )
     document.finish(values, *QUIET, "ref")
     return joint

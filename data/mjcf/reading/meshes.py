@@ -1,5 +1,6 @@
 """Meshes that weigh: mass, centre of mass and inertia of their triangles, as MuJoCo's compiler computes them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,13 +26,15 @@ SURFACE, VOLUMES = "shell", ("legacy", "exact", "convex")
 @dataclass
 class Meshes:
     """The meshes of a document, `elements` by their names, from the `folder` of its file: None for a compiled model,
-    whose bodies have their inertias already. They must lie in that folder or below, unless `anywhere`."""
+    whose bodies have their inertias already; `compiled` gives their vertices (v, 3) by name. Files must lie in that
+    folder or below, unless `anywhere`."""
 
     elements: dict[str, Values]
     folder: Path | None
     directory: str = ""
     bare: bool = False  # paths in the file do not count, only names
     anywhere: bool = False
+    compiled: Callable[[str], Array] | None = None
     _read: dict[Path, Mesh] = field(default_factory=dict)
     _bytes: int = 0
 
@@ -59,16 +62,33 @@ class Meshes:
 
     def _corners(self, values: Values) -> Array:
         """(f, 3, 3) the corners of the triangles [m], in the frame of a geom."""
+        vertices, faces = self._placed(values)
+        if not len(faces) or values.text("inertia", "legacy") == "convex":
+            return _hull(vertices)
+        flipped = np.prod(values.vector("scale", (1.0,) * 3)) <= 0
+        corners: Array = vertices[faces[:, [0, 2, 1]] if flipped else faces]
+        return corners
+
+    def vertices(self, geom: Element, name: str) -> Array:
+        """(v, 3) [m] the vertices of a mesh, in the frame of a geom; ModelError where they cannot be read."""
+        if self.compiled is not None:
+            return self.compiled(name)
+        values = self.elements.get(name)
+        if values is None:
+            complain(geom, f"there is no mesh {name!r}")
+        try:
+            return self._placed(values)[0]
+        except ModelError as error:
+            complain(geom, f"the mesh {name!r} cannot touch anything: {error.message}")
+
+    def _placed(self, values: Values) -> tuple[Array, Array]:
+        """(v, 3) vertices [m] in the frame of a geom, and (f, 3) faces."""
         mesh = self._mesh(values)
         vertices = mesh.vertices - np.array(values.vector("refpos", (0.0,) * 3))
         turn = unit(values.vector("refquat", (1.0, 0.0, 0.0, 0.0)), values, "refquat")
         scale = np.array(values.vector("scale", (1.0,) * 3))
         vertices = (vertices @ np.asarray(rotation_matrix(turn))) * scale
-        faces = mesh.faces
-        if not len(faces) or values.text("inertia", "legacy") == "convex":
-            return _hull(vertices)
-        corners: Array = vertices[faces if np.prod(scale) > 0 else faces[:, [0, 2, 1]]]
-        return corners
+        return vertices, mesh.faces
 
     def _mesh(self, values: Values) -> Mesh:
         if values.has("vertex"):

@@ -1,6 +1,6 @@
 """Tendons as muscles: sites as points, spheres and cylinders as surfaces, fixed ones as functions of coordinates."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,8 @@ from myoquat.data.mjcf.reading.bodies import Skeleton
 from myoquat.data.mjcf.reading.document import Document, elements_of
 from myoquat.data.mjcf.reading.fixed_tendons import length_at, linear_path, offset_of, on_offset_path
 from myoquat.data.mjcf.reading.geoms import Geom
+from myoquat.data.mjcf.reading.limits import path_limit, read_path_limit
+from myoquat.data.mjcf.reading.softness import Mobilities
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
@@ -23,8 +25,7 @@ from myoquat.muscle.wrapping import InsideCylinder, InsideSphere, SideCylinder, 
 __all__ = ["Used", "read_tendons"]
 
 QUIET = (
-    *("class", "group", "user", "width", "rgba", "material", "margin", "solref", "solimp", "solreflimit"),
-    *("solimplimit", "solreffriction", "solimpfriction"),
+    *("class", "group", "user", "width", "rgba", "material", "solref", "solimp", "solreffriction", "solimpfriction"),
 )
 SLIP_SPEED = 1e-3  # [m/s] below which dry friction is less than its greatest force
 ALIGNED_SINE = 1e-9  # sine of the angle by which a site may miss an axis of its surface
@@ -45,13 +46,16 @@ class Used:
         return cls(sites, frozenset(name for part in parts if (name := part.get("geom"))))
 
 
-def read_tendons(document: Document, skeleton: Skeleton, drives: Drives, wrapping: str) -> tuple[Muscle, ...]:
+def read_tendons(
+    document: Document, skeleton: Skeleton, drives: Drives, wrapping: str, mobilities: Mobilities
+) -> tuple[Muscle, ...]:
     """All tendons as muscles, and the actuators of joints whose laws only muscles have, along paths that are linear in
     a coordinate; what a path or a law of ours cannot hold is noted.
 
-    A tendon that has several actuators, or a spring or friction beside one, has several muscles along one path."""
+    A tendon that has several actuators, or a spring, friction or a limit beside one, has several muscles along one
+    path."""
     muscles: list[Muscle] = []
-    paths = _Paths(document, skeleton, wrapping)
+    paths = _Paths(document, skeleton, wrapping, mobilities)
     for number, element in enumerate(document.sections("tendon"), start=1):
         muscles += _muscles(element, paths, drives.tendons, f"tendon_{number}")
     for name, (joint, drive) in drives.joints.items():
@@ -77,12 +81,13 @@ def _muscles(
         offset, rest = offset_of(combination, paths.skeleton), length_at(combination, paths.skeleton.rests)
         bare = Muscle(name, linear_path(combination, offset))
     else:
-        (points, wraps, pulleys), rest = paths.path(element), None
+        points, wraps, pulleys = paths.path(element)
         bare = Muscle(name, points, wraps=wraps, pulleys=pulleys)
-    passive = _passive(values, document, rest)
-    if values.limited("limited", "range", document.compiler.limits):
-        document.unsupported.count(element, "limits of a length; nothing holds it")
-    values.text("range", "")
+        rest = None
+    passive = _passive(values, document, rest, lambda: paths.mobilities.length_of(bare))
+    free = read_path_limit(values, values.limited("limited", "range", document.compiler.limits))
+    if free is not None and (limit := path_limit(bare, free, element, paths.mobilities)) is not None:
+        passive.append(limit)
     if values.number("armature", 0.0):
         document.unsupported.count(element, "armature: its inertia")
     document.finish(values, *QUIET)
@@ -100,17 +105,18 @@ def _driven(bare: Muscle, drive: Drive, offset: float) -> Muscle:
     return replace(bare, law=law, activation=drive.activation, activation_dynamics=drive.dynamics)
 
 
-def _passive(values: Values, document: Document, rest: float | None) -> list[ForceLaw]:
+def _passive(values: Values, document: Document, rest: float | None, at_start: Callable[[], float]) -> list[ForceLaw]:
     """The laws of a spring and a damper, and of dry friction."""
-    spring, friction = _spring(values, document, rest), values.number("frictionloss", 0.0)
+    spring, friction = _spring(values, document, rest, at_start), values.number("frictionloss", 0.0)
     if friction < 0:
         complain(values.element, f"frictionloss must not be negative, not {friction:g}")
     return [*([] if spring is None else [spring]), *([PathFriction(friction, SLIP_SPEED)] if friction else [])]
 
 
-def _spring(values: Values, document: Document, rest: float | None) -> ForceLaw | None:
+def _spring(values: Values, document: Document, rest: float | None, at_start: Callable[[], float]) -> ForceLaw | None:
     """A spring that is slack between two lengths, and a damper; what is of higher order is noted. rest: the length of a
-    fixed tendon where the springs of its joints rest, None for a path in space."""
+    fixed tendon where the springs of its joints rest, None for a path in space, which rests at its length in the file's
+    pose unless the file says otherwise."""
     stiffness, *others = values.numbers("stiffness", 1, 3, (0.0,))
     damping, *more = values.numbers("damping", 1, 3, (0.0,))
     low, *high = values.numbers("springlength", 1, 2, (-1.0,))
@@ -120,8 +126,7 @@ def _spring(values: Values, document: Document, rest: float | None) -> ForceLaw 
     if low == top == -1.0 and rest is not None:
         low = top = rest
     elif stiffness and low < 0 and not high:
-        document.unsupported.count(values.element, "a spring that rests where the model starts")
-        stiffness = 0.0
+        low = top = at_start()
     if not stiffness and not damping:
         return None
     if rest is not None:
@@ -141,6 +146,7 @@ class _Paths:
     document: Document
     skeleton: Skeleton
     wrapping: str
+    mobilities: Mobilities
 
     def path(self, element: Element) -> tuple[tuple[PathPoint, ...], tuple[Wrap, ...], tuple[Pulley, ...]]:
         """The points of a tendon, what it wraps around between them, and its pulleys."""

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 
-from myoquat.data.xml import BASE, Element, checked_numbers, complain
+from myoquat.data.xml import BASE, MOBILITY, Element, checked_numbers, complain
 
 __all__ = ["Values", "attributes"]
 
 
 def attributes(element: Element) -> dict[str, str]:
     """The attributes that stand in the file."""
-    return {str(key): str(value) for key, value in element.attrib.items() if key != BASE}
+    return {str(key): str(value) for key, value in element.attrib.items() if key not in (BASE, MOBILITY)}
 
 
 class Values:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from myoquat.data.mjcf.elements import add, numbers
-from myoquat.data.xml import Element
+from myoquat.data.xml import MOBILITY, Element
 
-__all__ = ["Names", "add_actuators", "add_contacts", "add_equalities", "add_tendons"]
+__all__ = ["Names", "add_actuators", "add_contacts", "add_equalities", "add_tendons", "soft_limit"]
 
 JOINT, PULLEY, SITE, SPHERE, CYLINDER = range(1, 6)  # what a tendon runs over
 TRANSMISSIONS = ("joint", "jointinparent", "cranksite", "tendon", "site", "body")
@@ -63,6 +63,12 @@ def _limits(m: Any, name: str, i: int, key: str, switch: str) -> dict[str, Any]:
     return {switch: limited, key: numbers(getattr(m, f"{name}range")[i]) if limited else None}
 
 
+def soft_limit(m: Any, name: str, i: int, suffix: str) -> dict[str, Any]:
+    """The attributes of a limit's force: those of joints and tendons end in a `suffix` of their own."""
+    found = {f"sol{word}limit": numbers(getattr(m, f"{name}sol{word}{suffix}")[i]) for word in ("ref", "imp")}
+    return {**found, "margin": float(getattr(m, f"{name}margin")[i])}
+
+
 def add_tendons(root: Element, m: Any, names: Names) -> None:
     """The <tendon> section."""
     section = add(root, "tendon") if m.ntendon else root
@@ -76,7 +82,9 @@ def add_tendons(root: Element, m: Any, names: Names) -> None:
                      stiffness=stiffness, damping=numbers(m.tendon_damping[i]),
                      springlength=numbers(m.tendon_lengthspring[i]), frictionloss=m.tendon_frictionloss[i],
                      armature=float(m.tendon_armature[i]) or None,
-                     **_limits(m, "tendon_", i, "range", "limited"))  # fmt: skip
+                     **_limits(m, "tendon_", i, "range", "limited"),
+                     **soft_limit(m, "tendon_", i, "_lim") if m.tendon_limited[i] else {})  # fmt: skip
+        tendon.set(MOBILITY, repr(float(m.tendon_invweight0[i])))
         for k in range(first, first + int(m.tendon_num[i])):
             _add_part(tendon, m, k, names)
 
@@ -126,7 +134,8 @@ def add_contacts(root: Element, m: Any, names: Names) -> None:
     section = add(root, "contact") if m.npair + m.nexclude else root
     for i, (first, second) in enumerate(zip(m.pair_geom1, m.pair_geom2, strict=True)):
         add(section, "pair", geom1=names.of("geom", int(first)), geom2=names.of("geom", int(second)),
-            friction=numbers(m.pair_friction[i]), condim=str(int(m.pair_dim[i])))  # fmt: skip
+            friction=numbers(m.pair_friction[i]), condim=str(int(m.pair_dim[i])), solref=numbers(m.pair_solref[i]),
+            solimp=numbers(m.pair_solimp[i]), margin=m.pair_margin[i])  # fmt: skip
     for one, other in _excluded(m):
         add(section, "exclude", body1=names.of("body", one), body2=names.of("body", other))
 

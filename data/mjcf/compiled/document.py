@@ -1,6 +1,6 @@
 """A model that MuJoCo has compiled, as the elements of a file, with the numbers that the compiler computes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,18 +8,42 @@ from lxml import etree
 
 from myoquat.core.typing import Array
 from myoquat.data.compiled import CompiledModel, ModelSpec
+from myoquat.data.mjcf.compiled.paths import Names, add_actuators, add_contacts, add_equalities, add_tendons, soft_limit
 from myoquat.data.mjcf.elements import add, numbers
-from myoquat.data.mjcf.reading.compiled_paths import Names, add_actuators, add_contacts, add_equalities, add_tendons
 from myoquat.data.mjcf.reading.frames import Place
-from myoquat.data.xml import Element
+from myoquat.data.xml import MOBILITY, Element
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_multiply, rotation_matrix
 
-__all__ = ["document_of"]
+__all__ = ["compiled_model", "document_of", "vertices_of"]
 
 JOINTS = ("free", "ball", "slide", "hinge")
 GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 FLAGS_OFF = {"constraint": 1 << 0, "contact": 1 << 4, "gravity": 1 << 7, "filterparent": 1 << 10}  # MuJoCo's bits
+
+
+def compiled_model(source: CompiledModel | ModelSpec) -> CompiledModel:
+    """A compiled model as it is, and one that is compiled here; ModelError where MuJoCo cannot."""
+    if isinstance(source, CompiledModel):
+        return source
+    try:
+        return source.compile()
+    except ValueError as error:
+        raise ModelError(f"MuJoCo cannot compile it: {error}") from None
+
+
+def vertices_of(model: CompiledModel) -> Callable[[str], Array]:
+    """A function of a mesh's name that gives its vertices (v, 3) [m] in the frame of its file."""
+    m: Any = model
+
+    def vertices(name: str) -> Array:
+        k = next(i for i in range(m.nmesh) if (m.mesh(i).name or f"mesh_{i}") == name)
+        first = int(m.mesh_vertadr[k])
+        found = np.array(m.mesh_vert[first : first + int(m.mesh_vertnum[k])], dtype=float)
+        turned: Array = found @ np.asarray(rotation_matrix(np.array(m.mesh_quat[k]))).T + np.array(m.mesh_pos[k])
+        return turned
+
+    return vertices
 
 
 def document_of(source: CompiledModel | ModelSpec) -> Element:
@@ -28,12 +52,7 @@ def document_of(source: CompiledModel | ModelSpec) -> Element:
     Angles are in radians and no default class is used; every inertia is given, and so are the length ranges and peak
     forces of muscles. Geoms weigh nothing.
     """
-    m: Any = source
-    if not isinstance(source, CompiledModel):
-        try:
-            m = source.compile()
-        except ValueError as error:
-            raise ModelError(f"MuJoCo cannot compile it: {error}") from None
+    m: Any = compiled_model(source)
     root: Element = etree.Element("mujoco")
     if title := _title(m):
         root.set("model", title)
@@ -84,6 +103,7 @@ def _add_bodies(world: Element, m: Any, names: Names) -> None:
         element = add(parent, "body", name=names.of("body", i), pos=numbers(m.body_pos[i]),
                       quat=numbers(m.body_quat[i]), mocap=True if m.body_mocapid[i] >= 0 else None,
                       gravcomp=float(m.body_gravcomp[i]) or None)  # fmt: skip
+        element.set(MOBILITY, repr(float(m.body_invweight0[i, 0])))
         elements.append(element)
         add(element, "inertial", mass=m.body_mass[i], pos=numbers(m.body_ipos[i]), quat=numbers(m.body_iquat[i]),
             diaginertia=numbers(m.body_inertia[i]))  # fmt: skip
@@ -99,13 +119,15 @@ def _add_bodies(world: Element, m: Any, names: Names) -> None:
 def _add_joint(body: Element, m: Any, j: int, names: Names) -> None:
     joint_type, at, dof = JOINTS[int(m.jnt_type[j])], int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])
     single = joint_type in ("slide", "hinge")
-    add(body, "joint", name=names.of("joint", j), type=joint_type,
+    joint = add(body, "joint", name=names.of("joint", j), type=joint_type,
         pos=None if joint_type == "free" else numbers(m.jnt_pos[j]), axis=numbers(m.jnt_axis[j]) if single else None,
         range=numbers(m.jnt_range[j]) if m.jnt_limited[j] or any(m.jnt_range[j]) else None,
         limited=bool(m.jnt_limited[j]),
         ref=float(m.qpos0[at]) if single else None, springref=float(m.qpos_spring[at]) if single else None,
         stiffness=polynomial(m, "jnt_stiffness", j), damping=polynomial(m, "dof_damping", dof),
-        armature=m.dof_armature[dof], frictionloss=m.dof_frictionloss[dof])  # fmt: skip
+        armature=m.dof_armature[dof], frictionloss=m.dof_frictionloss[dof],
+        **soft_limit(m, "jnt_", j, "") if m.jnt_limited[j] else {})  # fmt: skip
+    joint.set(MOBILITY, repr(float(m.dof_invweight0[dof])))
 
 
 def polynomial(m: Any, name: str, i: int) -> tuple[float, ...]:
@@ -126,7 +148,8 @@ def _add_geom(body: Element, m: Any, i: int, names: Names) -> None:
         size=None if mesh else numbers(m.geom_size[i])[:count], mesh=mesh, contype=str(int(m.geom_contype[i])),
         conaffinity=str(int(m.geom_conaffinity[i])), friction=numbers(m.geom_friction[i]),
         priority=str(int(m.geom_priority[i])), condim=str(int(m.geom_condim[i])),
-        rgba=numbers(m.geom_rgba[i]))  # fmt: skip
+        solref=numbers(m.geom_solref[i]), solimp=numbers(m.geom_solimp[i]), solmix=m.geom_solmix[i],
+        margin=m.geom_margin[i], rgba=numbers(m.geom_rgba[i]))  # fmt: skip
 
 
 def _as_given(place: Place, position: Array, orientation: Array) -> Place:

@@ -1,0 +1,1 @@
+"""Models that MuJoCo has compiled, as documents."""

@@ -1,0 +1,65 @@
+"""Constraints on path lengths: ropes that are held, and pairs of ropes that drive each other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.constraints import Holonomic
+from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle.path import Muscle, lengths
+
+__all__ = ["PathLengthConstraint"]
+
+
+@dataclass(frozen=True)
+class PathLengthConstraint(Holonomic):
+    """phi = l - l0 - sum over i of c_i (m - m0)^i (1): the length l of a path, as a polynomial of that of another, m.
+
+    rest_length l0, other_rest_length m0 [m]; coefficients c; without `other` c_0 alone counts. The law of the paths
+    does not matter. MuJoCo's equality constraint of tendons, which is soft there. Paths are straight between points;
+    ModelError for one that wraps around a surface, whose second derivatives are not available, and for coefficients of
+    powers of a path that is not there.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import Muscle, PathPoint
+    >>> from myoquat.muscle.constraints import PathLengthConstraint
+    >>> slider = mq.Body("bead", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    >>> rope = Muscle("rope", (PathPoint("ground", (0.0, 3.0, 0.0)), PathPoint("bead", (0.0, 0.0, 0.0))))
+    >>> held = PathLengthConstraint(rope, rest_length=4.0, coefficients=(1.0,))
+    >>> held.position(mq.ArticulatedSystem((slider,)), np.array([4.0]), np.zeros(()))  # the rope is 5 m long
+    array([0.])
+    """
+
+    path: Muscle
+    rest_length: float
+    coefficients: tuple[float, ...] = (0.0, 1.0)
+    other: Muscle | None = None
+    other_rest_length: float = 0.0
+
+    @property
+    def _paths(self) -> tuple[Muscle, ...]:
+        return (self.path,) if self.other is None else (self.path, self.other)
+
+    def check(self, system: ArticulatedSystem) -> None:
+        for path in self._paths:
+            path.check(system)
+            if path.wraps:
+                surface = path.wraps[0].surface.name or "a surface"
+                raise ModelError(f"path {path.name!r} wraps around {surface}", element=self.label)
+        if self.other is None and len(self.coefficients) != 1:
+            raise ModelError("without another path there is one coefficient, not "
+                             f"{len(self.coefficients)}", element=self.label)  # fmt: skip
+
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        """(..., 1) phi [m]."""
+        found = lengths(system, self._paths, q)
+        phi = found[..., 0] - self.rest_length
+        x = found[..., 1] - self.other_rest_length if self.other is not None else 0.0 * phi
+        value: Array = 0.0 * phi
+        for coefficient in reversed(self.coefficients):  # Horner's scheme
+            value = value * x + coefficient
+        result: Array = np.stack([phi - value], axis=-1)
+        return result

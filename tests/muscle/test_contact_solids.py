@@ -1,0 +1,141 @@
+"""Contact of convex solids: closest points and depths against the supporting planes of both."""
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.joints import ModelError, random_quaternions, rotation_matrix
+from myoquat.muscle import contact_forces, limit_torques
+from myoquat.muscle.contact import touch
+from myoquat.muscle.contact.cores import core_of
+from myoquat.muscle.forces import (
+    ContactBox,
+    ContactCapsule,
+    ContactCylinder,
+    ContactEllipsoid,
+    ContactHalfSpace,
+    ContactHull,
+    ContactRim,
+    ContactSphere,
+    LinearContact,
+)
+
+WEDGE = ((0.0, 0.0, 0.0), (0.4, 0.0, 0.0), (0.0, 0.3, 0.1), (0.0, 0.0, 0.5), (0.3, 0.3, 0.3))
+SYSTEM = mq.ArticulatedSystem(
+    tuple(mq.Body(name, "ground", mq.joints.FloatingJoint(), mass=1.0) for name in ("a", "b"))
+)
+ROUND = 0.1  # of the least half length: the edges of boxes and cylinders
+
+
+def solids(body, rng):
+    Q = [tuple(map(float, row)) for row in random_quaternions(5, rng)]
+    return {
+        "sphere": ContactSphere("s", body, (0.1, 0.0, 0.0), 0.3),
+        "capsule": ContactCapsule("c", body, (0.0, 0.1, 0.0), Q[0], 0.2, 0.4),
+        "ellipsoid": ContactEllipsoid("e", body, (0.0, 0.0, 0.0), Q[1], (0.2, 0.3, 0.4)),
+        "box": ContactBox("b", body, (0.0, 0.0, 0.1), Q[2], (0.2, 0.3, 0.4)),
+        "cylinder": ContactCylinder("y", body, (0.0, 0.0, 0.0), Q[3], 0.3, 0.2),
+        "hull": ContactHull("h", body, (-0.1, -0.1, 0.0), Q[4], WEDGE, 0.05),
+    }
+
+
+def heights(solid, n):
+    """h(n) of a solid, its greatest n . x over x, by its definition; n (..., 3) in the frame of its body."""
+    R = rotation_matrix(np.array(getattr(solid, "orientation", (1.0, 0, 0, 0))))
+    d, base = n @ R, n @ np.array(solid.position)
+    if isinstance(solid, ContactSphere):
+        return base + solid.radius
+    if isinstance(solid, ContactCapsule):
+        return base + solid.radius + solid.half_length * np.abs(d[..., 2])
+    if isinstance(solid, ContactEllipsoid):
+        return base + np.linalg.norm(d * solid.radii, axis=-1)
+    if isinstance(solid, ContactHull):
+        return base + solid.radius + (d @ np.array(solid.vertices).T).max(axis=-1)
+    if isinstance(solid, ContactBox):
+        r = ROUND * min(solid.half_sizes)
+        return base + r + np.abs(d) @ (np.array(solid.half_sizes) - r)
+    r = ROUND * min(solid.radius, solid.half_length)
+    return base + r + (solid.radius - r) * np.hypot(d[..., 0], d[..., 1]) + (solid.half_length - r) * np.abs(d[..., 2])
+
+
+@pytest.mark.parametrize("names", list(combinations_with_replacement(solids("a", np.random.default_rng(0)), 2)))
+def test_the_depth_is_that_between_the_supporting_planes_and_no_direction_separates_more(names, rng):
+    first, second = solids("a", rng)[names[0]], solids("b", rng)[names[1]]
+    n = 200
+    q = np.column_stack([0.2 * rng.normal(size=(n, 3)), random_quaternions(n, rng), rng.normal(size=(n, 3)),
+                         random_quaternions(n, rng)])  # fmt: skip
+    poses = SYSTEM.poses(q)
+    found = touch(first, second, poses, 1.0)
+    (R, p), (S, s) = poses["a"], poses["b"]
+
+    def gap(d):  # between the planes across d (..., 3) that support both: negative where they overlap
+        along = np.einsum("...i,...ij->...j", d, R), np.einsum("...i,...ij->...j", -d, S)
+        return np.sum(d * (s - p), axis=-1) - heights(first, along[0]) - heights(second, along[1])
+
+    deepest = core_of(first).radius + core_of(second).radius - 1e-3  # where cores do not overlap
+    apart = (found.depth < deepest) & (found.depth > -1.0)  # and are within the margin
+    assert np.abs(found.depth + gap(found.normal))[apart].max() < 1e-9
+    for _ in range(50):
+        d = found.normal + 0.3 * rng.normal(size=(n, 3))
+        d /= np.linalg.norm(d, axis=-1, keepdims=True)
+        assert ((gap(d) <= -found.depth + 1e-9) | ~apart).all()
+    assert apart.sum() > 50
+
+
+@pytest.mark.parametrize("name", ["capsule", "box", "cylinder", "hull"])
+def test_a_solid_on_a_plane_is_as_deep_as_its_support_function_says(name, rng):
+    solid, floor = solids("a", rng)[name], ContactHalfSpace("f", "ground", (0.0, 0.0, 0.1), (0.1, 0.2, 1.0))
+    q = np.tile(SYSTEM.neutral(), (20, 1))
+    q[:, 3:7] = random_quaternions(20, rng)
+    n = np.array(floor.normal) / np.linalg.norm(floor.normal)
+    found = touch(floor, solid, SYSTEM.poses(q))
+    R = rotation_matrix(q[:, 3:7])
+    expected = n @ np.array(floor.position) + heights(solid, -np.einsum("i,nij->nj", n, R))
+    assert found.depth == pytest.approx(expected)
+
+
+def test_rims_carry_a_cylinder_that_stands_and_one_that_leans(rng):
+    floor = ContactHalfSpace("f", "ground", normal=(0.0, 0.0, 1.0))
+    rims = [ContactRim("r", "a", (0.0, 0.0, -0.1), radius=0.2, tube_radius=0.01, angle=k * 2 * np.pi / 3)
+            for k in range(3)]  # fmt: skip
+    q = np.tile(SYSTEM.neutral(), (2, 1))
+    q[1, 3:7] = np.cos(0.1), np.sin(0.1), 0.0, 0.0
+    depths = np.array([touch(floor, rim, SYSTEM.poses(q)).depth for rim in rims])
+    assert depths[:, 0] == pytest.approx(np.full(3, 0.11))
+    assert depths[0, 1] == pytest.approx(0.01 + 0.1 * np.cos(0.2) + 0.2 * np.sin(0.2))
+    assert (depths[1:, 1] < depths[0, 1]).all()
+
+
+def test_contact_kernels_agree_with_numpy_and_the_power_is_the_change_of_energy(rng):
+    first, second = solids("a", rng)["box"], solids("b", rng)["ellipsoid"]
+    force = LinearContact("f", first, second, stiffness=1e3, damping=5.0, friction=0.5, margin=0.02)
+    model = mq.Model(SYSTEM, forces=(force,))
+    q = np.column_stack([0.3 * rng.normal(size=(40, 3)), random_quaternions(40, rng), 0.3 * rng.normal(size=(40, 3)),
+                         random_quaternions(40, rng)])  # fmt: skip
+    u = rng.normal(size=(40, 12))
+    rows = contact_forces(model, q, u)
+    assert (rows[:, 0, 6] > 0).sum() > 5
+    assert contact_forces(model, q, u, backend="numpy")[..., :3] == pytest.approx(rows[..., :3], rel=1e-4, abs=1e-4)
+    still = limit_torques(model, q, 0.0 * u)
+    step = 1e-6
+    moved = [SYSTEM.integrate(q, sign * step * u) for sign in (1.0, -1.0)]
+    rate = (force.energy(SYSTEM, moved[0]) - force.energy(SYSTEM, moved[1])) / (2 * step)
+    deep = rows[:, 0, 6] < 1e3 * 0.05  # cores do not overlap
+    assert np.sum(still * u, axis=-1)[deep] == pytest.approx(-rate[deep], rel=1e-4, abs=1e-4)
+
+
+def test_far_solids_do_not_press_and_two_planes_are_rejected():
+    box, ball = ContactBox("b", "ground"), ContactSphere("s", "a", radius=0.1)
+    force = LinearContact("f", box, ball, stiffness=1e3, margin=0.1)
+    q = SYSTEM.neutral()
+    q[2] = 1.25
+    assert not limit_torques(mq.Model(SYSTEM, forces=(force,)), q, np.zeros(12)).any()
+    planes = [ContactHalfSpace(name, body) for name, body in (("f", "ground"), ("w", "a"))]
+    with pytest.raises(ModelError, match="ContactHalfSpace and ContactHalfSpace is not supported"):
+        mq.Model(SYSTEM, forces=(LinearContact("f", *planes, stiffness=1.0),))
+    with pytest.raises(ModelError, match="half_sizes must be positive"):
+        mq.Model(SYSTEM, forces=(LinearContact("f", ContactBox("b", "a", half_sizes=(1.0, 0.0, 1.0)), ball, 1.0),))
+    with pytest.raises(ModelError, match="vertices must be points"):
+        mq.Model(SYSTEM, forces=(LinearContact("f", ContactHull("b", "b", radius=0.1), ball, 1.0),))
