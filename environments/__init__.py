@@ -15,6 +15,7 @@ from myoquat.environments.task import Start, Task
 from myoquat.environments.tasks.library import library_tasks, load_task
 from myoquat.environments.tasks.pose import PoseTask
 from myoquat.environments.tasks.reach import PointsTask, ReachTask
+from myoquat.environments.tasks.standing import StandTask
 from myoquat.environments.vector import VectorEnvironment
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "PoseTask",
     "ReachTask",
     "Situation",
+    "StandTask",
     "Start",
     "Task",
     "VectorEnvironment",

@@ -17,6 +17,7 @@ _TASKS = {
     "hand_pose_fixed": "myosuite",
     "hand_reach": "myosuite",
     "hand_reach_fixed": "myosuite",
+    "leg_stand": "myosuite",
     "shoulder_reach": "shoulder",
 }  # name -> module of this folder that has a function of this name
 

@@ -1,9 +1,9 @@
-"""Tasks of MyoSuite 3.0 on its own models (package `myo-sim`): elbow, finger and hand.
+"""Tasks of MyoSuite 3.0 on its own models (package `myo-sim`): elbow, finger, hand and legs.
 
 Observations, actions, rewards, thresholds and ranges are those of MyoSuite 3.0.0 (https://github.com/MyoHub/myosuite,
 `myosuite/envs/myo/tasks/basic`, Apache-2.0): `myoElbowPose1D6M`, `myoFingerPose`, `myoFingerReach`, `myoHandPose` and
-`myoHandReach`, each random or fixed. The steps are this package's, contacts between fingers are left out, and
-joints stop at their ranges by forces (`with_joint_stops`).
+`myoHandReach`, each random or fixed, and `myoLegStandRandom`. The steps are this package's, contacts between fingers
+are left out, and joints stop at their ranges by forces.
 """
 
 import importlib
@@ -21,7 +21,9 @@ from myoquat.environments.joint_stops import with_joint_stops
 from myoquat.environments.task import Task
 from myoquat.environments.tasks.pose import PoseTask
 from myoquat.environments.tasks.reach import ReachTask
+from myoquat.environments.tasks.standing import StandTask
 from myoquat.joints.kinematics import point_position
+from myoquat.joints.quaternion import normalize, quaternion_multiply
 from myoquat.muscle.model import Model
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "hand_pose_fixed",
     "hand_reach",
     "hand_reach_fixed",
+    "leg_stand",
 ]
 
 TIPS = ("THtip_r", "IFtip_r", "MFtip_r", "RFtip_r", "LFtip_r")
@@ -63,7 +66,7 @@ WORKSPACE_POSES, WORKSPACE_SEED = 20_000, 0
 
 
 @cache
-def myosuite_model(name: str) -> Model:
+def myosuite_model(name: str, contact: bool = False) -> Model:
     """A model of `myo-sim` with MuJoCo's wrapping and muscles in the order of its actuators, joints stopped."""
     try:
         library: Any = importlib.import_module("myo_sim")
@@ -74,7 +77,9 @@ def myosuite_model(name: str) -> Model:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is left out is said in the guide
         engine = _hand(library) if name == "myohand" else library.load(name)[0]
-        model = load_model(engine, wrapping="mujoco")
+        if contact:
+            _level(engine)
+        model = load_model(engine, wrapping="mujoco", contact=contact)
     tendons = [engine.tendon(int(engine.actuator_trnid[i, 0])).name for i in range(engine.nu)]
     by_name = {muscle.name: muscle for muscle in model.muscles}
     ordered = replace(model, muscles=tuple(by_name[tendon] for tendon in tendons))
@@ -88,6 +93,14 @@ def _hand(library: Any) -> Any:
     root = spec.body("myoarm_r_root")
     root.pos, root.quat = HAND_ROOT
     return spec.compile()
+
+
+def _level(engine: Any) -> None:
+    """Let the legs stand on the floor at height 0, as in the task, instead of on a pedestal."""
+    for i in range(engine.ngeom):
+        if engine.geom_bodyid[i] == 0 and engine.geom(i).name != "floor":
+            engine.geom_contype[i] = engine.geom_conaffinity[i] = 0
+    engine.geom_pos[engine.geom("floor").id] = 0.0
 
 
 def ranges(model: Model) -> tuple[Array, Array]:
@@ -171,4 +184,25 @@ def hand_reach_fixed() -> Task:
     """`myoHandReachFixed-v0`."""
     return ReachTask(
         myosuite_model("myohand"), STEP, points=TIPS, low=HAND_TARGETS, high=HAND_TARGETS, far=0.044
+    )  # fmt: skip
+
+
+# ---- legs ----------------------------------------------------------------------------------------------------------
+
+LEG = (0.161153, -0.0279385, -0.041886, 0.00247908, 0.00101098, 0.461137, 0.0275069, 0.136817, 0.334, -0.00117055,
+       -0.000125295, -0.0302192, 0.0395202, -0.194029)  # fmt: skip
+LEGS_ROOT = (0.0, 0.0, 0.92), (0.707388, 0.0, 0.0, -0.706825)  # [m], quaternion
+LEGS_TURN = 1.57  # [rad] about z, from the root that MyoSuite observes to that of the legs
+LEGS_STEP = 0.001
+
+
+def leg_stand() -> Task:
+    """`myoLegStandRandom-v0`: the first keyframe of `myolegs_with_torso.xml`, whose legs are turned in the root."""
+    half = LEGS_TURN / 2
+    turn = np.array([np.cos(half), 0.0, 0.0, np.sin(half)])
+    root = normalize(quaternion_multiply(np.array(LEGS_ROOT[1]), turn))
+    back = tuple(map(float, turn * [1.0, -1.0, -1.0, -1.0]))
+    return StandTask(
+        myosuite_model("myolegs", contact=True), LEGS_STEP, pose=(*LEGS_ROOT[0], *root, *LEG, *LEG), spread=0.2,
+        points=("pelvis",), target_low=(-0.05, -0.05, 0.0), target_high=(0.05, 0.05, 0.0), turn=back,  # type: ignore[arg-type]
     )  # fmt: skip

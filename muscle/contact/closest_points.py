@@ -112,7 +112,8 @@ def _filled(search: _Search, k: int, rows: Array, new: Array) -> Array:
 
 
 def _mean(weights: Array, rows: Array) -> Array:
-    return (weights[..., None] * rows).sum(axis=-2)
+    mean: Array = (weights[..., None] * rows).sum(axis=-2)
+    return mean
 
 
 def _nearest(corners: Array) -> tuple[Array, Array]:
@@ -124,8 +125,8 @@ def _nearest(corners: Array) -> tuple[Array, Array]:
         best, square = _chosen(best, square, (k,), [zero + 1.0], dot(w[k], w[k]), square > -1.0, zero)
     for face in combinations(range(4), 2):
         best, square = _chosen(best, square, face, *_on_edge(*(w[k] for k in face)), zero)
-    for face in combinations(range(4), 3):
-        best, square = _chosen(best, square, face, *_on_triangle(*(w[k] for k in face)), zero)
+    for triangle in combinations(range(4), 3):
+        best, square = _chosen(best, square, triangle, *_on_triangle(*(w[k] for k in triangle)), zero)
     best, square = _chosen(best, square, range(4), *_inside(*w), zero)
     return np.stack(best, axis=-1), square
 

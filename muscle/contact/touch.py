@@ -191,9 +191,9 @@ def _placed(core: Core, surface: Any, poses: Poses, batch: tuple[int, ...]) -> P
     if getattr(surface, "orientation", IDENTITY) != IDENTITY:
         R = R @ rotation_matrix(as_array(surface.orientation))
     center = world_point(poses, surface.body, surface.position)
-    spread = [np.broadcast_to(x, (*batch, *x.shape[-size:]), subok=True) if batch else x
-              for x, size in ((core.sizes, 1), (R, 2), (center, 1))]  # fmt: skip
-    return PlacedCore(*spread, core.support)
+    parts = (core.sizes, 1), (R, 2), (center, 1)
+    sizes, R, center = (np.broadcast_to(x, (*batch, *x.shape[-n:]), subok=True) if batch else x for x, n in parts)
+    return PlacedCore(sizes=sizes, R=R, p=center, support=core.support)
 
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)

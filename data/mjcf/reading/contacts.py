@@ -122,8 +122,8 @@ def pairs_of(document: Document, skeleton: Skeleton) -> list[GeomPair]:
 
 
 def _implicit_pair(first: Geom, second: Geom) -> GeomPair:
-    """Of two geoms that name each other in no <pair>: margins add up; the softness is that of the higher priority, else the
-    mean by `solmix`."""
+    """Of two geoms that no <pair> names: margins add up; the softness is that of the higher priority, else the mean by
+    `solmix`."""
     return GeomPair(first, second, _friction(first, second), first.margin + second.margin, _softness(first, second))
 
 

@@ -57,9 +57,9 @@ class Solids:
             return ContactSphere(radius=geom.sizes[0], **common)
         common["orientation"] = geom.place.orientation
         if geom.type == "ellipsoid":
-            return ContactEllipsoid(radii=geom.sizes, **common)
+            return ContactEllipsoid(radii=three(np.array(geom.sizes)), **common)
         if geom.type == "box":
-            return ContactBox(half_sizes=geom.sizes, **common)
+            return ContactBox(half_sizes=three(np.array(geom.sizes)), **common)
         if geom.type == "mesh":
             return self._hull(geom, common)
         made = ContactCapsule if geom.type == "capsule" else ContactCylinder
