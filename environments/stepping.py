@@ -12,6 +12,7 @@ from myoquat.dynamics.integrators import VariedEquations
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import MethodChoice, method_named
 from myoquat.dynamics.simulation.problem import Problem
+from myoquat.environments.damping import with_implicit_damping
 from myoquat.environments.situation import Situation
 from myoquat.environments.task import Task
 from myoquat.kernels import Kernel, Outcome, StepLoop, compile
@@ -34,7 +35,8 @@ class Stepper:
         self.task = task
         self.method = method_named(METHOD)
         held = constraints_of(model, ())
-        self.problem = Problem(model, MethodChoice(METHOD, "projection"), held, list(names), False, bool(held))
+        damped = with_implicit_damping(model, task.step)
+        self.problem = Problem(damped, MethodChoice(METHOD, "projection"), held, list(names), False, bool(held))
         self.equations = self.problem.equations
         self.muscles, self.actuated = self.equations.muscles, self.equations.actuated
         if not self.muscles + self.actuated:

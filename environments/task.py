@@ -36,6 +36,7 @@ class Task(ABC):
     step         [s] of the integrator; an action holds for `control_steps` of them.
     horizon      number of actions after which an episode is truncated.
     weights      of the terms in the reward.
+    excitation_range  lowest and highest excitation of muscles.
 
     `observe` and `terms` are plain NumPy on the last axes of a `Situation`, compiled for many states side by side;
     `compiled = False` in a class evaluates them in NumPy, on the batch. ValueError for numbers that are not positive,
@@ -63,6 +64,7 @@ class Task(ABC):
     control_steps: int = 10
     horizon: int = 100
     weights: Mapping[str, float] = field(default_factory=dict)
+    excitation_range: tuple[float, float] = (0.0, 1.0)
 
     compiled = True
 
@@ -73,6 +75,11 @@ class Task(ABC):
                 raise ValueError(f"{name} must be positive, not {value!r}")
             if name != "step" and value != int(value):
                 raise ValueError(f"{name} must be a whole number, not {value!r}")
+        low, high = self.excitation_range
+        if not 0 <= low < high <= 1:
+            raise ValueError(
+                f"excitation_range must be two numbers in order within [0, 1], not {self.excitation_range}"
+            )
 
     @property
     def control_step(self) -> float:
@@ -98,10 +105,13 @@ class Task(ABC):
         episode ends, and 0 elsewhere."""
 
     def excitations(self, actions: Array) -> Array:
-        """(..., m) excitations of the muscles from actions (..., m) in [-1, 1]: 1 / (1 + exp(-5 (a - 1/2))), the map of
-        MyoSuite (Caggiano et al., MyoSuite: a contact-rich simulation suite for musculoskeletal motor control, 2022).
+        """(..., m) excitations of the muscles from actions (..., m) in [-1, 1]: 1 / (1 + exp(-5 (a - 1/2))), kept
+        within `excitation_range`. It is the map of MyoSuite (Caggiano et al., MyoSuite: a contact-rich simulation suite
+        for musculoskeletal motor control, 2022).
         """
-        return 1.0 / (1.0 + np.exp(-5.0 * (actions - 0.5)))
+        low, high = self.excitation_range
+        excitation = 1.0 / (1.0 + np.exp(-5.0 * (actions - 0.5)))
+        return np.minimum(np.maximum(excitation, low), high)
 
     def reward(self, terms: Mapping[str, Array]) -> Array:
         """(...,) the weighted sum of the terms; ValueError for the weight of a term that does not exist."""

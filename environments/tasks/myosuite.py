@@ -62,6 +62,7 @@ SIGNS_HIGH = (
 )  # fmt: skip
 HAND_ROOT = (-0.02525155, 0.07146933, 1.39249298), (0.52167746, 0.46981366, -0.47875126, -0.52718591)  # [m], quaternion
 STEP = 0.002
+ELBOW_CONTROLS = (0.001, 1.0)  # range to which MuJoCo clamps the elbow's controls
 WORKSPACE_POSES, WORKSPACE_SEED = 20_000, 0
 
 
@@ -116,7 +117,10 @@ def ranges(model: Model) -> tuple[Array, Array]:
 def _elbow(low: float, high: float) -> Task:
     model = myosuite_model("myoelbow")
     start_low, start_high = ranges(model)
-    return PoseTask(model, STEP, low=(low,), high=(high,), start_low=start_low, start_high=start_high, threshold=0.175)
+    return PoseTask(
+        model, STEP, excitation_range=ELBOW_CONTROLS, low=(low,), high=(high,), start_low=start_low,
+        start_high=start_high, threshold=0.175,
+    )  # fmt: skip
 
 
 def elbow_pose() -> Task:

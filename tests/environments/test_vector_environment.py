@@ -14,6 +14,7 @@ from gymnasium.vector.utils import batch_space
 import myoquat as mq
 from myoquat.dynamics import Simulator
 from myoquat.environments import Environment, PoseTask, ReachTask, VectorEnvironment, library_tasks, load_task
+from myoquat.environments.damping import with_implicit_damping
 from myoquat.environments.stable_baselines3 import stable_baselines3_env
 from myoquat.joints.functions import Linear
 from myoquat.muscle import ActivationDynamics, PathPoint
@@ -125,7 +126,9 @@ def test_steps_are_those_of_a_simulation():
     action = np.array([[0.4, -0.2, 0.5], [-1.0, 1.0, -0.5]])
     for _ in range(3):
         seen, *_ = envs.step(action)
-    run = Simulator(MODEL, method="semi_implicit_euler", parameters=["bodies.rod.mass"])(
+    run = Simulator(
+            with_implicit_damping(MODEL, 0.002), method="semi_implicit_euler", parameters=["bodies.rod.mass"]
+        )(
         q0, np.zeros((2, 1)), 0.06, step=0.002, activation=np.zeros((2, 2)),
         excitation=1 / (1 + np.exp(-5 * (action[:, :2] - 0.5))), controls=-2.0 + 2.5 * (action[:, 2:] + 1),
         parameters={"bodies.rod.mass": envs.episodes.p[:, 0]},
