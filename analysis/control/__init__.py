@@ -18,6 +18,8 @@ from myoquat.analysis.control.goals.tracking import (
     TrackPose,
     TrackSpeeds,
 )
+from myoquat.analysis.control.phases.joins import Join
+from myoquat.analysis.control.phases.phases import PhasedSolution, Phases
 from myoquat.analysis.control.plants import Equations
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.problem import Problem
@@ -55,6 +57,7 @@ __all__ = [
     "IntegralGoal",
     "Ipopt",
     "Jerk",
+    "Join",
     "JointMoments",
     "MeasuredMesh",
     "MetabolicPower",
@@ -65,6 +68,8 @@ __all__ = [
     "OwnGoal",
     "PathConstraint",
     "Periodic",
+    "PhasedSolution",
+    "Phases",
     "Point",
     "Problem",
     "Radau",

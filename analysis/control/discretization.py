@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,9 +20,18 @@ from myoquat.analysis.control.transcriptions.shooting import Shot
 from myoquat.core.content import content_key
 from myoquat.core.typing import Array
 
-__all__ = ["Discretization", "Rows", "Sites", "Statement"]
+__all__ = ["Discretization", "Posed", "Rows", "Sites", "Statement"]
 
 POINT = ("z", "u", "w", "udot", "wdot", "controls", "multipliers")
+
+
+class Posed(NamedTuple):
+    """A program about a guess: its start x (n,), bounds (n, 2) of the variables, limits (m, 2) of the constraints."""
+
+    discretization: "Discretization"
+    x: Array
+    bounds: Array
+    limits: Array
 
 
 class Discretization:
@@ -66,6 +76,10 @@ class Discretization:
     def duration(self, x: Array) -> float:
         """The duration [s] of the variables x (size,)."""
         return self.statement.duration[0] if self.statement.fixed else float(x[self.duration_index[0]])
+
+    def times(self, fractions: Array, x: Array) -> Array:
+        """(...) [s] the times at fractions of the duration."""
+        return self.statement.start + fractions * self.duration(x)
 
     def variables(self, sites: Sites) -> Array:
         """(size,) the variables of a motion whose poses are near the references."""

@@ -2,17 +2,33 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from myoquat.analysis.control.discretization import Discretization
+from myoquat.analysis.control.program import Program
 from myoquat.analysis.control.solvers.ipopt import Iterates
+from myoquat.analysis.control.statement import Rows
 from myoquat.core.typing import Array
 
 __all__ = ["Explanation", "Finding", "explanation_of"]
 
 MAX_SHOWN = 5  # of the worst constraints and multipliers
 ACTIVE_TOLERANCE = 1e-6  # distance from a bound, relative to 1 + |bound|, at which it holds
+
+
+class Explained(Protocol):
+    """A program whose variables and constraints have names and times."""
+
+    program: Program
+    rows: Rows
+
+    @property
+    def labels(self) -> tuple[list[str], Array]:
+        """Of every variable its name and the fraction of the duration."""
+
+    def times(self, fractions: Array, x: Array) -> Array:
+        """(...) [s] the times at fractions of the duration."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +81,14 @@ def _listed(title: str, findings: Sequence[Finding]) -> list[str]:
     return [title, *(f"  {finding}" for finding in findings)] if findings else []
 
 
-def explanation_of(discretization: Discretization, bounds: Array, limits: Array, found: Iterates) -> Explanation:
+def explanation_of(discretization: Explained, bounds: Array, limits: Array, found: Iterates) -> Explanation:
     """The explanation of an iterate, solution or not."""
     program, x = discretization.program, found.x
     g = program.constraints(x)
     missed = np.maximum(np.maximum(limits[:, 0] - g, g - limits[:, 1]), 0.0)
     finite = np.where(np.isfinite(missed), missed, np.inf)
     rows = discretization.rows
-    seconds = discretization.duration(x)
-    times = discretization.statement.start + np.array(rows.fractions) * seconds
+    times = discretization.times(np.array(rows.fractions), x)
     worst = _greatest(finite, rows.names, times)
     large = _greatest(np.abs(found.constraint_multipliers), rows.names, times)
     kkt = _kkt_error(discretization, found)
@@ -90,7 +105,7 @@ def _greatest(values: Array, names: Sequence[str], times: Array) -> tuple[Findin
     return tuple(found.values())
 
 
-def _kkt_error(discretization: Discretization, found: Iterates) -> float:
+def _kkt_error(discretization: Explained, found: Iterates) -> float:
     """Greatest entry of grad f + J^T lambda + bound multipliers."""
     program, x = discretization.program, found.x
     pattern = program.jacobian_pattern
@@ -102,7 +117,7 @@ def _kkt_error(discretization: Discretization, found: Iterates) -> float:
     return float(np.abs(residual).max(initial=0.0))
 
 
-def _active(discretization: Discretization, bounds: Array, x: Array) -> dict[str, int]:
+def _active(discretization: Explained, bounds: Array, x: Array) -> dict[str, int]:
     """How often each unknown is at one of its bounds, fixed ones left out."""
     names, _ = discretization.labels
     found: dict[str, int] = {}

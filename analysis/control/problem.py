@@ -22,7 +22,8 @@ from myoquat.analysis.control.checks import (
 )
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint, Periodic
 from myoquat.analysis.control.consistency import independent_limits
-from myoquat.analysis.control.discretization import Discretization, Sites, Statement
+from myoquat.analysis.control.discretization import Discretization, Posed, Sites, Statement
+from myoquat.analysis.control.explanation import explanation_of
 from myoquat.analysis.control.files.moco import MocoTrajectory, sites_of_trajectory
 from myoquat.analysis.control.goals.base import Goal
 from myoquat.analysis.control.guesses import Frame, default_sites, sites_of_mapping, sites_of_motion
@@ -256,6 +257,13 @@ class Problem:
         """The solution on the mesh."""
         check_types(guess=(guess, (Motion, Solution, MocoTrajectory, Mapping, NoneType)))
         check_types(solver=(solver, (Ipopt, NoneType)))
+        posed = self.posed(guess)
+        found = run_ipopt(posed.discretization.program, posed.x, posed.bounds, posed.limits, solver or Ipopt())
+        explanation = explanation_of(posed.discretization, posed.bounds, posed.limits, found)
+        return solution_of(self.statement, posed.discretization, found, explanation)
+
+    def posed(self, guess: Any = None) -> Posed:
+        """The nonlinear program about a guess, as `solve` takes it, with its checks."""
         sites = self._sites(guess)
         if isinstance(guess, Mapping):
             check_guessed_duration(self.statement, sites)
@@ -268,8 +276,7 @@ class Problem:
         rows = discretization.rows
         limits = np.stack([np.concatenate(rows.lower), np.concatenate(rows.upper)], axis=1)
         limits = independent_limits(discretization, x, bounds, limits)
-        found = run_ipopt(discretization.program, x, bounds, limits, solver or Ipopt())
-        return solution_of(self.statement, discretization, bounds, limits, found)
+        return Posed(discretization, x, bounds, limits)
 
     def _sites(self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None") -> Sites:
         """The guess at every site."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.analysis.control.discretization import Discretization, Sites, Statement
-from myoquat.analysis.control.explanation import Explanation, explanation_of
+from myoquat.analysis.control.explanation import Explanation
 from myoquat.analysis.control.forward import Forward, interval_errors, run_forward
 from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
 from myoquat.analysis.control.refinement import MeasuredMesh, mesh_lines
@@ -312,7 +312,7 @@ def _lagrange(points: Array, values: Array, at: Array) -> Array:
 
 
 def solution_of(
-    statement: Statement, discretization: Discretization, bounds: Array, limits: Array, found: Iterates
+    statement: Statement, discretization: Discretization, found: Iterates, explanation: Explanation
 ) -> Solution:
     """The solution from what the solver found."""
     program, x = discretization.program, found.x
@@ -322,7 +322,6 @@ def solution_of(
             sums = np.sum(values["terms"] * block.weights, axis=0)
             goals |= dict(zip(statement.term_names(block.formula.name), map(float, sums), strict=True))
     status = IPOPT.get(found.status, Status.FAILED)
-    explanation = explanation_of(discretization, bounds, limits, found)
     return Solution(
         statement,
         discretization.layout,
