@@ -262,7 +262,7 @@ class Problem:
         explanation = explanation_of(posed.discretization, posed.bounds, posed.limits, found)
         return solution_of(self.statement, posed.discretization, found, explanation)
 
-    def posed(self, guess: Any = None) -> Posed:
+    def posed(self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None) -> Posed:
         """The nonlinear program about a guess, as `solve` takes it, with its checks."""
         sites = self._sites(guess)
         if isinstance(guess, Mapping):

@@ -238,14 +238,18 @@ class Solution:
         )
         lines.append(f"Objective {self.objective:.8g}:")
         lines += [f"  {name}: {value:.8g}" for name, value in self.goals.items()]
-        return "\n".join(
-            [
-                *lines,
-                *self.explanation.lines(),
-                f"Greatest error of |Q|: {self.norm_error:.2g}.",
-                *mesh_lines(self.meshes),
-            ]
-        )
+        lines += [] if self.success else self._weak_controls()
+        lines += [*self.explanation.lines(), f"Greatest error of |Q|: {self.norm_error:.2g}."]
+        return "\n".join([*lines, *mesh_lines(self.meshes)])
+
+    def _weak_controls(self) -> list[str]:
+        """The controls that are at a bound at most of their points: what is asked for may be beyond them."""
+        count, active, found = len(self.control_time), self.explanation.active, []
+        for name in self.control_names:
+            at = sum(active.get(f"{name}, {side}", 0) for side in ("lower", "upper"))
+            if at > count / 2:
+                found.append(f"{name!r} is at a bound at {at} of {count} points: it may be too weak for what is asked.")
+        return found
 
     def simulate(self, rtol: float = 1e-9) -> Forward:
         """A forward simulation of the controls from the first state. Its difference from this motion is the error of

@@ -289,3 +289,12 @@ def test_two_link_has_the_optimum_of_casadi_alone():
     x = np.array(found["x"]).ravel()
     assert np.allclose(x[14 * (n + 1) :].reshape(n, 6), ours.controls, atol=1e-5)
     assert np.allclose(np.abs(np.sum(x[: 14 * (n + 1)].reshape(-1, 14)[:, :4] * ours.q[:, :4], axis=1)), 1, atol=1e-9)
+
+
+def test_an_infeasible_problem_names_the_control_that_is_too_weak():
+    push = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
+    rest = {"x": 0.0, "v": 0.0}, {"x": 1.0, "v": 0.0}
+    weak = Problem(push, 1.0, (), 8, initial=rest[0], final=rest[1], bounds={"force": (-0.5, 0.5)}).solve()
+    assert weak.status is Status.INFEASIBLE
+    assert "'force' is at a bound at" in weak.explain()
+    assert "it may be too weak for what is asked." in weak.explain()
