@@ -22,7 +22,7 @@ from myoquat.muscle.evaluate import (
     path_lengths,
     unit_wrenches,
 )
-from myoquat.muscle.fitted import FittedPoint, FittedSet, PoseFunction, PoseVariables, fitted_path
+from myoquat.muscle.fitted import FittedPoint, FittedSet, PoseFunction, PoseVariables, SurfaceTerm, fitted_path
 from myoquat.muscle.functional import LengthPoint, function_path
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws import LAWS, CubicExponentialMuscle, ExponentialMuscle, ForceLaw
@@ -71,6 +71,7 @@ __all__ = [
     "PrescribedInput",
     "Pulley",
     "SideCylinder",
+    "SurfaceTerm",
     "Wrap",
     "WrapCylinder",
     "WrapEllipsoid",

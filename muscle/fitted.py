@@ -14,7 +14,7 @@ Near the center P1, P2, P3 are half the components of the rotation vector, so th
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import or_
 from typing import Any
 
@@ -26,11 +26,24 @@ from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.joints.rates import G
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.points import DrivenPoint, PathPoint
 
-__all__ = ["FittedPoint", "FittedSet", "PoseFunction", "PoseVariables", "fitted_path", "powers_up_to"]
+__all__ = [
+    "FittedPoint",
+    "FittedSet",
+    "PoseFunction",
+    "PoseVariables",
+    "SurfaceTerm",
+    "fitted_path",
+    "powers_up_to",
+    "straight_length",
+    "surface_shape",
+]
+
 
 DOMAIN_TOLERANCE = 1e-9  # by which a scaled variable may lie outside [-1, 1]
 
@@ -213,11 +226,84 @@ class FittedSet(Record):
 
 
 @dataclass(frozen=True)
-class FittedPoint(DrivenPoint):
-    """The end of a path whose length [m] is a `PoseFunction`; made by `fitted_path`.
+class SurfaceTerm(Record):
+    """What a surface adds to a length [m]: T(B(q)), B a function of the pose, smooth on the scale of the `width` w.
 
-    As a `LengthPoint` it moves along x of its body, as far from `position` as the function says. Outside the set
-    `fitted`, if there is one, `path_flags` says OUTSIDE.
+    effect  "contact", of a surface that the path touches where B > 0: T = R^2 / 2 with R = (B + sqrt(B^2 + w^2)) / 2. B
+            and w are in m^(1/2). The moment arm has a corner at B = 0, which w smooths
+            "sides", of a surface that the path may pass on two sides: T = -sqrt(B^2 + w^2). B and w are in m, and 2 |B|
+            is by how much one way is longer than the other. The moment arm jumps at B = 0 for w = 0
+
+    All derivatives are continuous.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import PoseFunction, PoseVariables, SurfaceTerm
+    >>> hinge = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("knee",))
+    >>> depth = PoseFunction(PoseVariables(coordinates=("knee",), intervals=((-1.0, 1.0),)), ((1,),), (0.2,))
+    >>> term = SurfaceTerm(depth, 1e-3, "contact")
+    >>> term.value(mq.ArticulatedSystem((hinge,)), np.array([[-0.5], [0.5]])).round(6)
+    array([0.   , 0.005])
+    """
+
+    function: PoseFunction
+    width: Positive
+    effect: str
+
+    def check(self, system: ArticulatedSystem, element: str) -> None:
+        """ModelError as `PoseFunction.check`, for a width that is not positive and an unknown effect."""
+        self.function.check(system, element)
+        check_ranges(self, element, "surface term: ")
+        if self.effect not in SHAPES:
+            message = f"a surface term has the effect {' or '.join(map(repr, SHAPES))}, not {self.effect!r}"
+            raise ModelError(message, element=element)
+
+    def value(self, system: ArticulatedSystem, q: Array) -> Array:
+        """(...) the term at coordinates q (..., nq): the formula, on floats and symbols."""
+        return surface_shape(self.effect, self.function.value(system, q), self.width)[0]
+
+
+def _contact(B: Array, w: float) -> tuple[Array, Array, Array]:
+    """R^2 / 2, R = (B + sqrt(B^2 + w^2)) / 2, and its derivatives by B."""
+    r = np.sqrt(B * B + w * w)
+    R = 0.5 * (B + r)
+    slope = R / r
+    return 0.5 * R * R, R * slope, slope * slope + 0.5 * R * w * w / (r * r * r)
+
+
+def _sides(B: Array, w: float) -> tuple[Array, Array, Array]:
+    """-sqrt(B^2 + w^2) and its derivatives by B."""
+    r = np.sqrt(B * B + w * w)
+    return -r, -B / r, -w * w / (r * r * r)
+
+
+SHAPES = {"contact": _contact, "sides": _sides}
+
+
+def surface_shape(effect: str, B: Array, width: float) -> tuple[Array, Array, Array]:
+    """T(B) of a `SurfaceTerm`, with its first and second derivative by B: the formula, on floats and symbols."""
+    return SHAPES[effect](B, width)
+
+
+def straight_length(system: ArticulatedSystem, points: Sequence[PathPoint], q: Array) -> Array:
+    """(...) length [m] of the straight pieces between points at coordinates q (..., nq): the formula, on floats and
+    symbols."""
+    poses = system.poses(q)
+    world = [poses[point.body][1] + matvec(poses[point.body][0], point.local(system, q)) for point in points]
+    total: Array = np.zeros(q.shape[:-1])
+    for a, b in pairwise(world):
+        d = b - a
+        total = total + np.sqrt(np.sum(d * d, axis=-1))
+    return total
+
+
+@dataclass(frozen=True)
+class FittedPoint(DrivenPoint):
+    """The end of a path whose length [m] is a function of the pose; made by `fitted_path`.
+
+    The length is the sum of a `PoseFunction`, of the straight pieces between the points `straight`, and of terms of the
+    `surfaces`. As a `LengthPoint` it moves along x of its body, as far from `position` as the length says. Outside the
+    set `fitted`, if there is one, `path_flags` says OUTSIDE.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -231,18 +317,26 @@ class FittedPoint(DrivenPoint):
 
     length: PoseFunction
     fitted: FittedSet | None = None
+    straight: tuple[PathPoint, ...] = ()
+    surfaces: tuple[SurfaceTerm, ...] = ()
 
     def check(self, system: ArticulatedSystem, element: str) -> None:
         PathPoint.check(self, system, element)
         self.length.check(system, element)
-        if self.fitted is not None:
-            self.fitted.check(system, element)
+        for part in (*(() if self.fitted is None else (self.fitted,)), *self.straight, *self.surfaces):
+            part.check(system, element)
 
     def driving(self, system: ArticulatedSystem) -> tuple[str, ...]:
-        return self.length.variables.names(system)
+        functions = (self.length, *(term.function for term in self.surfaces))
+        names = [name for f in functions for name in f.variables.names(system)]
+        return tuple(dict.fromkeys([*names, *_moving_coordinates(system, self.straight)]))
 
     def local(self, system: ArticulatedSystem, q: Array) -> Array:
         length = self.length.value(system, q)
+        for term in self.surfaces:
+            length = length + term.value(system, q)
+        if self.straight:
+            length = length + straight_length(system, self.straight, q)
         x, y, z = self.position
         return np.stack([x + length, y + 0.0 * length, z + 0.0 * length], axis=-1)
 
@@ -253,10 +347,30 @@ class FittedPoint(DrivenPoint):
         return self
 
 
+def _moving_coordinates(system: ArticulatedSystem, points: Sequence[PathPoint]) -> list[str]:
+    """The coordinates of the joints between the bodies of some points."""
+    if not points:
+        return []
+    bodies = {point.body for point in points}
+    base = system.lowest_common_ancestor(list(bodies))
+    found: list[str] = []
+    for body, at in zip(system.bodies, system.q_slices, strict=True):
+        if body.name != base and any(system.lowest_common_ancestor([body.name, b]) == body.name for b in bodies):
+            inside = system.lowest_common_ancestor([body.name, base]) == base
+            found += system.coordinate_names[at] if inside else []
+    return found
+
+
 def fitted_path(
-    length: PoseFunction, fitted: FittedSet | None = None, body: str = "ground"
+    length: PoseFunction,
+    fitted: FittedSet | None = None,
+    body: str = "ground",
+    *,
+    straight: tuple[PathPoint, ...] = (),
+    surfaces: tuple[SurfaceTerm, ...] = (),
 ) -> tuple[PathPoint, FittedPoint]:
-    """The `path` of a Muscle whose length [m] is a function of the pose.
+    """The `path` of a Muscle whose length [m] is a function of the pose: the sum of `length`, of the straight pieces
+    between the points `straight`, and of the terms of `surfaces`.
 
     Lengths, Jacobians, speeds, torques and everything built on them work as for a path of points. J = G grad f / 2 is
     the exact derivative, so that the power of a tension F is -F dl/dt to rounding. The length must be positive. The
@@ -274,7 +388,7 @@ def fitted_path(
     """
     check_type("length", length, PoseFunction)
     start = PathPoint(body, (0.0, 0.0, 0.0))
-    return start, FittedPoint(body, start.position, length, fitted)
+    return start, FittedPoint(body, start.position, length, fitted, tuple(straight), tuple(surfaces))
 
 
 def powers_up_to(variables: PoseVariables, degree: int) -> tuple[tuple[int, ...], ...]:

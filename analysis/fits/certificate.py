@@ -7,7 +7,7 @@ import numpy as np
 
 from myoquat.analysis.fits.fit import PathFits
 from myoquat.analysis.fits.poses import range_poses
-from myoquat.analysis.fits.solved import allowed_motions, solved_paths
+from myoquat.analysis.fits.solved import allowed_motions, arm_jumps, solved_paths
 from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
@@ -27,7 +27,7 @@ class Certificate:
               that count, and `length_pose`, `arm_pose`, the numbers of those with the greatest errors; `near_jump` and
               `beyond_jump`, the shares of poses that do not count; `length_anywhere` [m], the greatest error at all
               poses beside jumps, those beyond one included
-    excluded  by muscle, the numbers of poses near a jump or without a solved path
+    excluded  by muscle, the numbers of poses near a jump of the length or of a moment arm, or without a solved path
     beyond    by muscle, the numbers of poses beyond a jump: the solved path is another one there, and its length is off
               the fit by more than `PathFit.branch`
     poses     (n, nq) all of them
@@ -83,8 +83,10 @@ def certify(model: Model, fits: PathFits, poses: ArrayLike | None = None) -> Cer
 
 def _compared(model: Model, fits: PathFits, muscles: list[int], q: Array) -> tuple[Array, Array, Array]:
     """(n, m) errors of lengths and of moment arms at poses, and where the solved paths are usable."""
-    solved, fitted = solved_paths(model, q, fits.near), solved_paths(model.with_fitted_paths(fits), q, fits.near)
-    allowed, J = allowed_motions(model, q), (fitted.jacobian - solved.finite_jacobian)[:, muscles]
+    allowed = allowed_motions(model, q)
+    solved = arm_jumps(model, solved_paths(model, q, fits.near), allowed, fits.near)
+    fitted = solved_paths(model.with_fitted_paths(fits), q, fits.near)
+    J = (fitted.jacobian - solved.finite_jacobian)[:, muscles]
     arms = np.linalg.norm(J if allowed is None else J @ allowed, axis=-1)
     return np.abs(fitted.length - solved.length)[:, muscles], arms, solved.usable[:, muscles]
 

@@ -22,6 +22,8 @@ class FitSettings(Record):
     near            [m] how near a jump of the length poses are left out, as for `path_flags`
     branch          [m] how far a pose may be off the fit of a path that jumps elsewhere; beyond it, or 5 times the
                     median if that is more, the pose counts as beyond a jump and is left out
+    polynomials     polynomials alone, which `.osim` files of scalar coordinates can hold. Without it, where polynomials
+                    miss the wanted errors, the straight path and terms of the surfaces (`SurfaceTerm`) are added
     held_out        share of the poses that choose the terms and are not fitted
 
     >>> from myoquat.analysis.fits import FitSettings
@@ -38,6 +40,7 @@ class FitSettings(Record):
     near: Positive = 1e-3
     branch: Positive = 2e-3
     held_out: Positive = 0.3
+    polynomials: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

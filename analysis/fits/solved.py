@@ -1,6 +1,6 @@
 """Solved paths at many poses: lengths, Jacobians and flags from one kernel, and the motions that constraints allow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,25 +9,29 @@ from myoquat import kernels
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.joints.compiled import kernel_for
-from myoquat.muscle import Model, PathFlag
+from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, path_jacobian, path_lengths
 from myoquat.muscle.path import lengths
 from myoquat.muscle.segments import jacobians
 from myoquat.muscle.segments.flags import flags
 
-__all__ = ["EXCLUDED", "SolvedPaths", "allowed_motions", "solved_paths"]
+__all__ = ["EXCLUDED", "SolvedPaths", "allowed_motions", "arm_jumps", "is_straight", "solved_paths", "straight_paths"]
 
 EXCLUDED = PathFlag.JUMP | PathFlag.UNSOLVED | PathFlag.COINCIDENT
+ARM_JUMP_M, ARM_STEP = 5e-3, 0.02  # [m] of a moment arm's jump, within such a step [rad or m] of every velocity
+ARM_DIRECTIONS, ARM_SEED = 2, 12345  # random ones, in which jumps of moment arms are looked for
 RANK_TOLERANCE = 1e-9  # of the greatest singular value of the constraints: rows below it depend on the others
 
 
 @dataclass(frozen=True)
 class SolvedPaths:
-    """Lengths (n, m) [m], Jacobians (n, m, nu) and flags (n, m) of paths at poses q (n, nq)."""
+    """Lengths (n, m) [m], Jacobians (n, m, nu) and flags (n, m) of paths at poses q (n, nq); and whether a moment arm
+    jumps nearby (n, m), if that was looked for."""
 
     q: Array
     length: Array
     jacobian: Array
     flags: Array
+    jumping: Array = field(default_factory=lambda: np.zeros((), dtype=bool))
 
     @cached_property
     def finite_jacobian(self) -> Array:
@@ -37,7 +41,7 @@ class SolvedPaths:
     @cached_property
     def usable(self) -> Array:
         """(n, m) whether a length is smooth near the pose: no jump, a solved path, and a finite Jacobian."""
-        smooth: Array = (self.flags & int(EXCLUDED)) == 0
+        smooth: Array = ((self.flags & int(EXCLUDED)) == 0) & ~self.jumping
         return smooth & np.isfinite(self.jacobian).all(axis=-1) & np.isfinite(self.length)
 
 
@@ -56,6 +60,45 @@ def solved_paths(model: Model, q: Array, near: float) -> SolvedPaths:
     )
     l, J, found = kernel(q)
     return SolvedPaths(q, l, J, found.astype(int))
+
+
+def arm_jumps(model: Model, solved: SolvedPaths, allowed: Array | None, near: float) -> SolvedPaths:
+    """The same paths, and where a moment arm jumps nearby, because the path changes to the other side of a surface.
+
+    There the second difference J(q + v) - 2 J(q) + J(q - v) does not vanish with the step v. It is looked for in random
+    directions with every velocity of size ARM_STEP, along motions that the projection `allowed` lets pass. It depends
+    on solved paths alone. Only muscles with surfaces count.
+    """
+    wrapped = np.array([bool(muscle.wraps) for muscle in model.muscles])
+    if not wrapped.any():
+        return solved
+    rng, n = np.random.default_rng(ARM_SEED), len(solved.q)
+    found = np.zeros(solved.length.shape, dtype=bool)
+    for _ in range(ARM_DIRECTIONS):
+        v = ARM_STEP * rng.choice([-1.0, 1.0], (n, model.system.nu))
+        v = v if allowed is None else np.matvec(allowed, v)
+        moved = (solved_paths(model, model.system.integrate(solved.q, s * v), near).jacobian for s in (1.0, -1.0))
+        change = sum(moved, -2.0 * solved.jacobian)
+        change = change if allowed is None else change @ allowed
+        found |= ~(np.linalg.norm(change, axis=-1) < ARM_JUMP_M)
+    return replace(solved, jumping=found & wrapped)
+
+
+def is_straight(muscle: Muscle) -> bool:
+    """Whether a path without its surfaces is straight between points that are fixed on their bodies."""
+    return not muscle.pulleys and all(type(point) is PathPoint for point in muscle.path)
+
+
+def straight_paths(model: Model, q: Array) -> tuple[Array, Array]:
+    """(n, m) lengths and (n, m, nu) Jacobians of the straight pieces between the points of paths that `is_straight`,
+    zero for the others."""
+    chosen = [k for k, muscle in enumerate(model.muscles) if is_straight(muscle)]
+    length = np.zeros((len(q), len(model.muscles)))
+    J = np.zeros((*length.shape, model.system.nu))
+    if chosen:
+        bare = replace(model, muscles=tuple(replace(model.muscles[k], wraps=()) for k in chosen), groups=(), file=None)
+        length[:, chosen], J[:, chosen] = path_lengths(bare, q), path_jacobian(bare, q)
+    return length, J
 
 
 def allowed_motions(model: Model, q: Array) -> Array | None:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import casadi
@@ -21,8 +22,10 @@ from myoquat.muscle import (
     ModelError,
     Muscle,
     PathFlag,
+    PathPoint,
     PoseFunction,
     PoseVariables,
+    SurfaceTerm,
     fitted_path,
     muscle_torques,
     path_flags,
@@ -162,9 +165,35 @@ def test_outside_its_set_a_path_is_flagged():
     assert not flags[:, 1].any()
 
 
+SURFACES = tuple(SurfaceTerm(PoseFunction(BOTH, powers_up_to(BOTH, 1), tuple(0.05 * RNG.normal(size=5))), w, effect)
+                 for w, effect in ((0.02, "contact"), (3e-3, "sides")))  # fmt: skip
+STRAIGHT = PathPoint("ground", (0.0, 0.1, 0.0)), PathPoint("upper", (0.0, 0.3, 0.1)), PathPoint("lower", (0.2, 0, 0))
+FULL = fitted_path(LENGTHS["both"], straight=STRAIGHT, surfaces=SURFACES)
+
+
+@pytest.mark.parametrize("backend", ["kernel", "numpy"])
+def test_straight_pieces_and_surfaces_add_to_the_length(backend):
+    """From their definitions, and the Jacobian by central differences along every velocity."""
+    model = Model(SYSTEM, (Muscle("m", FULL), Muscle("bare", STRAIGHT)))
+
+    def length(q):
+        contact, sides = (by_hand(term.function, q) for term in SURFACES)
+        R = 0.5 * (contact + np.hypot(contact, 0.02))
+        return by_hand(LENGTHS["both"], q) + 0.5 * R**2 - np.hypot(sides, 3e-3) + path_lengths(model, q)[:, 1]
+
+    assert np.abs(path_lengths(model, Q, backend=backend)[:, 0] - length(Q)).max() < 1e-14
+    J, h = path_jacobian(model, Q, backend=backend)[:, 0], 1e-5
+    for k in range(5):
+        v = h * np.eye(5)[k]
+        slope = (length(SYSTEM.integrate(Q, v)) - length(SYSTEM.integrate(Q, -v))) / (2 * h)
+        assert np.abs(J[:, k] - slope).max() < 1e-8
+    assert set(FULL[1].driving(SYSTEM)) == set(SYSTEM.coordinate_names) - {"wrist"}
+
+
 def test_toml_files_keep_them(tmp_path):
     chosen = FittedSet(BALL, 1, tuple(RNG.normal(size=10).tolist()))
-    model = Model(SYSTEM, (*MODEL.muscles, Muscle("m", fitted_path(LENGTHS["ball"], chosen), LAW)))
+    others = Muscle("m", fitted_path(LENGTHS["ball"], chosen), LAW), Muscle("full", FULL)
+    model = Model(SYSTEM, (*MODEL.muscles, *others))
     model.save(tmp_path / "arm.toml")
     assert load_model(tmp_path / "arm.toml").muscles == model.muscles
 
@@ -190,6 +219,10 @@ def test_impossible_functions_are_rejected():
         MODEL.with_fitted_paths({"ball": fitted_path(PoseFunction(knee, ((0,),), (1.0,)))})
     with pytest.raises(ModelError, match="no muscle of this name"):
         MODEL.with_fitted_paths({"calf": MODEL.muscles[0].path})
+    with pytest.raises(ModelError, match="surface term: width"):
+        MODEL.with_fitted_paths({"ball": fitted_path(LENGTHS["ball"], surfaces=(replace(SURFACES[0], width=0.0),))})
+    with pytest.raises(ModelError, match="'contact' or 'sides', not 'both'"):
+        MODEL.with_fitted_paths({"ball": fitted_path(LENGTHS["ball"], surfaces=(replace(SURFACES[0], effect="both"),))})
     fitted = FittedSet(BOTH, 1, (1.0,))
     with pytest.raises(ModelError, match="15 entries, not 1"):
         MODEL.with_fitted_paths({"ball": fitted_path(LENGTHS["ball"], fitted)})
@@ -200,6 +233,10 @@ def test_osim_files_hold_those_of_scalar_coordinates_only(tmp_path):
     file = tmp_path / "arm.osim"
     with pytest.raises(ModelError, match="needs a quaternion at the joint of body 'upper'"):
         Model(SYSTEM, (Muscle("both", fitted_path(LENGTHS["both"])),)).save(file)
+    bent = Model(SYSTEM.with_body("upper", joint=RevoluteJoint((1, 0, 0)), coordinate_names=("raise",)),
+                 (Muscle("m", fitted_path(LENGTHS["scalar"], straight=STRAIGHT)),))  # fmt: skip
+    with pytest.raises(ModelError, match=r"FitSettings\(polynomials=True\)"):
+        bent.save(file)
     scalar_model().save(file)
     lengths = path_lengths(load_model(file), Q[:, 4:])
     assert np.abs(lengths[:, 0] - by_hand(LENGTHS["scalar"], Q)).max() < 1e-12

@@ -100,6 +100,9 @@ class Paths:
         if isinstance(end, FittedPoint) and muscle.path == fitted_path(end.length, end.fitted, end.body):
             self._add_fitted(parent, end.length, element)
             return
+        if isinstance(end, FittedPoint):
+            message = "OpenSim has no fitted paths with straight pieces or terms of surfaces"
+            raise ModelError(f"{message}; fit with FitSettings(polynomials=True)", element=element)
         if muscle.pulleys:
             raise ModelError("OpenSim has no paths over pulleys", element=element)
         if is_hinted(muscle):

@@ -7,6 +7,7 @@ import pytest
 
 from myoquat.analysis.fits import FitSettings, certify, cloud_poses, fit_joint_forces, fit_paths, range_poses
 from myoquat.analysis.fits.selection import Moments, select_terms
+from myoquat.analysis.fits.solved import ARM_STEP
 from myoquat.data import load_model
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body, random_quaternions
@@ -20,6 +21,7 @@ from myoquat.muscle import (
     PathPoint,
     PoseFunction,
     PoseVariables,
+    WrapCylinder,
     fitted_path,
     path_flags,
     path_jacobian,
@@ -175,3 +177,46 @@ def test_impossible_requests_are_rejected():
         range_poses(ARM, 10, ranges={"knee": (0.0, 1.0)})
     with pytest.raises(ValueError, match="held_out is less than 1"):
         FitSettings(held_out=1.5)
+
+
+BENT = Model(
+    ArticulatedSystem((Body("rod", "ground", RevoluteJoint((0, 0, 1)), coordinate_names=("turn",)),)),
+    (
+        Muscle(
+            "flexor",
+            (PathPoint("ground", (-0.2, 0.02, 0.0)), PathPoint("rod", (0.2, 0.03, 0.0))),
+            wraps=(WrapCylinder(body="ground", position=(0.0, 0.0, 0.0), radius=0.03, length=1.0),),
+        ),
+    ),
+    coordinates=(Coordinate("turn", (-0.2, 0.7)),),
+)
+
+
+def test_a_surface_that_is_touched_and_left_needs_a_contact():
+    """Polynomials of degree 12 miss the corner of the moment arm, a contact on the straight path has it."""
+    q = range_poses(BENT, 1000)
+    wanted = FitSettings(2e-5, 1e-4, degree=12)
+    plain, fits = (fit_paths(BENT, q, settings=s) for s in (replace(wanted, polynomials=True), wanted))
+    end = fits["flexor"][1]
+    assert [term.effect for term in end.surfaces] == ["contact"]
+    assert end.straight == BENT.muscles[0].path
+    assert fits.fits["flexor"].arm_error < 1e-4 < plain.fits["flexor"].arm_error
+    row = certify(BENT, fits, range_poses(BENT, 300, seed=5)).table.loc["flexor"]
+    assert row.length_rms < 2e-5
+    assert row.arm_rms < 1e-4
+
+
+def test_a_path_that_changes_sides_is_fitted_on_both_and_poses_nearby_are_listed():
+    """The path goes around the cylinder over or under its axis, whichever is shorter: at turn = pi."""
+    model = replace(BENT, coordinates=(Coordinate("turn", (2.9, 3.4)),),
+                    muscles=(replace(BENT.muscles[0], path=(PathPoint("ground", (0.2, 0.0, 0.0)),
+                                                            PathPoint("rod", (0.2, 0.0, 0.0)))),))  # fmt: skip
+    q = range_poses(model, 1000)
+    fits = fit_paths(model, q, settings=FitSettings(2e-5, 3e-4, degree=6))
+    fit = fits.fits["flexor"]
+    assert [term.effect for term in fit.path[1].surfaces] == ["sides"]
+    assert np.array_equal(fit.excluded, np.flatnonzero(np.abs(q[:, 0] - np.pi) < ARM_STEP))
+    row = certify(model, fits, range_poses(model, 300, seed=5)).table.loc["flexor"]
+    assert row.length_rms < 4e-5
+    assert row.arm_rms < 6e-4
+    assert row.near_jump > 0.02

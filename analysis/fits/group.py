@@ -1,0 +1,292 @@
+"""The fits of muscles that cross the same joints."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import chain
+
+import numpy as np
+
+from myoquat.analysis.fits.basis import Basis, greatest_degree
+from myoquat.analysis.fits.crossing import Crossing
+from myoquat.analysis.fits.selection import Moments, Selection, all_terms, select_terms
+from myoquat.analysis.fits.settings import FitSettings
+from myoquat.analysis.fits.solved import SolvedPaths, is_straight
+from myoquat.analysis.fits.surface_fit import Part, SurfaceProblem, first_contact, first_sides, part_values, widened
+from myoquat.core.typing import Array
+from myoquat.muscle import Model, Muscle, PathFlag
+from myoquat.muscle.fitted import powers_up_to
+
+__all__ = ["Candidate", "Group", "MuscleFit"]
+
+MAX_TRIMMINGS = 4  # searches for poses beyond a jump, by fits of each degree
+TRIMMING_TERMS = 250  # of the fits that find them
+OUTLIER_FACTOR = 5.0  # times the median error: poses with more may be beyond a jump
+FIRST_CANDIDATES = 250  # terms from which the first polynomials are chosen; those of the settings come after surfaces
+SURFACE_TERMS = 210  # the most of one part of a fit with surfaces
+SURFACE_DEGREES = (3, 4, 5, 6, 8, 10, 12)
+SIDE_DEGREE = 2  # of the first guess of the two sides of a surface
+ROWS_PER_TERM, MIN_SURFACE_POSES = 15, 600  # observations of a fit with surfaces
+MIN_PROGRESS = 0.75  # of the error from one degree to the next, above which a fit with surfaces ends
+ACCEPTED = 2.0  # times the wanted errors: fits with surfaces above them are compared with polynomials of more terms
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A fit of one muscle: parts by the chosen terms of a basis, the straight path with it or not, how large its
+    held-out errors are as fractions of those wanted, and its values (1 + r, n)."""
+
+    basis: Basis
+    chosen: Array
+    parts: tuple[Part, ...]
+    straight: bool
+    error: float
+    values: Array
+
+    @property
+    def terms(self) -> int:
+        """The number of coefficients."""
+        return sum(len(part.coefficients) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class MuscleFit:
+    """The best candidate; which poses, in the order of the group, are smooth and which of them are used; the error
+    from which a pose counts as beyond a jump; root mean squares of length and moment arm on held-out poses [m]."""
+
+    best: Candidate
+    smooth: Array
+    used: Array
+    limit: float
+    errors: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class _Level:
+    """All terms up to a degree (t, 1 + r, n) at the poses of a group, those that are fitted before those held out."""
+
+    basis: Basis
+    terms: Array
+    parts: tuple[slice, slice]
+
+    @cached_property
+    def squares(self) -> list[tuple[Array, Array]]:
+        """Means of phi phi^T over the poses of each part, of lengths and of rates."""
+        return [(self._square(part, slice(0, 1)), self._square(part, slice(1, None))) for part in self.parts]
+
+    def _square(self, part: slice, rows: slice) -> Array:
+        phi = self.terms[:, rows, part].reshape(len(self.terms), -1)
+        result: Array = phi @ phi.T / max(1, phi.shape[1])
+        return result
+
+    def moments(self, k: int, y: Array, t: int, used: Array) -> list[Moments]:
+        """Of observations y (1 + r, n) at the poses that are fitted, k = 0, or held out, k = 1, those of the lengths
+        and of the rates; without poses that are not `used` (n,)."""
+        found, poses = [], self.parts[k]
+        unused = np.arange(len(used))[poses][~used[poses]]
+        for G, rows in zip(self.squares[k], (slice(0, 1), slice(1, None)), strict=True):
+            z, phi = np.where(used, y, 0.0)[rows, poses], self.terms[:t, rows, poses]
+            less = self.terms[:t, rows][..., unused].reshape(t, -1)
+            n = max(1, z.size - less.shape[1])
+            kept = (G[:t, :t] * z.size - less @ less.T) / n if less.size else G[:t, :t]
+            found.append(Moments(kept, np.einsum("trn,rn->t", phi, z) / n, float(np.sum(z * z)) / n))
+        return found
+
+    def values(self, best: Selection) -> Array:
+        """(1 + r, n) a selection at every pose."""
+        found: Array = np.tensordot(best.coefficients, self.terms[best.chosen], axes=1)
+        return found
+
+
+class Group:
+    """The fits of muscles that cross the same joints: they share the terms at all poses.
+
+    straight  lengths (n, m) and Jacobians (n, m, nu) of straight paths, None for fits of polynomials alone
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        crossing: Crossing,
+        solved: SolvedPaths,
+        straight: tuple[Array, Array] | None,
+        allowed: Array | None,
+        settings: FitSettings,
+    ) -> None:
+        self.model, self.crossing, self.settings = model, crossing, settings
+        self._solved, self._straight, n = solved, straight, len(solved.q)
+        self.order = np.random.default_rng(n).permutation(n)  # the poses that are fitted, then those held out
+        self._fitted = n - int(settings.held_out * n)
+        self.motions = crossing.motions(allowed, n, model.system.nu)[self.order]
+        self._wanted = settings.length_error, settings.arm_error
+        self._level = cache(self._new_level)
+
+    def fit(self, muscle: int) -> MuscleFit:
+        """The fit of one muscle. Where its length jumps, poses beyond the jump are those that are farther off a fit
+        than the settings say. They are looked for by fits of low degrees without them. In fits of many terms a fit of
+        fewer takes the place of what was observed there, as in expectation maximisation with missing data."""
+        solved = self._solved
+        smooth = solved.usable[self.order, muscle]
+        seen = self._observed(solved.length, solved.finite_jacobian, muscle)
+        jumps = bool((solved.flags[:, muscle] & int(PathFlag.JUMP)).any())
+        used, limit, values = self._trimmed(seen, smooth, jumps)
+        for _ in range(2 if jumps else 1):
+            best = self._best(muscle, np.where(used, seen, values), used)
+            values = best.values
+            if jumps:
+                used, limit = self._near(values, seen, smooth, used)
+        return MuscleFit(best, smooth, used, float(limit), self._errors(seen - values, used))
+
+    def _new_level(self, degree: int) -> _Level:
+        basis = Basis(self.model.system, self.crossing.variables, degree)
+        terms = basis.evaluated(self._solved.q[self.order], self.motions)
+        return _Level(basis, terms, (slice(0, self._fitted), slice(self._fitted, None)))
+
+    def _degree(self, candidates: int) -> int:
+        """That of the settings, or the highest with so many terms."""
+        if self.settings.degree is not None:
+            return self.settings.degree
+        return greatest_degree(self.crossing.variables, min(candidates, self.settings.candidates))
+
+    def _observed(self, length: Array, jacobian: Array, muscle: int) -> Array:
+        """(1 + r, n) the length of a path at every pose, and its rates along the motions."""
+        rates: Array = np.matvec(np.swapaxes(self.motions, -1, -2), jacobian[self.order, muscle])
+        return np.concatenate([length[self.order, muscle][None], rates.T])
+
+    # ---- jumps of the length ---------------------------------------------------------------------------------
+
+    def _trimmed(self, seen: Array, smooth: Array, jumps: bool) -> tuple[Array, float, Array]:
+        """Which poses (n,) are used, the error that counts as beyond a jump, and a fit (1 + r, n) of few terms."""
+        used, limit, values = smooth, np.inf, seen
+        if smooth.all() and not jumps:
+            return used, limit, values
+        level = self._level(self._degree(FIRST_CANDIDATES))
+        variables = self.crossing.variables
+        highest = min(level.basis.degree, greatest_degree(variables, TRIMMING_TERMS))
+        for degree in range(min(2, highest), highest + 1) if jumps else [highest]:
+            t = len(powers_up_to(variables, degree))
+            for _ in range(MAX_TRIMMINGS):
+                moments = self._together(level.moments(0, seen, t, used))
+                values = level.values(all_terms(moments, self.settings.weight))
+                before = used
+                if jumps:
+                    used, limit = self._near(values, seen, smooth, used)
+                if np.array_equal(before, used):
+                    break
+        return used, limit, values
+
+    def _near(self, values: Array, seen: Array, smooth: Array, used: Array) -> tuple[Array, float]:
+        """Which smooth poses (n,) are not beyond a jump, by how far they are off a fit to the poses that were used; and
+        the error from which they count as beyond."""
+        off = np.abs(values[0] - seen[0])
+        limit = max(self.settings.branch, OUTLIER_FACTOR * float(np.median(off[used])))
+        return smooth & (off <= limit), limit
+
+    # ---- candidates ------------------------------------------------------------------------------------------
+
+    def _best(self, muscle: int, y: Array, used: Array) -> Candidate:
+        """The candidate with the least error: polynomials, then fits with surfaces, then polynomials of more terms, as
+        long as none has the wanted errors. Without surfaces polynomials of more terms come before the straight path."""
+        path, best = self.model.muscles[muscle], self._polynomial(self._degree(FIRST_CANDIDATES), y, used)
+        found = self._with_surfaces(muscle, path, y, used) if self._straight is not None else iter(())
+        if not path.wraps:
+            found = chain(self._more_terms(y, used), found)
+        while best.error > 1.0 and (each := next(found, None)) is not None:
+            best = min(best, each, key=lambda x: x.error)
+        if path.wraps and best.error > ACCEPTED:
+            best = min((best, *self._more_terms(y, used)), key=lambda x: x.error)
+        return best
+
+    def _more_terms(self, y: Array, used: Array) -> Iterator[Candidate]:
+        """Polynomials of as many terms as the settings allow, unless they are those of the first candidate."""
+        degree = self._degree(self.settings.candidates)
+        if degree > self._degree(FIRST_CANDIDATES):
+            yield self._polynomial(degree, y, used)
+
+    def _polynomial(self, degree: int, y: Array, used: Array) -> Candidate:
+        """The terms to which observations y (1 + r, n) lead. Of many terms those of all poses count: leaving out those
+        that are not `used` (n,) would cost more than all the rest."""
+        level = self._level(degree)
+        t = len(level.terms)
+        counted = used if t <= TRIMMING_TERMS else np.ones(len(used), dtype=bool)
+        fitted, held = (level.moments(k, y, t, counted) for k in range(2))
+
+        def error(chosen: Array, c: Array) -> float:
+            return max(m.error(chosen, c) / e for m, e in zip(held, self._wanted, strict=True))
+
+        best = select_terms(self._together(fitted), self.settings.weight, self.settings.terms, error)
+        return Candidate(level.basis, best.chosen, (Part(best.coefficients),), False, best.error, level.values(best))
+
+    def _together(self, parts: list[Moments]) -> Moments:
+        """Lengths and rates in units of their wanted errors, as one problem."""
+        weights = [e**-2 for e in self._wanted]
+        pairs = zip(*((m.G, m.b, m.s) for m in parts), strict=True)
+        return Moments(*(sum(w * part for w, part in zip(weights, pair, strict=True)) for pair in pairs))
+
+    def _with_surfaces(self, muscle: int, path: Muscle, y: Array, used: Array) -> Iterator[Candidate]:
+        """Fits by the straight path alone, by a contact, and by two sides, of growing degree as long as it helps."""
+        straight = is_straight(path)
+        base = self._observed(*self._straight, muscle) if self._straight is not None else 0.0 * y
+        level, rest = self._level(self._degree(FIRST_CANDIDATES)), y - base
+        counts = [len(powers_up_to(self.crossing.variables, d)) for d in SURFACE_DEGREES]
+        counts = [c for c in counts if c <= min(SURFACE_TERMS, len(level.terms))]
+        first = len(powers_up_to(self.crossing.variables, min(SIDE_DEGREE, level.basis.degree)))
+        sides = bool(self._solved.jumping[self.order, muscle].any()) if self._solved.jumping.ndim else False
+        contact: list[Part] = []
+        if straight:
+            nothing = (Part(np.zeros(1)),)
+            yield Candidate(level.basis, np.arange(1), nothing, True, self._error(base - y, used), base)
+        if not path.wraps:
+            return
+        for plan in (*(("contact",) if straight else ()), "sides" if sides else "rest"):
+            parts: list[Part] | None = None
+            last = np.inf
+            for count in counts:
+                problem = self._problem(level, rest, used, 2 * count)
+                if parts is None:
+                    parts = _first_parts(plan, problem, count, first, contact)
+                if parts is None:
+                    break
+                parts = problem.fitted(widened(parts, count))
+                values = base + part_values(parts, level.terms)
+                error = self._error(values - y, used)
+                if plan == "contact":
+                    contact = parts
+                yield Candidate(level.basis, np.arange(count), tuple(parts), straight, error, values)
+                if error > MIN_PROGRESS * last:
+                    break
+                last = error
+
+    def _problem(self, level: _Level, y: Array, used: Array, count: int) -> SurfaceProblem:
+        """At as many of the poses that are fitted as so many terms need."""
+        poses = np.flatnonzero(used[: self._fitted])
+        poses = poses[: max(MIN_SURFACE_POSES, ROWS_PER_TERM * count // len(y))]
+        weights = np.full((len(y), 1), 1.0 / self._wanted[1])
+        weights[0] = 1.0 / self._wanted[0]
+        terms = np.take(level.terms[:SURFACE_TERMS], poses, axis=-1)  # side by side in memory
+        return SurfaceProblem(terms, y[:, poses], weights)
+
+    def _error(self, off: Array, used: Array) -> float:
+        """Held-out errors as a fraction of those wanted."""
+        return max(x / e for x, e in zip(self._errors(off, used), self._wanted, strict=True))
+
+    def _errors(self, off: Array, used: Array) -> tuple[float, float]:
+        """Root mean squares of lengths and rates at the used poses that are held out."""
+        held = off[:, self._fitted :][:, used[self._fitted :]]
+        return _root_mean_square(held[:1]), _root_mean_square(held[1:])
+
+
+def _first_parts(plan: str, problem: SurfaceProblem, count: int, first: int, contact: list[Part]) -> list[Part] | None:
+    """The first guess of a fit with surfaces, None where there is none."""
+    if plan == "contact":
+        found = first_contact(problem, problem.y, count)
+        return None if found is None else [found]
+    if plan == "rest":
+        rest = problem.y - part_values(contact, problem.terms)
+        return [*contact, Part(problem.linear(rest, count))] if contact else None
+    return first_sides(problem, problem.y, count, first)
+
+
+def _root_mean_square(x: Array) -> float:
+    """Of all entries, NaN without any."""
+    return float(np.sqrt(np.mean(x * x))) if x.size else np.nan
