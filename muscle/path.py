@@ -184,9 +184,13 @@ class MuscleGroup(Record):
 
 @memoize
 def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Contacts:
-    """What every path touches at coordinates q (..., nq); the formula, on floats and symbols."""
+    """What every path touches at coordinates q (..., nq); the formula, on floats and symbols. Muscles along one path,
+    such as an actuator and a limit of one tendon, share what it touches."""
     poses = system.poses(q) if any(muscle.wraps for muscle in muscles) else {}
-    return path_contacts(system, [(muscle.path, muscle.wraps) for muscle in muscles], q, poses)
+    paths = [(muscle.path, muscle.wraps) for muscle in muscles]
+    different = list(dict.fromkeys(paths))
+    found = dict(zip(different, path_contacts(system, different, q, poses), strict=True))
+    return tuple(found[path] for path in paths)
 
 
 @memoize

@@ -1,12 +1,15 @@
-"""Processor time of environment steps beside MyoSuite's own environments of the same observations and rewards.
+"""Environment steps beside MyoSuite's own environments of the same observations and rewards, with the same actions.
 
-MyoSuite (package `myosuite`) is measured where it is installed; its rows are left out elsewhere. One process steps one
-of its environments with the same random actions; a vector environment of Gymnasium adds its own cost to that.
+MyoSuite (package `myosuite`) is measured where it is installed; its rows are left out elsewhere. Its environments run
+one by one, and as Gymnasium's vector environments: one after the other in a process, and in a process each. Times are
+those of the wall on all cores of the machine, and of processors for the routes of a single process. The last row is the
+greatest difference of coordinates and speeds of one episode from MyoSuite's.
 """
 
 import statistics
 import warnings
-from time import process_time
+from collections.abc import Callable
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -17,71 +20,94 @@ __all__ = ["run"]
 
 TASKS = {"elbow_pose": "myoElbowPose1D6MRandom-v0", "hand_reach": "myoHandReachRandom-v0"}
 STATES = (64, 256, 1024)
-ACTIONS, REPEATS = 100, 5
+THEIR_STATES = 16
+ACTIONS, REPEATS = 50, 5
+COMPARED_ACTIONS = 30
+
+Step = Callable[[], None]
 
 
 def run() -> list[dict[str, Any]]:
-    """Rows of microseconds of processor time for a step of one environment."""
+    """Rows of microseconds for a step of one environment, and of differences."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [row for name, theirs in TASKS.items() for row in _rows(name, theirs)]
 
 
 def _rows(name: str, theirs: str) -> list[dict[str, Any]]:
-    task, routes = load_task(name), {}
+    task, routes, apart = load_task(name), {}, np.nan
     for n in STATES:
-        routes[f"myoquat, {n} states"] = _Ours(VectorEnvironment(task, n))
-    peer = _peer(theirs)
-    if peer is not None:
-        routes["MyoSuite"] = peer
-    times: dict[str, list[float]] = {route: [] for route in routes}
+        routes[f"myoquat, {n} states"] = _stepped(VectorEnvironment(task, n), n)
+    peers = _peers(theirs)
+    routes |= peers
+    wall: dict[str, list[float]] = {route: [] for route in routes}
+    own: dict[str, list[float]] = {route: [] for route in routes}
     for repeat in range(REPEATS + 1):
-        for route, step in routes.items():
-            taken = step()
+        for route, (step, n) in routes.items():
+            began, began_own = perf_counter(), process_time()
+            step()
+            taken, taken_own = perf_counter() - began, process_time() - began_own
             if repeat:
-                times[route].append(taken)
-    medians = {route: statistics.median(values) for route, values in times.items()}
-    work = "a step of an environment, us of processor time, random actions"
-    return [
-        {"work": work, "task": name, "route": route, "median": 1e6 * median,
-         "ratio": medians["MyoSuite"] / median if peer is not None else np.nan}
-        for route, median in medians.items()
+                wall[route].append(1e6 * taken / (ACTIONS * n))
+                own[route].append(1e6 * taken_own / (ACTIONS * n))
+    if peers:
+        apart = _apart(task, theirs)
+    best = min((statistics.median(wall[route]) for route in peers if "vector" in route), default=np.nan)
+    single = statistics.median(own["MyoSuite"]) if peers else np.nan
+    work = "a step of an environment, us, random actions"
+    rows = [
+        {"work": work, "task": name, "route": route, "wall": statistics.median(wall[route]),
+         "ratio to their best vector environment": best / statistics.median(wall[route]),
+         "processor": np.nan if "processes" in route else statistics.median(own[route]),
+         "ratio of processor times to one environment": single / statistics.median(own[route])}
+        for route in routes
     ]  # fmt: skip
+    return [
+        *rows,
+        {"work": f"difference of observations within {COMPARED_ACTIONS} actions", "task": name, "difference": apart},
+    ]
 
 
-class _Ours:
-    """Seconds for a step of one state among many."""
+def _stepped(envs: Any, n: int) -> tuple[Step, int]:
+    """What steps n environments, and n."""
+    envs.reset(seed=0)
+    shape = (ACTIONS, *(envs.action_space.shape or ()))
+    chosen = np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
 
-    def __init__(self, envs: VectorEnvironment) -> None:
-        self.envs = envs
-        envs.reset(seed=0)
-        shape = (ACTIONS, *(envs.action_space.shape or ()))
-        self.actions = np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
+    def step() -> None:
+        for actions in chosen:
+            envs.step(actions)
 
-    def __call__(self) -> float:
-        began = process_time()
-        for actions in self.actions:
-            self.envs.step(actions)
-        return (process_time() - began) / (ACTIONS * self.envs.num_envs)
+    return step, n
 
 
-def _peer(name: str) -> Any:
+def _peers(name: str) -> dict[str, tuple[Step, int]]:
     try:
         import gymnasium  # noqa: PLC0415
         import myosuite  # noqa: F401, PLC0415
     except ModuleNotFoundError:
-        return None
-    env = gymnasium.make(name)
-    env.reset(seed=0)
-    shape = (ACTIONS, *(env.action_space.shape or ()))
-    actions = np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
+        return {}
+    made = {
+        "MyoSuite, vector environment in one process": ("sync", THEIR_STATES),
+        "MyoSuite, vector environment of processes": ("async", THEIR_STATES),
+    }
+    found = {"MyoSuite": _stepped(gymnasium.make_vec(name, 1, vectorization_mode="sync"), 1)}
+    for route, (mode, n) in made.items():
+        found[route] = _stepped(gymnasium.make_vec(name, n, vectorization_mode=mode), n)
+    return found
 
-    def step() -> float:
-        began = process_time()
-        for action in actions:
-            *_, terminated, truncated, _ = env.step(action)
-            if terminated or truncated:
-                env.reset()
-        return (process_time() - began) / ACTIONS
 
-    return step
+def _apart(task: Any, name: str) -> float:
+    """The greatest difference of coordinates and speeds, in single precision, over one episode's actions."""
+    import gymnasium  # noqa: PLC0415
+
+    theirs, ours = gymnasium.make(name), VectorEnvironment(task, 1)
+    theirs.reset(seed=0)
+    ours.reset(seed=0)
+    size = task.model.system.nq + task.model.system.nu
+    greatest = 0.0
+    for action in np.random.default_rng(1).uniform(-1, 1, (COMPARED_ACTIONS, *theirs.action_space.shape)):
+        seen, *_ = theirs.step(action.astype(np.float32))
+        mine, *_ = ours.step(action[None])
+        greatest = max(greatest, float(np.abs(mine[0, :size] - seen[:size]).max()))
+    return greatest
