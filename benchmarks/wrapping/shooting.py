@@ -194,24 +194,18 @@ def _clear(task: _Task, stops: list[Array]) -> Array:
 
 
 def _on_side(task: _Task, stops: list[Array]) -> Array:
-    """(n,) whether the path turns about each cylinder as the straight line between its ends does, and keeps to the side
-    of one that is sided."""
+    """(n,) whether the path keeps to the side of each cylinder that is sided; others are passed on either side."""
     right = np.ones(len(task.A), dtype=bool)
     for i, body in enumerate(task.bodies):
-        if body.cylinder:
+        if body.sided:
             points = [body.seen(x)[:, :2] for x in stops]
             turns = [_angle(a, b) for a, b in itertools.pairwise(points)]
             if i in task.order:
                 g = 2 * task.order.index(i) + 1
                 sense = np.sign(_angle(points[g], 2 * points[g] - points[g - 1]))
                 turns[g] = np.where(turns[g] * sense < -1e-9, turns[g] + 2 * np.pi * sense, turns[g])
-            right &= _in_front(task, i, points, turns) if body.sided else _turned(sum(turns), points[0], points[-1])
+            right &= _in_front(task, i, points, turns)
     return right
-
-
-def _turned(turn: Array, a: Array, b: Array) -> Array:
-    """(n,) whether a path turns as the straight line from a to b (n, 2)."""
-    return np.asarray(np.abs(turn - _angle(a, b)) < 1e-3)
 
 
 def _in_front(task: _Task, i: int, points: list[Array], turns: list[Array]) -> Array:

@@ -43,7 +43,7 @@ from myoquat.muscle.wrapping.surfaces.base import Wrap
 from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot, nearest
 
-__all__ = ["shortest"]
+__all__ = ["SAME_LENGTH_M", "passes_over", "shortest"]
 
 MAX_ROUGH_ITERATIONS = 3  # without a surface: over one other a single one is enough
 PLANES_PER_LINE = 8  # planes of initial guesses through one line, at equal angles
@@ -128,7 +128,7 @@ def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     X, there, tilted, way = _from_tilted(segment, was, number, X, there)
     remaining = replace(segment, active=tuple(~x for x in without))
     found, _ = minimised(remaining, X, Mode(~always(number), way), there)
-    minimal = there & ~found.unsolved & ~_wanted(found, without) & ~_passes_over(found, was)
+    minimal = there & ~found.unsolved & ~_wanted(found, without) & ~passes_over(found, was)
     _, cut = moved_in_order(replace(segment, active=(minimal,) * len(types)), found.points)
     longer = length_of(segment, was) - length_of(segment, found)
     longer = np.where(minimal & ~reduce(or_, cut), longer, 0.0)
@@ -381,7 +381,7 @@ def _without(types: Sequence[Wrap], on: list[Array], left: Array) -> list[Array]
     return [x & (left == numbers[i]) if i in numbers else never for i, x in enumerate(on)]
 
 
-def _several(on: list[Array]) -> Array:
+def _several(on: Sequence[Array]) -> Array:
     """(...) whether a path touches more than one surface."""
     result: Array = reduce(add, [np.where(x, 1.0, 0.0) for x in on]) > 1
     return result
@@ -400,7 +400,7 @@ def _wanted(iterate: Iterate, without: list[Array]) -> Array:
     return reduce(or_, [x & c.inside for x, c in zip(without, iterate.contacts, strict=True)])
 
 
-def _passes_over(iterate: Iterate, was: Iterate) -> Array:
+def passes_over(iterate: Iterate, was: Iterate) -> Array:
     """(...) whether the path passes over a surface that another path does not pass over."""
     return reduce(or_, [a.inside & ~b.inside for a, b in zip(iterate.contacts, was.contacts, strict=True)])
 

@@ -34,6 +34,7 @@ __all__ = [
     "TangentPoints",
     "accelerated",
     "applied",
+    "dividing_surfaces",
     "fewer_surfaces",
     "length_of",
     "path_length",
@@ -111,16 +112,31 @@ class Iterate:
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment of a path: its start and end (..., 3), and the surfaces between."""
+    """A segment of a path: its start and end (..., 3), and the surfaces between.
+
+    opposite: for each surface that divides, whether (...) the path passes it on the side opposite to that of the
+    straight line between the ends.
+    """
 
     start: Array
     end: Array
     surfaces: tuple[PlacedSurface, ...]
+    opposite: tuple[Array, ...] = ()
 
     @property
     def types(self) -> tuple[Wrap, ...]:
         """The surfaces' prototypes."""
         return tuple(placed.prototype for placed in self.surfaces)
+
+    def line(self, number: int) -> tuple[Array, Array]:
+        """Two points (..., 3), in the frame of the surface of this number, whose straight line tells on which side the
+        path passes it if it divides: the ends, or for the opposite side their reflections in the origin."""
+        A, B = (self.surfaces[number].seen(x) for x in (self.start, self.end))
+        dividing = dividing_surfaces(self.types)
+        if number not in dividing:
+            return A, B
+        sign = np.where(self.opposite[dividing.index(number)], -1.0, 1.0)[..., None]
+        return sign * A, sign * B
 
 
 @dataclass(frozen=True)
@@ -156,10 +172,15 @@ class OrderedSegment:
 
     def contact(self, number: int, points: Points, near: Near, where: Array | bool = True) -> SolvedContact:
         """The contact of a surface between its neighbours on a path, `where` it is asked for."""
+        placed, ends = self.surfaces[number], self.neighbours(number, points)
+        return solve_contact(placed.prototype, placed.numbers, ends, self.segment.line(number), near, where)
+
+    def neighbours(self, number: int, points: Points) -> tuple[Array, Array]:
+        """(..., 3) each, in the frame of a surface: where a path leaves the surface before it and reaches the next one,
+        or the ends."""
         (P, Q, on), (start, end), placed = points, self.ends, self.surfaces[number]
         ends = before(self.order, on, number, Q, start), after(self.order, on, number, P, end)
-        A, B, *line = (placed.seen(x) for x in (*ends, start, end))
-        return solve_contact(placed.prototype, placed.numbers, (A, B), (line[0], line[1]), near, where)
+        return placed.seen(ends[0]), placed.seen(ends[1])
 
 
 def points_of(points: Sequence[TangentPoints]) -> Points:
@@ -383,6 +404,11 @@ def _watched(watched: _WatchedPoints, problem: _RoughSegment) -> _WatchedPoints:
 def two_sided_surfaces(types: Sequence[Wrap]) -> list[int]:
     """The numbers of the surfaces that a path may pass on two sides."""
     return [i for i, surface in enumerate(types) if surface.both_ways]
+
+
+def dividing_surfaces(types: Sequence[Wrap]) -> list[int]:
+    """The numbers of the surfaces without a side whose two sides are searched one by one: long cylinders."""
+    return [i for i, surface in enumerate(types) if surface.divides]
 
 
 def round_surfaces(types: Sequence[Wrap]) -> list[int]:

@@ -9,6 +9,7 @@ In a compiled kernel every surface type is one function (`contact_solve`), and a
 the same types in the same order: the poses and the numbers of the surfaces are data.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -20,19 +21,22 @@ from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec
 from myoquat.kernels import choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.alternative_minima import shortest
-from myoquat.muscle.wrapping.contact_solve import SolvedContact
+from myoquat.muscle.wrapping.alternative_minima import SAME_LENGTH_M, passes_over, shortest
+from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, unknown_start
 from myoquat.muscle.wrapping.fixed_point_iteration import (
     MAX_RESIDUAL_M,
     Iterate,
     OrderedSegment,
     Segment,
     TangentPoints,
+    dividing_surfaces,
+    length_of,
+    points_of,
 )
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
 from myoquat.muscle.wrapping.outer_iterations import Mode, minimised
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
-from myoquat.muscle.wrapping.surface_order import guessed_order, moved_in_order, start_over_one_surface
+from myoquat.muscle.wrapping.surface_order import guessed_order, moved_in_order, path_over_one, start_over_one_surface
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always
 
@@ -71,6 +75,11 @@ class _Try:
     left: Array
     longest: Array
 
+    @property
+    def clear(self) -> Array:
+        """(...) whether the path is solved and runs through no surface."""
+        return ~reduce(or_, self.through) & ~self.iterate.unsolved
+
 
 def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
     """The shortest path from `start` over several surfaces to `end`, touching those that it must; in this order if one
@@ -85,11 +94,16 @@ def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -
     order = tuple(zero + float(i) for i in range(len(wraps))) if prescribed else guessed_order(segment)
     tries = 1 if prescribed else MAX_TRIES
     begin = _Try(Iterate.at(none), order, (never,) * len(wraps), order, zero + float(tries), zero)
-    found = while_loop(_any_left, _tried, begin, segment, max_steps=tries)
-    clear = ~reduce(or_, found.through) & ~found.iterate.unsolved
-    iterate = shortest(OrderedSegment.over_all(segment, found.order), found.iterate, found.longest, clear)
-    contacts = zip(wraps, iterate.contacts, found.order, found.through, strict=True)
-    return Piece(wraps, tuple(_in_body(*each) for each in contacts), iterate.unsolved)
+    found = _on_shorter_sides(begin, segment)
+    contacts = zip(wraps, found.iterate.contacts, found.order, found.through, strict=True)
+    return Piece(wraps, tuple(_in_body(*each) for each in contacts), found.iterate.unsolved)
+
+
+def _solved(begin: _Try, segment: Segment) -> _Try:
+    """The shortest path on given sides of the surfaces that divide."""
+    found = while_loop(_any_left, _tried, begin, segment, max_steps=MAX_TRIES)
+    iterate = shortest(OrderedSegment.over_all(segment, found.order), found.iterate, found.longest, found.clear)
+    return replace(found, iterate=iterate)
 
 
 def _any_left(state: _Try) -> Array:
@@ -98,11 +112,14 @@ def _any_left(state: _Try) -> Array:
 
 
 def _tried(before: _Try, segment: Segment) -> _Try:
-    """The next try. It begins from the surface that the path of the last one runs through, in its place there; where it
-    ends without a solution the one before stays. Which surfaces are passed over, where no path touches all, is left to
-    the last try."""
+    """The next try, which begins from the surface that the path of the last one runs through, in its place there. The
+    first one begins from tangent points, where any are given. Where a try ends without a solution the one before stays.
+    Which surfaces are passed over, where no path touches all, is left to the last try."""
     through, order, left = before.through, before.next_order, before.left
     (X, longest), all_surfaces = start_over_one_surface(segment, through), OrderedSegment.over_all(segment, order)
+    if dividing_surfaces(segment.types):
+        given = (before.iterate.moved == np.inf) & reduce(or_, before.iterate.on)
+        X = choose(given, before.iterate.points, X)
     iterate, active = minimised(all_surfaces, X, Mode(left == 1.0, 0.0 * left))
     next_order, cut = moved_in_order(replace(all_surfaces, active=active), iterate.points)
     some, unsolved = reduce(or_, cut), iterate.unsolved
@@ -110,6 +127,109 @@ def _tried(before: _Try, segment: Segment) -> _Try:
     found = _Try(iterate, order, cut, choose(some, next_order, order), rest, longest)
     stays = unsolved & reduce(or_, through) & ~before.iterate.unsolved
     return choose(stays, replace(before, left=0.0 * left), found)
+
+
+# ---- both sides of long surfaces ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The shortest path so far, its segment's `opposite`, and the number (...) of the next selection of opposite sides;
+    where there is none, that of all selections."""
+
+    found: _Try
+    opposite: tuple[Array, ...]
+    selection: Array
+
+
+@dataclass(frozen=True)
+class _SearchProblem:
+    """A segment, where its search begins, and the lengths (...) [m] of the paths over each surface that divides alone:
+    on the side of the straight line, which is the shorter one, and on the opposite side."""
+
+    segment: Segment
+    begin: _Try
+    shorter: tuple[Array, ...]
+    longer: tuple[Array, ...]
+
+
+def _on_shorter_sides(begin: _Try, segment: Segment) -> _Try:
+    """The shortest path on either side of the surfaces that divide.
+
+    No path is shorter than those over each surface alone, on the shorter side of one that divides. Opposite sides are
+    searched where the path found is longer than these, and than the paths over each of the surfaces alone on the
+    opposite side.
+    """
+    dividing = dividing_surfaces(segment.types)
+    if not dividing:
+        return _solved(begin, segment)
+    turned, count = replace(segment, opposite=tuple(~x for x in segment.opposite)), len(_selections(segment.types))
+    alone = [tuple(path_over_one(own, i)[1] for i in dividing) for own in (segment, turned)]
+    search, problem = _Search(begin, segment.opposite, 0.0 * begin.left), _SearchProblem(segment, begin, *alone)
+    return while_loop(_any_selection, _on_opposite_sides, search, problem, max_steps=count).found
+
+
+def _any_selection(search: _Search) -> Array:
+    result: Array = search.selection < float(2 ** len(search.opposite))
+    return result
+
+
+def _selections(types: Sequence[Wrap]) -> list[tuple[int, ...]]:
+    """Selections of surfaces that divide: none of them, each one, each two, and so on."""
+    dividing = dividing_surfaces(types)
+    return [own for count in range(len(dividing) + 1) for own in itertools.combinations(dividing, count)]
+
+
+def _on_opposite_sides(search: _Search, problem: _SearchProblem) -> _Search:
+    """The shorter one of a path and the path on a selection of opposite sides, and the number of the next selection."""
+    was, number, types = search.found, search.selection, problem.segment.types
+    never, selections = ~always(number), list(enumerate(_selections(types)))
+    opposite = tuple(
+        reduce(or_, [number == float(n) for n, own in selections if i in own], never) for i in dividing_surfaces(types)
+    )
+    segment = replace(problem.segment, opposite=opposite)
+    start = Iterate.at(_turned(OrderedSegment.over_all(segment, was.order), was.iterate.points))
+    found = _solved(replace(problem.begin, iterate=start, order=was.order, next_order=was.order), segment)
+    after = OrderedSegment.over_all(segment, found.order)
+    before = OrderedSegment.over_all(replace(segment, opposite=search.opposite), was.order)
+    own, length = length_of(after, found.iterate), length_of(before, was.iterate)
+    valid = found.clear & ~passes_over(found.iterate, was.iterate) & ~_slips_through(after, found.iterate)
+    better = (number == 0.0) | (valid & (own < length))
+    best, opposite = choose(better, (found, opposite), (was, search.opposite))
+    length, following = np.where(better, own, length), 0.0 * number + float(len(selections))
+    for n, own_sides in reversed(selections[1:]):
+        wanted = _may_be_shorter(best, length, problem, own_sides)
+        following = np.where(wanted & (number < float(n)), float(n), following)
+    return _Search(best, opposite, following)
+
+
+def _turned(segment: OrderedSegment, points: Sequence[TangentPoints]) -> tuple[TangentPoints, ...]:
+    """The tangent points of a path with those of each surface that is passed on the opposite side, between its
+    neighbours, in place of its own."""
+    own, zero = points_of(points), 0.0 * points[0].P
+    near, found = unknown_start(zero[..., 0], always(zero[..., 0])), list(points)
+    for i, opposite in zip(dividing_surfaces(segment.segment.types), segment.segment.opposite, strict=True):
+        placed, c = segment.surfaces[i], segment.contact(i, own, near)
+        there = TangentPoints(placed.in_world(c.P), c.on, placed.in_world(c.Q))
+        found[i] = choose(opposite, choose(c.on, there, TangentPoints.none(zero)), found[i])
+    return tuple(found)
+
+
+def _may_be_shorter(found: _Try, length: Array, problem: _SearchProblem, selection: tuple[int, ...]) -> Array:
+    """(...) whether a path of a `length` (...) [m] may be longer than one on a selection of opposite sides."""
+    dividing, least = dividing_surfaces(problem.segment.types), reduce(np.maximum, problem.shorter, found.longest)
+    bounds = [problem.longer[dividing.index(i)] for i in selection]
+    result: Array = found.clear & (length > least + SAME_LENGTH_M) & (length > reduce(np.maximum, bounds))
+    return result
+
+
+def _slips_through(segment: OrderedSegment, iterate: Iterate) -> Array:
+    """(...) whether a path that touches a surface that divides beyond its end alone runs through it elsewhere."""
+    points, on, found = points_of(iterate.points), iterate.on, []
+    for i in dividing_surfaces(segment.segment.types):
+        placed = segment.surfaces[i]
+        found.append(is_cut(placed.prototype, placed.numbers, segment.neighbours(i, points), ~on[i]))
+    return reduce(or_, found)
 
 
 def _in_body(wrap: Wrap, c: SolvedContact, place: Array, through: Array) -> Contact:
@@ -127,8 +247,9 @@ def _segment(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Seg
     def spread(x: Array, axes: int = 1) -> Array:
         return np.broadcast_to(x, (*batch, *x.shape[x.ndim - axes :]), subok=True)
 
-    surfaces = (PlacedSurface(spread(p.axes, 2), spread(p.origin), spread(p.numbers), p.prototype) for p in placed)
-    return Segment(spread(start.world), spread(end.world), tuple(surfaces))
+    surfaces = tuple(PlacedSurface(spread(p.axes, 2), spread(p.origin), spread(p.numbers), p.prototype) for p in placed)
+    never = ~always(spread(start.world)[..., 0])
+    return Segment(spread(start.world), spread(end.world), surfaces, (never,) * len(dividing_surfaces(wraps)))
 
 
 def _placed(wrap: Wrap, poses: Poses) -> PlacedSurface:

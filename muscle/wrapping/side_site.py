@@ -49,10 +49,9 @@ class SideCylinder(WrapCylinder):
 
     kind: ClassVar[str] = "side_cylinder"
 
-    def _winding(self, A: Array, B: Array, line: Line | None) -> tuple[Winding, Array | float]:
+    def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:
         a, b = ((x[..., 0], x[..., 1]) for x in (A, B))
-        ahead, to_axis = self._side(line)
-        return around(a, b, self.radius, ahead), to_axis
+        return around(a, b, self.radius, self._side(line))
 
     def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
         super().check(system, element, count)
@@ -166,6 +165,10 @@ class _Inside(Wrap):
 
     solved: ClassVar[bool] = True
     _sided: ClassVar[bool] = False
+
+    @property
+    def divides(self) -> bool:
+        return False
 
     def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
         super().check(system, element, count)

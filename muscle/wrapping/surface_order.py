@@ -25,7 +25,7 @@ from myoquat.muscle.wrapping.fixed_point_iteration import (
 from myoquat.muscle.wrapping.order_along_path import after, before
 from myoquat.muscle.wrapping.surfaces.vectors import always, dot, size
 
-__all__ = ["guessed_order", "moved_in_order", "start_over_one_surface"]
+__all__ = ["guessed_order", "moved_in_order", "path_over_one", "start_over_one_surface"]
 
 Flags = tuple[Array, ...]  # (...) each, of all surfaces
 
@@ -59,17 +59,22 @@ def start_over_one_surface(segment: Segment, wanted: Flags) -> tuple[tuple[Tange
     return call_where(_started, _Start(segment, wanted), True, (none, 0.0 * segment.start[..., 0]))
 
 
+def path_over_one(segment: Segment, number: int) -> tuple[TangentPoints, Array]:
+    """The tangent points of the path over the surface of this number alone, and its length (...) [m], zero where it
+    does not touch."""
+    placed, start, end = segment.surfaces[number], segment.start, segment.end
+    A, B, always_rough = placed.seen(start), placed.seen(end), always(start[..., 0])
+    near = unknown_start(0.0 * start[..., 0], always_rough)
+    c = solve_contact(placed.prototype, placed.numbers, (A, B), segment.line(number), near)
+    on = np.where(c.on, 1.0, 0.0)[..., None]
+    length = on[..., 0] * (size(c.P - A) + c.arc + size(B - c.Q))
+    return TangentPoints(on * placed.in_world(c.P), c.on, on * placed.in_world(c.Q)), length
+
+
 def _started(problem: _Start) -> tuple[tuple[TangentPoints, ...], Array]:
-    start, end = problem.segment.start, problem.segment.end
+    start, segment = problem.segment.start, problem.segment
     never = ~always(start[..., 0])
-    near = unknown_start(0.0 * start[..., 0], ~never)
-    found, lengths = [], []
-    for placed in problem.segment.surfaces:
-        A, B = placed.seen(start), placed.seen(end)
-        c = solve_contact(placed.prototype, placed.numbers, (A, B), (A, B), near)
-        on = np.where(c.on, 1.0, 0.0)[..., None]
-        found.append(TangentPoints(on * placed.in_world(c.P), c.on, on * placed.in_world(c.Q)))
-        lengths.append(on[..., 0] * (size(c.P - A) + c.arc + size(B - c.Q)))
+    found, lengths = zip(*(path_over_one(segment, i) for i in range(len(segment.surfaces))), strict=True)
     wanted = joined([np.where(x, 1.0, 0.0)[..., None] for x in problem.wanted])
     lengths_or_wanted = np.where(np.sum(wanted, axis=-1)[..., None] > 0, wanted, np.stack(lengths, axis=-1))
     most, taken, X = np.max(lengths_or_wanted, axis=-1), never, []
@@ -118,6 +123,9 @@ def _moved(path: _Path) -> tuple[tuple[Array, ...], Flags]:
                 line = placed.seen(Q[j]), placed.seen(behind[j][..., :3])
                 here = is_cut(placed.prototype, placed.numbers, line, asked & on[j] & (own != order[j]) & ~met)
                 rank, met = np.where(here, (order[j] + behind[j][..., 3]) / 2.0, rank), met | here
+                if placed.prototype.ahead is not None and j > 0:  # past the wrong side on another surface
+                    across = placed.wrap.crossed(placed.seen(P[j]), placed.seen(Q[j]))
+                    met = met | (asked & on[j] & across)
         found.append(rank)
         through.append(met)
         done = done | met

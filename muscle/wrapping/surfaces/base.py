@@ -90,7 +90,7 @@ class Wrap(Record, ABC):
     half plane behind, or where an end leaves x > 0 on the side on which the other is behind. In quadrant "all" the path
     takes the shorter way; where both are equal the length has a kink. Where several surfaces act on one piece, the ends
     are those of the path's straight stretch before and after the surface, and a cylinder in quadrant "all" is passed on
-    the side of the straight line between the ends of the piece. The same pose always gives the same path.
+    the side on which the whole piece is shorter. The same pose always gives the same path.
 
     >>> from myoquat.muscle import WrapCylinder, WrapSphere
     >>> wraps = WrapSphere(body="femur", radius=0.02), WrapCylinder(body="femur", radius=0.03, length=0.1)
@@ -193,8 +193,8 @@ class Wrap(Record, ABC):
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         """Where the shortest path from A to B (..., 3) [m] on the quadrant's side touches; all in the surface's frame.
 
-        `line`: two points (..., 3) whose straight connection tells the side where the quadrant is "all" and other
-        surfaces act too, so that these do not push the path to and fro. near: where a solver begins.
+        `line`: two points (..., 3) whose straight connection tells the side of a surface that `divides`, so that other
+        surfaces do not push the path to and fro. near: where a solver begins.
         """
 
     @abstractmethod
@@ -211,6 +211,16 @@ class Wrap(Record, ABC):
     @abstractmethod
     def cut(self, A: Array, B: Array) -> Array:
         """(...) whether the straight line from A to B (..., 3) runs through the surface, or past its wrong side."""
+
+    def crossed(self, A: Array, B: Array) -> Array:
+        """(...) whether the straight line from A to B (..., 3) runs past the wrong side of the surface."""
+        never: Array = A[..., 0] != A[..., 0]
+        return never
+
+    @property
+    def divides(self) -> bool:
+        """Whether paths on its two sides differ, so that the shorter one is only known when both are solved."""
+        return False
 
     @property
     def half_axes(self) -> Array | None:

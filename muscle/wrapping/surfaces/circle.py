@@ -69,9 +69,9 @@ def around(
 def among_surfaces(jump: Both, neighbours: tuple[Plane, Plane], ends: tuple[Plane, Plane], ahead: Direction) -> Both:
     """How far each end of a path over several surfaces would have to move, from the `jump` of the neighbours on it.
 
-    No part of the path crosses the ray against `ahead`, so that the length jumps also where an end crosses it beyond
-    another surface. Around the front two senses are equally long for neighbours in one direction behind, but not the
-    whole paths.
+    No other part of the path crosses the ray against `ahead`, so that the length jumps also where an end or a neighbour
+    crosses it beyond another surface. Around the front two senses are equally long for neighbours in one direction
+    behind, but not the whole paths.
     """
     a, b = neighbours
     fronts = [ahead[0] * p[0] + ahead[1] * p[1] for p in neighbours]
@@ -82,7 +82,8 @@ def among_surfaces(jump: Both, neighbours: tuple[Plane, Plane], ends: tuple[Plan
     for own, p, other, end in zip(jump, neighbours, (b, a), ends, strict=True):
         beyond = (end[0] != p[0]) | (end[1] != p[1])
         turned = np.where(around_front, cross / np.sqrt(np.where(around_front, _square(other), 1.0)), np.inf)
-        found.append(np.minimum(np.minimum(own, turned), np.where(beyond, _to_ray_behind(end, ahead), np.inf)))
+        crossing = np.minimum(_to_ray_behind(end, ahead), _to_ray_behind(p, ahead))
+        found.append(np.minimum(np.minimum(own, turned), np.where(beyond, crossing, np.inf)))
     return found[0], found[1]
 
 

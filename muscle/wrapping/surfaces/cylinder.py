@@ -53,7 +53,7 @@ class WrapCylinder(Wrap):
         return {"radius": self.radius * (along[0] + along[1]) / 2, "length": self.length * along[2]}
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
-        winding, to_axis = self._winding(A, B, line)
+        winding = self._winding(A, B, line)
         run = self.radius * winding.angle
         flat = winding.before + run + winding.after
         slope = (B[..., 2] - A[..., 2]) / (flat if self.hint is None else np.where(flat > 0, flat, 1.0))
@@ -64,34 +64,34 @@ class WrapCylinder(Wrap):
         arc = run * np.sqrt(1 + slope * slope)
         # the touching end nearer to the middle decides
         to_end = np.where(winding.on, np.abs(half - np.minimum(np.abs(zP), np.abs(zQ))), np.inf)
-        jump = np.stack([np.minimum(np.minimum(x, to_axis), to_end) for x in winding.jump], axis=-1)
+        jump = np.stack([np.minimum(x, to_end) for x in winding.jump], axis=-1)
         return Contact(winding.on & ~beyond, P, Q, arc, winding.inside, jump)
 
-    def _winding(self, A: Array, B: Array, line: Line | None) -> tuple[Winding, Array | float]:
-        """The path across the axis, and how far a line is from passing the other side of it."""
+    def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:
+        """The path across the axis."""
         a, b = ((x[..., 0], x[..., 1]) for x in (A, B))
         if self.hint is not None:
             hint = as_array(self.hint)
-            return beside(a, b, self.radius, (hint[..., 0], hint[..., 1])), np.inf
-        ahead, to_axis = self._side(line)
+            return beside(a, b, self.radius, (hint[..., 0], hint[..., 1]))
+        ahead = self._side(line)
         winding = around(a, b, self.radius, ahead, self.ahead is not None)
         if self.ahead is None or ahead is None or line is None:
-            return winding, to_axis
-        return replace(winding, jump=among_surfaces(winding.jump, (a, b), _across(line), ahead)), to_axis
+            return winding
+        return replace(winding, jump=among_surfaces(winding.jump, (a, b), _across(line), ahead))
 
-    def _side(self, line: Line | None) -> tuple[tuple[Array, Array] | None, Array | float]:
-        """The direction across the axis on whose side the path passes, and how far a line is from passing the other."""
+    def _side(self, line: Line | None) -> tuple[Array, Array] | None:
+        """The direction across the axis on whose side the path passes."""
         if self.ahead is not None:
-            return (self.ahead[0], self.ahead[1]), np.inf
+            return self.ahead[0], self.ahead[1]
         if line is None:
-            return None, np.inf
+            return None
         (ax, ay), (bx, by) = ((x[..., 0], x[..., 1]) for x in line)
-        dx, dy = bx - ax, by - ay
-        size = np.sqrt(dx * dx + dy * dy)
-        size = np.where(size > 0, size, 1.0)
-        offset = (ax * by - ay * bx) / size  # of the line from the axis, seen along it
-        sign = np.where(offset < 0, -1.0, 1.0)
-        return (sign * dy, -sign * dx), np.abs(offset)
+        sign = np.where(ax * by - ay * bx < 0, -1.0, 1.0)
+        return sign * (by - ay), sign * (ax - bx)
+
+    @property
+    def divides(self) -> bool:
+        return self.ahead is None and self.hint is None
 
     def cut(self, A: Array, B: Array) -> Array:
         """Within the ends of the cylinder."""
@@ -104,10 +104,13 @@ class WrapCylinder(Wrap):
         z = [A[..., 2] + t * d[..., 2] for t in (first, last)]
         beyond = ((z[0] > half) & (z[1] > half)) | ((z[0] < -half) & (z[1] < -half))
         found: Array = through & (first < last) & ~beyond
-        return found if self.ahead is None else found | self._crossed_behind(A, B, self.ahead)
+        return found if self.ahead is None else found | self.crossed(A, B)
 
-    def _crossed_behind(self, A: Array, B: Array, ahead: Array) -> Array:
-        """(...) whether the line from A to B (..., 3) crosses the half plane behind, within the ends."""
+    def crossed(self, A: Array, B: Array) -> Array:
+        """The half plane behind, within the ends of the cylinder."""
+        ahead = self.ahead
+        if ahead is None:
+            return super().crossed(A, B)
         side = np.array([-ahead[1], ahead[0], 0.0])
         a, b = dot(A, side), dot(B, side)
         crosses = a * b < 0

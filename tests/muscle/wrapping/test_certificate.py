@@ -42,6 +42,27 @@ MISSED = {
         0.022508275 0.022468586 0.028342148
         -0.037771282 0.027051784 -0.174037368 0.22697099 0.241058886 0.667579387 -0.666867712 0.020636531 10""",
 }
+# The same where the path is shorter on the side of a cylinder opposite to that of the straight line between its ends.
+OPPOSITE = {
+    ("sphere", "cylinder"): """
+        0.2249 0.09916 -0.06065 -0.24555 -0.10188 0.06674
+        -0.1526 -0.03435 0.02284 -0.170731486 0.168467108 -0.92940468 0.280493377 0.07807
+        0.10779 0.06898 -0.01176 -0.124997586 0.249044862 0.722858594 -0.632319312 0.03418 10""",
+    ("cylinder", "cylinder"): """
+        -0.16728 0.05484 0.08087 0.20229 -0.05792 -0.06088
+        0.11617 -0.11487 0.03638 -0.398509319 0.88407673 0.116822663 0.214362133 0.04521 10
+        0.04165 0.0059 -0.00492 -0.52157973 0.832633249 -0.137430798 0.125655219 0.03546 10""",
+    ("cylinder", "sided cylinder"): """
+        -0.0655 0.11488 0.15077 0.07174 -0.13032 -0.16074
+        -0.04013 -0.06676 -0.02275 0.838562525 0.314997993 -0.397261851 0.199429632 0.03893 10
+        -0.17419 0.09329 0.03938 -0.214585031 -0.307317872 -0.768334525 -0.518816969 0.04191 10""",
+}
+
+
+@pytest.mark.parametrize("types", OPPOSITE)
+def test_cylinder_without_a_quadrant_is_passed_on_the_shorter_side(types):
+    row = np.fromstring(OPPOSITE[types], sep=" ")[None]
+    assert abs(certificate.lengths(types, row)[0] - certificate.shot(types, row)) < 1e-8
 
 
 @pytest.mark.parametrize("types", MISSED)
@@ -63,7 +84,7 @@ def test_no_local_minimum_is_shorter_at_random_configurations(types):
     assert not np.any(gain < -1e-6)  # shooting misses none
 
 
-@pytest.mark.parametrize("types", [("sphere", "sphere"), ("sphere", "ellipsoid")])
+@pytest.mark.parametrize("types", [("sphere", "sphere"), ("sphere", "ellipsoid"), ("cylinder", "cylinder")])
 def test_every_jump_along_closed_curves_is_flagged(types):
     _, unflagged = certificate.curves(types, 30, np.random.default_rng(7))
     assert unflagged == 0

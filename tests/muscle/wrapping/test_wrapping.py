@@ -60,6 +60,8 @@ def reference(model, muscle, pieces, q, frames):
         _check_clear(A, B, piece, frames)
         surfaces = [_surface(w, frames) for w in touched]
         sides = [_side(s, w, A, B) for s, w in zip(surfaces, touched, strict=True)]
+        if len(piece.wraps) > 1:  # of a cylinder the shorter side depends on the other surfaces: see test_certificate
+            sides = [_own_side(*x) for x in zip(surfaces, touched, ends, sides, strict=True)]
         total += shortest(A, B, surfaces, sides, ends) if touched else np.linalg.norm(B - A)
     return total
 
@@ -93,6 +95,13 @@ def _side(surface, wrap, A, B):
     d = b - a
     foot = a - d * ((a * scale) @ (d * scale)) / ((d * scale) @ (d * scale))
     return foot
+
+
+def _own_side(surface, wrap, ends, side):
+    """The side on which the path is said to pass a cylinder without a quadrant, or else the given one."""
+    if not isinstance(wrap, WrapCylinder) or wrap.quadrant != "all":
+        return side
+    return ((ends[0] + ends[1]) / 2 - surface.c) @ surface.R
 
 
 def _check_clear(A, B, piece, frames):
