@@ -26,6 +26,7 @@ from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.solvers.ipopt import Ipopt
+from myoquat.analysis.control.solvers.progress import Progress
 from myoquat.analysis.control.solvers.statuses import Status
 from myoquat.analysis.control.transcriptions import (
     TRANSCRIPTIONS,
@@ -72,6 +73,7 @@ __all__ = [
     "Phases",
     "Point",
     "Problem",
+    "Progress",
     "Radau",
     "Refinement",
     "Solution",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -153,7 +153,8 @@ class Discretization:
         parts = [self.index[name][slot.sites] for slot in instances.slots for name in slot.fields]
         count = len(instances.fractions)
         parts += [np.tile(shared, (count, 1)) for shared in (self.duration_index, self.parameter_indices)]
-        data = np.concatenate([instances.data, np.full((count, 1), self.statement.duration[0])], axis=1)
+        shared = np.tile([self.statement.start, self.statement.duration[0]], (count, 1))
+        data = np.concatenate([instances.data, shared], axis=1)
         variables = np.concatenate(parts, axis=1)
         function = _split(instances, self.sizes, self.statement)
         size, terms = variables.shape[1], instances.weights.shape[1]
@@ -230,7 +231,7 @@ class Discretization:
         frames = () if statement.loads is None else (statement.loads.bodies, statement.loads.force_frames)
         path = tuple(content_key(constraint.formula) for constraint in statement.path)
         content: Hashable = statement.plant.content
-        return content, goals, path, frames, statement.start, content_key(statement.names.states)
+        return content, goals, path, frames, content_key(statement.names.states)
 
     def _points(self) -> Block:
         """Equations, path constraints and integrals of all sites with controls."""
@@ -340,19 +341,18 @@ class Discretization:
         """Constraints of the model at the first node; those at the others belong to the intervals before them."""
         plant, node = self.statement.plant, self.layout.nodes[:1]
         assert plant.constraints is not None
-        start = self.statement.start
 
         def formula(
             values: list[dict[str, Array]], data: Array, duration: Array, bound: Statement
         ) -> tuple[list[Array], list[Array]]:
             q, held = bound.plant.pose(data, values[0]["z"]), bound.plant.constraints
             assert held is not None
-            return [held.state(q, values[0]["u"], start + 0.0 * duration)], []
+            return [held.state(q, values[0]["u"], bound.start + 0.0 * duration)], []
 
         none, names = np.zeros((1, 0)), plant.state_row_names
         slots = (Slot(node, ("z", "u")),)
         instances = Instances("start", slots, formula, self.references[node], np.zeros(1), names, none)
-        return self._block(instances, np.zeros((plant.ng, 2)), (_chart_content(plant), start))
+        return self._block(instances, np.zeros((plant.ng, 2)), _chart_content(plant))
 
     def _ends(self) -> Block:
         """Boundary constraints and goals of the ends."""
@@ -365,7 +365,7 @@ class Discretization:
         ) -> tuple[list[Array], list[Array]]:
             points = []
             for i, (v, c) in enumerate(zip(values[:2], values[2:], strict=True)):
-                t = statement.start + i * duration
+                t = bound.start + i * duration
                 q = bound.plant.pose(data[..., i * nq : (i + 1) * nq], v["z"])
                 point = Point(bound.names, t, q, v["u"], states=v["w"], controls=c["controls"])
                 points.append(replace(point, parameters=bound.plant.parameters))
@@ -382,7 +382,7 @@ class Discretization:
         bounds = np.concatenate([np.zeros((0, 2)), *(c.interval for c in statement.boundary)])
         goals = tuple((type(goal).__name__, goal.content(plant)) for goal in statement.ends)
         boundary = tuple(content_key(c.formula) for c in statement.boundary)
-        content = goals, boundary, _chart_content(plant), statement.start, content_key(statement.names.states)
+        content = goals, boundary, _chart_content(plant), content_key(statement.names.states)
         return self._block(instances, bounds, content)
 
 
@@ -401,8 +401,8 @@ def _chart_content(plant: Plant) -> Hashable:
 def _split(
     instances: Instances, sizes: dict[str, int], statement: Statement
 ) -> Callable[..., tuple[list[Array], list[Array]]]:
-    """The formula of the flat variables and data of an instance. The duration is the last of the data, or follows the
-    fields of the sites; parameters come after it."""
+    """The formula of the flat variables and data of an instance. The start is the last but one of the data. The
+    duration is the last of them, or follows the fields of the sites; parameters come after it."""
     unknown, fixed = statement.plant.unknown, statement.fixed
     widths = [[(name, sizes[name]) for name in slot.fields] for slot in instances.slots]
 
@@ -416,6 +416,7 @@ def _split(
             values.append(own)
         duration = d[..., -1] if fixed else v[..., place]
         bound = statement.bound(v[v.shape[-1] - len(unknown.names) :] * unknown.scales)
-        return instances.formula(values, d[..., :-1], duration, bound)
+        start: Any = d[..., -2]
+        return instances.formula(values, d[..., :-2], duration, replace(bound, start=start))
 
     return function

@@ -1,7 +1,7 @@
 """Problem: a model, what its motion shall do, and between which bounds."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import NoneType
@@ -34,9 +34,10 @@ from myoquat.analysis.control.quantities import Ends, Quantities
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement, refined
 from myoquat.analysis.control.solution import Solution, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, run_ipopt
+from myoquat.analysis.control.solvers.progress import Iterate, Progress
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
 from myoquat.analysis.control.transcriptions.base import Layout
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.joints.validation import SystemLike, system_of
@@ -227,6 +228,7 @@ class Problem:
         guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None,
         solver: Ipopt | None = None,
         refine: Refinement | None = None,
+        watch: Callable[[Progress], object] | None = None,
     ) -> Solution:
         """The solution from a guess: a Motion (of the same system, over the duration), a former Solution, a
         `MocoTrajectory`, or names -> a number or values (k,) evenly over the duration; "duration" [s] is its guess.
@@ -237,30 +239,53 @@ class Problem:
         MissingExtraError without CasADi. A result that is no solution is returned too: `Solution.status` says why.
 
         refine: solve again on finer meshes by the error measured in every interval; `Solution.meshes` has them.
+        watch: is called with the `Progress` at every iterate. Where it returns True, and after an interrupt from the
+        keyboard, the solver stops and the iterate is returned, with `Status.INTERRUPTED`.
         """
-        check_types(refine=(refine, (Refinement, NoneType)))
-        return self._solve(guess, solver) if refine is None else self._solve_refined(guess, solver, refine)
+        check_types(refine=(refine, (Refinement, NoneType)), watch=(watch, (CALLABLE, NoneType)))
+        if refine is None:
+            return self._solve(guess, solver, watch)
+        return self._solve_refined(guess, solver, refine, watch)
 
-    def _solve_refined(self, guess: Any, solver: Ipopt | None, settings: Refinement) -> Solution:
+    def _solve_refined(self, guess: Any, solver: Ipopt | None, settings: Refinement, watch: Any) -> Solution:
         """Solutions on finer and finer meshes, each from the one before, while they converge."""
-        problem, meshes, solution = self, list[MeasuredMesh](), self._solve(guess, solver)
+        problem, meshes, solution = self, list[MeasuredMesh](), self._solve(guess, solver, watch)
         while solution.success:
             meshes.append(MeasuredMesh(problem.mesh, solution.interval_errors()))
             mesh = refined(meshes[-1], self.method.order, settings)
             if mesh is None or len(meshes) > settings.repetitions:
                 break
             problem = replace(problem, intervals=tuple(map(float, mesh)))
-            solution = problem._solve(solution, solver)
+            solution = problem._solve(solution, solver, watch)
         return replace(solution, meshes=tuple(meshes))
 
-    def _solve(self, guess: Any, solver: Ipopt | None) -> Solution:
+    def _solve(self, guess: Any, solver: Ipopt | None, watch: Callable[[Progress], object] | None) -> Solution:
         """The solution on the mesh."""
         check_types(guess=(guess, (Motion, Solution, MocoTrajectory, Mapping, NoneType)))
         check_types(solver=(solver, (Ipopt, NoneType)))
         posed = self.posed(guess)
-        found = run_ipopt(posed.discretization.program, posed.x, posed.bounds, posed.limits, solver or Ipopt())
+        program, seen = posed.discretization.program, self._seen(posed, watch)
+        found = run_ipopt(program, posed.x, posed.bounds, posed.limits, solver or Ipopt(), seen)
         explanation = explanation_of(posed.discretization, posed.bounds, posed.limits, found)
         return solution_of(self.statement, posed.discretization, found, explanation)
+
+    def _seen(self, posed: Posed, watch: Callable[[Progress], object] | None) -> Callable[[Iterate], object] | None:
+        """What the solver calls at every iterate."""
+        if watch is None:
+            return None
+        system, nodes, layout = self.plant.system, self.layout.nodes, self.layout
+
+        def seen(iterate: Iterate) -> object:
+            def motion() -> Motion:
+                if system is None:
+                    raise ValueError("a problem of equations of one's own has no motion of bodies")
+                sites = posed.discretization.sites(iterate.x)
+                time = self.start + layout.fractions[nodes] * sites.duration
+                return Motion(system, time, sites.q[nodes], sites.fields["u"][nodes])
+
+            return watch(Progress.of(iterate, motion))
+
+        return seen
 
     def posed(self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None) -> Posed:
         """The nonlinear program about a guess, as `solve` takes it, with its checks."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.program import Pattern, Program
+from myoquat.analysis.control.solvers.progress import Iterate, Stop, interruptible
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import casadi
 from myoquat.core.typing import Array
@@ -21,6 +22,7 @@ __all__ = ["Ipopt", "Iterates", "run_ipopt"]
 
 HESSIANS = ("exact", "limited-memory")
 Evaluation = Callable[[Sequence[Array], Sequence[Array]], None]  # of arguments and results, () for those left out
+Watch = Callable[[Iterate], Any]  # True asks to stop
 NONE = np.zeros(0)
 
 
@@ -84,21 +86,23 @@ class Iterates:
 
 
 def run_ipopt(
-    program: Program, start: Array, bounds: Array, limits: Array, options: Ipopt, multipliers: Array | None = None
+    program: Program, start: Array, bounds: Array, limits: Array, options: Ipopt, watch: Watch | None = None
 ) -> Iterates:
-    """Solve from `start` (n,) within bounds (n, 2) of x and limits (m, 2) of the constraints.
+    """Solve from `start` (n,) within bounds (n, 2) of x and limits (m, 2) of the constraints. `watch` is given every
+    `Iterate`; where it returns True, and after an interrupt from the keyboard, the solver stops there.
 
     Raises MissingExtraError where CasADi is not installed, and what a formula raises.
     """
     functions = _Functions(program, options.hessian == "exact")
     settings = {**functions.options, **options.named(), "print_time": False, "show_eval_warnings": False}
-    solver = casadi.nlpsol("control", "ipopt", functions.nlp, settings | {"no_nlp_grad": True, "error_on_fail": False})
     given = {"x0": start, "lbx": bounds[:, 0], "ubx": bounds[:, 1], "lbg": limits[:, 0], "ubg": limits[:, 1]}
-    if multipliers is not None:
-        given["lam_g0"] = multipliers
-    begun = time.perf_counter()
-    found = solver(**given)
-    seconds = time.perf_counter() - begun
+    with interruptible() as stop:
+        seen = functions.watcher(_Watcher(limits, options.max_iterations, watch, stop))
+        settings |= {"no_nlp_grad": True, "error_on_fail": False, "iteration_callback": seen}
+        solver = casadi.nlpsol("control", "ipopt", functions.nlp, settings)
+        begun = time.perf_counter()
+        found = solver(**given)
+        seconds = time.perf_counter() - begun
     if functions.errors:
         raise functions.errors[0]
     stats = solver.stats()
@@ -109,6 +113,26 @@ def run_ipopt(
     return Iterates(
         x, of_constraints, of_bounds, status, iterations, seconds, functions.seconds, objective, primal, dual
     )
+
+
+class _Watcher:
+    """Tells of every iterate, and whether to stop there."""
+
+    def __init__(self, limits: Array, max_iterations: int, watch: Watch | None, stop: Stop) -> None:
+        self.limits, self.max_iterations, self.watch, self.stop = limits, max_iterations, watch, stop
+        self.begun, self.count = time.perf_counter(), 0
+
+    def __call__(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
+        x, f, g = arguments[:3]
+        if self.watch is not None:
+            missed = np.maximum(self.limits[:, 0] - g, g - self.limits[:, 1]) if g.size else np.zeros(0)
+            iterate = Iterate(
+                self.count, x.copy(), float(f[0]), float(missed.max(initial=0.0)),
+                time.perf_counter() - self.begun, self.max_iterations,
+            )  # fmt: skip
+            self.stop.came = self.watch(iterate) is True or self.stop.came
+        self.count += 1
+        results[0][0] = float(self.stop.came)
 
 
 class _Functions:
@@ -139,6 +163,12 @@ class _Functions:
                 self.seconds += time.perf_counter() - begun
 
         return _callback_class()(name, inputs, outputs, timed, self.errors)
+
+    def watcher(self, watcher: _Watcher) -> Any:
+        """A function of CasADi that is called at every iterate."""
+        n, m, dense = self.program.size, self.program.rows, casadi.Sparsity.dense
+        inputs = {"x": dense(n), "f": dense(1), "g": dense(m), "lam_x": dense(n), "lam_g": dense(m)}
+        return self._function("watch", inputs | {"lam_p": dense(0, 1)}, {"stop": dense(1)}, watcher)
 
     def _values(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
         self._constraints_and_objective(arguments[0], results[0], results[1])

@@ -1,6 +1,7 @@
 """Problems: what is refused before a solver starts, what an unsolved problem tells, and CasADi alone beside it."""
 
 import re
+import signal
 
 import casadi
 import numpy as np
@@ -298,3 +299,51 @@ def test_an_infeasible_problem_names_the_control_that_is_too_weak():
     assert weak.status is Status.INFEASIBLE
     assert "'force' is at a bound at" in weak.explain()
     assert "it may be too weak for what is asked." in weak.explain()
+
+
+def swing():
+    rod = mq.Body(
+        "rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -0.5),
+        inertia=(1e-3, 1e-3, 1e-3, 0, 0, 0), coordinate_names=("angle",),
+    )  # fmt: skip
+    rest = {"angle": 0.0, "angle_dot": 0.0}, {"angle": 1.5, "angle_dot": 0.0}
+    return Problem(
+        mq.ArticulatedSystem((rod,)), 1.0, (Effort(),), 6, torques=("angle_dot",), initial=rest[0], final=rest[1]
+    )
+
+
+def test_whoever_watches_sees_every_iterate_and_may_stop():
+    seen = []
+    whole = swing().solve(watch=seen.append)
+    assert [p.iteration for p in seen] == list(range(whole.iterations + 1))
+    assert seen[-1].objective == pytest.approx(whole.objective)
+    assert np.allclose(seen[-1].motion().q, whole.q)
+    assert "objective" in str(seen[0])
+    early = swing().solve(watch=lambda progress: progress.iteration == 2)
+    assert early.status is Status.INTERRUPTED
+    assert early.iterations == 2
+    assert early.objective == pytest.approx(seen[2].objective)
+
+
+def test_an_interrupt_from_the_keyboard_keeps_the_last_iterate():
+    def interrupt(progress):
+        if progress.iteration == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    solution = swing().solve(watch=interrupt)
+    assert solution.status is Status.INTERRUPTED
+    assert solution.iterations == 3
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_problems_of_one_structure_share_their_kernels():
+    """Trials that begin at other times, with other motions and durations."""
+    model = mq.load_model("two_link")
+    kernels = set()
+    for start, duration in ((0.0, 0.2), (0.3, 0.4)):
+        time = np.linspace(start, start + duration, 5)
+        motion = Motion(model, time, [model.start] * 5)
+        problem = Problem(model, duration, (TrackPose(motion),), 2, "midpoint", start=start)
+        kernels.add(id(problem.posed().discretization.program.blocks[0].kernels))
+    assert len(kernels) == 1
