@@ -5,6 +5,7 @@ __all__ = ["HALVED", "file_sizes", "whole_sizes"]
 HALVED = {  # by type of geom: which of its sizes are halved in a file
     "box": (True, True, True),
     "sphere": (False,),
+    "ellipsoid": (False, False, False),
     "cylinder": (False, True),
     "capsule": (False, True),
 }

@@ -9,12 +9,13 @@ from myoquat.data.osim.force_laws.laws import MUSCLES
 from myoquat.data.osim.force_laws.millard import is_rigid
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.reading.actuators import ACTUATORS, read_actuator
-from myoquat.data.osim.reading.bodies import ground_meshes, is_massless, read_skeleton
+from myoquat.data.osim.reading.bodies import is_massless, read_skeleton
 from myoquat.data.osim.reading.constraints import read_constraints
 from myoquat.data.osim.reading.contact import CONTACTS, Contacts
 from myoquat.data.osim.reading.controllers import read_inputs
 from myoquat.data.osim.reading.external import EXTERNAL, data_of, read_external
 from myoquat.data.osim.reading.forces import FORCES, can_read, read_force
+from myoquat.data.osim.reading.geometry import count_unknown_geometry, ground_geometry
 from myoquat.data.osim.reading.muscles import has_path, has_resolved_wraps, read_groups, read_muscle
 from myoquat.data.osim.reading.passive import read_limit, with_springs
 from myoquat.data.osim.reading.version import read_document
@@ -99,7 +100,8 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
     contacts = Contacts(element, frames)
     forces = _Forces.of(element, unsupported, contacts, path.parent)
     bodies, springs = with_springs(skeleton.bodies, forces.springs)
-    gravity, shown = numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), ground_meshes(element)
+    gravity, shown = numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), ground_geometry(element)
+    count_unknown_geometry(element, unsupported)
     system = ArticulatedSystem(bodies, gravity=gravity, name=name, shapes=shown)
     surfaces = Surfaces.of(element, frames)
     couplers, constraints = read_constraints(element, frames, unsupported)

@@ -1,6 +1,7 @@
 """Writing URDF, with the extensions that `load_urdf` reads."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +17,14 @@ from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import euler_from_quaternion
 from myoquat.joints.multibody.body import Body, Vector
-from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.shapes import SHAPES, Shape
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import PlanarJoint, PrismaticJoint, RevoluteJoint
 from myoquat.muscle.model import Model
 
 __all__ = ["write_model", "write_urdf"]
 
+SHAPE_TYPES = {"box", "sphere", "cylinder", "capsule", "mesh"}
 JOINT_TYPES = {"fixed", "revolute", "prismatic", "planar", "spherical", "floating"}
 _NO_LIMITS = {"lower": repr(-UNLIMITED)} | dict.fromkeys(("upper", "effort", "velocity"), repr(UNLIMITED))
 _DYNAMICS = ("damping", "stiffness", "rotor_inertia")
@@ -37,9 +39,10 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     path = Path(path)
     unwritten = UnwrittenParts()
     drives = written_drives(model, unwritten)
+    system = _with_known_shapes(model.system, unwritten)
     if strict:  # before anything is written
         unwritten.report(path, strict)
-    _write_system(model.system, path, overwrite, drives)
+    _write_system(system, path, overwrite, drives)
     unwritten.report(path, strict)
 
 
@@ -48,9 +51,10 @@ def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = Fa
 
     A single body that stands on the ground without offset, welded or floating, becomes the root link: read the file
     with the base that it has. Otherwise the ground itself becomes the root link. Gravity and the velocity frame have
-    no place in URDF. `Model.save` writes ranges too; a slider, for which URDF demands limits, gets limits of 1e9.
-    Raises ModelError for joint types that URDF does not know (euler, universal, custom), FileExistsError for an
-    existing file unless `overwrite` is True.
+    no place in URDF. `Model.save` writes ranges too, and leaves out ellipsoids with a warning. A slider, for which URDF
+    demands limits, gets limits of 1e9.
+    Raises ModelError for joint types that URDF does not know (euler, universal, custom) and for ellipsoids,
+    FileExistsError for an existing file unless `overwrite` is True.
 
     >>> import tempfile
     >>> import myoquat as mq
@@ -81,6 +85,18 @@ def _write_system(system: ArticulatedSystem, path: str | Path, overwrite: bool, 
             _add_joint(robot, body, drives)
     text = etree.tostring(robot, pretty_print=True, encoding="unicode")
     write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + text)
+
+
+def _with_known_shapes(system: ArticulatedSystem, unwritten: UnwrittenParts) -> ArticulatedSystem:
+    """The system without the shapes that URDF does not know, which are noted."""
+
+    def known(name: str, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+        for shape in (shape for shape in shapes if shape.kind not in SHAPE_TYPES):
+            unwritten.count("shapes of bodies", f"{name}: {shape.kind}")
+        return tuple(shape for shape in shapes if shape.kind in SHAPE_TYPES)
+
+    bodies = tuple(replace(body, shapes=known(body.name, body.shapes)) for body in system.bodies)
+    return replace(system, bodies=bodies, shapes=known(system.ground, system.shapes))
 
 
 def _base(system: ArticulatedSystem) -> Body | None:
@@ -120,8 +136,11 @@ def _add_shape(link: Element, shape: Shape) -> None:
     elif shape.kind == "mesh":
         etree.SubElement(geometry, "mesh", filename=shape.file, scale=written(shape.sizes))
     else:
-        keys = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "height")}[shape.kind]
-        sizes = {key: repr(float(x)) for key, x in zip(keys, shape.sizes, strict=True)}
+        if shape.kind not in SHAPE_TYPES:
+            raise ModelError(
+                f"URDF knows no {shape.kind}; it knows {', '.join(sorted(SHAPE_TYPES))}", element=shape.name
+            )
+        sizes = {key: repr(float(x)) for key, x in zip(SHAPES[shape.kind], shape.sizes, strict=True)}
         etree.SubElement(geometry, shape.kind, **sizes)
     if shape.material or shape.color:
         material = etree.SubElement(element, "material", name=shape.material)

@@ -14,6 +14,7 @@ __all__ = ["SHAPES", "Shape"]
 SHAPES = {
     "box": ("size_x", "size_y", "size_z"),
     "sphere": ("radius",),
+    "ellipsoid": ("radius_x", "radius_y", "radius_z"),
     "cylinder": ("radius", "length"),
     "capsule": ("radius", "height"),  # height between the centres of the two end spheres
     "mesh": ("scale_x", "scale_y", "scale_z"),
@@ -45,11 +46,12 @@ class Shape(Record):
     material: str = ""
 
     def scaled(self, factors: Array) -> "Shape":
-        """The shape on a body stretched by factors (3,) along its axes: box and mesh along their own axes, a cylinder's
-        and a capsule's radius by the mean across, a sphere's by the mean of all."""
+        """The shape on a body stretched by factors (3,) along its axes: box, mesh and ellipsoid along their own axes, a
+        cylinder's and a capsule's radius by the mean across, a sphere's by the mean of all."""
         R = rotation_matrix(np.array(self.orientation))
         x, y, z = np.linalg.norm(real_array("factors", factors)[:, None] * R, axis=0)
-        along = {"box": (x, y, z), "mesh": (x, y, z), "sphere": (sum(factors) / 3,)}.get(self.kind, ((x + y) / 2, z))
+        alone = {"sphere": (sum(factors) / 3,), "cylinder": ((x + y) / 2, z), "capsule": ((x + y) / 2, z)}
+        along = alone.get(self.kind, (x, y, z))
         sizes = tuple(float(a * b) for a, b in zip(self.sizes, along, strict=True))
         a, b, c = (float(p * s) for p, s in zip(self.position, factors, strict=True))
         return replace(self, sizes=sizes, position=(a, b, c))

@@ -70,6 +70,8 @@ def shape_mesh(shape: Shape, folders: tuple[Path, ...]) -> Mesh | None:
         return Mesh(mesh.vertices * np.array(sizes or (1.0, 1.0, 1.0)), mesh.faces)
     if shape.kind == "sphere":
         return sphere((sizes[0],) * 3)
+    if shape.kind == "ellipsoid":
+        return sphere((sizes[0], sizes[1], sizes[2]))
     if shape.kind == "box":
         return _box(np.array(sizes))
     half = sizes[1] / 2

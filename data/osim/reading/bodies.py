@@ -5,26 +5,21 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from myoquat.data.document import number, numbers, text, triple
+from myoquat.data.document import number, numbers
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.reading.constraints import weld
+from myoquat.data.osim.reading.geometry import geometry_of
 from myoquat.data.osim.tree.joints import OsimJoint, complete_joint, read_joint
 from myoquat.data.osim.tree.links import Way, linked
 from myoquat.data.osim.tree.scapula import TAG, scapular_bodies
 from myoquat.joints.constraints import Weld
 from myoquat.joints.errors import ModelError
-from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.multibody.body import Body, check_inertia
 from myoquat.joints.multibody.scaling import PART_INFIX
-from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.types import CustomJoint, FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 
-__all__ = ["Skeleton", "ground_meshes", "is_massless", "read_skeleton"]
-
-WHITE = (1.0, 1.0, 1.0, 1.0)
+__all__ = ["Skeleton", "is_massless", "read_skeleton"]
 
 
 @dataclass(frozen=True)
@@ -110,7 +105,7 @@ def _mass(element: Any, parts: int) -> dict[str, Any]:
         "mass": number(element, "mass", 0.0) / parts,
         "center_of_mass": numbers(element, "mass_center", 3, (0.0,) * 3),
         "inertia": (0.0,) * 6 if is_massless(element) else tuple(x / parts for x in inertia),
-        "shapes": meshes_of(element),
+        "shapes": geometry_of(element),
     }
     return mass | {"lenient_inertia": not _possible(Body("", "", FixedJoint(), **mass))}
 
@@ -144,41 +139,3 @@ def _possible(body: Body) -> bool:
     except ModelError:
         return False
     return True
-
-
-def ground_meshes(model: Any) -> tuple[Shape, ...]:
-    """What the <Ground> shows."""
-    ground = model.find("Ground")
-    return () if ground is None else meshes_of(ground)
-
-
-def meshes_of(body: Any) -> tuple[Shape, ...]:
-    """The <Mesh>es of a body and of the frames in it: the names of their files, their scales, poses and colors."""
-    found = []
-    for holder in (body, *body.findall("components/PhysicalOffsetFrame")):
-        Q: Any = (1.0, 0.0, 0.0, 0.0)
-        p = (0.0, 0.0, 0.0)
-        meshes = holder.findall("attached_geometry/Mesh")
-        if holder is not body and meshes:
-            own = "/ground" if body.tag == "Ground" else f"/bodyset/{body.get('name')}"
-            if text(holder, "socket_parent", "..") not in ("..", own):
-                continue
-            angles = np.array(numbers(holder, "orientation", 3, (0.0,) * 3))
-            Q = tuple(np.asarray(quaternion_from_euler(angles, "XYZ")).tolist())
-            p = triple(holder, "translation", p)
-        for mesh in meshes:
-            file = (mesh.findtext("mesh_file") or "").strip()
-            if file:
-                scales = numbers(mesh, "scale_factors", 3, (1.0,) * 3)
-                found.append(Shape("mesh", scales, p, Q, file=file, name=mesh.get("name") or "", color=_color(mesh)))
-    return tuple(found)
-
-
-def _color(mesh: Any) -> tuple[float, float, float, float] | None:
-    """The color and opacity of a <Mesh>; None for OpenSim's own, opaque white."""
-    look = mesh.find("Appearance")
-    if look is None:
-        return None
-    red, green, blue = numbers(look, "color", 3, (1.0,) * 3)
-    color = red, green, blue, number(look, "opacity", 1.0)
-    return None if color == WHITE else color

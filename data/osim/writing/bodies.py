@@ -6,17 +6,15 @@ from typing import Any
 
 from myoquat.data.elements import add, add_set, checked_name
 from myoquat.data.osim.frames import GROUND, Frame
-from myoquat.data.osim.writing.joints import Placed, add_joint, add_offset
+from myoquat.data.osim.writing.geometry import add_geometry
+from myoquat.data.osim.writing.joints import Placed, add_joint
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
-
-_AT_BODY: dict[str, Any] = {"position": (0.0, 0.0, 0.0), "orientation": (1.0, 0.0, 0.0, 0.0)}
 
 __all__ = ["add_bodies", "add_joints", "named_as_ground", "placed_joints"]
 
@@ -65,7 +63,7 @@ def add_bodies(
     """The <BodySet>, and the <Ground> before it; wraps: what adds the wrap objects of a body."""
     ground = add(parent, "Ground", name=GROUND)
     wraps(ground, GROUND)
-    _add_meshes(ground, GROUND, system.shapes, unwritten)
+    add_geometry(ground, GROUND, system.shapes, unwritten)
     bodies, written = add_set(parent, "BodySet"), {joint.carried for joint in placed}
     for body in system.bodies:
         if body.name not in written:
@@ -75,33 +73,7 @@ def add_bodies(
         add(element, "mass_center", body.center_of_mass)
         add(element, "inertia", body.inertia)
         wraps(element, body.name)
-        _add_meshes(element, body.name, body.shapes, unwritten)
-
-
-def _add_meshes(element: Element, name: str, shapes: Iterable[Shape], unwritten: UnwrittenParts) -> None:
-    """The geometry files, those that do not stand in the body's own frame in frames of their own; every other shape is
-    left out."""
-    meshes = [shape for shape in shapes if shape.kind == "mesh" and shape.purpose == "visual"]
-    for shape in shapes:
-        if shape not in meshes:
-            unwritten.count("shapes of bodies", f"{name}: {shape.kind}")
-    own, placed = None, None
-    for i, shape in enumerate(meshes, start=1):
-        own_name = shape.name or f"{name}_geometry_{i}"
-        if shape == replace(shape, **_AT_BODY):
-            own = add(element, "attached_geometry") if own is None else own
-            geometry = own
-        else:
-            placed = add(element, "components") if placed is None else placed
-            frame = add_offset(placed, f"{own_name}_frame", name, shape.position, shape.orientation)
-            geometry = add(frame, "attached_geometry")
-        mesh = add(geometry, "Mesh", name=own_name)
-        add(mesh, "scale_factors", shape.sizes)
-        if shape.color is not None:
-            look = add(mesh, "Appearance")
-            add(look, "opacity", shape.color[3])
-            add(look, "color", shape.color[:3])
-        add(mesh, "mesh_file", shape.file)
+        add_geometry(element, body.name, body.shapes, unwritten)
 
 
 def add_joints(
