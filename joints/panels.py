@@ -19,7 +19,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.labels import figure_label
 from myoquat.joints.picture import Picture, curve_styles
 
-__all__ = ["MAX_CURVES", "Panel", "by_unit", "draw_panels", "legend_beside", "plain_axis"]
+__all__ = ["MAX_CURVES", "TITLES", "Panel", "by_unit", "draw_panels", "legend_beside", "plain_axis"]
 
 MAX_CURVES = 8  # of an axis
 AXES_PER_ROW, MAX_AXES_IN_NARROW_FIGURE = 2, 8  # with more axes there is one more in a row
@@ -36,7 +36,7 @@ class Panel:
     """One quantity: the curves `names` with values (t, n) in `unit`, under a title.
 
     spread (t, n) are standard deviations, drawn as bands; `reference` are bands (low (t,), high (t,)) by the names of
-    curves; `shared` tells whether groups of the quantity share their vertical scale.
+    curves; `shared` tells whether all groups, and other shared panels of the unit, have one vertical scale.
     """
 
     title: str
@@ -73,8 +73,7 @@ def draw_panels(
 ) -> Figure:
     """A Figure of the panels over x (t,), as many axes as their groups need; events: vertical lines at x by name."""
     moving, still = _without_zeros(panels)
-    groups = [list(_groups(panel)) for panel in moving]
-    flat = [panel for group in groups for panel in group]
+    flat = [group for panel in moving for group in _groups(panel)]
     across = min(AXES_PER_ROW + (len(flat) > MAX_AXES_IN_NARROW_FIGURE), max(len(flat), 1))
     rows = max(-(-len(flat) // across), 1)
     figure = Picture(figsize=(WIDTH * across, HEIGHT * rows + 0.4), layout="constrained")
@@ -86,11 +85,8 @@ def draw_panels(
     for axis in axes[max(len(flat) - across, 0) : len(flat)]:
         axis.set_xlabel(label)
         axis.tick_params(labelbottom=True)
-    start = 0
-    for group in groups:
-        if group[0].shared:
-            _share(list(axes[start : start + len(group)]))
-        start += len(group)
+    for unit in {panel.unit for panel in flat if panel.shared}:
+        _share([axis for axis, panel in zip(axes, flat, strict=False) if panel.shared and panel.unit == unit])
     if still:
         figure.supxlabel(_left_out(still), fontsize=8, color="0.3", x=0.01, ha="left")
     return figure
@@ -150,7 +146,7 @@ def _groups(panel: Panel) -> Iterator[Panel]:
     for side, columns in sides.items():
         parts = np.array_split(columns, -(-len(columns) // MAX_CURVES))
         for number, part in enumerate(parts, start=1):
-            title = f"{panel.title}, {side}" if side else panel.title
+            title = ", ".join(filter(None, (panel.title, side)))
             yield panel.of(list(part), f"{title}, {number} of {len(parts)}" if len(parts) > 1 else title)
 
 

@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 import myoquat as mq
 from myoquat.analysis import plot_activations, plot_lengths, plot_loads, plot_moment_arms
 from myoquat.analysis.apps.opensim_tools.report import Section, write_report
-from myoquat.analysis.apps.opensim_tools.sections import angle_units, marker_errors, scaling_sections
+from myoquat.analysis.apps.opensim_tools.sections import angle_units, load_sections, marker_errors, scaling_sections
 from myoquat.analysis.apps.study_report import write_study_report
 from myoquat.analysis.motion import Markers, inverse_kinematics, scale_model
 from myoquat.analysis.recruitment import redundancy
@@ -100,7 +100,7 @@ def reports(out: Path) -> list[Path]:
     write("kinematics", [marker_errors(fit), angles, Section("Errors of markers over time", fit.errors() * 1e3, "mm")])
     found, loads = solution()
     tensions = pd.DataFrame(found.force, pd.Index(found.motion.time, name="time"), list(model.muscle_names))
-    write("loads", [Section("Loads of joints", loads.to_dataframe()), Section("Tensions", tensions, "N")])
+    write("loads", load_sections(loads.to_dataframe(), found, tensions))
     vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}, "muscles.m1.max_isometric_force": {"uniform": [5.0, 9.0]}}
     study = mq.Study("two_link", vary, samples=16, duration=0.2, times=5, summaries=["peak_force", "work"])
     (out / "study.html").unlink(missing_ok=True)

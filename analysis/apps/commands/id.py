@@ -83,7 +83,8 @@ def command(
         sections = [Section("Generalized forces", torques.of_coordinates()),
                     Section("Power of the joints", torques.power(), "W"),
                     Section("Coordinates", moving.angles(in_degrees=True), units=angle_units(loaded))]  # fmt: skip
-        write_report(report, f"{output.name} of {loaded.name}", [summary_of(torques)], [*sections, *more])
+        title = f"Inverse dynamics of {loaded.name}, {motion.name}"
+        write_report(report, title, [summary_of(torques)], [*sections, *more])
         click.echo(f"wrote {report}")
 
 

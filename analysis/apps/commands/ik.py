@@ -62,7 +62,7 @@ def command(
     if report is not None:
         angles = Section("Coordinates", fit.angles(in_degrees=True), units=angle_units(fit.system))
         over_time = Section("Errors of markers over time", fit.errors() * 1e3, "mm")
-        title = f"{output.name} of {markers.name}"
+        title = f"Inverse kinematics of {markers.name}"
         write_report(report, title, [summary_of(fit)], [marker_errors(fit), angles, over_time, *more])
         click.echo(f"wrote {report}")
     if not (fit.converged | fit.empty).all():

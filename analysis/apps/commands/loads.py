@@ -11,6 +11,7 @@ import pandas as pd
 from myoquat.analysis.apps.commands.marker_fit import MARKER_FILES, fit_markers, markers_between, named_weights
 from myoquat.analysis.apps.commands.uncertainty import Uncertainty, uncertainty_options
 from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, Section, check_report, summary_of, write_report
+from myoquat.analysis.apps.opensim_tools.sections import load_sections
 from myoquat.analysis.apps.reserves import named_numbers, reserves_named, rule_of
 from myoquat.analysis.motion import FitOptions, load_forces, load_motion, smooth
 from myoquat.analysis.motion.angle_smoothing import smooth_angles
@@ -129,10 +130,9 @@ def command(
         steps = bands.studies.MotionSteps(named_weights(marker_weights), None, FitOptions(), *filtered)
         more = _varied(bands, found, (seen, external, steps), (list(joints) or None, on, frame), (output, force))
     if report is not None:
-        sections: list[Shown] = [Section("Loads of joints", table)]
-        sections += [] if pulls is None else [Section("Tensions of muscles", pulls, "N")]
-        sections += more
-        write_report(report, f"{output.name} of {loaded.name}", [summary_of(carried)], sections)
+        lines = [summary_of(result) for result in (carried, found) if result is not None]
+        sections: list[Shown] = [*load_sections(table, found, pulls), *more]
+        write_report(report, f"Joint loads of {loaded.name}", lines, sections)
         click.echo(f"wrote {report}")
     if found is not None and len(found.failures()):
         raise click.exceptions.Exit(1)

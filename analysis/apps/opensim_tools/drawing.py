@@ -12,16 +12,16 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from myoquat.core.typing import Array
+from myoquat.joints.panels import TITLES as TITLES_OF_MOTION
 from myoquat.joints.panels import Panel, draw_panels
 
-__all__ = ["curves", "inline_picture", "inline_svg"]
+__all__ = ["chosen_curves", "curves", "inline_picture", "inline_svg"]
 
 MAX_DRAWN_COLUMNS = 96  # columns of a table that are drawn; the page names the others
-TITLES = {
-    "deg": "angles",
+SHARED = ("N", "N m", "mm")  # units of axes with one scale
+TITLES = TITLES_OF_MOTION | {
     "N": "forces",
     "N m": "moments",
-    "m": "positions",
     "mm": "distances",
     "W": "power",
     "1": "dimensionless",
@@ -40,10 +40,24 @@ def curves(table: pd.DataFrame, units: Mapping[str, str]) -> str:
     return inline_svg(draw_panels(table.index.to_numpy(dtype=float), panels)) + note
 
 
+def chosen_curves(table: pd.DataFrame, units: Mapping[str, str], axes: Mapping[str, Mapping[str, str]]) -> str:
+    """Curves over the index time [s] as SVG: an axis for each title with columns of one unit, under the names that they
+    have there; and the titles of those that are not drawn."""
+    count = np.cumsum([len(columns) for columns in axes.values()])
+    drawn = [title for title, columns in zip(axes, count, strict=True) if columns <= MAX_DRAWN_COLUMNS]
+    panels = []
+    for title in drawn:
+        unit, values = units[next(iter(axes[title]))], table[list(axes[title])].to_numpy(dtype=float)
+        panels.append(Panel(title, unit, tuple(axes[title].values()), values, shared=unit in SHARED))
+    left_out = [html.escape(title) for title in axes if title not in drawn]
+    note = f"<p>Not drawn: {', '.join(left_out)}</p>" if left_out else ""
+    return inline_svg(draw_panels(table.index.to_numpy(dtype=float), panels)) + note
+
+
 def _panel(table: pd.DataFrame, unit: str, units: Mapping[str, str]) -> Panel:
     names = tuple(str(name) for name in table.columns if units[str(name)] == unit)
     values = table[list(names)].to_numpy(dtype=float)
-    return Panel(TITLES.get(unit, ""), unit, names, values, shared=unit in ("N", "N m", "mm"))
+    return Panel(TITLES.get(unit, ""), unit, names, values, shared=unit in SHARED)
 
 
 def inline_svg(figure: Figure) -> str:

@@ -24,12 +24,14 @@ DRAWING = "myoquat.analysis.apps.opensim_tools.drawing"  # matplotlib, for those
 @dataclass(frozen=True, eq=False)
 class Section:
     """A table over the index time [s] under a heading: its curves, and their extremes. `unit` is that of all columns,
-    "" where `units` or the names of the columns tell each its own."""
+    "" where `units` or the names of the columns tell each its own. `axes`: columns by the title of their axis, with
+    their names there; other columns stand in the extremes only. Without it, columns of a unit stand together."""
 
     heading: str
     table: pd.DataFrame
     unit: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
+    axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """The HTML below the heading."""
@@ -38,8 +40,9 @@ class Section:
         if len(self.table) == 1:  # one frame is a list of numbers, not a curve
             numbers = self.table.T.set_axis(["value"], axis=1).assign(unit=[units[str(n)] for n in self.table.columns])
             return [_table(numbers)]
-        curves = importlib.import_module(DRAWING).curves
-        return [curves(self.table, units), _extremes(self.table, units)]
+        drawing = importlib.import_module(DRAWING)
+        drawn = drawing.chosen_curves(self.table, units, self.axes) if self.axes else drawing.curves(self.table, units)
+        return [drawn, _extremes(self.table, units)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,15 +5,16 @@ import importlib
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers
+from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, Section
 from myoquat.analysis.motion import FittedMotion, inverse_kinematics
-from myoquat.analysis.recruitment.units import coordinate_units
+from myoquat.analysis.recruitment import Redundancy
+from myoquat.analysis.recruitment.units import coordinate_units, force_units
 from myoquat.core.typing import Array
 from myoquat.data.motions import Markers
 from myoquat.joints.validation import SystemLike
 from myoquat.muscle import Model
 
-__all__ = ["angle_units", "marker_errors", "scaling_sections"]
+__all__ = ["angle_units", "load_sections", "marker_errors", "scaling_sections"]
 
 SIZE = 900, 700  # pixels of a picture
 
@@ -36,6 +37,46 @@ def marker_errors(fit: FittedMotion) -> Numbers:
     table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).sort_values(columns[0], ascending=False)
     whole = pd.DataFrame([(_rms(error), np.nanmax(error, initial=0.0), len(fit.time))], ["all markers"], columns)
     return Numbers("Errors of markers, the worst first", pd.concat([whole, table]))
+
+
+def load_sections(
+    loads: pd.DataFrame, found: Redundancy | None, tensions: pd.DataFrame | None
+) -> list[Section | Numbers]:
+    """Loads of joints, an axis for the force and one for the moment of each; then what the muscles do for them, and the
+    reserves, the greatest first."""
+    sections: list[Section | Numbers] = [Section("Loads of joints", loads, axes=_load_axes(loads))]
+    if found is not None:
+        time, names = pd.Index(found.motion.time, name="time"), list(found.model.muscle_names)
+        sections.append(Section("Activations of muscles", pd.DataFrame(found.activation, time, names), "1"))
+    if tensions is not None:
+        sections.append(Section("Tensions of muscles", tensions, "N"))
+    if found is not None and found.reserves:
+        sections.append(_reserves(found))
+    return sections
+
+
+def _load_axes(loads: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """The columns of forces, then of moments, by joint, under the names of their axes."""
+    axes: dict[str, dict[str, str]] = {}
+    for quantity in ("force", "moment"):
+        for column in map(str, loads.columns):
+            joint, _, ending = column.rpartition("_")
+            if ending.startswith(quantity[0]):
+                axes.setdefault(f"{joint}: {quantity}", {})[column] = ending[1:]
+    return axes
+
+
+def _reserves(found: Redundancy) -> Numbers:
+    """How much every reserve gives [N or N m]."""
+    given, units = np.abs(found.reserve), force_units(found.model)
+    drives = [getattr(getattr(reserve, "actuator", None), "coordinate", reserve.name) for reserve in found.reserves]
+    columns = {
+        "unit": [units.get(name, "") for name in drives],
+        "RMS": np.sqrt(np.nanmean(given**2, axis=0)),
+        "greatest": np.nanmax(given, axis=0),
+    }
+    table = pd.DataFrame(columns, [reserve.name for reserve in found.reserves])
+    return Numbers("Reserves, the greatest first", table.sort_values("greatest", ascending=False))
 
 
 def _rms(values: Array) -> float:
@@ -68,7 +109,7 @@ def _bodies(generic: Model, person: Model) -> pd.DataFrame:
     """Masses, and the factor along each axis, as centres of mass, attachments and markers have moved."""
     rows = {}
     for body, sized in zip(generic.system.bodies, person.system.bodies, strict=True):
-        before, after = _attachments(generic, body.name), _attachments(person, body.name)
+        before, after = (_attachments(model, body.name) for model in (generic, person))
         rows[body.name] = (body.mass, sized.mass, *_factors(before, after))
     columns = ["mass before [kg]", "mass after [kg]", "factor x", "factor y", "factor z"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
@@ -77,10 +118,11 @@ def _bodies(generic: Model, person: Model) -> pd.DataFrame:
 
 
 def _attachments(model: Model, body: str) -> Array:
-    """(n, 3) [m] the centre of mass and the attachments of a body, in its frame."""
+    """(n, 3) [m] the centre of mass, the joints and the attachments of a body, in its frame."""
     centre = model.system.bodies[model.system.body_names.index(body)].center_of_mass
     points = [point.position for muscle in model.muscles for point in muscle.path if point.body == body]
-    return np.array([centre, *points], dtype=float).reshape(-1, 3)
+    joints = [other.position for other in model.system.bodies if other.parent == body]
+    return np.array([centre, *joints, *points], dtype=float).reshape(-1, 3)
 
 
 def _factors(before: Array, after: Array) -> Array:

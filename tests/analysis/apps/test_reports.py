@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 
 import myoquat as mq
+from myoquat.analysis.apps.opensim_tools.drawing import curves
 from myoquat.analysis.apps.opensim_tools.report import Section, write_report
-from myoquat.analysis.apps.opensim_tools.sections import marker_errors, scaling_sections
+from myoquat.analysis.apps.opensim_tools.sections import load_sections, marker_errors, scaling_sections
 from myoquat.analysis.apps.study_report import write_study_report
 from myoquat.analysis.motion import Markers, inverse_kinematics, scale_model
+from myoquat.analysis.recruitment import redundancy
 from myoquat.muscle.coordinates import Marker
 
 TIME = pd.Index(np.linspace(0, 1, 5), name="time")
@@ -44,6 +46,33 @@ def test_a_page_has_units_on_every_panel(tmp_path):
     for unit in ("[N]", "[N m]", "[m]"):
         assert unit in page
     assert re.search(r"<th>hip_in_ground_mx</th><td>2</td><td>N m</td>", page)
+
+
+def test_loads_have_an_axis_for_the_force_and_the_moment_of_every_joint():
+    columns = [f"{joint}_on_leg_in_ground_{q}{x}" for joint in ("hip", "knee") for q in "fmp" for x in "xyz"]
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 18)), TIME, columns)
+    (section,) = load_sections(table, None, None)
+    assert list(section.axes) == [f"{j}_on_leg_in_ground: {q}" for q in ("force", "moment") for j in ("hip", "knee")]
+    assert section.axes["knee_on_leg_in_ground: moment"]["knee_on_leg_in_ground_mz"] == "z"
+    page = "".join(section.lines())
+    assert page.count("[N]") == page.count("[N m]") == 2
+    assert "<th>knee_on_leg_in_ground_px</th>" in page  # not drawn, but in the table
+
+
+def test_reserves_come_the_greatest_first_with_units():
+    slide = mq.Body("slide", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=2.0)
+    turn = mq.Body("turn", "slide", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, center_of_mass=(0.1, 0, 0))
+    model = mq.Model(mq.ArticulatedSystem((slide, turn), gravity=(0, -9.81, 0)))
+    found = redundancy(model, mq.simulate(model, duration=0.1, step=1e-2), reserves=1.0)
+    table = load_sections(found.joint_loads().to_dataframe(), found, None)[-1].table
+    assert dict(table["unit"]) == {model.system.velocity_names[0]: "N", model.system.velocity_names[1]: "N m"}
+    assert list(table["greatest"]) == sorted(table["greatest"], reverse=True)
+
+
+def test_velocities_have_titles():
+    page = curves(pd.DataFrame({"a_r": TIME, "b_r": TIME}, TIME), {"a_r": "deg/s", "b_r": "m/s"})
+    assert "angular velocities" in page
+    assert ">velocities<" in page
 
 
 def test_errors_of_markers_come_the_worst_first():
