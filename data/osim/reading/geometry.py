@@ -33,7 +33,8 @@ def geometry_of(body: Any) -> tuple[Shape, ...]:
     """The geometry of a body and of the frames in it, all as it is in the body's own frame."""
     found = []
     for holder in (body, *body.findall("components/PhysicalOffsetFrame")):
-        Q, p = UNIT, ZERO
+        Q: Any = UNIT
+        p: Any = ZERO
         elements = _shown(holder)
         if holder is not body and elements:
             own = "/ground" if body.tag == "Ground" else f"/bodyset/{body.get('name')}"
