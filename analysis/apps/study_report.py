@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, write_report
 from myoquat.analysis.studies import correlation, main_effects, plot_bands, plot_heat_map, plot_tornado, to_table
 from myoquat.analysis.studies.export import units_of
+from myoquat.joints.panels import legend_beside
 from myoquat.joints.picture import Picture
 from myoquat.kernels import Outcome
 
@@ -16,6 +17,7 @@ __all__ = ["write_study_report"]
 
 MAX_OUTPUTS, MAX_PARAMETERS, MAX_BANDS = 9, 12, 6  # of a figure
 AXES_PER_ROW = 3
+FINAL = ("q_final.", "u_final.")  # columns of final coordinates and velocities
 
 
 def write_study_report(results: xr.Dataset, path: Path, title: str) -> None:
@@ -25,6 +27,7 @@ def write_study_report(results: xr.Dataset, path: Path, title: str) -> None:
     good = table[results.status.values == Outcome.COMPLETED]
     names = [str(name) for name in results.parameter.values]
     outputs = [n for n in table.columns if n not in (*names, "status", "stopped_at") and good[n].nunique() > 1]
+    outputs.sort(key=lambda name: name.startswith(FINAL))  # summaries were asked for
     counts = table["status"].value_counts()
     sections: list[Numbers | Drawn] = [
         Numbers("Samples", counts[counts > 0].rename_axis("outcome").to_frame("samples")),
@@ -76,8 +79,11 @@ def _bands(results: xr.Dataset) -> Figure:
     rows = -(-len(names) // AXES_PER_ROW)
     figure = Picture(figsize=(15, 3.0 * rows), layout="constrained")
     axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
-    for axis, name in zip(axes, names, strict=False):
+    for k, (axis, name) in enumerate(zip(axes, names, strict=False)):
         plot_bands(axis, results, name)
+        axis.get_legend().remove()
+        if (k + 1) % AXES_PER_ROW == 0 or k + 1 == len(names):  # one legend per row, beside it
+            legend_beside(axis)
     for axis in axes[len(names) :]:
         axis.set_visible(False)
     return figure

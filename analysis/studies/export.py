@@ -50,7 +50,7 @@ def units_of(results: xr.Dataset) -> dict[str, str]:
         along = next((dim for dim in array.dims if dim in _LABELS), None)
         if "time" in array.dims or along is None:
             continue
-        unit = str(array.attrs.get("units", "")).removeprefix("see ")
+        unit = str(array.attrs.get("units", "")).removeprefix("see ") if name != "values" else f"{along}_unit"
         own = results[f"{along}_unit"].values if f"{along}_unit" in results.coords else [""] * array.sizes[along]
         prefix = "" if name == "values" else f"{name}."
         for label, one in zip(results[along].values, own, strict=True):

@@ -91,9 +91,11 @@ def _with_known_shapes(system: ArticulatedSystem, unwritten: UnwrittenParts) -> 
     """The system without the shapes that URDF does not know, which are noted."""
 
     def known(name: str, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-        for shape in (shape for shape in shapes if shape.kind not in SHAPE_TYPES):
-            unwritten.count("shapes of bodies", f"{name}: {shape.kind}")
-        return tuple(shape for shape in shapes if shape.kind in SHAPE_TYPES)
+        kept = tuple(shape for shape in shapes if shape.kind in SHAPE_TYPES and shape.purpose != "hidden")
+        for shape in shapes:
+            if shape not in kept:
+                unwritten.count("shapes of bodies", f"{name}: {shape.kind}")
+        return kept
 
     bodies = tuple(replace(body, shapes=known(body.name, body.shapes)) for body in system.bodies)
     return replace(system, bodies=bodies, shapes=known(system.ground, system.shapes))

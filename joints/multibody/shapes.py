@@ -26,7 +26,8 @@ class Shape(Record):
     """A shape on a body: `kind`, a key of SHAPES, with its `sizes` [m] (a mesh: scales, and the file's name).
 
     position [m], orientation (unit quaternion): the shape's frame in the body's frame; cylinders and capsules lie
-    along z. `purpose` is "visual" or "collision". Files are named, never opened.
+    along z. `purpose` is "visual", "collision" or, for one that nothing shows or meets, "hidden". Files are named,
+    never opened.
 
     >>> import numpy as np
     >>> from myoquat.joints import Shape

@@ -7,12 +7,12 @@ from myoquat.joints.vectors import vecmat
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts
-from myoquat.muscle.wrapping import Piece, Wrap
+from myoquat.muscle.wrapping import Piece, Wrap, WrapCylinder, WrapSphere
 from myoquat.muscle.wrapping.order_along_path import after, before, in_order
 
 __all__ = ["Poses", "polylines"]
 
-POINTS_PER_ARC = 9  # drawn points of a path on one surface
+POINTS_PER_ARC = 16  # drawn points of a path on one surface
 Poses = dict[str, tuple[Array, Array]]  # R and p of each body by name
 
 
@@ -66,17 +66,25 @@ def _spans(piece: Piece, poses: Poses, start: Array, end: Array) -> list[tuple[l
 
 
 def _span(wrap: Wrap, arc: Array, poses: Poses, before: Array, ends: tuple[Array, Array], after: Array) -> list[Array]:
-    """Points along a surface: a cubic between the ends with the directions there, brought onto the surface."""
-    P, Q = ends
-    start, stop = (arc[..., None] * _direction(v) for v in (P - before, after - Q))
+    """Points along a surface, evenly spaced along its geodesic where that has a closed form."""
     R, p = poses[wrap.body]
-    found = []
-    for t in np.linspace(0, 1, POINTS_PER_ARC):
-        x = (2 * t**3 - 3 * t**2 + 1) * P + (t**3 - 2 * t**2 + t) * start
-        x = x + (3 * t**2 - 2 * t**3) * Q + (t**3 - t**2) * stop
-        local = wrap.in_body(wrap.onto(wrap.seen(vecmat(x - p, R))))
-        found.append(world_point(poses, wrap.body, local))
-    return found
+    a, P, Q, b = (wrap.seen(vecmat(x - p, R)) for x in (before, *ends, after))
+    share = np.linspace(0, 1, POINTS_PER_ARC).reshape(-1, *(1,) * P.ndim)
+    start, stop = _direction(P - a), _direction(b - Q)
+    if isinstance(wrap, (WrapSphere, WrapCylinder)):
+        place, ahead = (np.broadcast_to(x, (POINTS_PER_ARC, *x.shape)) for x in (P, start))
+        along = wrap.geodesic(place, ahead, share * arc[..., None]).x
+        along = along + share * (Q - along[-1])  # from an end on the surface no direction is known
+    else:
+        along = _cubic(share, (P, Q), (arc[..., None] * start, arc[..., None] * stop))
+    return [world_point(poses, wrap.body, wrap.in_body(x)) for x in wrap.onto(along)]
+
+
+def _cubic(t: Array, ends: tuple[Array, Array], rates: tuple[Array, Array]) -> Array:
+    """The cubic with these ends and rates at t = 0 and t = 1."""
+    x = (2 * t**3 - 3 * t**2 + 1) * ends[0] + (t**3 - 2 * t**2 + t) * rates[0]
+    whole: Array = x + (3 * t**2 - 2 * t**3) * ends[1] + (t**3 - t**2) * rates[1]
+    return whole
 
 
 def _direction(v: Array) -> Array:

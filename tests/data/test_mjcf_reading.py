@@ -417,3 +417,18 @@ def test_shapes_of_the_world_are_kept(tmp_path):
     model = read(tmp_path, HAND.replace("<worldbody>", geom))
     (shape,) = model.system.shapes
     assert (shape.kind, shape.sizes, shape.color) == ("box", (2.0, 4.0, 0.2), (1.0, 0.0, 0.0, 1.0))
+
+
+def test_shapes_of_hidden_groups_are_kept_but_hidden(tmp_path):
+    text = (
+        '<mujoco><worldbody><geom name="seen" type="ellipsoid" size="1 2 3" contype="0" conaffinity="0"/>'
+        '<geom name="wrap" type="sphere" size="1" group="3" contype="0" conaffinity="0"/>'
+        '<geom name="touches" type="sphere" size="1" group="4"/>'
+        '<body name="b"><joint/><geom size="1"/></body></worldbody></mujoco>'
+    )
+    model = read(tmp_path, text)
+    purposes = {shape.name: shape.purpose for shape in model.system.shapes}
+    assert purposes == {"seen": "visual", "wrap": "hidden", "touches": "collision"}
+    assert model.system.shapes[0].sizes == (1.0, 2.0, 3.0)
+    model.save(tmp_path / "again.xml")
+    assert load_model(tmp_path / "again.xml").system.shapes == model.system.shapes

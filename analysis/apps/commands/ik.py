@@ -39,7 +39,7 @@ def command(
 ) -> None:  # fmt: skip
     """Find the motion of MODEL that fits MARKERS (.trc, .c3d) and write its angles as OUTPUT (.mot, .sto).
 
-    Exit code 1 if frames did not settle; what was found is stored. With --uncertainty the placement and the noise of
+    Exit code 1 if frames did not converge; what was found is stored. With --uncertainty the placement and the noise of
     markers are varied: OUTPUT_bands.csv and OUTPUT_shares.csv.
     """
     for path in (output, errors):

@@ -55,7 +55,7 @@ def command(
     """Scale MODEL to a person and write it as OUTPUT (.osim, .toml).
 
     With --trial, what --factor and --measure give is where the estimate from the moving trial starts; exit code 1 if it
-    did not settle, and what was found is stored.
+    did not converge; what was found is stored.
     """
     check_output(output, force)
     check_report(report, force)
@@ -77,7 +77,7 @@ def command(
     click.echo(f"{total:.6g} kg; wrote {output}")
     if report is not None:
         write_report(
-            report, f"{output.name} of {generic.name}", [f"{total:.6g} kg"], scaling_sections(generic, person, static)
+            report, f"Scaling of {generic.name}", [f"{total:.6g} kg"], scaling_sections(generic, person, static)
         )
         click.echo(f"wrote {report}")
     if not converged:

@@ -1,6 +1,7 @@
 """Sections of reports: errors of markers, sizes and masses before and after scaling, a model with its markers."""
 
 import importlib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -101,7 +102,7 @@ def scaling_sections(generic: Model, person: Model, static: Markers | None) -> l
     sections.append(
         Numbers("Errors of markers of the static trial, before and after scaling", pd.concat([whole, table]))
     )
-    sections.append(_picture(person, fits[1]))
+    sections.append(_picture(person, fits[1], () if generic.file is None else (generic.file.parent,)))
     return sections
 
 
@@ -142,11 +143,11 @@ def _static_fit(model: Model, static: Markers) -> FittedMotion:
     return inverse_kinematics(model, Markers(static.time[:1], static.names, mean, static.frame))
 
 
-def _picture(model: Model, fit: FittedMotion) -> Drawn:
+def _picture(model: Model, fit: FittedMotion, geometry: tuple[Path, ...]) -> Drawn:
     """The model in its static pose, its markers in pink."""
     viewer = "myoquat.analysis.apps.viewer"
     opening, offscreen = (importlib.import_module(f"{viewer}.{name}") for name in ("opening", "offscreen"))
-    scene, films, _ = opening.opened(model, [fit], (), None, (), None)
+    scene, films, _ = opening.opened(model, [fit], (), None, geometry, None)
     painter = offscreen.Painter(scene, *SIZE, films[0].q, model.name, markers=True)
     pixels = offscreen.Reels(painter, films, "activation", None).picture(float(films[0].time[0]))
     return Drawn("Model and markers", pixels, "The scaled model in the pose of the static trial, with its markers.")

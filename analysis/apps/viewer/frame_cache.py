@@ -24,8 +24,8 @@ class Frame:
     pieces: tuple[Array, Array, Array]
 
 
-def frames(model: Model, q: Array) -> list[Frame]:
-    """The frames at q (t, nq)."""
+def frames(model: Model, q: Array, lines: list[Array] | None = None) -> list[Frame]:
+    """The frames at q (t, nq); `lines` are the `polylines` there, if they are known."""
     count, poses = len(q), model.system.poses(q)
     bodies = {
         name: (
@@ -34,8 +34,9 @@ def frames(model: Model, q: Array) -> list[Frame]:
         )
         for name, (R, p) in poses.items()
     }
+    lines = polylines(model, q, poses) if lines is None else lines
     parts = tuple(np.broadcast_to(x, (count, *x.shape[-d:])) if not x.size else x
-                  for x, d in zip(pieces(polylines(model, q, poses)), (2, 2, 1), strict=True))  # fmt: skip
+                  for x, d in zip(pieces(lines), (2, 2, 1), strict=True))  # fmt: skip
     return [
         Frame({n: (Q[i], p[i]) for n, (Q, p) in bodies.items()}, (parts[0][i], parts[1][i], parts[2][i]))
         for i in range(count)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from myoquat.analysis.apps.viewer.frame_cache import Frame, frames
 from myoquat.analysis.apps.viewer.shapes import limb, shape_mesh, sphere, surface
 from myoquat.analysis.apps.viewer.tubes import tubes
 from myoquat.core.typing import Array
@@ -69,7 +70,7 @@ class Scene:
     def missing_geometry_message(self) -> str:
         """A message about geometry files that were not found, with a hint; "" if there are none."""
         _ = self.bones
-        names = sorted(set(self.missing))
+        names = sorted({Path(name.replace("\\", "/")).name for name in self.missing})
         if not names:
             return ""
         more = f" and {len(names) - MAX_NAMED_FILES} more" if len(names) > MAX_NAMED_FILES else ""
@@ -86,6 +87,11 @@ class Scene:
     def lines(self) -> list[Array]:
         """The muscles' paths at the start."""
         return [line[0] for line in polylines(self.model, self.q[None])]
+
+    @cached_property
+    def start(self) -> Frame:
+        """The frame at the start."""
+        return frames(self.model, self.q[None], [line[None] for line in self.lines])[0]
 
     @cached_property
     def box(self) -> tuple[Array, Array]:
@@ -119,15 +125,28 @@ class Scene:
 
     @cached_property
     def bones(self) -> list[Part]:
-        """The shapes of every body: its geometry files and shapes, and where these are missing, limbs."""
+        """The shapes of every body: its geometry files and shapes, and limbs where these are missing. Where most bodies
+        have shapes, one without is not meant to be seen."""
         system = self.model.system
-        parts = self._given(system.ground, system.shapes)
-        return parts + [p for body in system.bodies for p in self._given(body.name, body.shapes) or self._limbs(body)]
+        parts, bare = self._given(system.ground, system.shapes), not self._has_shapes
+        for body in system.bodies:
+            own = self._given(body.name, body.shapes)
+            parts += own or (self._limbs(body) if body.shapes or bare else [])
+        return parts
+
+    @property
+    def _has_shapes(self) -> bool:
+        """Whether most bodies have shapes."""
+        bodies = self.model.system.bodies
+        return 2 * sum(bool(body.shapes) for body in bodies) > len(bodies)
 
     def _given(self, body: str, shapes: Iterable[Shape]) -> list[Part]:
         """The shapes that a body shows; where it shows none, those of its contacts, as MuJoCo and others draw it."""
         parts, given = [], tuple(shapes)
-        for shape in [shape for shape in given if shape.purpose == "visual"] or given:
+        for purpose in ("visual", "collision"):
+            if chosen := [shape for shape in given if shape.purpose == purpose]:
+                break
+        for shape in chosen:
             mesh = shape_mesh(shape, self.geometry)
             if mesh is None:
                 self.missing.append(shape.file)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.apps.viewer.frame_cache import Frame, frames
+from myoquat.analysis.apps.viewer.frame_cache import Frame
 from myoquat.analysis.apps.viewer.scene import MARKER, Part, Scene
 from myoquat.analysis.apps.viewer.shapes import sphere, tube
 from myoquat.core.typing import Array
@@ -77,7 +77,7 @@ class Stage:
         self.markers = self._markers()
         self._owner = np.repeat(np.arange(len(scene.lines)), [len(line) - 1 for line in scene.lines])
         self.muscles = self._muscles() if scene.lines else None
-        self.show(frames(scene.model, scene.q[None])[0], np.full(len(scene.lines), np.nan), 0.0, 1.0)
+        self.show(scene.start, np.full(len(scene.lines), np.nan), 0.0, 1.0)
 
     def _path(self, body: str) -> str:
         return f"{self._root}/body_{self._numbers[body]}"  # names of bodies may hold anything, a slash included

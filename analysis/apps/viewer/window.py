@@ -15,7 +15,7 @@ import numpy as np
 from myoquat.analysis.apps.viewer.access import Access
 from myoquat.analysis.apps.viewer.arrows import Arrows, check_frames
 from myoquat.analysis.apps.viewer.controls import PoseControls
-from myoquat.analysis.apps.viewer.frame_cache import FrameCache, frames
+from myoquat.analysis.apps.viewer.frame_cache import Frame, FrameCache, frames
 from myoquat.analysis.apps.viewer.opening import opened
 from myoquat.analysis.apps.viewer.panel import Panel
 from myoquat.analysis.apps.viewer.recording import RATE, check_film, check_picture, write_film
@@ -162,13 +162,18 @@ class Viewer:
     def draw(self, row: int | None = None) -> None:
         """Send the pose q, or a row of the motion, to the windows."""
         with self._lock:
-            frame = frames(self.model, self.q[None])[0] if row is None else self._frame_caches[0][row]
+            frame = self._at_rest() if row is None else self._frame_caches[0][row]
             self.stage.show(frame, *self.colored(), self.shares)
             if self.arrows is not None:
                 self.arrows.show(frame, self.time)
             if self.ghost is not None:
                 other = self.films[1].at(self.time)
                 self.ghost.show(self._frame_caches[1][other], np.full(len(self.model.muscles), np.nan), 0.0, 1.0)
+
+    def _at_rest(self) -> Frame:
+        """The frame of the pose q, which is known at the start."""
+        started = np.array_equal(self.q, self.scene.q)
+        return self.scene.start if started else frames(self.model, self.q[None])[0]
 
     def show(self, q: ArrayLike) -> None:
         """Show the pose q (nq,). Raises ValueError as `ArticulatedSystem.check_q` does."""

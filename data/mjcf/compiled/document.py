@@ -149,7 +149,7 @@ def _add_geom(body: Element, m: Any, i: int, names: Names) -> None:
         conaffinity=str(int(m.geom_conaffinity[i])), friction=numbers(m.geom_friction[i]),
         priority=str(int(m.geom_priority[i])), condim=str(int(m.geom_condim[i])),
         solref=numbers(m.geom_solref[i]), solimp=numbers(m.geom_solimp[i]), solmix=m.geom_solmix[i],
-        margin=m.geom_margin[i], rgba=numbers(m.geom_rgba[i]))  # fmt: skip
+        margin=m.geom_margin[i], group=str(int(m.geom_group[i])), rgba=numbers(m.geom_rgba[i]))  # fmt: skip
 
 
 def _as_given(place: Place, position: Array, orientation: Array) -> Place:

@@ -16,8 +16,9 @@ from myoquat.joints.multibody.shapes import Shape
 __all__ = ["Geom", "read_geom"]
 
 TYPES = ("plane", "hfield", "mesh", "sdf", *SOLIDS)
+FIRST_HIDDEN_GROUP = 3  # MuJoCo shows geoms of groups 0 to 2 unless it is told otherwise
 DEFAULT_DENSITY = 1000.0  # [kg/m^3] of a geom that gives none
-QUIET = ("class", "group", "user", "gap", "fitscale", "hfield")
+QUIET = ("class", "user", "gap", "fitscale", "hfield")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Geom:
     margin: float
     softness: Softness
     mix: float
+    group: int
     color: tuple[float, ...] | None
     material: str
     mesh: str
@@ -62,7 +64,7 @@ class Geom:
             sizes,
             self.place.position,  # type: ignore[arg-type]
             self.place.orientation,  # type: ignore[arg-type]
-            purpose="collision" if self.touches else "visual",
+            purpose="collision" if self.touches else "hidden" if self.group >= FIRST_HIDDEN_GROUP else "visual",
             file=self.mesh,
             name=self.name,
             color=self.color,  # type: ignore[arg-type]
@@ -100,6 +102,7 @@ def read_geom(
         values.number("margin", 0.0),
         read_softness(values),
         values.number("solmix", 1.0),
+        int(values.number("group", 0.0)),
         values.vector("rgba", (0.5, 0.5, 0.5, 1.0)) if values.has("rgba") else None,
         values.text("material", ""),
         meshes.file(values.text("mesh", "")) if geom_type == "mesh" else values.text("mesh", ""),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.data.mjcf.elements import add
+from myoquat.data.mjcf.reading.geoms import FIRST_HIDDEN_GROUP
 from myoquat.data.mjcf.shapes import HALVED, file_sizes
 from myoquat.data.mjcf.writing.joints import Joints
 from myoquat.data.mjcf.writing.sites import Sites
@@ -73,7 +74,8 @@ class Bodies:
         if shape.kind not in HALVED:
             self._unwritten.count("meshes", f"{body}: {shape.file}")
             return
-        visual = {"contype": "0", "conaffinity": "0"} if shape.purpose == "visual" else {}
+        visual = {} if shape.purpose == "collision" else {"contype": "0", "conaffinity": "0"}
+        visual |= {"group": str(FIRST_HIDDEN_GROUP)} if shape.purpose == "hidden" else {}
         sizes = file_sizes(shape.kind, shape.sizes)
         add(parent, "geom", name=shape.name or None, type=shape.kind, size=sizes, pos=shape.position,
             quat=shape.orientation, rgba=shape.color, **visual)  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import myoquat as mq
 from myoquat.analysis.apps.viewer import view
 from myoquat.analysis.apps.viewer.controls import PoseControls
 from myoquat.analysis.apps.viewer.films import film_of
@@ -20,7 +21,7 @@ from myoquat.data.meshes import read_mesh
 from myoquat.data.motions import Motion
 from myoquat.joints import rotation_matrix
 from myoquat.joints.multibody.shapes import Shape
-from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_lengths
+from myoquat.muscle import PathPoint, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_lengths
 from myoquat.muscle.display.polylines import polylines
 from myoquat.muscle.display.stick import stick_figure
 
@@ -43,6 +44,21 @@ def test_lines_are_those_of_the_stick_figure_and_as_long_as_the_paths(shoulder, 
         kept = np.r_[True, np.linalg.norm(np.diff(own, axis=0), axis=-1) > 1e-12]
         apart = np.r_[True, np.linalg.norm(np.diff(single, axis=0), axis=-1) > 1e-12]
         np.testing.assert_allclose(own[kept], single[apart], atol=1e-9)
+
+
+@pytest.mark.parametrize("turn", [60.0, 140.0, 230.0])
+def test_lines_follow_a_cylinder_evenly_beyond_half_a_turn(turn):
+    end = mq.Body("end", "ground", mq.joints.RevoluteJoint(axis=(0.0, 0.0, 1.0)), mass=1.0)
+    path = PathPoint("ground", (1.2, -0.2, 0.0)), PathPoint("end", (0.0, 1.7, 0.4))
+    muscle = mq.Muscle("m", path, wraps=(WrapCylinder(body="ground", radius=1.0, quadrant="+y"),))
+    model, q = mq.Model(mq.ArticulatedSystem((end,)), (muscle,)), np.radians([[turn]])
+    (line,) = polylines(model, q)
+    on = line[0][1:-1]  # without the ends
+    np.testing.assert_allclose(np.hypot(on[:, 0], on[:, 1]), 1.0, atol=1e-12)
+    steps = np.linalg.norm(np.diff(on, axis=0), axis=-1)
+    np.testing.assert_allclose(steps, steps[0], rtol=1e-6)
+    drawn = np.linalg.norm(np.diff(line[0], axis=0), axis=-1).sum()
+    np.testing.assert_allclose(drawn, path_lengths(model, q[0])[0], rtol=5e-3)
 
 
 def test_pieces_run_from_point_to_point(rng):
@@ -131,6 +147,18 @@ def test_geometry_files_are_read_alike(tmp_path):
     (tmp_path / "e.vtp").write_text("<VTKFile/>")
     with pytest.raises(ValueError, match=r"e\.vtp:1: no geometry"):
         read_mesh(tmp_path / "e.vtp")
+
+
+def test_what_is_hidden_is_not_drawn_and_bodies_without_shapes_have_no_limbs_beside_others():
+    ball, hidden = Shape("sphere", (0.1,)), Shape("sphere", (9.0,), purpose="hidden")
+    bodies = tuple(
+        mq.Body(name, "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, center_of_mass=(1.0, 0, 0), shapes=shapes)
+        for name, shapes in (("A", (ball, hidden)), ("B", (ball,)), ("bare", ()))
+    )
+    system = mq.ArticulatedSystem(bodies)
+    assert [part.body for part in Scene(mq.Model(system), np.zeros(3)).bones] == ["A", "B"]
+    alone = mq.Model(replace(system, bodies=(bodies[0], replace(bodies[2], name="C"), bodies[2])))
+    assert [part.body for part in Scene(alone, np.zeros(3)).bones] == ["A", "C", "bare"]
 
 
 def test_bodies_take_their_files_and_limbs_where_these_are_missing(tmp_path):
