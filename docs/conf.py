@@ -39,6 +39,7 @@ toc_object_entries_show_parents = "hide"
 html_theme = "pydata_sphinx_theme"
 html_title = "myoquat"
 html_static_path = ["_static"]
+html_search_scorer = "search_scorer.js"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {

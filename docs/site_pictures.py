@@ -15,6 +15,7 @@ from pictures import drawn
 
 import myoquat as mq
 from myoquat.analysis import plot_curves
+from myoquat.joints.picture import curve_styles
 from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import LAWS, PathPoint, SideCylinder, WrapCylinder, laws
 from myoquat.muscle.display.stick import stick_figure
@@ -48,11 +49,6 @@ def _law(name: str) -> Callable[[], Any]:
     return lambda: plot_curves(LAWS[name](**NUMBERS.get(name, HILL)))
 
 
-def _muscle(k: int) -> dict[str, Any]:
-    """Colour and style of muscle k of six, apart in greyscale as well."""
-    return {"color": plt.get_cmap("viridis")(k / 6), "linestyle": ("-", "--")[k % 2]}
-
-
 def _gimbal() -> Any:
     """How far each description is from its singularity along one turn of a ball joint."""
     angle = np.linspace(-np.pi, np.pi, 720)
@@ -68,34 +64,6 @@ def _gimbal() -> Any:
     ax.semilogy(np.degrees(angle), largest, ":", lw=2.5, color="tab:orange", label="the largest component eliminated")
     ax.set(xlabel="rotation about z [deg]", ylabel="condition number", xlim=(-180, 180), ylim=(0.8, 1e3))
     figure.legend(loc="outside lower center", ncols=3, fontsize=8)
-    return figure
-
-
-def _motion() -> Any:
-    motion = mq.simulate(mq.load_model("two_link"), duration=4.0, step=1e-3, output_step=0.02)
-    figure, (above, below) = plt.subplots(2, 1, figsize=(7.5, 5.0), sharex=True, layout="constrained")
-    for k, style in zip(range(4), ("-", "--", "-.", ":"), strict=True):
-        above.plot(motion.time, motion.q[:, k], style, label=f"Q{k}")
-    for k, name in enumerate(motion.model.muscle_names):
-        below.plot(motion.time, motion.forces[:, k], label=name, **_muscle(k))
-    above.set(ylabel="upper joint's quaternion")
-    below.set(ylabel="force [N]", xlabel="time [s]")
-    for ax in (above, below):
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
-    return figure
-
-
-def _moment_arms() -> Any:
-    model = mq.load_model("two_link").with_rotations("sequence")
-    angle = np.linspace(-1.0, 1.0, 101)
-    q = np.tile([0.0, 0.6, 0.0, 0.0, 0.2, 0.0], (len(angle), 1))
-    q[:, 1] = 0.6 + 0.5 * angle
-    arms = -mq.path_jacobian(model, q, "coordinates")[:, :, 1]
-    figure, ax = plt.subplots(figsize=(7.5, 4.0), layout="constrained")
-    for k, name in enumerate(model.muscle_names):
-        ax.plot(np.degrees(q[:, 1]), arms[:, k], label=name, **_muscle(k))
-    ax.set(xlabel="second angle of the upper joint [deg]", ylabel="moment arm [m]")
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
     return figure
 
 
@@ -182,17 +150,18 @@ def _shoulder() -> Any:
         for segments in stick.bones.values():
             for segment in segments:
                 ax.plot(segment[:, x], segment[:, y], color="0.3", lw=3, solid_capstyle="round")
-        for k, points in enumerate(stick.muscles.values()):
-            ax.plot(points[:, x], points[:, y], color=plt.get_cmap("viridis")(k / 20), lw=1.2)
+        for points in stick.muscles.values():
+            ax.plot(points[:, x], points[:, y], color="#b3202c", lw=1.2)
         ax.set(aspect="equal", title=title, ylim=(-0.4, 0.16), xlabel=f"{'xyz'[x]} [m]", ylabel="y [m]")
     axes[1].invert_xaxis()
     angle = np.linspace(0.0, np.pi / 2, 46)
     q = np.tile(model.start, (len(angle), 1))
     q[:, 8:] = mq.joints.quaternion_exp(angle[:, None] * np.array([0.0, 0.0, 1.0]))
     arms = -mq.path_jacobian(model, q)[..., model.system.u_slices[2]][..., 2]
-    for k, name in enumerate(("deltoid_middle", "supraspinatus", "subscapularis", "teres_minor", "teres_major")):
+    shown = ("deltoid_middle", "supraspinatus", "subscapularis", "teres_minor", "teres_major")
+    for name, style in zip(shown, curve_styles(len(shown)), strict=True):
         arm = 1e3 * arms[:, model.muscle_names.index(name)]
-        axes[2].plot(np.degrees(angle), arm, label=name.replace("_", " "), **_muscle(k))
+        axes[2].plot(np.degrees(angle), arm, label=name.replace("_", " "), **style)
     axes[2].set(xlabel="glenohumeral abduction [deg]", ylabel="moment arm [mm]", xlim=(0, 90))
     axes[2].axhline(0.0, color="0.7", lw=0.8)
     axes[2].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
@@ -200,7 +169,7 @@ def _shoulder() -> Any:
 
 
 PICTURES: dict[str, Callable[[], Any]] = {f"law_{name}": _law(name) for name in laws.LAWS}
-PICTURES |= {"gimbal": _gimbal, "motion": _motion, "moment_arms": _moment_arms, "radial": _radial, "sides": _sides}
+PICTURES |= {"gimbal": _gimbal, "radial": _radial, "sides": _sides}
 PICTURES |= {"mujoco_sides": _mujoco_sides}
 PICTURES |= {"shoulder": _shoulder}
 PICTURES |= {f"figure_{name}": draw for name, draw in drawn.FIGURES.items()}  # those that tests compare

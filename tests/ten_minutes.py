@@ -17,7 +17,7 @@ from documents import ROOT, running_blocks
 
 PAGE = ROOT / "docs" / "start.md"
 COMMANDS = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
-PICTURES = ("forces.pdf", "arm.png", "arm.gif")
+PICTURES = ("motion.pdf", "arm.png", "arm.gif")
 LIMIT = 600.0  # [s]
 
 

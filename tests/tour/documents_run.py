@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,8 @@ def write(path: Path) -> list[str]:
 def _page(page: Path) -> list[str]:
     text, name, found = page.read_text(encoding="utf-8"), str(page.relative_to(documents.ROOT)), []
     with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "tests").symlink_to(documents.ROOT / "tests")  # whose files README names
+        shutil.copy(documents.ROOT / "tests" / "data" / "small_leg.osim", Path(folder, "leg.osim"))
         blocks = documents.running_blocks(text)
         if blocks:
             script = "\n".join(code for _, code in blocks)

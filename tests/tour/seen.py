@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import os
 import shutil
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from playwright.sync_api import sync_playwright
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
+
+import site_animation
 
 import myoquat as mq
 from myoquat.analysis import plot_activations, plot_lengths, plot_loads, plot_moment_arms
@@ -41,30 +46,34 @@ SHEET = (
     "figure_activations", "figure_loads", "report_scaling", "report_kinematics", "report_loads", "report_study",
     "site_first_page", "site_simulate",
 )  # fmt: skip
-DURATION = 0.3  # [s] of the motion
 WIDTH = 1200  # pixels of a picture of a page
 SOFTWARE_GL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox"]
 
 
 @functools.cache
 def shoulder():
-    """(model with markers, a motion of it, the markers as seen with 2 mm of noise)."""
+    """(model with markers, a motion that raises its arm, the markers as seen with 2 mm of noise)."""
     model = mq.load_model("thoracoscapular")
     spots = ((0.0, 0.0, 0.0), (0.05, 0.02, 0.0), (0.0, -0.1, 0.04))
     marks = tuple(Marker(f"{b.name}_{k}", b.name, spot) for b in model.system.bodies for k, spot in enumerate(spots))
     model = dataclasses.replace(model, markers=marks)
-    motion = mq.simulate(model, duration=DURATION, step=1e-3, output_step=0.01)
-    poses = model.system.poses(motion.q)
-    points = [poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in marks]
-    noise = np.random.default_rng(1).normal(scale=2e-3, size=(len(motion.time), len(marks), 3))
-    return model, motion, Markers(motion.time, tuple(m.name for m in marks), np.stack(points, axis=1) + noise)
+    motion = site_animation.raised(model)
+    return model, motion, seen_markers(model, motion.q, motion.time)
+
+
+def seen_markers(model: mq.Model, q: Any, time: Any) -> Markers:
+    """The markers of a model at poses q (t, nq), with 2 mm of noise."""
+    poses = model.system.poses(q)
+    points = [poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in model.markers]
+    noise = np.random.default_rng(1).normal(scale=2e-3, size=(len(time), len(points), 3))
+    return Markers(time, tuple(m.name for m in model.markers), np.stack(points, axis=1) + noise)
 
 
 @functools.cache
 def solution():
     """Muscle forces along the motion, and the loads of the joints."""
     model, motion, _ = shoulder()
-    found = redundancy(model, motion.to_motion(), reserves=10.0)
+    found = redundancy(model, motion, reserves=2.0)
     return found, found.joint_loads()
 
 
@@ -89,12 +98,11 @@ def figures(out: Path) -> None:
 
 def reports(out: Path) -> list[Path]:
     """The reports of scaling, inverse kinematics, loads and a study, as HTML."""
-    model, _, markers = shoulder()
+    model, motion, markers = shoulder()
     write = functools.partial(_written, out)
     mass = 1.1 * sum(body.mass for body in model.system.bodies)
     person = scale_model(model, factors={"humerus": (1.1, 1.0, 1.0)}, mass=mass)
-    static = Markers(markers.time[:1], markers.names, markers.positions[:1])
-    write("scaling", scaling_sections(model, person, static))
+    write("scaling", scaling_sections(model, person, seen_markers(person, motion.q[:1], motion.time[:1])))
     fit = inverse_kinematics(model, markers)
     angles = Section("Coordinates", fit.angles(in_degrees=True), units=angle_units(fit.system))
     write("kinematics", [marker_errors(fit), angles, Section("Errors of markers over time", fit.errors() * 1e3, "mm")])

@@ -65,8 +65,8 @@ class Painter:
     def _camera(self, poses: Array, aspect: float) -> tuple[Array, Array]:
         """(eye, middle) [m] from where every pose is seen."""
         shown = [self._points(frame) for frame in frames(self.scene.model, poses)]
-        points = np.concatenate([*shown, *(corner[None] for corner in self.scene.box)])
-        return camera_of((points.min(axis=0), points.max(axis=0)), self.scene.up, min(aspect, 1.0) / MARGIN)
+        points = np.concatenate([*shown, self.scene.points])
+        return camera_of(points, self.scene.up, min(aspect, 1.0) / MARGIN)
 
     def _points(self, frame: Frame) -> Array:
         """(n, 3) joints and muscles of a frame, and the corners of a box around every bone."""

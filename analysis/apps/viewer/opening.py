@@ -44,7 +44,8 @@ def opened(
     recorded = importlib.import_module("myoquat.data").load_forces(loads) if isinstance(loads, (str, Path)) else loads
     if recorded is None and films:
         recorded = films[0].loads
-    return Scene(model, films[0].q[0] if films else start, tuple(folders)), films, recorded
+    motion = films[0].q if films else None
+    return Scene(model, start if motion is None else motion[0], tuple(folders), motion), films, recorded
 
 
 def installed_geometry() -> list[Path]:

@@ -43,7 +43,7 @@ class Panel:
         with self._gui.add_folder("Motion"):
             self.button = self._gui.add_button("Play")
             low, high = float(film.time[0]), float(film.time[-1])
-            self.clock = self._gui.add_slider("time [s]", low, max(high, low + 1e-3), 1e-3, low)
+            self.clock = self._gui.add_slider("time [s]", low, math.ceil(1e3 * max(high, low + 1e-3)) / 1e3, 1e-3, low)
             self.speed = self._gui.add_dropdown("speed", SPEEDS, initial_value="1")
             self._gui.add_button("Save film").on_click(lambda event: self._save_film(event.client))
             if len(viewer.films) > 1:
@@ -172,7 +172,7 @@ class Panel:
         self._following = True
         try:
             if self.clock is not None:
-                self.clock.value = float(self.viewer.time)
+                self.clock.value = round(float(self.viewer.time), 3)
                 label = "Pause" if self.viewer.playing else "Play"
                 if self.button.label != label:
                     self.button.label = label

@@ -26,24 +26,37 @@ MARKER = (235, 80, 140)
 FIELD = np.radians(40)  # vertical field of view
 FIGURE_HEIGHT = 0.92  # of the frame's height
 FIGURE_HALF_WIDTH = 0.6  # of that height, to either side, so that controls cover none of it
+CENTERING_STEPS = 3
+SEEN_POSES = 12  # of a motion
 MAX_NAMED_FILES = 5  # that were not found
 MIN_LIMB_LENGTH = 1e-3  # of the figure: shorter limbs are not drawn
 
 
-def camera_of(box: tuple[Array, Array], up: Array, beside: float) -> tuple[Array, Array]:
-    """(eye, middle) [m]: from beside the widest view of a box, every corner of it within the frame, whose width beside
-    the middle is `beside` of its height."""
-    low, high = box
+def camera_of(points: Array, up: Array, beside: float) -> tuple[Array, Array]:
+    """(eye, middle) [m]: from beside the widest view of points (n, 3), all of them within the frame and in its middle;
+    the frame's width beside the middle is `beside` of its height."""
+    low, high = points.min(axis=0), points.max(axis=0)
     middle, extent = (low + high) / 2, high - low
     flat = [i for i in np.argsort(extent) if abs(up[i]) < 0.9]
     toward = np.eye(3)[flat[0]] + 0.6 * np.eye(3)[flat[-1]] + 0.15 * up
     toward /= np.linalg.norm(toward)
     across = np.cross(up, toward)
     across /= np.linalg.norm(across)
-    corners = np.array([[(low, high)[b][k] for k, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)]) - middle
-    off_axis = np.maximum(np.abs(corners @ np.cross(toward, across)), np.abs(corners @ across) / beside)
-    distance = (off_axis / (FIGURE_HEIGHT * np.tan(FIELD / 2)) + corners @ toward).max()
-    return middle + max(distance, 0.1 * max(float(np.linalg.norm(extent)), 1e-3)) * toward, middle
+    axes = np.stack([across, np.cross(toward, across), toward])
+    least = 0.1 * max(float(np.linalg.norm(extent)), 1e-3)
+    distance = _distance((points - middle) @ axes.T, beside, least)
+    for _ in range(CENTERING_STEPS):  # what is nearer looks larger, so the box's middle is not the picture's
+        seen = (points - middle) @ axes.T
+        slope = seen[:, :2] / (distance - seen[:, 2:])
+        middle = middle + 0.5 * distance * (slope.min(axis=0) + slope.max(axis=0)) @ axes[:2]
+        distance = _distance((points - middle) @ axes.T, beside, least)
+    return middle + distance * toward, middle
+
+
+def _distance(seen: Array, beside: float, least: float) -> float:
+    """[m] from where points (n, 3), across, above and towards the eye, are within the frame; at least `least`."""
+    off_axis = np.maximum(np.abs(seen[:, 1]), np.abs(seen[:, 0]) / beside)
+    return max(float((off_axis / (FIGURE_HEIGHT * np.tan(FIELD / 2)) + seen[:, 2]).max()), least)
 
 
 @dataclass(frozen=True)
@@ -59,11 +72,13 @@ class Part:
 
 @dataclass
 class Scene:
-    """A model at a start pose q (nq,); `geometry` are folders in which its geometry files may lie."""
+    """A model at a start pose q (nq,); `geometry` are folders in which its geometry files may lie; `motion` (t, nq) are
+    poses that the camera sees too."""
 
     model: Model
     q: Array
     geometry: tuple[Path, ...] = ()
+    motion: Array | None = None
     missing: list[str] = field(default_factory=list)
 
     @cached_property
@@ -94,17 +109,28 @@ class Scene:
         return frames(self.model, self.q[None], [line[None] for line in self.lines])[0]
 
     @cached_property
-    def box(self) -> tuple[Array, Array]:
-        """Lowest and highest corner [m] of bodies and paths."""
+    def points(self) -> Array:
+        """(n, 3) [m] of bodies and paths at the start."""
         bodies = self.model.system.bodies
         points = [np.stack([self.poses[b.name][1] for b in bodies]) if bodies else np.zeros((1, 3)), *self.lines]
         points += [p + np.einsum("ij,kj->ki", R, self._ends(name)) for name, (R, p) in self.poses.items()]
+        return np.concatenate([*points, self._corners(self.poses)])
+
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        """Lowest and highest corner [m] of bodies and paths."""
+        return self.points.min(axis=0), self.points.max(axis=0)
+
+    def _corners(self, poses: dict[str, tuple[Array, Array]]) -> Array:
+        """(n, 3) [m] the corners of a box around each bone at poses."""
+        found = [np.zeros((0, 3))]
         for part in self.bones:
-            R, p = self.poses[part.body]
+            R, p = poses[part.body]
             local = part.mesh.vertices @ rotation_matrix(part.orientation).T + part.position
-            points.append(local @ R.T + p)
-        whole = np.concatenate(points)
-        return whole.min(axis=0), whole.max(axis=0)
+            ends = np.stack([local.min(axis=0), local.max(axis=0)])
+            corners = np.array([[ends[b][k] for k, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)])
+            found.append((np.einsum("...ij,kj->...ki", R, corners) + np.asarray(p)[..., None, :]).reshape(-1, 3))
+        return np.concatenate(found)
 
     @cached_property
     def size(self) -> float:
@@ -121,7 +147,10 @@ class Scene:
     @cached_property
     def camera(self) -> tuple[Array, Array]:
         """(eye, middle) [m] of the window, whose controls cover one side."""
-        return camera_of(self.box, self.up, FIGURE_HALF_WIDTH)
+        if self.motion is None:
+            return camera_of(self.points, self.up, FIGURE_HALF_WIDTH)
+        poses = self.model.system.poses(self.motion[:: max(1, len(self.motion) // SEEN_POSES)])
+        return camera_of(np.concatenate([self.points, self._corners(poses)]), self.up, FIGURE_HALF_WIDTH)
 
     @cached_property
     def bones(self) -> list[Part]:

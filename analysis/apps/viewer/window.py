@@ -187,6 +187,11 @@ class Viewer:
         """Show the motion at the time t [s]."""
         if not self.films:
             raise ValueError("no motion was given")
+        self._go_to(t)
+        self.panel.follow()
+
+    def _go_to(self, t: float) -> None:
+        """Draw the motion at the time t [s]; clock and sliders stay as they are."""
         with self._lock:
             film = self.films[0]
             self.time = float(np.clip(t, film.time[0], film.time[-1]))
@@ -217,7 +222,7 @@ class Viewer:
             if self.playing:
                 film = self.films[0]
                 t = self.time + (now - last) * self.speed
-                self.seek(film.time[0] if t > film.time[-1] else t)
+                self._go_to(film.time[0] if t > film.time[-1] else t)
                 self.panel.follow(sliders=False)
             last = now
             time.sleep(max(0.002, 1 / RATE - (time.monotonic() - now)))

@@ -16,7 +16,7 @@ from myoquat.joints.multibody.shapes import Shape
 __all__ = ["Geom", "read_geom"]
 
 TYPES = ("plane", "hfield", "mesh", "sdf", *SOLIDS)
-FIRST_HIDDEN_GROUP = 3  # MuJoCo shows geoms of groups 0 to 2 unless it is told otherwise
+FIRST_HIDDEN_GROUP = 3  # MuJoCo shows geoms of groups 0 to 2 unless another choice is made
 DEFAULT_DENSITY = 1000.0  # [kg/m^3] of a geom that gives none
 QUIET = ("class", "user", "gap", "fitscale", "hfield")
 

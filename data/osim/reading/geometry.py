@@ -68,10 +68,10 @@ def _shape(element: Any, Q: Any, p: Any) -> Shape | None:
     if element.tag == "Mesh":
         file = (element.findtext("mesh_file") or "").strip()
         return Shape("mesh", scales, p, Q, file=file, **look) if file else None
-    kind, sizes = SOLIDS[element.tag](element, np.array(scales))
-    if kind == "cylinder":
+    shape_type, sizes = SOLIDS[element.tag](element, np.array(scales))
+    if shape_type == "cylinder":
         Q = tuple(np.asarray(quaternion_multiply(np.array(Q), np.array(ALONG_Y))).tolist())
-    return Shape(kind, sizes, p, Q, **look)
+    return Shape(shape_type, sizes, p, Q, **look)
 
 
 def _sphere(element: Any, scales: Array) -> tuple[str, tuple[float, ...]]:

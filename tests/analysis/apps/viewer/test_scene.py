@@ -46,6 +46,22 @@ def test_lines_are_those_of_the_stick_figure_and_as_long_as_the_paths(shoulder, 
         np.testing.assert_allclose(own[kept], single[apart], atol=1e-9)
 
 
+def test_the_camera_sees_the_whole_motion():
+    ball = Shape("sphere", (0.1,))
+    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, shapes=(ball,))
+    model = mq.Model(mq.ArticulatedSystem((sled,), gravity=(0, 0, -9.81)))
+    still, moving = (Scene(model, np.zeros(1), (), motion) for motion in (None, np.linspace(0, 4, 9)[:, None]))
+    sizes = []
+    for scene in (still, moving):
+        eye, middle = scene.camera
+        toward = (eye - middle) / np.linalg.norm(eye - middle)
+        across = np.cross(scene.up, toward) / np.linalg.norm(np.cross(scene.up, toward))
+        seen = np.array([[0.0, 0, 0], [4.0, 0, 0]]) - eye
+        sizes.append(np.abs(seen @ across / -(seen @ toward)) / np.tan(FIELD / 2))
+    assert sizes[0][1] > 1 > sizes[1].max()  # without the motion, its end is outside
+    assert moving.size == still.size  # muscles stay as thick
+
+
 @pytest.mark.parametrize("turn", [60.0, 140.0, 230.0])
 def test_lines_follow_a_cylinder_evenly_beyond_half_a_turn(turn):
     end = mq.Body("end", "ground", mq.joints.RevoluteJoint(axis=(0.0, 0.0, 1.0)), mass=1.0)
@@ -237,6 +253,7 @@ def test_loads_are_arrows_where_they_act():
         np.testing.assert_allclose(viewer.arrows.handle.points, wanted, atol=1e-6)
         assert viewer.arrows.handle.visible
         viewer.seek(2.0)
+        assert viewer.panel.clock.value == viewer.time  # the clock follows
         assert not viewer.arrows.handle.visible
     finally:
         viewer.close()
