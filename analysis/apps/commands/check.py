@@ -16,7 +16,12 @@ __all__ = ["command"]
 @click.argument("model")
 @click.option("--poses", default=1000, show_default=True, help="Number of random poses.")
 @click.option("--seed", default=0, show_default=True, help="Seed of poses and velocities.")
-@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
+@click.option(
+    "--rotations",
+    default="file",
+    show_default=True,
+    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
+)
 def command(model: str, poses: int, seed: int, rotations: str) -> None:
     """Check that the powers of MODEL's muscles balance: F l' = -tau . u, lengths against moment arms, and that random
     poses can be brought onto its constraints. Poses lie inside the coordinates' ranges, as far as these are finite and

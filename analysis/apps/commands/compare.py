@@ -22,10 +22,15 @@ __all__ = ["command"]
 @click.option("--coordinate", "coordinates", multiple=True, help="A=B: coordinates whose names differ; repeatable.")
 @click.option("--muscle", "muscles", multiple=True, help="A=B: muscles whose names differ; repeatable.")
 @click.option("--body", "bodies", multiple=True, help="A=B: bodies whose names differ; repeatable.")
-@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
+@click.option(
+    "--rotations",
+    default="file",
+    show_default=True,
+    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
+)
 @click.option("--poses", default=200, show_default=True, help="Number of random poses.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the poses.")
-@click.option("--activation", default=1.0, show_default=True, help="Of all muscles, for forces.")
+@click.option("--activation", default=1.0, show_default=True, help="Activation of all muscles, for forces.")
 @click.option("--tolerance", type=float, help="Greatest relative difference with exit code 0.")
 @click.option("--report", "page", type=click.Path(path_type=Path), help="Page with tables and curves: .html.")
 @click.option("--table", type=click.Path(path_type=Path), help="A row per name and quantity: .csv, .xlsx, .parquet.")

@@ -16,7 +16,12 @@ FORMATS = tuple(suffix for suffix, row in MODEL_FORMATS.items() if row.writes)
 @click.command("convert")
 @click.argument("model")
 @click.argument("output", type=click.Path(path_type=Path))
-@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
+@click.option(
+    "--rotations",
+    default="file",
+    show_default=True,
+    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
+)
 @click.option("--strict", is_flag=True, help="Fail if the output format lacks an element, instead of reporting it.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 def command(model: str, output: Path, rotations: str, strict: bool, force: bool) -> None:

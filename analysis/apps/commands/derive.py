@@ -16,8 +16,19 @@ __all__ = ["command"]
 @click.argument("model")
 @click.option("--jacobian", type=click.Choice(JACOBIANS), required=True, help="Which Jacobian to derive.")
 @click.option("--language", type=click.Choice(LANGUAGES), default="python", show_default=True)
-@click.option("--eliminated", type=click.IntRange(0, 3), default=0, show_default=True, help="For constrained.")
-@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
+@click.option(
+    "--eliminated",
+    type=click.IntRange(0, 3),
+    default=0,
+    show_default=True,
+    help="Component that --jacobian constrained eliminates.",
+)
+@click.option(
+    "--rotations",
+    default="file",
+    show_default=True,
+    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
+)
 @click.option("--forces/--no-forces", default=True, show_default=True, help="Also derive forces and torques.")
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="The file; its stem names the function.")
 @click.option("--overwrite", "--force", is_flag=True, help="Replace the output if it exists.")

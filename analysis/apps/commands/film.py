@@ -17,7 +17,12 @@ __all__ = ["command"]
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--compare", type=click.Path(exists=True, path_type=Path), help="Another motion, as a ghost.")
 @click.option("--loads", type=click.Path(exists=True, path_type=Path), help="Loads beside the motion: .xml, .c3d.")
-@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
+@click.option(
+    "--rotations",
+    default="file",
+    show_default=True,
+    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
+)
 @click.option("--geometry", multiple=True, type=click.Path(path_type=Path), help="A folder with geometry files.")
 @click.option("--colour", type=click.Choice(["activation", "force"]), default="activation", show_default=True,
               help="What colours the muscles, where MOTION holds it.")  # fmt: skip

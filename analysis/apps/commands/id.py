@@ -29,9 +29,14 @@ constraints and locks carry the rest."""
 @click.option("--loads", type=click.Path(path_type=Path), help="External loads: OpenSim's ExternalLoads, .xml.")
 @click.option("--cutoff", default=6.0, show_default=True, help="Low-pass filter [Hz]; negative for none.")
 @click.option("--angles", is_flag=True, help="Filter the file's angles as OpenSim does, not rotations.")
-@click.option("--degrees/--radians", default=None, help="Angles of MOTION, where the file does not say it.")
+@click.option("--degrees/--radians", default=None, help="Unit of angles in MOTION, where its header gives none.")
 @click.option("--ignore", multiple=True, metavar="NAME", help="Pass over a column of MOTION, or several: '*_tx'.")
-@click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
+@click.option(
+    "--rotations",
+    default="quaternion",
+    show_default=True,
+    help="Ball joints during the computation: 'file' or 'quaternion'.",
+)
 @click.option("--motor", "motors", multiple=True, metavar="NAME", help=MOTOR)
 @click.option("--constraints", type=click.Path(path_type=Path), help="With --motor: store the forces [N] and moments "
               "[N m] of the model's constraints on the bodies, .sto, .csv.")  # fmt: skip

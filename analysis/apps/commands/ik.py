@@ -20,11 +20,16 @@ __all__ = ["command"]
 @click.argument("model")
 @click.argument("markers", type=click.Path(path_type=Path))
 @click.argument("output", type=click.Path(path_type=Path))
-@click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="Weight of a marker; 1 if nothing is said.")
+@click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="Weight of a marker; 1 by default.")
 @click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y'.")
 @click.option("--start", type=float, default=-np.inf, help="First time [s].")
 @click.option("--end", type=float, default=np.inf, help="Last time [s].")
-@click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
+@click.option(
+    "--rotations",
+    default="quaternion",
+    show_default=True,
+    help="Ball joints during the computation: 'file' or 'quaternion'.",
+)
 @click.option(
     "--constraint-weight", default=np.inf, show_default=True, help="Weight of the model's constraints; infinite: exact."
 )

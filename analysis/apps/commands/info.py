@@ -27,7 +27,12 @@ UNREAD = UnsupportedElements.opening
 
 @click.command("info")
 @click.argument("model", required=False)
-@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
+@click.option(
+    "--rotations",
+    default="file",
+    show_default=True,
+    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
+)
 @click.option("--kernels", "show_kernels", is_flag=True, help="Show lanes, threads, cache and processor.")
 def command(model: str | None, rotations: str, show_kernels: bool) -> None:
     """Show the joints, coordinates and muscles of MODEL; without it, the models of the library.

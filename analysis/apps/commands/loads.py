@@ -30,7 +30,7 @@ Shown = Section | Numbers | Drawn
 
 RESERVE = """Strength of the reserve on a coordinate or velocity [N m, or N on a slide]; a pattern such as 'ground_*=40'
 for several, the last that fits counts."""
-WEIGHT = """Weight of a reserve's squared control in the effort, 1 if nothing is said, 0 for one that costs nothing; a
+WEIGHT = """Weight of a reserve's squared control in the effort, 1 by default, 0 for one that costs nothing; a
 pattern for several."""
 CONE = """Keep the force in a joint within its socket: markers at the centre of the head, at that of the socket and at
 its rim; or JOINT=X,Y,Z,DEGREES, a direction in the parent's axes and a half angle."""
@@ -61,13 +61,18 @@ RULES = ("rim", "point", "circle", "ellipse", "polynomial", "conditional", "plan
 @click.option("--consistent", is_flag=True, help="Bring the motion onto the model's couplers and constraints: poses, "
               "then velocities and accelerations.")  # fmt: skip
 @click.option("--marker-weight", "marker_weights", multiple=True, metavar="NAME=W",
-              help="Weight of a marker where MOTION holds markers; 1 if nothing is said.")  # fmt: skip
+              help="Weight of a marker where MOTION holds markers; 1 by default.")  # fmt: skip
 @click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y', for markers.")
 @click.option("--start", type=float, default=-np.inf, help="First time [s].")
 @click.option("--end", type=float, default=np.inf, help="Last time [s].")
-@click.option("--degrees/--radians", default=None, help="Angles of MOTION, where the file does not say it.")
+@click.option("--degrees/--radians", default=None, help="Unit of angles in MOTION, where its header gives none.")
 @click.option("--ignore", multiple=True, metavar="NAME", help="Pass over a column of MOTION, or several: '*_tx'.")
-@click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
+@click.option(
+    "--rotations",
+    default="quaternion",
+    show_default=True,
+    help="Ball joints during the computation: 'file' or 'quaternion'.",
+)
 @click.option(
     "--activations", type=click.Path(path_type=Path), help="Store the activations that are found: .sto, .csv."
 )

@@ -16,7 +16,12 @@ __all__ = ["command"]
 @click.argument("model")
 @click.option("--samples", default=10_000, show_default=True, help="Number of random poses.")
 @click.option("--seed", default=0, show_default=True, help="Seed of poses, strengths and activations.")
-@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
+@click.option(
+    "--rotations",
+    default="file",
+    show_default=True,
+    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
+)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all tables to this file.")
 @click.option(
     "--figures",
@@ -24,7 +29,7 @@ __all__ = ["command"]
     type=click.Path(path_type=Path),
     help="Draw the figures into this folder; 'figures' with --muscle or --format.",
 )
-@click.option("--muscle", help="The muscle of the figures; the second one if nothing is said.")
+@click.option("--muscle", help="The muscle of the figures; by default the second one.")
 @click.option("--format", "suffix", type=click.Choice(["png", "pdf", "svg"]), default="png", show_default=True)
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 def command(

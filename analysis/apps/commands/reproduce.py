@@ -28,7 +28,12 @@ SHOULDER_TRIAL, LEG_TRIAL = "lateral_raise", "walk36"
 @click.option(
     "--rule", "rules", multiple=True, type=click.Choice(RULES), help="A stability rule; all if none is given."
 )
-@click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
+@click.option(
+    "--rotations",
+    default="quaternion",
+    show_default=True,
+    help="Ball joints during the computation: 'file' or 'quaternion'.",
+)
 @click.option("--published/--no-published", default=True, help="Compare activations with published ones, too.")
 @click.option("--force", is_flag=True, help="Replace an output file that exists.")
 def command(

@@ -14,7 +14,9 @@ __all__ = ["command"]
 @click.command("run")
 @click.argument("setup", type=click.Path(path_type=Path))
 @click.option("--model", type=click.Path(path_type=Path), help="The model, in place of the <model_file> of SETUP.")
-@click.option("--rotations", default="file", show_default=True, help="Ball joints meanwhile: file or quaternion.")
+@click.option(
+    "--rotations", default="file", show_default=True, help="Ball joints during the computation: 'file' or 'quaternion'."
+)
 @click.option("--keep", is_flag=True, help="Refuse to replace files that exist; OpenSim's tools replace them.")
 @click.option("--anywhere", is_flag=True, help="Let the setup write outside its own folder.")
 @click.option("--report", type=click.Path(path_type=Path), help="Show what was computed: .html, one page by itself.")

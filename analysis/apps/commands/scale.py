@@ -31,7 +31,7 @@ class _Masses(TypedDict):
 @click.option("--markers", type=click.Path(path_type=Path), help="The static trial (.trc, .c3d) of --measure.")
 @click.option("--trial", type=click.Path(path_type=Path), help="A moving trial: sizes and markers by their joints.")
 @click.option("--stretch", multiple=True, metavar="NAME=BODY,...", help="A factor of --trial, of BODY or BODY:XY.")
-@click.option("--noise", default=0.003, show_default=True, help="Deviation of the markers of --trial [m].")
+@click.option("--noise", default=0.003, show_default=True, help="Standard deviation of the markers of --trial [m].")
 @click.option(
     "--priors",
     default=(0.1, 0.01),

@@ -23,7 +23,7 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
 @click.command("simulate")
 @click.argument("model")
 @click.option("--duration", default=1.0, show_default=True, help="Seconds of motion.")
-@click.option("--step", type=float, help="Step of a fixed-step method [s]; 1e-3 if nothing is said.")
+@click.option("--step", type=float, help="Step of a fixed-step method [s]; 1e-3 by default.")
 @click.option("--rtol", type=float, help="Bound on the local error: an adaptive method.")
 @click.option(
     "--method",
@@ -35,9 +35,12 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
     "--stabilization", default="projection", show_default=True, help="Of |Q| = 1: projection, norm, baumgarte, none."
 )
 @click.option(
-    "--rotations", default="file", show_default=True, help="quaternion, a sequence such as YZY, sequence, file."
+    "--rotations",
+    default="file",
+    show_default=True,
+    help="Ball joints: 'file' as they are, 'quaternion', 'sequence', or YZY and so on.",
 )
-@click.option("--activation", type=float, help="One activation for all muscles; the model's own if nothing is said.")
+@click.option("--activation", type=float, help="One activation for all muscles; by default the model's own.")
 @click.option("--excitation", type=float, help="One excitation for all muscles, where activations are states.")
 @click.option("--project-start", is_flag=True, help="Move a start that violates the constraints onto them.")
 @click.option("--output-step", type=float, help="Seconds between rows.")
@@ -49,7 +52,7 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
     type=click.Path(path_type=Path),
     help="Draw moment arms and Jacobians in all descriptions along it: .png, .pdf, .svg.",
 )
-@click.option("--muscle", help="The muscle of --mapping; the second one if nothing is said.")
+@click.option("--muscle", help="The muscle of --mapping; by default the second one.")
 @click.option("--film", type=click.Path(path_type=Path), help="Show bodies and muscles moving: .gif, .html, .mp4.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 def command(

@@ -19,9 +19,11 @@ __all__ = ["command"]
 @click.command("sweep")
 @click.argument("study", type=click.Path(path_type=Path))
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Zarr store for the results.")
-@click.option("--resume", is_flag=True, help="Go on with the store, if it is there and of this study.")
-@click.option("--any-code", is_flag=True, help="Resume also where other code began; each block records which.")
-@click.option("--verify", is_flag=True, help="Only read the store: which blocks are damaged or not there?")
+@click.option("--resume", is_flag=True, help="Continue the store, if it exists and belongs to this study.")
+@click.option(
+    "--any-code", is_flag=True, help="Continue also what another version began; each block records its version."
+)
+@click.option("--verify", is_flag=True, help="Only read the store, and report damaged or missing blocks.")
 @click.option("--repair", is_flag=True, help="Only compute the damaged blocks again.")
 @click.option("--threads", type=int, help="Threads; by default all cores.")
 @click.option("--block", type=int, help="Samples per block; by default about 2048.")

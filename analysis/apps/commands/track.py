@@ -24,7 +24,7 @@ def _show(progress: Progress) -> None:
 @click.argument("motion", type=click.Path(path_type=Path))
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--loads", type=click.Path(path_type=Path), help="External loads: OpenSim's ExternalLoads, .xml.")
-@click.option("--start", type=float, help="First time [s]; that of MOTION if nothing is said.")
+@click.option("--start", type=float, help="First time [s]; by default MOTION's.")
 @click.option("--end", type=float, help="Last time [s].")
 @click.option("--cutoff", default=6.0, show_default=True, help="Low-pass filter [Hz]; negative for none.")
 @click.option("--intervals", default=50, show_default=True, help="Intervals of equal length.")
@@ -37,12 +37,17 @@ def _show(progress: Progress) -> None:
 @click.option("--effort", default=1e-3, show_default=True, help="Weight of the squared controls.")
 @click.option("--reserves", default=100.0, show_default=True, help="Torque or force of a control of 1; 0 for none.")
 @click.option("--muscles", is_flag=True, help="Keep the muscles; without, torques alone move the model.")
-@click.option("--tolerance", default=1e-6, show_default=True, help="Of the solver.")
-@click.option("--iterations", default=1000, show_default=True, help="At most.")
+@click.option("--tolerance", default=1e-6, show_default=True, help="Tolerance of the solver.")
+@click.option("--iterations", default=1000, show_default=True, help="Maximum number of iterations.")
 @click.option("--controls", type=click.Path(path_type=Path), help="Store states and controls: .sto, .csv.")
-@click.option("--degrees/--radians", default=None, help="Angles of MOTION, where the file does not say it.")
+@click.option("--degrees/--radians", default=None, help="Unit of angles in MOTION, where its header gives none.")
 @click.option("--ignore", multiple=True, metavar="NAME", help="Pass over a column of MOTION, or several: '*_tx'.")
-@click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
+@click.option(
+    "--rotations",
+    default="quaternion",
+    show_default=True,
+    help="Ball joints during the computation: 'file' or 'quaternion'.",
+)
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 def command(
     model: str, motion: Path, output: Path, loads: Path | None, start: float | None, end: float | None, cutoff: float,

@@ -20,7 +20,12 @@ STEP_S = 1e-4  # [s] short enough for stiff tendons; results are not used
 
 @click.command("warm")
 @click.argument("model")
-@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
+@click.option(
+    "--rotations",
+    default="file",
+    show_default=True,
+    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
+)
 def command(model: str, rotations: str) -> None:
     """Compile what MODEL's lengths, moment arms, torques and simulations need into the cache of kernels.
 
