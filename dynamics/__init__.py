@@ -2,10 +2,13 @@
 
 from myoquat.dynamics import constraints, udwadia_kalaba
 from myoquat.dynamics.derivatives import (
+    DynamicsHessianProduct,
     ForwardDynamicsDerivatives,
     InverseDynamicsDerivatives,
     forward_dynamics_derivatives,
+    forward_dynamics_hvp,
     inverse_dynamics_derivatives,
+    inverse_dynamics_hvp,
 )
 from myoquat.dynamics.equations import (
     bias_force,
@@ -56,6 +59,7 @@ from myoquat.dynamics.skeleton import (
 )
 
 __all__ = [
+    "DynamicsHessianProduct",
     "Event",
     "ForwardDynamicsDerivatives",
     "Gamma",
@@ -81,10 +85,12 @@ __all__ = [
     "forward_dynamics",
     "forward_dynamics_derivatives",
     "forward_dynamics_gamma",
+    "forward_dynamics_hvp",
     "gravity_force",
     "ground_reactions",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
+    "inverse_dynamics_hvp",
     "inverse_mass_matrix",
     "joint_reactions",
     "kinetic_energy",

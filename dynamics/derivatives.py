@@ -1,33 +1,54 @@
-"""Derivatives of forward and inverse dynamics, by differentiating their recursions.
+"""Derivatives of forward and inverse dynamics, by everything that they depend on, of first and second order.
 
 Derivatives with respect to coordinates are along small motions from the pose, (..., nu) columns: for a ball joint along
 the rotation omega dt, not along the four components of its quaternion, in the components of the model's velocity
-frame. They are exact where |Q| = 1. Related: J. Carpentier, N. Mansard, Analytical derivatives of rigid body dynamics
-algorithms, RSS 2018.
+frame. They are exact where |Q| = 1. Those of joints and bodies come from the recursions in
+`myoquat.dynamics.sensitivity.recursions`.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from myoquat import kernels
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.dynamics import articulated, inverse
+from myoquat.dynamics.constraints import Constraint
+from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.regularity import check_massive, check_regular
+from myoquat.dynamics.sensitivity.points import StatePoint
+from myoquat.dynamics.sensitivity.variables import DynamicsVariables, second_order_displaced
+from myoquat.dynamics.simulation.controls import Inputs
+from myoquat.joints.compiled import kernel_for
 from myoquat.joints.locks import check_followed_locks, check_locks
+from myoquat.joints.multibody.checks import check_state
+from myoquat.joints.stacking import joined
 from myoquat.joints.validation import Call, SystemLike
 from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.muscle.parameters import Parameters
 
 __all__ = [
+    "DynamicsHessianProduct",
     "ForwardDynamicsDerivatives",
     "InverseDynamicsDerivatives",
     "forward_dynamics_derivatives",
+    "forward_dynamics_hvp",
     "inverse_dynamics_derivatives",
+    "inverse_dynamics_hvp",
 ]
+
+NOTHING: Mapping[str, Array] = MappingProxyType({})
 
 
 class ForwardDynamicsDerivatives(NamedTuple):
-    """Derivatives (..., nu, nu) of udot by a small motion q, by u and by tau, the last M^-1.
+    """Derivatives of udot: (..., nu, nu) by a small motion q, by u and by tau, the last M^-1.
+
+    f_ext        (..., nu, bodies, 6), with external wrenches.
+    inputs       name -> (..., nu, n): activation, controls and muscle_states, where the model's forces act.
+    parameters   name -> (..., nu): numbers of the model.
+    multipliers  the same of the multipliers (..., k) of the constraints.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -41,10 +62,15 @@ class ForwardDynamicsDerivatives(NamedTuple):
     q: Array
     u: Array
     tau: Array
+    f_ext: Array | None = None
+    inputs: Mapping[str, Array] = NOTHING
+    parameters: Mapping[str, Array] = NOTHING
+    multipliers: "ForwardDynamicsDerivatives | None" = None
 
 
 class InverseDynamicsDerivatives(NamedTuple):
-    """Derivatives (..., nu, nu) of tau by a small motion q, by u and by udot, the last M.
+    """Derivatives of tau: (..., nu, nu) by a small motion q, by u and by udot, the last M. The rest as for
+    `ForwardDynamicsDerivatives`.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -58,41 +84,68 @@ class InverseDynamicsDerivatives(NamedTuple):
     q: Array
     u: Array
     udot: Array
+    f_ext: Array | None = None
+    inputs: Mapping[str, Array] = NOTHING
+    parameters: Mapping[str, Array] = NOTHING
+    multipliers: "InverseDynamicsDerivatives | None" = None
+
+
+class DynamicsHessianProduct(NamedTuple):
+    """The Hessian of a number times a direction: (..., nu) by a small motion q, by u, and by tau or udot.
+
+    >>> from myoquat.dynamics import DynamicsHessianProduct
+    >>> DynamicsHessianProduct([1.0], [0.0], [2.0]).force
+    [2.0]
+    """
+
+    q: Array
+    u: Array
+    force: Array
 
 
 def forward_dynamics_derivatives(
-    model: SystemLike,
-    q: ArrayLike,
-    u: ArrayLike,
-    tau: ArrayLike,
-    f_ext: ArrayLike | None = None,
-    *,
+    model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, *,
+    inputs: Inputs | None = None, constraints: Sequence[Constraint] = (), parameters: str | Iterable[str] = (),
     backend: str = "kernel",
-) -> ForwardDynamicsDerivatives:
-    """Derivatives of `forward_dynamics` at constant torques tau and wrenches f_ext in world axes. Raises as it does.
+) -> ForwardDynamicsDerivatives:  # fmt: skip
+    """Derivatives of `forward_dynamics` at torques tau and wrenches f_ext in world axes.
+
+    inputs       None: joints and bodies alone, as `forward_dynamics` has them. `Inputs`: muscles, limits, passive
+                 forces, contact, actuators and the model's couplers and constraints act too, as in `simulate`.
+    constraints  beside the model's own, with `inputs`; the state lies on them.
+    parameters   names or patterns of numbers of the model, as `myoquat.muscle.Parameters.of` takes them.
+
+    Solutions of iterative solvers (wrapped paths, fibers) have implicit derivatives. Where a path has a kink or jumps,
+    the derivative is that of one side, and `myoquat.muscle.path_flags` tells. Raises as `forward_dynamics` and
+    `simulate` do.
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics import forward_dynamics_derivatives
     >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
-    >>> forward_dynamics_derivatives(mq.ArticulatedSystem((bob,)), [0.0], [0.0], [0.0]).q.round(3)  # -g / l
-    array([[-19.62]])
+    >>> system = mq.ArticulatedSystem((bob,))
+    >>> found = forward_dynamics_derivatives(system, [0.0], [0.0], [1.0], parameters="bodies.bob.mass")
+    >>> found.q.round(3), found.parameters  # -g / l, and -tau / (m l)^2
+    (array([[-19.62]]), {'bodies.bob.mass': array([-1.])})
     """
     call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
-    check_regular(call.system)
-    check_locks(call.system, call.inputs["q"].array, "forward_dynamics_derivatives")
-    return ForwardDynamicsDerivatives(*_derivatives(call, "forward_dynamics", articulated.forward, backend))
+    if inputs is None:
+        check_regular(call.system)
+        check_locks(call.system, call.inputs["q"].array, "forward_dynamics_derivatives")
+    asked = _Request.of(model, call, "tau", inputs, constraints, parameters)
+    found = asked.evaluated("forward_dynamics_derivatives", backend)
+    return asked.split(ForwardDynamicsDerivatives, found)
 
 
 def inverse_dynamics_derivatives(
-    model: SystemLike,
-    q: ArrayLike,
-    u: ArrayLike,
-    udot: ArrayLike,
-    f_ext: ArrayLike | None = None,
-    *,
+    model: SystemLike, q: ArrayLike, u: ArrayLike, udot: ArrayLike, f_ext: ArrayLike | None = None, *,
+    inputs: Inputs | None = None, constraints: Sequence[Constraint] = (), parameters: str | Iterable[str] = (),
     backend: str = "kernel",
-) -> InverseDynamicsDerivatives:
-    """Derivatives of `inverse_dynamics` at constant wrenches f_ext in world axes. Raises as it does.
+) -> InverseDynamicsDerivatives:  # fmt: skip
+    """Derivatives of `inverse_dynamics` at wrenches f_ext in world axes; arguments as `forward_dynamics_derivatives`
+    has them.
+
+    With `inputs`, tau is what the motion needs beyond the model's own forces. Constraints carry what they can of it:
+    tau + A^T lambda with the lambda that leave least in the metric of M^-1. Raises as `inverse_dynamics` does.
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics import inverse_dynamics_derivatives
@@ -103,25 +156,176 @@ def inverse_dynamics_derivatives(
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
     check_followed_locks(call.system, call.inputs["q"].array, "inverse_dynamics_derivatives")
     check_massive(call.system, bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ())))
-    return InverseDynamicsDerivatives(*_derivatives(call, "inverse_dynamics", inverse.inverse, backend))
+    asked = _Request.of(model, call, "udot", inputs, constraints, parameters)
+    found = asked.evaluated("inverse_dynamics_derivatives", backend)
+    return asked.split(InverseDynamicsDerivatives, found)
 
 
-def _derivatives(call: Call, name: str, dynamics: Callable[..., Array], backend: str) -> tuple[Array, Array, Array]:
-    """The derivatives of dynamics(system, q, u, w, f_ext) by a small motion, by u and by w."""
-    system, nu = call.system, call.system.nu
+def forward_dynamics_hvp(
+    model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLike, weights: ArrayLike,
+    direction: tuple[ArrayLike, ArrayLike, ArrayLike], f_ext: ArrayLike | None = None, *, inputs: Inputs | None = None,
+) -> DynamicsHessianProduct:  # fmt: skip
+    """The Hessian of weights . udot times a direction (dq, du, dtau), each (..., nu), by small motions, u and tau.
 
-    def formula(q: Array, u: Array, w: Array, f_ext: Array | None = None) -> Array:
-        def moved(x: Array) -> Array:
-            parts = (x[..., k * nu : (k + 1) * nu] for k in range(3))
-            motion, du, dw = parts
-            return dynamics(system, system.displaced(q, motion), u + du, w + dw, f_ext)
+    The small motion dq is the pose after unit time at constant velocity dq, for a ball joint Q exp(dq / 2): in these
+    coordinates the Hessian is symmetric, also where the gradient is not zero. With `inputs` the model's own forces act,
+    as for `forward_dynamics_derivatives`. Raises as that does.
 
-        found: Array = jacobian_at(moved, np.zeros(3 * nu), like=q)
-        return found
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import forward_dynamics_hvp
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> one, zero, system = [1.0], [0.0], mq.ArticulatedSystem((bob,))
+    >>> forward_dynamics_hvp(system, [np.pi / 2], zero, zero, one, (one, zero, zero)).q.round(3)  # g sin(q) / l
+    array([19.62])
+    """
+    call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
+    if inputs is None:
+        check_regular(call.system)
+        check_locks(call.system, call.inputs["q"].array, "forward_dynamics_hvp")
+    return _Request.of(model, call, "tau", inputs, (), ()).hessian_product("forward_dynamics_hvp", weights, direction)
 
-    named = {"tau": lambda q, u, tau, f_ext=None: formula(q, u, tau, f_ext),
-             "udot": lambda q, u, udot, f_ext=None: formula(q, u, udot, f_ext)}  # fmt: skip
-    chosen = named["tau" if "tau" in call.inputs else "udot"]
-    found = call.run(f"{name}_derivatives", chosen, 2, backend=backend)
-    rows = ... if isinstance(found, np.ndarray) else slice(None)  # CasADi's matrices have two axes and no others
-    return found[rows, :nu], found[rows, nu : 2 * nu], found[rows, 2 * nu :]
+
+def inverse_dynamics_hvp(
+    model: SystemLike, q: ArrayLike, u: ArrayLike, udot: ArrayLike, weights: ArrayLike,
+    direction: tuple[ArrayLike, ArrayLike, ArrayLike], f_ext: ArrayLike | None = None, *, inputs: Inputs | None = None,
+) -> DynamicsHessianProduct:  # fmt: skip
+    """The Hessian of weights . tau times a direction (dq, du, dudot), as `forward_dynamics_hvp` has that of udot.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import inverse_dynamics_hvp
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> one, zero, system = [1.0], [0.0], mq.ArticulatedSystem((bob,))
+    >>> inverse_dynamics_hvp(system, [np.pi / 2], zero, zero, one, (one, zero, zero)).q.round(3)  # -m g l sin(q)
+    array([-9.81])
+    """
+    call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
+    check_followed_locks(call.system, call.inputs["q"].array, "inverse_dynamics_hvp")
+    check_massive(call.system, bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ())))
+    return _Request.of(model, call, "udot", inputs, (), ()).hessian_product("inverse_dynamics_hvp", weights, direction)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Checked values of all variables, in order, and the function of which derivatives are asked for."""
+
+    variables: DynamicsVariables
+    call: Call
+    time: float
+    values: Mapping[str, Array]
+
+    @classmethod
+    def of(
+        cls, model: SystemLike, call: Call, last: str, inputs: Inputs | None, constraints: Sequence[Constraint],
+        parameters: str | Iterable[str],
+    ) -> "_Request":  # fmt: skip
+        """From the arguments of the public functions."""
+        names = Parameters.of(model, parameters)
+        varied = names if names.names else None
+        values = {name: x.array for name, x in call.inputs.items()}
+        if inputs is None:
+            if constraints:
+                raise ValueError("constraints: they act with the model's forces; give inputs=Inputs(...) too")
+            equations = StateEquations(call.system)
+        else:
+            if inputs.torque is not None or inputs.parameters:
+                raise ValueError("inputs: torque and parameters are arguments of their own: tau, parameters")
+            point = StatePoint.of(model, (call.inputs["q"].array, call.inputs["u"].array), inputs, constraints,
+                                  external_torque=False)  # fmt: skip
+            equations = point.equations
+            values |= dict(zip(equations.inputs, point.values, strict=True))
+            if equations.own:
+                values["muscle_states"] = equations.rest(point.x)
+        variables = DynamicsVariables(equations, last == "tau", inputs is not None, "f_ext" in call.inputs, varied)
+        if varied is not None:
+            values["parameters"] = _known(varied)
+        return cls(variables, call, 0.0, {name: values[name] for name in variables.shapes})
+
+    def evaluated(self, name: str, backend: str) -> Array:
+        """(..., rows, directions) all derivatives."""
+        variables = self.variables
+        if not variables.acting and variables.varied is None:
+            return self.call.run(
+                name, _by_name(self.values, lambda v: variables.derivatives(0.0, v)), 2, backend=backend
+            )
+        if backend != "kernel":
+            raise ValueError(f"backend={backend!r}: with inputs or parameters derivatives are compiled")
+        return self._compiled(name, variables.derivatives, {})
+
+    def hessian_product(
+        self, name: str, weights: ArrayLike, direction: tuple[ArrayLike, ArrayLike, ArrayLike]
+    ) -> DynamicsHessianProduct:
+        """The Hessian of weights . value times a direction, by the first three variables."""
+        nu, velocities = self.call.system.nu, self.call.system.velocity_names
+        parts = [check_state(f"direction[{i}]", part, nu, velocities) for i, part in enumerate(direction)]
+        given = {"weights": check_state("weights", weights, nu, velocities), "direction": joined(parts)}
+        found = self._compiled(name, self._hessian_product, given)
+        return DynamicsHessianProduct(found[..., :nu], found[..., nu : 2 * nu], found[..., 2 * nu :])
+
+    def _hessian_product(self, t: Any, values: dict[str, Any]) -> Array:
+        variables, nu = self.variables, self.call.system.nu
+        weights, direction = values["weights"], values["direction"]
+        rest = np.zeros(sum(variables.sizes.values()) - 3 * nu)
+
+        def number(d: Array) -> Array:
+            changed = variables.changed(values, joined([d, rest]), second_order_displaced)
+            return np.sum(weights * variables.value(t, changed)[..., :nu], axis=-1)[..., None]
+
+        def slope(d: Array) -> Array:
+            found: Array = jacobian_at(lambda s: number(d + s * direction), np.zeros(1), like=direction)
+            return found[..., 0]
+
+        result: Array = jacobian_at(slope, np.zeros(3 * nu), like=direction)
+        return result[..., 0, :]
+
+    def _compiled(self, name: str, formula: Callable[[Any, dict[str, Any]], Array], more: Mapping[str, Array]) -> Array:
+        """The formula of (time, values) and more arguments, through its kernel."""
+        sizes = {**self.variables.shapes, **{key: (x.shape[-1],) for key, x in more.items()}}
+
+        def function(t: Array, *arrays: Array) -> Array:
+            return formula(t, dict(zip(sizes, arrays, strict=True)))
+
+        kernel: kernels.Kernel = kernel_for(
+            (name, self.variables.key),
+            lambda content: kernels.compile(function, {"t": (), **sizes}, ["derivatives"], name=name, content=content),
+        )
+        result: Array = kernel(self.time, *self.values.values(), *more.values())
+        return result
+
+    def split(self, record: Any, found: Array) -> Any:
+        """The record of the derivatives in columns, its multipliers those of the rows beyond nu."""
+        rows = ... if isinstance(found, np.ndarray) else slice(None)  # CasADi's matrices have two axes and no others
+        nu, parts, start = self.call.system.nu, {}, 0
+        for name, size in self.variables.sizes.items():
+            parts[name] = found[rows, start : start + size]
+            start += size
+        if not self.variables.constrained:
+            return self._recorded(record, parts)
+        first, multipliers = ({name: part[..., s, :] for name, part in parts.items()}
+                              for s in (slice(nu), slice(nu, None)))  # fmt: skip
+        return self._recorded(record, first)._replace(multipliers=self._recorded(record, multipliers))
+
+    def _recorded(self, record: Any, parts: dict[str, Array]) -> Any:
+        names = self.variables.varied.names if self.variables.varied is not None else ()
+        by_parameter = parts.pop("parameters", None)
+        f_ext = parts.pop("f_ext", None)
+        if isinstance(f_ext, np.ndarray):
+            f_ext = f_ext.reshape((*f_ext.shape[:-1], *self.variables.shapes["f_ext"]))
+        joints = [parts.pop(name) for name in list(parts)[:3]]
+        numbers = {name: by_parameter[..., i] for i, name in enumerate(names)} if by_parameter is not None else {}
+        return record(*joints, f_ext, parts, numbers)
+
+
+def _by_name(values: Mapping[str, Array], formula: Callable[[dict[str, Any]], Array]) -> Callable[..., Array]:
+    """The formula of the values by name as a function of as many arguments, given by name or in order."""
+    names = tuple(values)
+    return lambda *arrays, **named: formula(dict(zip(names, arrays, strict=False)) | named)
+
+
+def _known(varied: Parameters) -> Array:
+    """(n,) the model's own values; ValueError for one that it leaves open."""
+    missing = [name for name, value in zip(varied.names, varied.defaults, strict=True) if np.isnan(value)]
+    if missing:
+        raise ValueError(f"parameters: the model has no value for {', '.join(missing)}")
+    return varied.defaults

@@ -1,5 +1,6 @@
 // Pinocchio's algorithms on many states in one call, for benchmarks.pinocchio_dynamics.
 
+#include <pinocchio/algorithm/aba-derivatives.hpp>
 #include <pinocchio/algorithm/aba.hpp>
 #include <pinocchio/algorithm/crba.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
@@ -73,5 +74,21 @@ void crba(Loop *loop, const double *q, const double *, const double *, double *o
     for (long i = 0; i < states; i++)
         Eigen::Map<Eigen::MatrixXd>(out + i * model.nv * model.nv, model.nv, model.nv) =
             pin::crba(model, loop->data, Vector(q + i * model.nq, model.nq), pin::Convention::LOCAL);
+}
+
+// Derivatives of ABA by q, by v and by tau, each by columns; of the last, M^-1, the upper triangle.
+void aba_derivatives(Loop *loop, const double *q, const double *v, const double *tau, double *out, long states)
+{
+    const auto &model = loop->model;
+    using Matrix = Eigen::Map<Eigen::MatrixXd>;
+    const long size = long(model.nv) * model.nv;
+    for (long i = 0; i < states; i++) {
+        pin::computeABADerivatives(
+            model, loop->data, Vector(q + i * model.nq, model.nq), Vector(v + i * model.nv, model.nv),
+            Vector(tau + i * model.nv, model.nv));
+        Matrix(out + 3 * i * size, model.nv, model.nv) = loop->data.ddq_dq;
+        Matrix(out + (3 * i + 1) * size, model.nv, model.nv) = loop->data.ddq_dv;
+        Matrix(out + (3 * i + 2) * size, model.nv, model.nv) = loop->data.Minv;
+    }
 }
 }

@@ -33,7 +33,7 @@ Solver = Callable[[Array], Array]
 
 class Constraints:
     """Formulas of several constraints on a system, in their order, `redundant` if they may imply each other; ModelError
-    for one that names what is not there.
+    for one that names what is not there. `weightless` says it for a system of symbols, of which it cannot be found.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -45,15 +45,19 @@ class Constraints:
     (array([0.3]), array([[-1.,  1.]]))
     """
 
-    def __init__(self, system: ArticulatedSystem, constraints: Sequence[Constraint], redundant: bool = False) -> None:
+    def __init__(
+        self, system: ArticulatedSystem, constraints: Sequence[Constraint], redundant: bool = False,
+        weightless: bool | None = None,
+    ) -> None:  # fmt: skip
         for constraint in constraints:
             constraint.check(system)
         self.system, self.parts, self.redundant = system, tuple(constraints), redundant
+        self._weightless = weightless
 
     @property
     def weightless(self) -> bool:
-        """True where the system's own mass matrix is singular in every pose."""
-        return singular_velocity(self.system) is not None
+        """True where the system's own mass matrix is singular in every pose, as found or as given."""
+        return singular_velocity(self.system) is not None if self._weightless is None else self._weightless
 
     @property
     def key(self) -> Hashable:
@@ -92,6 +96,13 @@ class Constraints:
         free = solve(force[..., None])[..., 0]
         step, multipliers = _least(solve, A, b - matvec(A, free), self.redundant)
         return free + step, multipliers
+
+    def carried(self, q: Array, t: Array, force: Array) -> tuple[Array, Array]:
+        """(A^T lambda (..., nu), lambda (..., k)): what the constraints carry of a generalized force (..., nu): the
+        lambda that leave least of it in the metric of M^-1, A M^-1 A^T lambda = A M^-1 force."""
+        A, solve = self.jacobian(q, t), self._solver(q, t)
+        _, multipliers = _least(solve, A, matvec(A, solve(force[..., None])[..., 0]), self.redundant)
+        return matvec(np.swapaxes(A, -1, -2), multipliers), multipliers
 
     def stabilization(self, q: Array, u: Array, t: Array, time_constant: Array) -> Array:
         """(..., k) -2/T phidot - phi/T^2, critically damped; -psi/T on velocities alone.

@@ -42,10 +42,13 @@ class StatePoint:
     def of(
         cls, model: SystemLike, given: tuple[ArrayLike | None, ArrayLike | None], inputs: Inputs,
         constraints: Sequence[Constraint] = (), time: float = 0.0, choice: MethodChoice | None = None,
+        external_torque: bool = True,
     ) -> "StatePoint":  # fmt: skip
-        """The state from the arguments of `simulate`, with torques on u among the inputs. Raises as that does."""
+        """The state from the arguments of `simulate`, with torques on u among the inputs unless said otherwise. Raises
+        as that does."""
         check_no_feedback(inputs)
-        problem, start = checked_start(model, given, constraints, choice or MethodChoice("rk4", "none"), time=time)
+        chosen = choice or MethodChoice("rk4", "none")
+        problem, start = checked_start(model, given, constraints, chosen, external_torque=external_torque, time=time)
         controls = problem.controls(inputs)
         at_start = problem.at_start(controls, inputs, time, (start.q, start.u))
         own = problem.own_start(start.q, at_start, inputs)

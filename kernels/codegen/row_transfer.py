@@ -2,9 +2,10 @@
 
 Blocks of W x W numbers go through registers: load rows, transpose by shuffles, store slots. Where W does not divide the
 row's length the last block overlaps the one before it and writes the same values again, or narrower ones follow.
-Reading asks the memory for later rows, so that they are on their way. In the last block of states, lanes beyond the end
-read and write the last state's row: they hold the same state and hence the same results, so no lane ever works on
-invented numbers and nothing needs a mask.
+Reading asks the memory for later rows, so that they are on their way. Writing long rows asks for the lines of later
+columns: rows are seldom aligned, and a store across two lines takes several times as long where they are not in the
+first cache. In the last block of states, lanes beyond the end read and write the last state's row: they hold the same
+state and hence the same results, so no lane ever works on invented numbers and nothing needs a mask.
 
 The length of a row is an argument of these functions, so that their code is the same in every kernel and is compiled
 once. Short rows that lie one after the other are moved in place.
@@ -19,6 +20,7 @@ _MAX_BLOCKS_IN_PLACE = 2  # column blocks up to which a call would take a notice
 _MAX_UNROLLED_BLOCKS = 4  # column blocks beyond which they are walked in a loop
 _CACHE_LINE_BYTES = 64  # bytes of memory that come together
 _PREFETCHED_ROWS = 64  # rows between the one that is read and the one that is asked for
+_PREFETCHED_COLUMNS = 64  # columns between the one that is written and the one that is asked for
 _STRIDED = "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots, i64 %length"
 _PACKED = "ptr %rows, ptr %slots, i64 %length"
 
@@ -115,6 +117,10 @@ class _Transfer:
         b = self.b
         whole = b.let(f"and i64 %length, {-b.lanes}")
         with b.loop(0, whole, b.lanes) as column:
+            if not reading and b.lanes > 1:
+                later = b.let(f"mul i64 {b.let(f'add i64 {column}, {_PREFETCHED_COLUMNS}')}, 8")
+                for row in rows:
+                    b.prefetch(b.offset(row, later), to_write=True)
             self.move_block(rows, column, b.lanes, reading)
         if b.lanes == 1:
             return

@@ -1,16 +1,31 @@
-"""Derivatives of the dynamics: against the complex step, differences on the group, and identities."""
+"""Derivatives of the dynamics: against complex steps and CasADi, differences on the group, and identities."""
 
+from itertools import pairwise
+
+import casadi
 import numpy as np
 import pytest
 
+import myoquat as mq
 from myoquat.dynamics import (
+    Inputs,
+    articulated,
+    constraints,
     forward_dynamics,
     forward_dynamics_derivatives,
+    forward_dynamics_hvp,
+    inverse,
     inverse_dynamics,
     inverse_dynamics_derivatives,
+    inverse_dynamics_hvp,
     mass_matrix,
 )
+from myoquat.dynamics.sensitivity.recursions import forward_derivatives, inverse_derivatives
+from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.sampling import random_system
+from myoquat.kernels import as_casadi_vector, symbols_casadi
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.muscle import Parameters, limits, states
 
 RNG = np.random.default_rng(2)
 SYSTEM = random_system(3, RNG, ("spherical", "revolute"), passive=True)
@@ -20,11 +35,43 @@ WRENCHES = RNG.normal(size=(6, len(SYSTEM.bodies), 6))
 FUNCTIONS = [(forward_dynamics, forward_dynamics_derivatives), (inverse_dynamics, inverse_dynamics_derivatives)]
 
 
-@pytest.mark.parametrize("derivatives", [forward_dynamics_derivatives, inverse_dynamics_derivatives])
-def test_they_are_those_of_the_complex_step(derivatives):
-    both = (derivatives(SYSTEM, Q, U, TAU, WRENCHES, **more) for more in ({}, {"backend": "numpy"}))
-    for found, expected in zip(*both, strict=True):
-        assert np.abs(found - expected).max() <= 1e-11 * max(1.0, np.abs(expected).max())
+def complex_step(system, dynamics, q, u, w, f_ext):
+    """Of dynamics(system, q, u, w, f_ext), in columns by a small motion, u and w."""
+    nu = system.nu
+
+    def moved(d):
+        dq, du, dw = d[..., :nu], d[..., nu : 2 * nu], d[..., 2 * nu :]
+        return dynamics(system, system.displaced(q, dq), u + du, w + dw, f_ext)
+
+    return jacobian_at(moved, np.zeros((*q.shape[:-1], 3 * nu)))
+
+
+def close(found, expected, tolerance=1e-11):
+    """Whether arrays agree, relative to the greatest number or 1."""
+    return np.abs(found - expected).max() <= tolerance * max(1.0, np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("derivatives", "dynamics"),
+    [(forward_dynamics_derivatives, articulated.forward), (inverse_dynamics_derivatives, inverse.inverse)],
+)
+def test_they_are_those_of_the_complex_step(derivatives, dynamics):
+    expected = complex_step(SYSTEM, dynamics, Q, U, TAU, WRENCHES)
+    for more in ({}, {"backend": "numpy"}):
+        assert close(np.concatenate(derivatives(SYSTEM, Q, U, TAU, WRENCHES, **more)[:3], axis=-1), expected)
+
+
+@pytest.mark.parametrize("frame", ["child", "parent"])
+@pytest.mark.parametrize(
+    "kinds", [("floating", "planar", "custom"), ("euler", "fixed", "reversed"), ("ellipsoid", "constant_curvature")]
+)
+def test_recursions_hold_for_every_joint_type(kinds, frame):
+    """Also where the subspace of a joint changes with its coordinates, and its drift with both."""
+    system = random_system(3, np.random.default_rng(5), kinds, passive=True, velocity_frame=frame)
+    q, (u, w) = system.random(1, RNG)[0], RNG.normal(size=(2, system.nu))
+    f_ext = RNG.normal(size=(len(system.bodies), 6))
+    for recursion, dynamics in ((forward_derivatives, articulated.forward), (inverse_derivatives, inverse.inverse)):
+        assert close(recursion(system, q, u, w, f_ext), complex_step(system, dynamics, q, u, w, f_ext))
 
 
 @pytest.mark.parametrize(("dynamics", "derivatives"), FUNCTIONS)
@@ -40,7 +87,7 @@ def test_they_are_slopes_along_motions_of_the_group(dynamics, derivatives):
         return (moved(h) - moved(-h)) / (2 * h)
 
     expected = (4 * slope(1e-4) - slope(2e-4)) / 3
-    along = sum(part @ x for part, x in zip(found, v, strict=True))
+    along = sum(part @ x for part, x in zip(found[:3], v, strict=True))
     assert np.abs(along - expected).max() < 1e-7 * np.abs(expected).max()
 
 
@@ -54,3 +101,139 @@ def test_identities_of_forward_and_inverse_dynamics():
     assert np.abs(forward.tau @ M - np.eye(SYSTEM.nu)).max() < 1e-10
     for a, b in ((forward.q, backward.q), (forward.u, backward.u)):
         assert np.abs(M @ a + b).max() < 1e-10 * np.abs(b).max()
+
+
+def test_wrenches_act_linearly():
+    """The derivative by a wrench is that of the difference of two, and for tau it is -J^T."""
+    other = RNG.normal(size=WRENCHES.shape)
+    for dynamics, derivatives in FUNCTIONS:
+        found = derivatives(SYSTEM, Q, U, TAU, WRENCHES).f_ext
+        step = dynamics(SYSTEM, Q, U, TAU, WRENCHES + other) - dynamics(SYSTEM, Q, U, TAU, WRENCHES)
+        assert close(np.sum(found * other[:, None], axis=(-1, -2)), step, 1e-10)
+
+
+# ---- with the model's own forces: against CasADi ---------------------------------------------------------------------
+
+MODEL = mq.load_model("two_link")
+NAMES = ("bodies.A.mass", "bodies.B.center_of_mass.z", "muscles.m1.path.1.position.x", "muscles.m2.max_isometric_force")
+POSE, SPEED, TORQUE = MODEL.system.random(1, RNG)[0], RNG.normal(size=6), RNG.normal(size=6)
+ACTIVATION, PUSH = RNG.uniform(0.1, 0.9, 6), RNG.normal(size=(2, 6))
+
+
+def by_casadi(function, sizes):
+    """Jacobian at zero of function(*changes), changes (n,) each, by CasADi."""
+    x = symbols_casadi("x", (sum(sizes),))
+    ends = np.cumsum([0, *sizes])
+    y = as_casadi_vector(function(*(x[i:j] for i, j in pairwise(ends))))
+    x = as_casadi_vector(x)
+    return np.array(casadi.Function("J", [x], [casadi.jacobian(y, x)])(np.zeros(sum(sizes))))
+
+
+def acting(forward, dq, du, dw, df, da, dp):
+    """Forward or inverse dynamics of the model with its muscles and springs after changes of everything."""
+    p = Parameters.of(MODEL, NAMES)
+    bound, q, u, f_ext = p.bind(p.defaults + dp), MODEL.system.displaced(POSE, dq), SPEED + du, PUSH + df.reshape(2, 6)
+    force = states.torques(bound, q, u, ACTIVATION + da) + limits.torques(bound, q, u, 0.0)
+    if forward:
+        return articulated.forward(bound.system, q, u, TORQUE + dw + force, f_ext)
+    return inverse.inverse(bound.system, q, u, TORQUE + dw, f_ext) - force
+
+
+@pytest.mark.parametrize("derivatives", [forward_dynamics_derivatives, inverse_dynamics_derivatives])
+def test_muscles_wrenches_and_numbers_of_the_model_by_casadi(derivatives):
+    forward = derivatives is forward_dynamics_derivatives
+    found = derivatives(MODEL, POSE, SPEED, TORQUE, PUSH, inputs=Inputs(ACTIVATION), parameters=NAMES)
+    numbers = np.stack([found.parameters[name] for name in NAMES], axis=-1)
+    together = [*found[:3], found.f_ext.reshape(6, 12), found.inputs["activation"], numbers]
+    expected = by_casadi(lambda *d: acting(forward, *d), (6, 6, 6, 12, 6, 4))
+    assert close(np.concatenate(together, axis=-1), expected)
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_multipliers_and_numbers_under_constraints_by_casadi(forward):
+    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    hinge = mq.joints.RevoluteJoint((0, 1, 0))
+    bobs = [
+        mq.Body(f"b{i}", p, hinge, (0, 0, -0.5), mass=2.0, center_of_mass=(0, 0, -0.25))
+        for i, p in enumerate(("sled", "b0"))
+    ]
+    system, name, nu = mq.ArticulatedSystem((sled, *bobs)), "bodies.b1.mass", 3
+    q, u, w = np.array([0.1, 0.4, -0.3]), np.array([0.5, -0.4, 0.3]), np.array([1.0, 2.0, 3.0])
+    loop = constraints.CoordinateCoupler("b1.angle", "b0.angle", Linear(-0.75))
+    derivatives = forward_dynamics_derivatives if forward else inverse_dynamics_derivatives
+    found = derivatives(system, q, u, w, inputs=Inputs(), constraints=[loop], parameters=name)
+    p = Parameters.of(system, name)
+
+    def value(dq, du, dw, dp):
+        bound, at = p.bind(p.defaults + dp), system.displaced(q, dq)
+        held = constraints.Constraints(bound, [loop], weightless=False)
+        if forward:
+            return np.concatenate(held.acceleration(at, u + du, 0.0, w + dw))
+        lacking = inverse.inverse(bound, at, u + du, w + dw)
+        carried, multipliers = held.carried(at, 0.0, lacking)
+        return np.concatenate([lacking - carried, multipliers])
+
+    expected = by_casadi(value, (nu, nu, nu, 1))
+    for part, rows in ((found, expected[:nu]), (found.multipliers, expected[nu:])):
+        assert close(np.concatenate([*part[:3], part.parameters[name][..., None]], axis=-1), rows)
+
+
+def test_forces_of_constraints_leave_no_part_of_what_they_can_carry():
+    """tau is M^-1-orthogonal to the constraints' forces; of the motion that they allow nothing is left."""
+    system = random_system(2, np.random.default_rng(3), ("spherical",))
+    q = system.random(1, np.random.default_rng(4))[0]
+    tip = mq.joints.point_position(system, q, system.bodies[-1].name, [0.1, 0.2, 0.3])
+    held = constraints.Constraints(
+        system, [constraints.PointLoop(system.bodies[-1].name, "ground", (0.1, 0.2, 0.3), tuple(tip))]
+    )
+    force = np.arange(1.0, system.nu + 1)
+    carried, _ = held.carried(q, 0.0, force)
+    A, M = held.jacobian(q, 0.0), mass_matrix(system, q)
+    assert np.abs(A @ np.linalg.solve(M, force - carried)).max() < 1e-10
+    again, _ = held.carried(q, 0.0, carried)
+    assert close(again, carried, 1e-10)
+
+
+# ---- second order ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("product", "derivatives"),
+    [(forward_dynamics_hvp, forward_dynamics_derivatives), (inverse_dynamics_hvp, inverse_dynamics_derivatives)],
+)
+def test_hessian_products_are_symmetric_and_slopes_of_gradients(product, derivatives):
+    """a . H b = b . H a; by u and the force, H b is the slope of the first derivatives along the flow of b."""
+    weights, a, b = RNG.normal(size=SYSTEM.nu), *RNG.normal(size=(2, 3, SYSTEM.nu))
+    q, u, w = Q[0], U[0], TAU[0]
+    Ha, Hb = (np.concatenate(product(SYSTEM, q, u, w, weights, tuple(x))) for x in (a, b))
+    assert abs(b.ravel() @ Ha - a.ravel() @ Hb) < 1e-11 * np.abs(Ha).max()
+
+    def gradient(t):
+        found = derivatives(SYSTEM, SYSTEM.integrate(q, t * b[0]), u + t * b[1], w + t * b[2])
+        return weights @ np.concatenate(found[1:3], axis=-1)
+
+    slope = (8 * (gradient(1e-3) - gradient(-1e-3)) - gradient(2e-3) + gradient(-2e-3)) / 12e-3
+    assert np.abs(slope - Hb[SYSTEM.nu :]).max() < 1e-7 * np.abs(Hb).max()
+
+
+def test_hessian_products_by_the_pose_are_those_along_geodesics():
+    """b . H b is the second derivative of weights . udot along the flow of b."""
+    weights, b = RNG.normal(size=SYSTEM.nu), RNG.normal(size=SYSTEM.nu)
+    zero = np.zeros(SYSTEM.nu)
+
+    def value(t):
+        return weights @ forward_dynamics(SYSTEM, SYSTEM.integrate(Q[0], t * b), U[0], TAU[0])
+
+    h = 1e-3
+    second = (16 * (value(h) + value(-h)) - value(2 * h) - value(-2 * h) - 30 * value(0.0)) / (12 * h * h)
+    found = b @ forward_dynamics_hvp(SYSTEM, Q[0], U[0], TAU[0], weights, (b, zero, zero)).q
+    assert abs(found - second) < 1e-6 * abs(second)
+
+
+def test_what_is_wrong_is_named():
+    with pytest.raises(ValueError, match="constraints"):
+        forward_dynamics_derivatives(SYSTEM, Q[0], U[0], TAU[0], constraints=[object()])
+    with pytest.raises(ValueError, match="torque"):
+        forward_dynamics_derivatives(MODEL, POSE, SPEED, TORQUE, inputs=Inputs(ACTIVATION, torque=TORQUE))
+    with pytest.raises(ValueError, match="backend"):
+        forward_dynamics_derivatives(SYSTEM, Q[0], U[0], TAU[0], parameters="bodies.*.mass", backend="numpy")
