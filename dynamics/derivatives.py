@@ -133,7 +133,8 @@ def forward_dynamics_derivatives(
         check_locks(call.system, call.inputs["q"].array, "forward_dynamics_derivatives")
     asked = _Request.of(model, call, "tau", inputs, constraints, parameters)
     found = asked.evaluated("forward_dynamics_derivatives", backend)
-    return asked.split(ForwardDynamicsDerivatives, found)
+    record: ForwardDynamicsDerivatives = asked.split(ForwardDynamicsDerivatives, found)
+    return record
 
 
 def inverse_dynamics_derivatives(
@@ -158,7 +159,8 @@ def inverse_dynamics_derivatives(
     check_massive(call.system, bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ())))
     asked = _Request.of(model, call, "udot", inputs, constraints, parameters)
     found = asked.evaluated("inverse_dynamics_derivatives", backend)
-    return asked.split(InverseDynamicsDerivatives, found)
+    record: InverseDynamicsDerivatives = asked.split(InverseDynamicsDerivatives, found)
+    return record
 
 
 def forward_dynamics_hvp(
@@ -270,7 +272,8 @@ class _Request:
 
         def number(d: Array) -> Array:
             changed = variables.changed(values, joined([d, rest]), second_order_displaced)
-            return np.sum(weights * variables.value(t, changed)[..., :nu], axis=-1)[..., None]
+            total: Array = np.sum(weights * variables.value(t, changed)[..., :nu], axis=-1)[..., None]
+            return total
 
         def slope(d: Array) -> Array:
             found: Array = jacobian_at(lambda s: number(d + s * direction), np.zeros(1), like=direction)

@@ -5,6 +5,7 @@ from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
 from myoquat.analysis.motion.inverse_kinematics import FitOptions, MotionWarning, inverse_kinematics
 from myoquat.analysis.motion.joint_angles import JointAngles, joint_angles, swing_twist, tilt_torsion
+from myoquat.analysis.motion.kalman import FilteredMotion, FilterNoise, kalman_filter
 from myoquat.analysis.motion.problem import Sensor
 from myoquat.analysis.motion.scale_estimate import ScaleEstimate, ScalePrior, estimate_scale
 from myoquat.analysis.motion.scaling import Measurement, place_markers, scale_factors, scale_model
@@ -23,6 +24,8 @@ from myoquat.data.motions import (
 )
 
 __all__ = [
+    "FilterNoise",
+    "FilteredMotion",
     "FitOptions",
     "FittedMotion",
     "Forces",
@@ -44,6 +47,7 @@ __all__ = [
     "inverse_dynamics_of_motion",
     "inverse_kinematics",
     "joint_angles",
+    "kalman_filter",
     "load_forces",
     "load_markers",
     "load_motion",

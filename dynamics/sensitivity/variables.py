@@ -133,7 +133,8 @@ class DynamicsVariables:
         others = jacobian_at(lambda d: self._beside(t, values, udot, d), start, like=q)
         others = inverse_mass @ others if self.forward else -others
         rest = np.zeros((*joints.shape[:-1], start.size - 3 * nu))
-        return np.concatenate([joints, rest], axis=-1) + others
+        together: Array = np.concatenate([joints, rest], axis=-1) + others
+        return together
 
     def _beside(self, t: Any, values: Values, udot: Array, d: Array) -> Array:
         """(..., nu) generalized forces that the recursions over the joints do not differentiate: those of the model, of
@@ -169,4 +170,5 @@ def second_order_displaced(layout: Layout, q: Array, motion: Array) -> Array:
     (the derivative of N d along N d) / 2."""
     first = state.rates(layout, q, motion)
     bend = jacobian_at(lambda s: state.rates(layout, q + s * first, motion), np.zeros(1), like=as_array(q))[..., 0]
-    return q + first + bend / 2
+    found: Array = q + first + bend / 2
+    return found

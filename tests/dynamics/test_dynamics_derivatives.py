@@ -63,11 +63,11 @@ def test_they_are_those_of_the_complex_step(derivatives, dynamics):
 
 @pytest.mark.parametrize("frame", ["child", "parent"])
 @pytest.mark.parametrize(
-    "kinds", [("floating", "planar", "custom"), ("euler", "fixed", "reversed"), ("ellipsoid", "constant_curvature")]
+    "types", [("floating", "planar", "custom"), ("euler", "fixed", "reversed"), ("ellipsoid", "constant_curvature")]
 )
-def test_recursions_hold_for_every_joint_type(kinds, frame):
+def test_recursions_hold_for_every_joint_type(types, frame):
     """Also where the subspace of a joint changes with its coordinates, and its drift with both."""
-    system = random_system(3, np.random.default_rng(5), kinds, passive=True, velocity_frame=frame)
+    system = random_system(3, np.random.default_rng(5), types, passive=True, velocity_frame=frame)
     q, (u, w) = system.random(1, RNG)[0], RNG.normal(size=(2, system.nu))
     f_ext = RNG.normal(size=(len(system.bodies), 6))
     for recursion, dynamics in ((forward_derivatives, articulated.forward), (inverse_derivatives, inverse.inverse)):
