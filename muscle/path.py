@@ -1,6 +1,6 @@
 """Muscles: paths from point to point between bodies, and their lengths."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -188,9 +188,19 @@ def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -
     such as an actuator and a limit of one tendon, share what it touches."""
     poses = system.poses(q) if any(muscle.wraps for muscle in muscles) else {}
     paths = [(muscle.path, muscle.wraps) for muscle in muscles]
-    different = list(dict.fromkeys(paths))
-    found = dict(zip(different, path_contacts(system, different, q, poses), strict=True))
-    return tuple(found[path] for path in paths)
+    keys = [path if _has_hash(path) else i for i, path in enumerate(paths)]
+    different = dict(zip(keys, paths, strict=True))
+    found = dict(zip(different, path_contacts(system, list(different.values()), q, poses), strict=True))
+    return tuple(found[key] for key in keys)
+
+
+def _has_hash(path: Hashable) -> bool:
+    """False for a path with symbols in it."""
+    try:
+        hash(path)
+    except TypeError:
+        return False
+    return True
 
 
 @memoize
