@@ -139,6 +139,21 @@ def _mujoco_sides() -> Any:
     return figure
 
 
+def _elbow_learning() -> Any:
+    """Successes and steps within the threshold while PPO learns the elbow's poses, of each stored run."""
+    table = np.genfromtxt(Path(__file__).parent / "_data" / "elbow_pose_ppo.csv", delimiter=",", skip_header=2)
+    figure, axes = plt.subplots(1, 2, figsize=(9.0, 3.4), layout="constrained")
+    for k, seed in enumerate(np.unique(table[:, 0])):
+        _, steps, successes, within, *_ = table[table[:, 0] == seed].T
+        style = {"color": plt.get_cmap("viridis")(k / 3), "linestyle": ("-", "--", ":")[k], "marker": "os^"[k]}
+        axes[0].plot(steps / 1000, 100 * successes, label=f"seed {seed:.0f}", **style)
+        axes[1].plot(steps / 1000, within, **style)
+    axes[0].set(xlabel="steps [thousands]", ylabel="successful episodes [%]", ylim=(80, 101))
+    axes[1].set(xlabel="steps [thousands]", ylabel="steps within the threshold, of 100", ylim=(0, 100))
+    axes[0].legend()
+    return figure
+
+
 def _shoulder() -> Any:
     """The shoulder of the library from behind and from the right, and arms of muscles as the humerus is abducted."""
     model = mq.load_model("thoracoscapular")
@@ -170,6 +185,6 @@ def _shoulder() -> Any:
 
 PICTURES: dict[str, Callable[[], Any]] = {f"law_{name}": _law(name) for name in laws.LAWS}
 PICTURES |= {"gimbal": _gimbal, "radial": _radial, "sides": _sides}
-PICTURES |= {"mujoco_sides": _mujoco_sides}
+PICTURES |= {"mujoco_sides": _mujoco_sides, "elbow_learning": _elbow_learning}
 PICTURES |= {"shoulder": _shoulder}
 PICTURES |= {f"figure_{name}": draw for name, draw in drawn.FIGURES.items()}  # those that tests compare
