@@ -10,8 +10,9 @@ import re
 import sys
 from pathlib import Path
 
-import nbformat
-from nbclient import NotebookClient
+import lazy_loader
+
+nbclient, nbformat = map(lazy_loader.load, ("nbclient", "nbformat"))  # what most workers of the tests do without
 
 HANGS = 1800  # seconds for one cell: far beyond what a busy machine needs
 FOLDER = Path(__file__).parents[1] / "notebooks"
@@ -19,14 +20,14 @@ COMPILING = re.compile(r"(compiling \S+ \.\.\.)?( [\d.]+ m?s\n)?")  # what a ker
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
-def executed(path: Path) -> nbformat.NotebookNode:
+def executed(path: Path) -> "nbformat.NotebookNode":
     """A notebook after it has run from top to bottom, in its own folder."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=HANGS, resources={"metadata": {"path": str(path.parent)}}).execute()
+    nbclient.NotebookClient(notebook, timeout=HANGS, resources={"metadata": {"path": str(path.parent)}}).execute()
     return notebook
 
 
-def cleaned(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def cleaned(notebook: "nbformat.NotebookNode") -> "nbformat.NotebookNode":
     """Without what differs at every run or shows in a running notebook only."""
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
@@ -36,7 +37,7 @@ def cleaned(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
-def _shown(output: nbformat.NotebookNode) -> bool:
+def _shown(output: "nbformat.NotebookNode") -> bool:
     if output.output_type == "stream":
         return output.name == "stdout" and not COMPILING.fullmatch(output.text)
     return "application/vnd.jupyter.widget-view+json" not in output.get("data", {})

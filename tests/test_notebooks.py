@@ -2,7 +2,6 @@
 
 import json
 
-import nbformat
 import pytest
 
 import notebooks
@@ -19,12 +18,15 @@ def test_notebook_runs(path):
 
 @pytest.mark.parametrize("path", notebooks.NOTEBOOKS, ids=lambda path: path.stem)
 def test_outputs_are_stored(path):
-    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-    outputs = [output for cell in cells for output in cell.outputs]
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    outputs = [output for cell in cells for output in cell["outputs"]]
     assert outputs or path.stem in LIVE, f"python -m tests.notebooks {path.stem}"
-    assert not [output for output in outputs if output.output_type == "error"]
-    assert not [cell.source for cell in cells if cell.execution_count is None], "some cells have not run"
-    figures = [output.data for output in outputs if "<Figure" in output.get("data", {}).get("text/plain", "")]
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    assert not [cell["source"] for cell in cells if cell["execution_count"] is None], "some cells have not run"
+    figures = [
+        output["data"] for output in outputs if "<Figure" in "".join(output.get("data", {}).get("text/plain", ""))
+    ]
     assert all("image/png" in data for data in figures), "a figure is stored without its picture"
     assert path.stat().st_size < LARGEST * 1024
     text = json.dumps(outputs)

@@ -4,7 +4,9 @@ Needs the extras `notebooks`, `view` and `browser`, and a Chromium as `tests/con
 MYOQUAT_SCREENSHOTS names a folder in which the test leaves what it saw.
 """
 
+import importlib.util
 import io
+import json
 import os
 import re
 import shutil
@@ -13,15 +15,13 @@ import sys
 import time
 from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
 from PIL import Image
 
-pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
-pytest.importorskip("jupyterlab", reason="needs the extra notebooks")
-pytest.importorskip("anywidget", reason="needs the extra notebooks")
-pytestmark = pytest.mark.browser
+NEEDED = {"playwright": "browser", "jupyterlab": "notebooks", "anywidget": "notebooks"}
+MISSING = [extra for library, extra in NEEDED.items() if importlib.util.find_spec(library) is None]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(MISSING), reason=f"needs the extras {MISSING}")]
 
 NOTEBOOK = Path(__file__).parents[4] / "notebooks" / "explore.ipynb"
 TIMEOUT_MS = 600_000  # far beyond what a busy machine needs
@@ -32,9 +32,11 @@ def address(tmp_path_factory):
     """A Jupyter Lab of its own, with the notebook in it."""
     folder = tmp_path_factory.mktemp("lab")
     shutil.copy(NOTEBOOK, folder)
-    cell = nbformat.v4.new_code_cell("import myoquat as mq\n\nmq.view('two_link', browser=False, port=0)")
+    source = "import myoquat as mq\n\nmq.view('two_link', browser=False, port=0)"
+    cell = {"cell_type": "code", "id": "view", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
     language = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata=language), folder / "viewer.ipynb")
+    notebook = {"cells": [cell], "metadata": language, "nbformat": 4, "nbformat_minor": 5}
+    (folder / "viewer.ipynb").write_text(json.dumps(notebook))
     log = folder / "log"
     quiet = ["--no-browser", "--IdentityProvider.token=", "--ServerApp.port=0"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -66,9 +68,9 @@ def _address(process, log):
     raise RuntimeError(log.read_text()[-2000:])
 
 
-def opened(browser, address, notebook):
+def opened(browser, address, notebook, width=1400, height=1050):
     """A page with a notebook whose cells run."""
-    page = browser.new_page(viewport={"width": 1400, "height": 1050})
+    page = browser.new_page(viewport={"width": width, "height": height})
     page.set_default_timeout(TIMEOUT_MS)
     page.goto(f"{address}/lab/tree/{notebook}?reset")
     page.wait_for_selector(".jp-Notebook .jp-Cell")
@@ -143,11 +145,12 @@ def test_a_film_plays(page):
         f"{clocks}.some(text => /^t = [0-9.]+ s$/.test(text) && parseFloat(text.slice(4)) > 0.1)", timeout=TIMEOUT_MS
     )
     picture(page, "player.png")
+    page.close()  # it plays on, and without a GPU every picture takes a processor
 
 
 def test_the_viewer_is_the_value_of_a_cell(browser, address):
     """The scene is drawn inside the notebook: muscles are red."""
-    page = opened(browser, address, "viewer.ipynb")
+    page = opened(browser, address, "viewer.ipynb", 900, 700)  # drawn all the time, without a GPU
     page.frame_locator(".jp-OutputArea iframe").locator("canvas").first.wait_for(timeout=TIMEOUT_MS)
     box = page.locator(".jp-OutputArea iframe").bounding_box()
     deadline = time.monotonic() + TIMEOUT_MS / 1000

@@ -122,7 +122,7 @@ def _by_slsqp(found, rule, t: int) -> float:
         along, first, second = rule.frame @ (x @ lines + rest)
         return x @ x + float(rule.cost(np.array([np.hypot(first, second) / along]))[0])
 
-    equal = {"type": "eq", "fun": lambda x: columns.T @ x - needed}
+    equal = {"type": "eq", "fun": lambda x: columns.T @ x - needed, "jac": lambda x: columns.T}
     starts = [np.full(m + 3, 0.2), np.zeros(m + 3), np.concatenate([found.activation[t], found.reserve[t] / 5.0])]
     ends = [minimize(total, x, constraints=[equal], bounds=[(0, 1)] * m + [(None, None)] * 3, method="SLSQP",
                      options={"ftol": 1e-13, "maxiter": 500}) for x in starts]  # fmt: skip
