@@ -43,7 +43,7 @@ from myoquat.muscle.wrapping.surfaces.base import Wrap
 from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot, nearest
 
-__all__ = ["SAME_LENGTH_M", "passes_over", "shortest"]
+__all__ = ["MAX_LENGTH_RATIO", "SAME_LENGTH_M", "passes_over", "shortest", "touches_several"]
 
 MAX_ROUGH_ITERATIONS = 3  # without a surface: over one other a single one is enough
 PLANES_PER_LINE = 8  # planes of initial guesses through one line, at equal angles
@@ -105,7 +105,7 @@ def _planned(segment: OrderedSegment, found: Iterate, longest: Array, where: Arr
     side of each with two, and from each tilted start, where the path touches these."""
     types, on = segment.segment.types, found.on
     some_round = reduce(or_, [on[i] for i in round_surfaces(types)], ~always(longest))
-    several = _several(on) | (some_round & (length_of(segment, found) > longest + SAME_LENGTH_M))
+    several = touches_several(on) | (some_round & (length_of(segment, found) > longest + SAME_LENGTH_M))
     tilted = [several & x for x in _promising(segment, found, several & where)]
     return [*(on[i] for i in _one_sided(types)), *(several & on[i] for i in two_sided_surfaces(types)), *tilted]
 
@@ -152,7 +152,7 @@ def _begun(
     way = 0.0 * X[0].P[..., 0] + kept_side(segment.segment.types)
     X = rough_iterate(remaining, X, min(len(X) - 1, MAX_ROUGH_ITERATIONS), asked, way).points
     stopped = _stopped(segment, X, without)
-    again = asked & stopped & _several(was.on)
+    again = asked & stopped & touches_several(was.on)
     for count, cosine in RETURNING_ITERATIONS:
         X, _, least = _compared(_Compared(segment, was.points, way), X, count, again, 1.0)
         again = again & (least < cosine)
@@ -381,7 +381,7 @@ def _without(types: Sequence[Wrap], on: list[Array], left: Array) -> list[Array]
     return [x & (left == numbers[i]) if i in numbers else never for i, x in enumerate(on)]
 
 
-def _several(on: Sequence[Array]) -> Array:
+def touches_several(on: Sequence[Array]) -> Array:
     """(...) whether a path touches more than one surface."""
     result: Array = reduce(add, [np.where(x, 1.0, 0.0) for x in on]) > 1
     return result

@@ -21,7 +21,13 @@ from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec
 from myoquat.kernels import choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.alternative_minima import SAME_LENGTH_M, passes_over, shortest
+from myoquat.muscle.wrapping.alternative_minima import (
+    MAX_LENGTH_RATIO,
+    SAME_LENGTH_M,
+    passes_over,
+    shortest,
+    touches_several,
+)
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, unknown_start
 from myoquat.muscle.wrapping.fixed_point_iteration import (
     MAX_RESIDUAL_M,
@@ -32,9 +38,10 @@ from myoquat.muscle.wrapping.fixed_point_iteration import (
     dividing_surfaces,
     length_of,
     points_of,
+    round_surfaces,
 )
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
-from myoquat.muscle.wrapping.outer_iterations import Mode, minimised
+from myoquat.muscle.wrapping.outer_iterations import Mode, minimised, rough_iterate
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.surface_order import guessed_order, moved_in_order, path_over_one, start_over_one_surface
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
@@ -42,6 +49,7 @@ from myoquat.muscle.wrapping.surfaces.vectors import always
 
 __all__ = ["Piece", "over_one_surface", "over_surfaces"]
 
+ROUGH_ITERATIONS = 2  # on an opposite side, after which a path longer by MAX_LENGTH_RATIO is given up
 MAX_TRIES = 2  # times that a path is sought, where it runs through surfaces
 
 
@@ -188,8 +196,7 @@ def _on_opposite_sides(search: _Search, problem: _SearchProblem) -> _Search:
         reduce(or_, [number == float(n) for n, own in selections if i in own], never) for i in dividing_surfaces(types)
     )
     segment = replace(problem.segment, opposite=opposite)
-    start = Iterate.at(_turned(OrderedSegment.over_all(segment, was.order), was.iterate.points))
-    found = _solved(replace(problem.begin, iterate=start, order=was.order, next_order=was.order), segment)
+    found = _solved(_begun(was, problem.begin, segment, number == 0.0), segment)
     after = OrderedSegment.over_all(segment, found.order)
     before = OrderedSegment.over_all(replace(segment, opposite=search.opposite), was.order)
     own, length = length_of(after, found.iterate), length_of(before, was.iterate)
@@ -201,6 +208,18 @@ def _on_opposite_sides(search: _Search, problem: _SearchProblem) -> _Search:
         wanted = _may_be_shorter(best, length, problem, own_sides)
         following = np.where(wanted & (number < float(n)), float(n), following)
     return _Search(best, opposite, following)
+
+
+def _begun(was: _Try, begin: _Try, segment: Segment, first: Array) -> _Try:
+    """Where the search on other sides begins: at the path found, led past them. A few rough iterations tell whether it
+    may become shorter; where not, no try is left. first (...): where the search begins as without a path."""
+    turned = OrderedSegment.over_all(segment, was.order)
+    points, near = _turned(turned, was.iterate.points), 0.0 * begin.left
+    rough = rough_iterate(turned, points, ROUGH_ITERATIONS, ~first, near)
+    before = length_of(turned, was.iterate)
+    left = np.where(first | (length_of(turned, rough) < MAX_LENGTH_RATIO * before), begin.left, 0.0)
+    start = choose(first, begin.iterate, Iterate.at(rough.points))
+    return replace(begin, iterate=start, order=was.order, next_order=was.order, left=left)
 
 
 def _turned(segment: OrderedSegment, points: Sequence[TangentPoints]) -> tuple[TangentPoints, ...]:
@@ -217,9 +236,11 @@ def _turned(segment: OrderedSegment, points: Sequence[TangentPoints]) -> tuple[T
 
 def _may_be_shorter(found: _Try, length: Array, problem: _SearchProblem, selection: tuple[int, ...]) -> Array:
     """(...) whether a path of a `length` (...) [m] may be longer than one on a selection of opposite sides."""
-    dividing, least = dividing_surfaces(problem.segment.types), reduce(np.maximum, problem.shorter, found.longest)
+    types, on = problem.segment.types, found.iterate.on
+    dividing, least = dividing_surfaces(types), reduce(np.maximum, problem.shorter, found.longest)
+    longer = reduce(or_, [on[i] for i in (*dividing, *round_surfaces(types))]) & (length > least + SAME_LENGTH_M)
     bounds = [problem.longer[dividing.index(i)] for i in selection]
-    result: Array = found.clear & (length > least + SAME_LENGTH_M) & (length > reduce(np.maximum, bounds))
+    result: Array = found.clear & (touches_several(on) | longer) & (length > reduce(np.maximum, bounds))
     return result
 
 
