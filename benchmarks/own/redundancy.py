@@ -18,11 +18,11 @@ from typing import Any
 
 import clarabel
 import numpy as np
-from scipy.signal import butter, filtfilt
 from scipy.sparse import csc_matrix
 
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.own.walk import walking
+from myoquat.analysis.apps.reproduce.belli_shoulder import cone_of, load_shoulder, moving, reserves
 from myoquat.analysis.recruitment import (
     Coupled,
     Effort,
@@ -30,28 +30,18 @@ from myoquat.analysis.recruitment import (
     MetabolicEffort,
     Reserve,
     Sequential,
-    consistent_motion,
     redundancy,
 )
 from myoquat.analysis.recruitment.convex import Programs, Status, are_met, solve_programs
 from myoquat.analysis.recruitment.redundancy.affine_forces import secants
 from myoquat.analysis.recruitment.redundancy.equations import Demands
-from myoquat.data import Motion, load_model, load_motion
+from myoquat.data import Motion, load_motion
 from myoquat.muscle import Model
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
 
 __all__ = ["moving_abduction", "run"]
 
 EQUATIONS, VARIABLES, FRAMES = 14, 40, 2000
-CUTOFF, RATE = 3.0, 100.0  # [Hz]
-STRENGTHS = {
-    "ground_thorax_rot_x": 40, "ground_thorax_rot_y": 40, "ground_thorax_rot_z": 40, "ground_thorax_tx": 40,
-    "ground_thorax_ty": 500, "ground_thorax_tz": 40, "elbow_flexion": 20, "pro_sup": 20, "scapula_elevation": 1,
-    "clav_prot": 1, "clav_elev": 1, "scapula_abduction": 1, "scapula_upward_rot": 1, "scapula_winging": 1,
-    "plane_elv": 1, "shoulder_elv": 1, "axial_rot": 1,
-}  # fmt: skip
-FREE_ACTUATORS = 8  # actuators that cost nothing
-PENALTY = 10.0  # weight of the others
 COSTS = (Bhargava2004(), Umberger2010())
 
 
@@ -130,11 +120,12 @@ def _beside_clarabel(rng: np.random.Generator) -> list[dict[str, Any]]:
 
 
 def _abduction(folder: Path) -> list[dict[str, Any]]:
-    model, recorded, cone = _read(folder)
+    model, _, cone = moving_abduction(folder)
+    recorded = load_motion(folder / "ABD01.mot", model)
     published = np.load(folder / "ABD01.npz")
     cases = (("with cone", "with_gh", (cone,)), ("without cone", "without_gh", ()))
     found = [_case(model, recorded, published[key], cones, name) for name, key, cones in cases]
-    motion = _moving(model, recorded)
+    motion = moving(model, recorded)
     found += [_stretched(model, motion, cone), _whole(model, motion, cone)]
     return [*found, *(_least_power(model, motion, cone, cost) for cost in COSTS)]
 
@@ -144,9 +135,9 @@ def _stretched(model: Model, motion: Motion, cone: JointCone) -> dict[str, Any]:
     changes = {"tendon": "elastic", "minimum_activation": 0.01, "damping": 0.1}
     laws = [replace(m.law, **changes) if m.law.tendon_slack_length > 0 else m.law for m in model.muscles]
     elastic = replace(model, muscles=tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True)))
-    rigid = redundancy(elastic, motion, reserves=_reserves(), cones=[cone])
+    rigid = redundancy(elastic, motion, reserves=reserves(model), cones=[cone])
     start = time.process_time()
-    found = redundancy(elastic, motion, reserves=_reserves(), cones=[cone], tendons="elastic")
+    found = redundancy(elastic, motion, reserves=reserves(model), cones=[cone], tendons="elastic")
     seconds = time.process_time() - start
     return {
         "work": f"ABD01, with cone, elastic tendons, {len(motion.time)} frames",
@@ -163,11 +154,11 @@ def _whole(model: Model, motion: Motion, cone: JointCone) -> dict[str, Any]:
     laws = [replace(m.law, minimum_activation=0.01) for m in model.muscles]
     living = replace(model, muscles=tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True)))
     free, after = (
-        redundancy(living, motion, reserves=_reserves(), cones=[cone], dynamics=dynamics)
+        redundancy(living, motion, reserves=reserves(model), cones=[cone], dynamics=dynamics)
         for dynamics in (None, Sequential())
     )
     start = time.process_time()
-    found = redundancy(living, motion, reserves=_reserves(), cones=[cone], dynamics=Coupled())
+    found = redundancy(living, motion, reserves=reserves(model), cones=[cone], dynamics=Coupled())
     seconds = time.process_time() - start
     assert found.trial is not None
     return {
@@ -187,7 +178,7 @@ def _least_power(model: Model, motion: Motion, cone: JointCone, cost: MetabolicC
     """Every 40th frame with metabolic power as the effort."""
     part = Motion(model.system, *(getattr(motion, name)[::40] for name in ("time", "q", "u", "udot")))
     start = time.process_time()
-    found = redundancy(model, part, reserves=_reserves(), cones=[cone], effort=MetabolicEffort(cost=cost))
+    found = redundancy(model, part, reserves=reserves(model), cones=[cone], effort=MetabolicEffort(cost=cost))
     seconds = time.process_time() - start
     return {
         "work": f"ABD01, with cone, power by {type(cost).__name__}, {len(part.time)} frames",
@@ -199,46 +190,23 @@ def _least_power(model: Model, motion: Motion, cone: JointCone, cost: MetabolicC
     }
 
 
-def _reserves() -> list[Reserve]:
-    return [Reserve(c, float(R), 0.0 if k < FREE_ACTUATORS else PENALTY) for k, (c, R) in enumerate(STRENGTHS.items())]
-
-
 def moving_abduction(folder: Path) -> tuple[Model, Motion, JointCone]:
     """The model, its motion and the cone of the socket."""
-    model, recorded, cone = _read(folder)
-    return model, _moving(model, recorded), cone
-
-
-def _read(folder: Path) -> tuple[Model, Motion, JointCone]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        read = load_model(folder / "TSM_subject_noWeight.osim")
-    laws = [replace(m.law, damping=0.0, minimum_activation=0.0, tendon="rigid") for m in read.muscles]
-    model = replace(read, muscles=tuple(replace(m, law=law) for m, law in zip(read.muscles, laws, strict=True)))
-    recorded = load_motion(folder / "ABD01.mot", model)
-    return (
-        model,
-        recorded,
-        JointCone.from_markers(model, "GlenoHumeral", "HumHead_Center", "Glenoid_Center", "Glenoid_Edge"),
-    )
-
-
-def _moving(model: Model, recorded: Motion) -> Motion:
-    b, a = butter(4, CUTOFF / (RATE / 2))
-    held = consistent_motion(model, Motion(model.system, recorded.time, filtfilt(b, a, recorded.q, axis=0)))
-    u = np.gradient(held.q, 1 / RATE, axis=0)
-    return consistent_motion(model, replace(held, u=u, udot=np.gradient(u, 1 / RATE, axis=0)))
+        trial = load_shoulder(folder, "ABD01")
+    return trial.model, trial.motion, cone_of(trial.model)
 
 
 def _case(
     model: Model, recorded: Motion, published: np.ndarray, cones: tuple[JointCone, ...], name: str
 ) -> dict[str, Any]:
-    reserves = _reserves()
-    found = redundancy(model, _moving(model, recorded), reserves=reserves, cones=cones)
+    given = reserves(model)
+    found = redundancy(model, moving(model, recorded), reserves=given, cones=cones)
     start = time.perf_counter()
-    motion = _moving(model, recorded)
+    motion = moving(model, recorded)
     moved = time.perf_counter()
-    found = redundancy(model, motion, reserves=reserves, cones=cones)
+    found = redundancy(model, motion, reserves=given, cones=cones)
     end = time.perf_counter()
     m = len(model.muscles)
     return {
@@ -248,7 +216,7 @@ def _case(
         "equations": np.abs(found.residual).max(),
         "outside [rad]": max(0.0, -found.margin.min(initial=np.inf)) if cones else 0.0,
         "rms to published": np.sqrt(np.mean((found.activation - published[:, :m]) ** 2)),
-        "saved of published": 1 - _beside_published(model, motion, published, reserves, cones),
+        "saved of published": 1 - _beside_published(model, motion, published, given, cones),
         "motion [s]": moved - start,
         "redundancy [s]": end - moved,
     }

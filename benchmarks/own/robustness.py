@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.own.redundancy import FREE_ACTUATORS, PENALTY, STRENGTHS, moving_abduction
-from myoquat.analysis.recruitment import Reserve
+from benchmarks.own.redundancy import moving_abduction
+from myoquat.analysis.apps.reproduce.belli_shoulder import reserves
 from myoquat.analysis.studies import MuscleTrial, Study
 from myoquat.data import Motion
 from myoquat.muscle import Model
@@ -30,14 +30,12 @@ def run() -> list[dict[str, Any]]:
         return []
     model, motion, cone = moving_abduction(Path(folder))
     motion = Motion(model.system, *(getattr(motion, name)[:FRAMES] for name in ("time", "q", "u", "udot")))
-    reserves = [
-        Reserve(c, float(R), 0.0 if k < FREE_ACTUATORS else PENALTY) for k, (c, R) in enumerate(STRENGTHS.items())
-    ]
+    given = reserves(model)
     study = Study(
         model,
         _varied(model),
         samples=SAMPLES,
-        trial=MuscleTrial(motion, reserves=reserves, cones=[cone]),
+        trial=MuscleTrial(motion, reserves=given, cones=[cone]),
         summaries=SUMMARIES,
     )
     began = time.perf_counter()

@@ -18,7 +18,7 @@ from myoquat.data.setups import InverseKinematicsSetup, Task
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 
-__all__ = ["fitted_to_tasks", "run_inverse_kinematics"]
+__all__ = ["fitted_to_tasks", "run_inverse_kinematics", "task_weights"]
 
 XYZ = ("_tx", "_ty", "_tz")
 
@@ -58,6 +58,16 @@ def fitted_to_tasks(
     OpenSim divides the part of the markers by the sum of their weights. Here weights of coordinates, and finite weights
     of constraints, are multiplied by that sum.
     """
+    used, weights, wanted = task_weights(model, markers, tasks, coordinates, setup)
+    total = sum(weights[name] for name in used)
+    pull = constraint_weight * total if total else np.inf
+    return inverse_kinematics(model, markers.select(used), weights, coordinates=wanted, constraint_weight=pull)
+
+
+def task_weights(
+    model: Model, markers: Markers, tasks: Sequence[Task], coordinates: Path | None, setup: Path
+) -> tuple[list[str], dict[str, float], dict[str, Array]]:
+    """The markers that are fitted, the weights of these and of the wanted coordinates, and the wanted values."""
     known = {marker.name for marker in model.markers}
     named = {task.name: task.weight for task in tasks if task.target == "marker"}
     used = [name for name in markers.names if name in known and (name in named or not named)]
@@ -69,8 +79,7 @@ def fitted_to_tasks(
     for task in (task for task in tasks if task.target == "coordinate"):
         wanted[task.name] = _wanted(model, task, markers.time, coordinates, setup)
         weights[task.name] = task.weight * total
-    pull = constraint_weight * total if total else np.inf
-    return inverse_kinematics(model, markers.select(used), weights, coordinates=wanted, constraint_weight=pull)
+    return used, weights, wanted
 
 
 def _wanted(model: Model, task: Task, time: Array, coordinates: Path | None, setup: Path) -> Array:

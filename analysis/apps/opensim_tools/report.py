@@ -13,7 +13,7 @@ import pandas as pd
 from myoquat.data.files import check_output, write_text
 from myoquat.data.tables import column_units
 
-__all__ = ["Drawn", "Numbers", "Section", "check_report", "summary_of", "write_report"]
+__all__ = ["Drawn", "Numbers", "Said", "Section", "check_report", "summary_of", "write_report"]
 
 STYLE = "body{font-family:sans-serif;max-width:80em;margin:2em auto;padding:0 1em}svg,img{max-width:100%;height:auto}"
 STYLE += "table{border-collapse:collapse}td,th{padding:.1em .8em;text-align:right}th:first-child{text-align:left}"
@@ -57,6 +57,18 @@ class Numbers:
         return [_table(self.table)]
 
 
+@dataclass(frozen=True)
+class Said:
+    """Sentences under a heading."""
+
+    heading: str
+    sentences: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """The HTML below the heading."""
+        return [f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences]
+
+
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """A figure, or the pixels (h, w, 3) of a picture, under a heading, with a sentence below."""
@@ -87,7 +99,9 @@ def check_report(path: Path | None, overwrite: bool) -> None:
     check_output(path, overwrite)
 
 
-def write_report(path: Path, title: str, lines: Sequence[str], sections: Sequence[Section | Numbers | Drawn]) -> None:
+def write_report(
+    path: Path, title: str, lines: Sequence[str], sections: Sequence[Section | Numbers | Drawn | Said]
+) -> None:
     """Write the page: the lines of the summary, then each section. Texts are escaped."""
     parts = [f"<h1>{html.escape(title)}</h1>", "<ul>", *(f"<li>{html.escape(line)}</li>" for line in lines), "</ul>"]
     for section in sections:

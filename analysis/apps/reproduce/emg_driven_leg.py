@@ -25,8 +25,11 @@ from myoquat.muscle.laws import DeGrooteFregly2016
 from myoquat.muscle.model import Model
 
 __all__ = [
+    "CALIBRATED",
     "HASHES",
     "JOINTS",
+    "MODEL",
+    "UNCALIBRATED",
     "LegData",
     "calibrated",
     "cross_validation",

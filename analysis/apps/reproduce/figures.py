@@ -5,13 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from myoquat.analysis.apps.reproduce.belli_shoulder import Abduction, most_active
 from myoquat.analysis.apps.reproduce.emg_driven_leg import JOINTS, LegData, measured, part, published_moments
 from myoquat.analysis.apps.reproduce.instrumented_shoulder import Comparison, Trial
 from myoquat.analysis.recruitment import MomentCalibration, MomentPosterior
+from myoquat.analysis.studies import UncertainCurves
+from myoquat.core.typing import Array
+from myoquat.joints.labels import figure_label
 from myoquat.joints.picture import Picture, curve_styles
 
-__all__ = ["force_figures", "moment_figure"]
+__all__ = ["activation_figure", "band_figure", "force_figures", "moment_figure"]
 
+AXES_PER_ROW = 4
 SHOWN_SECONDS = 5.0  # [s] of a trial
 AXES = ("forward", "upward", "lateral")
 
@@ -39,6 +44,45 @@ def force_figures(trial: Trial, compared: Sequence[Comparison]) -> list[Figure]:
     for ax in (*magnitude.axes, *parts.axes):
         ax.grid(True, color="0.9")
     return [magnitude, parts]
+
+
+def band_figure(found: UncertainCurves, time: Array | None = None, measured: Array | None = None) -> Figure:
+    """Curves with their bands in small axes; of a force its magnitude and parts, with the measured ones at times (t,),
+    (t, 3)."""
+    rows = -(-len(found.names) // AXES_PER_ROW)
+    figure = Picture(figsize=(11.0, 0.4 + 2.4 * rows), layout="constrained")
+    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
+    for axis, name in zip(axes, found.names, strict=False):
+        found.plot(axis, name)
+    if time is not None and measured is not None:
+        values = np.concatenate([np.linalg.norm(measured, axis=-1, keepdims=True), measured], axis=-1)
+        for axis, column in zip(axes, values.T, strict=False):
+            axis.plot(time, column, color="black", linewidth=2, linestyle=":", label="measured")
+    for axis in axes[len(found.names) :]:
+        axis.set_visible(False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def activation_figure(trial: Abduction) -> Figure:
+    """Activations with the cone of the most active muscles, here and published."""
+    names, case = most_active(trial), "with cone"
+    rows = -(-len(names) // AXES_PER_ROW)
+    figure = Picture(figsize=(11.0, 0.4 + 2.2 * rows), layout="constrained")
+    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
+    for axis, name in zip(axes, names, strict=False):
+        k = trial.model.muscle_names.index(name)
+        if case in trial.published:
+            axis.plot(trial.motion.time, trial.published[case][:, k], color="black", linewidth=2.5, label="published")
+        axis.plot(trial.motion.time, trial.found[case].activation[:, k], color="#e08a1e", ls="--", label="here")
+        axis.set_title(figure_label(name), fontsize=9)
+        axis.set_xlabel("time [s]", fontsize=8)
+        axis.set_ylabel("activation [-]", fontsize=8)
+        axis.tick_params(labelsize=8)
+    for axis in axes[len(names) :]:
+        axis.set_visible(False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, frameon=False, fontsize=9)
+    return figure
 
 
 def moment_figure(data: LegData, name: str, calibration: MomentCalibration, posterior: MomentPosterior) -> Figure:

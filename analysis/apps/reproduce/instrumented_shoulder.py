@@ -6,8 +6,7 @@ activations and reserves, reserves at the glenohumeral and scapulothoracic joint
 Measured and computed force both start at time zero, as in the study.
 """
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.apps.opensim_tools.kinematics import fitted_to_tasks
+from myoquat.analysis.apps.opensim_tools.kinematics import task_weights
+from myoquat.analysis.apps.reproduce.solver_laws import with_solver_laws
 from myoquat.analysis.apps.reserves import reserves_named
 from myoquat.analysis.motion import FittedMotion, smooth
 from myoquat.analysis.recruitment import (
@@ -28,38 +28,46 @@ from myoquat.analysis.recruitment import (
     published_rules,
     redundancy,
 )
+from myoquat.analysis.studies import LoadsWanted, MotionSteps, UncertainCurves, UncertainInputs, uncertain_loads
 from myoquat.core.typing import Array
-from myoquat.data import load_model
-from myoquat.data.motions import Motion, load_markers
+from myoquat.data import load_model, load_motion
+from myoquat.data.motions import Markers, Motion, load_markers
 from myoquat.data.motions.angles import balls
 from myoquat.data.setups import InverseKinematicsSetup, read_setup
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.joints.errors import ModelError
-from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.model import Model
 
 __all__ = [
+    "CONVEX",
     "HASHES",
     "JOINT",
     "MARKERS",
     "RULES",
+    "STUDY",
     "Comparison",
     "Trial",
     "compare",
-    "file_states",
+    "force_of",
+    "force_with_bands",
     "glenoid_axes",
     "load_trial",
     "measured_force",
     "reserves_of_study",
+    "setup_of",
     "table_of",
 ]
 
 JOINT = "GlenoHumeral"
 MARKERS = ("HumHead_Center", "Glenoid_Center", "Glenoid_Edge")
 RULES = ("none", "point", "circle", "ellipse", "polynomial", "conditional", "planar", "curve")
+CONVEX = ("none", "point", "circle", "ellipse")
+STUDY = "Hasan, Belli, Seth and Gutierrez-Farewik, IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012"
 CUTOFF = 3.0  # [Hz]
+MIN_FRAMES = 16  # of a trial, for its derivatives
 STRENGTHS = (("ground_thorax*", 100.0), ("elbow_flexion*", 20.0), ("pro_sup*", 20.0))  # [N m, N]; 1 for the others
 WEIGHTS = (("scapula_*", 10.0), ("plane_elv*", 10.0), ("shoulder_elv*", 10.0), ("axial_rot*", 10.0))
+FORCE_NAMES = ("magnitude", "forward", "upward", "lateral")
 MEASURED = ("Fgx", "Fgy", "Fgz")  # forward, upward and lateral, of the glenoid
 # SHA-256 of the lateral raise as it was published (10.4121/86db1d7d, imihasan/customized-rmr-solver).
 HASHES = {
@@ -91,6 +99,20 @@ class Trial:
     time: Array
     force: Array
     gap: Array
+    markers: Markers
+    steps: MotionSteps
+
+    @property
+    def measured(self) -> Array:
+        """(t, 3) [N] the measured force at the times of the motion that it covers, both from time zero on."""
+        time = self.covered
+        return np.stack([np.interp(time, self.time, f) for f in self.force.T], axis=-1)
+
+    @property
+    def covered(self) -> Array:
+        """(t,) [s] the times of the motion, from 0 on, that the measured force covers."""
+        time = self.motion.time - self.motion.time[0]
+        return np.asarray(time[time <= self.time[-1]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,19 +140,6 @@ class Comparison:
         }
 
 
-def file_states(folder: Path, hashes: Mapping[str, str] = HASHES) -> dict[str, str]:
-    """Of every file with a published hash: "as published", "other content" or "missing"."""
-    found = {}
-    for name, digest in hashes.items():
-        path = folder / name
-        if not path.is_file():
-            found[name] = "missing"
-        else:
-            same = hashlib.sha256(path.read_bytes()).hexdigest() == digest
-            found[name] = "as published" if same else "other content"
-    return found
-
-
 def measured_force(path: Path) -> tuple[Array, Array]:
     """Times (k,) [s], from 0 on, and forces (k, 3) [N] of a file of the instrumented prosthesis; ModelError for a file
     without a table of 'Time Fgx Fgy Fgz ...'."""
@@ -149,17 +158,36 @@ def measured_force(path: Path) -> tuple[Array, Array]:
 
 def load_trial(folder: Path, name: str, rotations: str = "quaternion") -> Trial:
     """The trial from `model_NAME.osim`, `NAME.trc`, `published_ik_setup.xml` and `measured_force_NAME.txt`."""
-    model = load_model(folder / f"model_{name}.osim", rotations)
-    model = replace(model, muscles=tuple(replace(m, law=_rigid(m.law)) for m in model.muscles))
-    setup = read_setup(folder / "published_ik_setup.xml", model=folder / f"model_{name}.osim")
+    model = with_solver_laws(load_model(folder / f"model_{name}.osim", rotations))
+    setup = read_setup(setup_of(folder, name), model=folder / f"model_{name}.osim")
     if not isinstance(setup, InverseKinematicsSetup):
         raise ModelError("the setup must be an InverseKinematicsTool", file=setup.path)
-    markers = load_markers(folder / f"{name}.trc").between(*setup.times)
-    fit = fitted_to_tasks(model, markers, setup.tasks, None, setup.path)
+    markers = _markers_of(folder, name, model, setup.times)
+    used, weights, wanted = task_weights(model, markers, setup.tasks, None, setup.path)
+    markers, steps = markers.select(used), MotionSteps(weights, wanted, cutoff=CUTOFF, consistent=True)
+    fit = steps.fitted(model, markers)
     motion = consistent_derivatives(model, smooth(fit, CUTOFF, model=model))
     arrays = ConstraintArrays(Constraints(model.system, model.constraints))
     gap = np.abs(arrays.position(motion.q, motion.time)).max(axis=0, initial=0.0)
-    return Trial(name, model, fit, motion, *measured_force(folder / f"measured_force_{name}.txt"), gap)
+    measured = measured_force(folder / f"measured_force_{name}.txt")
+    return Trial(name, model, fit, motion, *measured, gap, markers, steps)
+
+
+def setup_of(folder: Path, name: str) -> Path:
+    """`published_ik_setup_NAME.xml`, or `published_ik_setup.xml` for all trials."""
+    own = folder / f"published_ik_setup_{name}.xml"
+    return own if own.is_file() else folder / "published_ik_setup.xml"
+
+
+def _markers_of(folder: Path, name: str, model: Model, times: tuple[float, float]) -> Markers:
+    """The markers at the times of the published angles, of the setup without these, and all where neither fits the
+    trial."""
+    seen, published = load_markers(folder / f"{name}.trc"), folder / f"published_ik_{name}.mot"
+    if published.is_file():
+        recorded = load_motion(published, model, start=model.start).time
+        times = float(recorded[0]), float(recorded[-1])
+    part = seen.between(*times)
+    return part if len(part.time) >= MIN_FRAMES else seen
 
 
 def compare(trial: Trial, names: Sequence[str], tell: Callable[[str], None] = lambda words: None) -> list[Comparison]:
@@ -169,17 +197,35 @@ def compare(trial: Trial, names: Sequence[str], tell: Callable[[str], None] = la
     assert isinstance(glenoid, BorderCone)
     axes = glenoid_axes(glenoid)
     reserves = reserves_of_study(trial.model, trial.motion)
-    start = trial.motion.time[0]
-    rows = trial.motion.time - start <= trial.time[-1]
-    measured = np.stack([np.interp(trial.motion.time[rows] - start, trial.time, f) for f in trial.force.T], axis=-1)
-    compared = []
+    measured, compared = trial.measured, []
     for name in names:
         cones: list[StabilityRule] = [] if name == "none" else [rules[name]]
         found = redundancy(trial.model, trial.motion, reserves=reserves, cones=cones)
-        force = (_joint_force(found) if name == "none" else found.pressed[:, 0]) @ axes.T
-        compared.append(Comparison(name, found, force[rows], measured))
+        force = force_of(found, name) @ axes.T
+        compared.append(Comparison(name, found, force[: len(measured)], measured))
         tell(f"{name}: {found!r}")
     return compared
+
+
+def force_with_bands(trial: Trial, name: str, inputs: UncertainInputs) -> UncertainCurves:
+    """The magnitude and the parts of the force under a convex rule, with bands of the uncertain inputs."""
+    rules = published_rules(trial.model, JOINT, *MARKERS)
+    glenoid = rules["polynomial"]
+    assert isinstance(glenoid, BorderCone)
+    cones = [] if name == "none" else [rules[name]]
+    reserves = reserves_of_study(trial.model, trial.motion)
+    wanted = LoadsWanted(reserves, cones, joints=[JOINT], on="parent", frame="parent")
+    found = uncertain_loads(trial.model, trial.markers, None, inputs, trial.steps, wanted)
+    own = found.of([column for column in found.names if column.endswith(("_fx", "_fy", "_fz"))])
+    values, samples = (_with_magnitude(x @ glenoid_axes(glenoid).T) for x in (own.values, own.samples))
+    return replace(
+        own, time=own.time - own.time[0], names=FORCE_NAMES, units=("N",) * 4, values=values, samples=samples
+    )
+
+
+def _with_magnitude(force: Array) -> Array:
+    """(..., 4) magnitudes and parts of forces (..., 3)."""
+    return np.concatenate([np.linalg.norm(force, axis=-1, keepdims=True), force], axis=-1)
 
 
 def glenoid_axes(rule: BorderCone) -> Array:
@@ -209,11 +255,8 @@ def reserves_of_study(model: Model, motion: Motion) -> list[Reserve | ReserveAct
     return reserves_named(model, motion.q, strengths, weights, (1.0, 1.0))
 
 
-def _joint_force(found: Redundancy) -> Array:
-    """(t, 3) [N] that the humerus presses on the scapula with, in the scapula's axes."""
+def force_of(found: Redundancy, name: str) -> Array:
+    """(t, 3) [N] that the humerus presses on the scapula with under a rule, in the scapula's axes."""
+    if name != "none":
+        return found.pressed[:, 0]
     return found.joint_loads().of(JOINT, on="parent", frame="parent").force
-
-
-def _rigid(law: ForceLaw | None) -> ForceLaw | None:
-    """A Hill law with a rigid tendon that reaches down to no activation, as in the study."""
-    return replace(law, tendon="rigid", minimum_activation=0.0) if isinstance(law, HillLaw) else law

@@ -12,10 +12,12 @@ from myoquat.analysis.apps.reproduce.instrumented_shoulder import (
     JOINT,
     MARKERS,
     Trial,
+    force_of,
+    glenoid_axes,
     reserves_of_study,
 )
 from myoquat.analysis.motion import smooth
-from myoquat.analysis.recruitment import ReserveActuator, published_rules, redundancy
+from myoquat.analysis.recruitment import BorderCone, ReserveActuator, published_rules, redundancy
 from myoquat.core.typing import Array
 from myoquat.data import load_motion
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
@@ -62,11 +64,19 @@ def at_published_angles(folder: Path, trial: Trial, names: Sequence[str]) -> tup
     reserves = [*reserves_of_study(model, motion), *(ReserveActuator(force, weight=0.0) for force in forces)]
     rules = published_rules(model, JOINT, *MARKERS)
     rows = {}
+    glenoid, measured = rules["polynomial"], np.linalg.norm(trial.measured, axis=-1)
+    assert isinstance(glenoid, BorderCone)
     for name in names:
+        file = folder / f"published_activations_{name}.csv"
+        if not file.is_file():
+            continue
         found = redundancy(model, motion, reserves=reserves, cones=[] if name == "none" else [rules[name]])
-        table = pd.read_csv(folder / f"published_activations_{name}.csv")
+        table = pd.read_csv(file)
         rows[name] = _difference(found.activation, _at(table, model.muscle_names, motion.time), model)
-        rows[name]["published RMS difference of forces [N]"] = _force_difference(table, trial)
+        force = np.linalg.norm(force_of(found, name) @ glenoid_axes(glenoid).T, axis=-1)
+        at = np.interp(motion.time[0] + trial.covered, motion.time, force)
+        rows[name]["force here, RMS difference [N]"] = float(np.sqrt(np.mean((at - measured) ** 2)))
+        rows[name]["force published, RMS difference [N]"] = _force_difference(table, trial)
     return pd.DataFrame.from_dict(rows, orient="index"), gap
 
 

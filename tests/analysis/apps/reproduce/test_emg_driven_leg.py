@@ -72,7 +72,7 @@ def folder(tmp_path_factory):
 def test_page_shows_calibration_and_prediction_and_repeats_its_bits(folder, capsys, monkeypatch):
     """Both trials are on the page, the calibrated moments are nearer than the published ones, and a second run writes
     the same bits."""
-    monkeypatch.setattr("myoquat.analysis.apps.commands.reproduce.DRAWS", 40)
+    monkeypatch.setattr("myoquat.analysis.apps.reproduce.pages.DRAWS", 40)
     monkeypatch.setattr("myoquat.analysis.recruitment.emg.posterior.WARM_UP_SAMPLES", 20)
     pages = [folder / "first.html", folder / "second.html"]
     for page in pages:
@@ -84,7 +84,7 @@ def test_page_shows_calibration_and_prediction_and_repeats_its_bits(folder, caps
     text = pages[0].read_text()
     assert text == pages[1].read_text()
     assert text.count("<svg") == 2
-    assert "subjectCalibrated.xml: other content" in text
+    assert "Other content than published under this name: gait2392_subject.osim, subjectCalibrated.xml" in text
 
 
 def test_muscle_at_rest_pulls_as_its_curves_say(folder):

@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from myoquat.analysis.apps.command import main
-from myoquat.analysis.apps.reproduce.instrumented_shoulder import compare, file_states, load_trial, measured_force
+from myoquat.analysis.apps.reproduce.credibility import FACTORS, credibility, pedigree
+from myoquat.analysis.apps.reproduce.files import file_states
+from myoquat.analysis.apps.reproduce.instrumented_shoulder import HASHES, compare, load_trial, measured_force
 from myoquat.data import Markers, Motion
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
@@ -81,15 +83,27 @@ def folder(tmp_path_factory):
 def test_the_force_that_was_measured_is_found_again(folder, capsys):
     """Measured and published are what the chain gave: all differences vanish, and the page holds tables and figures."""
     page = folder / "page.html"
-    arguments = ["instrumented_shoulder", str(folder), str(page), "--trial", "raise", "--rule", "ellipse"]
+    arguments = [
+        "instrumented_shoulder",
+        str(folder),
+        str(page),
+        "--trial",
+        "raise",
+        "--rule",
+        "ellipse",
+        "--samples",
+        "16",
+    ]
     assert main(["reproduce", *arguments]) is None
     printed = capsys.readouterr().out
     row = dict(re.findall(r"^(\w+) +(.*)$", printed, re.MULTILINE))["ellipse"].split()
     assert float(row[0]) < 1e-3  # the file's digits [N]
     text = page.read_text()
-    assert text.count("<svg") == 2
+    assert text.count("<svg") == 3
+    assert "Share of each source in the variance" in text
+    assert all(f"<h2>{factor}</h2>" in text for factor in FACTORS)
     assert "correlation" in text
-    assert "lateral_raise.trc: missing" in text
+    assert "Not in the list of known files, taken as they are: raise.trc" in text
     assert "leave the constraint open by up to 0.0 mm" in text
     assert float(re.search(r"constraints: (\S+) m", printed)[1]) < 1e-12
 
@@ -113,6 +127,18 @@ def test_a_file_without_a_table_is_refused(tmp_path):
 
 
 def test_files_are_compared_with_the_published_ones(tmp_path):
-    assert set(file_states(tmp_path).values()) == {"missing"}
+    assert set(file_states(tmp_path, HASHES).values()) == {"missing"}
     (tmp_path / "lateral_raise.trc").write_text("other")
-    assert file_states(tmp_path)["lateral_raise.trc"] == "other content"
+    assert file_states(tmp_path, HASHES)["lateral_raise.trc"] == "other content"
+    lines = pedigree(tmp_path, HASHES, ["lateral_raise.trc", "forward_flexion.trc"])
+    assert any(line.startswith("Other content") and "lateral_raise.trc" in line for line in lines)
+    assert any(line.startswith("Not in the list of known files") and "forward_flexion.trc" in line for line in lines)
+
+
+def test_headings_are_those_of_the_standard():
+    """Each factor has a section, and an unknown one is named."""
+    said = credibility({"Validation": "None."})
+    assert [section.heading for section in said] == list(FACTORS)
+    assert said[FACTORS.index("Input pedigree")].sentences == ("No statement is made.",)
+    with pytest.raises(ValueError, match="'Beauty' is no factor"):
+        credibility({"Beauty": "much"})

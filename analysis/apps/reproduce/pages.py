@@ -1,0 +1,220 @@
+"""The page of each study: tables and figures beside what was measured or published, and its credibility."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, Said, Section, summary_of, write_report
+from myoquat.analysis.apps.reproduce import belli_shoulder as belli
+from myoquat.analysis.apps.reproduce import emg_driven_leg as leg
+from myoquat.analysis.apps.reproduce import gait
+from myoquat.analysis.apps.reproduce import instrumented_shoulder as shoulder
+from myoquat.analysis.apps.reproduce import quaternion_jacobians as jacobians
+from myoquat.analysis.apps.reproduce.credibility import credibility, pedigree
+from myoquat.analysis.apps.reproduce.figures import activation_figure, band_figure, force_figures, moment_figure
+from myoquat.analysis.apps.reproduce.published import at_published_angles
+from myoquat.analysis.apps.reproduce.statements import STATEMENTS
+from myoquat.analysis.recruitment import moment_posterior
+from myoquat.analysis.studies import UncertainInputs
+
+__all__ = ["NEEDS_NO_FOLDER", "PAGES", "PageOptions"]
+
+Shown = Section | Numbers | Drawn | Said
+DRAWS = 2000  # of the posterior
+BAND_FRAMES = 51  # of the shoulder's curves
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """What a page shows: the trial, None for the study's own or all; stability rules; how ball joints are described;
+    whether published activations are compared; samples of the bands, 0 for none; poses of the mapping analysis."""
+
+    trial: str | None = None
+    rules: Sequence[str] = shoulder.RULES
+    rotations: str = "quaternion"
+    published: bool = True
+    samples: int = 1000
+    poses: int = 10_000
+    tell: Callable[[str], None] = field(default=print)
+
+
+def shoulder_page(folder: Path, output: Path, options: PageOptions) -> None:
+    """From markers to the force under each rule, beside the measured one."""
+    name = options.trial or "lateral_raise"
+    trial = shoulder.load_trial(folder, name, options.rotations)
+    lines = [
+        f"Study: {shoulder.STUDY}.",
+        f"Trial {name}: {summary_of(trial.fit)}.",
+        f"Distance of the motion from the model's constraints: {trial.gap.max(initial=0.0):.1e} m at most.",
+    ]
+    _tell(options, lines)
+    compared = shoulder.compare(trial, options.rules, options.tell)
+    tables = {"Computed and measured force": shoulder.table_of(compared)}
+    if options.published and (folder / f"published_ik_{name}.mot").is_file():
+        table, gap = at_published_angles(folder, trial, options.rules)
+        lines.append(f"The published angles leave the constraint open by up to {gap * 1e3:.1f} mm.")
+        if len(table):
+            tables["Activations and force at the published angles"] = table
+    best = min(compared, key=lambda each: each.numbers["RMS difference [N]"])
+    lines.append(f"Nearest to the measured magnitude: {best.name}.")
+    sections = _numbers(options, tables)
+    sections += map(Drawn, ("Magnitude of the force", "Parts of the force"), force_figures(trial, compared))
+    if options.samples:
+        inputs = UncertainInputs(samples=options.samples, frames=BAND_FRAMES)
+        convex = next((each.name for each in (best, *compared) if each.name in shoulder.CONVEX), None)
+        if convex is not None:
+            found = shoulder.force_with_bands(trial, convex, inputs)
+            words = f"Rule {convex}; {found.level:.0%} of {found.samples[..., 0, 0].size} samples lie in the bands."
+            sections.append(
+                Drawn("Force with bands of uncertain inputs", band_figure(found, trial.covered, trial.measured), words)
+            )
+            sections.append(Numbers("Share of each source in the variance (Sobol indices)", found.shares()))
+    used = [f"{name}.trc", f"model_{name}.osim", shoulder.setup_of(folder, name).name, f"measured_force_{name}.txt"]
+    _write(
+        output,
+        f"Instrumented shoulder: {name}",
+        lines,
+        sections,
+        ("instrumented_shoulder", pedigree(folder, shoulder.HASHES, used)),
+    )
+
+
+def leg_page(folder: Path, output: Path, options: PageOptions) -> None:
+    """Calibrate on a trial, and predict all of the folder."""
+    trial = options.trial or "walk36"
+    names = [trial, *(name for name in leg.trial_names(folder) if name != trial)]
+    data = leg.load_leg(folder, names)
+    found, seconds = leg.calibrated(data, trial)
+    posterior = moment_posterior(found, "hmc", samples=DRAWS)
+    lines = [
+        "Study: CEINMS-RT/LowerLimbModel, 10.5281/zenodo.6457662.",
+        f"Calibrated on {trial}; {'converged' if found.converged else 'not converged'}.",
+        f"Delay {found.delay * 1e3:.0f} ms; one independent error per {leg.ERROR_TIME:g} s.",
+        f"Posterior: {summary_of(posterior)}.",
+    ]
+    _tell(options, [*lines, f"calibrated in {seconds:.1f} s"])  # times differ from run to run, the page does not
+    sections = _numbers(options, {
+        "Cross-validation in the calibration trial: RMS differences of moments": leg.cross_validation(data, trial),
+        "All trials, calibrated on the first: RMS differences of moments": leg.errors_table(data, found, posterior),
+    }, across=True)  # fmt: skip
+    sections += [
+        Numbers("Parameters of the muscles", found.muscles),
+        Numbers("Posterior of the parameters, 90 %", posterior.table().rename(index=str)),
+        Numbers("Passive moments: offset [N m], stiffness [N m / rad], damping [N m s / rad]", found.passive),
+    ]
+    sections += [Drawn(f"Moments of {name}", moment_figure(data, name, found, posterior)) for name in names]
+    used = [
+        leg.MODEL,
+        leg.CALIBRATED,
+        leg.UNCALIBRATED,
+        *(f"{n}_{c}.sto" for n in names for c in ("emgFilt", "ik", "id")),
+    ]
+    _write(output, f"EMG-driven leg: {trial}", lines, sections, ("emg_driven_leg", pedigree(folder, leg.HASHES, used)))
+
+
+def belli_page(folder: Path, output: Path, options: PageOptions) -> None:
+    """All trials of the folder, or one, with and without the cone."""
+    names = [options.trial] if options.trial else belli.trial_names(folder)
+    trials = [belli.solve(belli.load_shoulder(folder, name), options.tell) for name in names]
+    lines = [f"Study: {belli.STUDY}.", f"{len(trials)} trials: {', '.join(names)}."]
+    lines += [f"{trial.name}: {belli.model_of(folder, trial.name).name}." for trial in trials]
+    lines.append("Published times: 2,763 s with the cone and 2,643 s without, of 18 trials with 12,917 frames.")
+    options.tell(belli.times_of(trials).to_string(float_format="{:.3g}".format))
+    sections = _numbers(options, {"Activations beside the published ones": belli.table_of(trials)})
+    sections += [Drawn(f"Most active muscles in {trial.name}, with cone", activation_figure(trial)) for trial in trials]
+    if options.samples and trials:
+        found = belli.with_bands(trials[0], UncertainInputs(samples=options.samples, frames=BAND_FRAMES))
+        sections.append(Drawn(f"{trials[0].name} with bands of uncertain inputs", band_figure(found)))
+        sections.append(Numbers("Share of each source in the variance (Sobol indices)", found.shares()))
+    used = [
+        f"{name}{suffix}" for name in names for suffix in (".mot", ".npz") if (folder / f"{name}{suffix}").is_file()
+    ]
+    used = [*dict.fromkeys(belli.model_of(folder, name).name for name in names), *used]
+    _write(
+        output,
+        "Shoulder with and without a stable joint",
+        lines,
+        sections,
+        ("belli_shoulder", pedigree(folder, belli.HASHES, used)),
+    )
+
+
+def gait_page(folder: Path, output: Path, options: PageOptions) -> None:
+    """OpenSim's reference outputs beside ours."""
+    compared = gait.compare_folder(folder, options.tell)
+    table = gait.table_of(compared)
+    within = int(table["within"].sum())
+    lines = ["Study: reference outputs of OpenSim's own tests, opensim-core (Apache-2.0).",
+             f"{within} of {len(table)} files agree within the tolerance of OpenSim's test."]  # fmt: skip
+    _tell(options, lines)
+    sections = _numbers(options, {"Expected and found": table})
+    sections += [Drawn(f"{b.folder}/{b.expected_file}", gait.difference_figure(b), "The columns that differ the most.")
+                 for b in compared if len(b.time) > 1]  # fmt: skip
+    used = [f"{b.folder}/{b.expected_file}" for b in compared]
+    _write(output, "OpenSim's reference outputs", lines, sections, ("gait", [f"Expected files: {', '.join(used)}."]))
+
+
+def jacobians_page(folder: Path, output: Path, options: PageOptions) -> None:
+    """The mapping analysis of both models, as published and as corrected; no folder is read."""
+    reports = jacobians.analysed(options.poses)
+    holds = all(report.holds for _, report in reports.values())
+    result = "all" if holds else "not all"
+    lines = ["The two published models of quaternion muscle Jacobians; they are part of the package.",
+             f"{options.poses} random poses of each; {result} mappings that should hold do."]  # fmt: skip
+    _tell(options, lines)
+    sections = _numbers(options, {
+        "As published: greatest relative errors": jacobians.table_of(reports, published=True),
+        "As corrected: greatest relative errors": jacobians.table_of(reports, published=False),
+    })  # fmt: skip
+    words = "Left as published, right as corrected. J_Q back from J_phi is the mapping that fails: it loses J_Q Q."
+    sections.append(Drawn("Errors side by side", jacobians.error_figure(reports), words))
+    for name, (model, report) in reports.items():
+        sections.append(Numbers(f"{name}: tangent and radial part of J_Q", report.split.iloc[:, :4]))
+        sections.append(Drawn(f"{name}: along a motion past gimbal lock", jacobians.path_figure(model)))
+        sections.append(Drawn(f"{name}: beside the singularities", jacobians.singular_figure(report, name)))
+    _write(
+        output,
+        "Quaternion muscle Jacobians",
+        lines,
+        sections,
+        ("quaternion_jacobians", ["The models are those of the package."]),
+    )
+
+
+PAGES: dict[str, Callable[[Path, Path, PageOptions], None]] = {
+    "instrumented_shoulder": shoulder_page,
+    "belli_shoulder": belli_page,
+    "emg_driven_leg": leg_page,
+    "gait": gait_page,
+    "quaternion_jacobians": jacobians_page,
+}
+NEEDS_NO_FOLDER = ("quaternion_jacobians",)
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _tell(options: PageOptions, lines: Sequence[str]) -> None:
+    for line in lines:
+        options.tell(line)
+
+
+def _numbers(options: PageOptions, tables: dict[str, pd.DataFrame], across: bool = False) -> list[Shown]:
+    """Say tables, and make their sections."""
+    for heading, table in tables.items():
+        shown = table.T if across else table
+        options.tell(f"{heading}\n{shown.to_string(float_format='{:.4g}'.format)}")
+    return [Numbers(heading, table) for heading, table in tables.items()]
+
+
+def _write(output: Path, title: str, lines: list[str], sections: list[Shown], study: tuple[str, list[str]]) -> None:
+    name, files = study
+    folder = "" if name in NEEDS_NO_FOLDER else " FOLDER"
+    command = f"Command: myoquat reproduce {name}{folder} page.html"
+    said = credibility(
+        {**STATEMENTS[name], "Data pedigree": [*files, *np.atleast_1d(STATEMENTS[name]["Data pedigree"])]}
+    )
+    write_report(output, title, [command, *lines], [*sections, *said])
