@@ -1,11 +1,10 @@
 """OpenSim's own reference outputs, computed again from its setup files.
 
 FOLDER, or each folder in it, holds setup files of OpenSim's tools and the files `std_NAME` that its tests expect
-(opensim-core, Apache-2.0). Each setup runs on a copy; of every expected table the output with the nearest name is
-compared, column by column, at the expected times.
+(opensim-core, Apache-2.0). Each setup runs on a copy; of every expected file the output whose
+name contains it, or is part of it, is compared, column by column, at the expected times.
 """
 
-import difflib
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -26,7 +25,6 @@ from myoquat.joints.picture import Picture
 __all__ = ["Beside", "compare_folder", "difference_figure", "table_of"]
 
 PREFIX, SETUPS = "std_", "*[Ss]etup*.xml"
-NEAREST_NAME = 0.5  # ratio of difflib below which names do not belong together
 COMPARED = (".sto", ".mot", ".osim")
 DRAWN, AXES_PER_ROW = 6, 3
 # of OpenSim's tests: words in the name of an expected file, the tolerance, and its unit
@@ -54,7 +52,7 @@ class Beside:
         fitting = [(t, unit) for word, t, unit in TOLERANCES if word in self.expected_file]
         tolerance, unit = fitting[0] if fitting else (np.nan, "")
         return {
-            "output": self.output, "columns": len(self.names), "rows": len(off),
+            "columns": len(self.names), "rows": len(off),
             "greatest difference": float(off.max()),
             "in": self.names[int(off.max(axis=0).argmax())], "RMS difference": float(np.sqrt(np.mean(off**2))),
             "tolerance of OpenSim's test": tolerance, "unit": unit, "within": bool(off.max() <= tolerance),
@@ -116,16 +114,16 @@ def _of_folder(folder: Path, tell: Callable[[str], None]) -> list[Beside]:
         try:
             written += run_setup(setup)
         except ModelError as error:
-            tell(f"not run: {error}")
+            tell(f"{folder.name}/{setup.name}: not run, {error.message}")
     found = []
     for file in expected:
         own = [path for path in written if path.suffix in (file.suffix, ".sto", ".mot")]
         name = file.name.removeprefix(PREFIX)
-        near = difflib.get_close_matches(name, [path.name for path in own], n=1, cutoff=NEAREST_NAME)
+        near = [path for path in own if path.stem in Path(name).stem or Path(name).stem in path.stem]
         if not near:
-            tell(f"{file.name}: no output has a name like it")
+            tell(f"{folder.name}/{file.name}: not compared, no output has such a name")
             continue
-        output = next(path for path in own if path.name == near[0])
+        output = max(near, key=lambda path: len(path.stem))
         beside = _models(folder.name, file, output) if file.suffix == ".osim" else _tables(folder.name, file, output)
         found += [] if beside is None else [beside]
     return found

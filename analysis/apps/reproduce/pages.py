@@ -144,11 +144,13 @@ def belli_page(folder: Path, output: Path, options: PageOptions) -> None:
 
 def gait_page(folder: Path, output: Path, options: PageOptions) -> None:
     """OpenSim's reference outputs beside ours."""
-    compared = gait.compare_folder(folder, options.tell)
+    said: list[str] = []
+    compared = gait.compare_folder(folder, said.append)
     table = gait.table_of(compared)
     within = int(table["within"].sum())
     lines = ["Study: reference outputs of OpenSim's own tests, opensim-core (Apache-2.0).",
              f"{within} of {len(table)} files agree within the tolerance of OpenSim's test."]  # fmt: skip
+    lines += [line for line in said if ": not " in line]
     _tell(options, lines)
     sections = _numbers(options, {"Expected and found": table})
     sections += [Drawn(f"{b.folder}/{b.expected_file}", gait.difference_figure(b), "The columns that differ the most.")
