@@ -68,7 +68,8 @@ def _spans(piece: Piece, poses: Poses, start: Array, end: Array) -> list[tuple[l
 def _span(wrap: Wrap, arc: Array, poses: Poses, before: Array, ends: tuple[Array, Array], after: Array) -> list[Array]:
     """Points along a surface, evenly spaced along its geodesic where that has a closed form."""
     R, p = poses[wrap.body]
-    a, P, Q, b = (wrap.seen(vecmat(x - p, R)) for x in (before, *ends, after))
+    shape = (*arc.shape, 3)
+    a, P, Q, b = (np.broadcast_to(wrap.seen(vecmat(x - p, R)), shape) for x in (before, *ends, after))
     share = np.linspace(0, 1, POINTS_PER_ARC).reshape(-1, *(1,) * P.ndim)
     start, stop = _direction(P - a), _direction(b - Q)
     if isinstance(wrap, (WrapSphere, WrapCylinder)):

@@ -77,6 +77,20 @@ def test_lines_follow_a_cylinder_evenly_beyond_half_a_turn(turn):
     np.testing.assert_allclose(drawn, path_lengths(model, q[0])[0], rtol=5e-3)
 
 
+def test_lines_around_a_surface_between_points_that_stand_still():
+    end = mq.Body("end", "ground", mq.joints.RevoluteJoint(axis=(0.0, 0.0, 1.0)), mass=1.0)
+    path = [
+        PathPoint("ground", (-0.2, 0.02, 0.0)),
+        PathPoint("ground", (0.2, 0.02, 0.0)),
+        PathPoint("end", (0.3, 0, 0)),
+    ]
+    muscle = mq.Muscle("m", tuple(path), wraps=(WrapSphere(body="ground", radius=0.1, points=(0, 1)),))
+    model, q = mq.Model(mq.ArticulatedSystem((end,)), (muscle,)), np.zeros((3, 1))
+    (line,) = polylines(model, q)
+    drawn = np.linalg.norm(np.diff(line, axis=1), axis=-1).sum(axis=-1)
+    np.testing.assert_allclose(drawn, path_lengths(model, q)[:, 0], rtol=5e-3)
+
+
 def test_pieces_run_from_point_to_point(rng):
     start, end = rng.normal(size=(2, 50, 3))
     end[0] = start[0] - [0.0, 0.0, 2.0]  # straight down, where the turn from z is not determined
