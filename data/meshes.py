@@ -1,4 +1,4 @@
-"""Triangles in files of a model's geometry: .vtp, .stl and .obj."""
+"""Triangles in files of a model's geometry: .vtp, .stl, .obj and .msh."""
 
 from array import array
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from myoquat.joints.errors import ModelError
 
 __all__ = ["MESH_FILES", "Mesh", "fans", "read_mesh"]
 
-MESH_FILES = (".vtp", ".stl", ".obj")
+MESH_FILES = (".vtp", ".stl", ".obj", ".msh")
 MAX_BYTES = 128 * 2**20  # a scanned skeleton stays below
 
 
@@ -28,9 +28,9 @@ class Mesh:
 
 
 def read_mesh(path: Path) -> Mesh:
-    """The triangles of a .vtp, .stl or .obj file; ModelError, with the file and mostly a line, for one that cannot be
-    read."""
-    readers = {".vtp": _vtp, ".stl": _stl, ".obj": _obj}
+    """The triangles of a .vtp, .stl, .obj or .msh file; ModelError, with the file and mostly a line, for one that
+    cannot be read."""
+    readers = {".vtp": _vtp, ".stl": _stl, ".obj": _obj, ".msh": _msh}
     mesh = readers[path.suffix.lower()](path)
     if not np.isfinite(mesh.vertices).all():
         raise ModelError("a vertex is not finite", file=path)
@@ -128,6 +128,20 @@ def _stl(path: Path) -> Mesh:
     else:
         corners = _vertices(path)
     return Mesh(corners, np.arange(len(corners)).reshape(-1, 3))
+
+
+def _msh(path: Path) -> Mesh:
+    """MuJoCo's binary format: four counts, then vertices, normals, points of textures, and faces."""
+    data, size = read_start(path, MAX_BYTES, MAX_BYTES)
+    counts = [int.from_bytes(data[4 * k : 4 * k + 4], "little", signed=True) for k in range(4)]
+    vertices, normals, points, faces = counts
+    if size < 16 or min(counts) < 0 or size != 16 + 4 * (3 * vertices + 3 * normals + 2 * points + 3 * faces):
+        raise ModelError(f"no mesh of MuJoCo: its {size} bytes are not those of its counts", file=path)
+    found = np.frombuffer(data, "<f4", 3 * vertices, 16).reshape(-1, 3).astype(float)
+    corners = np.frombuffer(data, "<i4", 3 * faces, size - 12 * faces).reshape(-1, 3)
+    if not _are_indices(corners.ravel(), vertices):
+        raise ModelError("a face names a vertex that is not there", file=path)
+    return Mesh(found, corners.astype(int))
 
 
 def _vertices(path: Path) -> Array:

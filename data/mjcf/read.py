@@ -66,9 +66,9 @@ def load_mjcf(
     counts and lines. wrapping: the rule for cylinders with a side site, "shortest" that of a `WrapCylinder`, "mujoco"
     that of MuJoCo 4, a `SideCylinder`. anywhere: files that it includes, and meshes, may lie outside its folder.
     contact: geoms press on each other (`LinearContact`), the pairs that MuJoCo lets touch. Limits of hinges, slides and
-    tendons are forces with MuJoCo's resting stiffness. Files
-    of meshes are opened where a body's inertia is made of them (.stl, .obj). Raises ModelError with file, element and
-    line for a file that is broken or makes bodies by rule.
+    tendons are forces with MuJoCo's resting stiffness. Files of meshes (.stl, .obj, .msh) are opened where a body's
+    inertia or a contact is made of them. Raises ModelError with file, element and line for a file that is broken or
+    makes bodies by rule.
 
     >>> import tempfile
     >>> from pathlib import Path

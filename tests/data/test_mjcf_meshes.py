@@ -31,10 +31,15 @@ def stl(vertices, faces):
     return b"\0" * 80 + len(faces).to_bytes(4, "little") + body.tobytes()
 
 
+def msh(vertices, faces):
+    counts = np.array([len(vertices), 0, 0, len(faces)], "<i4")
+    return counts.tobytes() + np.asarray(vertices, "<f4").tobytes() + np.array(faces, "<i4").tobytes()
+
+
 def written(folder, vertices=CORNERS, faces=FACES, mesh="", geom="", suffix="obj"):
     (folder / "bones").mkdir(exist_ok=True)
-    if suffix == "stl":
-        (folder / "bones/part.stl").write_bytes(stl(vertices, faces))
+    if suffix in ("stl", "msh"):
+        (folder / f"bones/part.{suffix}").write_bytes({"stl": stl, "msh": msh}[suffix](vertices, faces))
     else:
         (folder / f"bones/part.{suffix}").write_text(obj(vertices, faces))
     path = folder / "x.xml"
@@ -87,7 +92,7 @@ def blob(rng):
 @pytest.mark.peers
 @needs_mujoco
 @pytest.mark.parametrize("how", ["legacy", "exact", "convex", "shell"])
-@pytest.mark.parametrize("suffix", ["obj", "stl"])
+@pytest.mark.parametrize("suffix", ["obj", "stl", "msh"])
 @pytest.mark.parametrize("scale", ["1 1 1", "-0.5 2 0.7"])
 def test_inertia_is_that_of_mujocos_compiler(how, suffix, scale, tmp_path, rng):
     import mujoco  # noqa: PLC0415 - a peer
@@ -115,7 +120,8 @@ def test_vertices_in_the_document_make_a_hull(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"suffix": "msh"}, r"files \.vtp, \.stl, \.obj are read, not '\.msh'; give the body an <inertial>"),
+        ({"suffix": "ply"}, r"files \.vtp, \.stl, \.obj, \.msh are read, not '\.ply'; give the body an <inertial>"),
+        ({"suffix": "msh", "faces": [(0, 1, 9)]}, "a face names a vertex that is not there"),
         ({"faces": [(2, 1, 0)]}, "its volume is not positive"),
         ({"vertices": np.zeros((8, 3))}, "its surface has no area"),
         ({"vertices": CORNERS * [1, 1, 0], "mesh": 'inertia="convex"'}, "its vertices span no volume"),

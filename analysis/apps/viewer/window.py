@@ -50,7 +50,7 @@ def view(
                table of a motion, or the path of one: it can be played.
     compare    another motion, shown as a ghost beside the first, at equal times.
     q          (nq,) the pose without a motion; the model's start by default.
-    geometry   folders with the geometry files (.vtp, .stl, .obj) that the model names, beside that of its own file and
+    geometry   folders with the files (.vtp, .stl, .obj, .msh) that the model names, beside that of its own file and
                `Geometry` there; bodies whose files are missing are drawn as limbs.
     port       of the local web server; the next free one where it is taken.
     browser    whether a window is opened.

@@ -17,6 +17,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import MOBILITY, Element, complain
+from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import congruent, cross, matvec
 from myoquat.muscle.evaluate import path_jacobian
@@ -90,6 +91,7 @@ class Mobilities:
 
     def __init__(self, system: ArticulatedSystem, q: Array) -> None:
         self.system, self._q = system, q
+        self._bodies: dict[str, float] = {}
 
     @cached_property
     def _poses(self) -> Poses:
@@ -124,7 +126,12 @@ class Mobilities:
         """[1/kg] the mean over directions of a body's centre of mass; 0 for the ground."""
         if name == self.system.ground:
             return 0.0
-        body = next(body for body in self.system.bodies if body.name == name)
+        if name not in self._bodies:
+            self._bodies[name] = self._of_body(next(body for body in self.system.bodies if body.name == name))
+        return self._bodies[name]
+
+    def _of_body(self, body: Body) -> float:
+        name = body.name
         omega, v = self._shifts[name]
         center = v + cross(omega, matvec(self._poses[name][0], np.array(body.center_of_mass)))
         J = np.broadcast_to(center, (self.system.nu, 3)).T
