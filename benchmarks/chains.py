@@ -1,4 +1,5 @@
-"""Forward dynamics, inverse dynamics and the mass matrix of chains of 2 to 64 spherical joints and of a tree.
+"""Forward dynamics, inverse dynamics and the mass matrix of chains of 2 to 64 spherical joints and of a tree, and the
+derivatives of forward dynamics of the tree.
 
 The kernels of `dynamics` beside Pinocchio's C++ and MuJoCo's C, on one thread. Each computes the same from the same
 states: ABA M^-1 (tau - b), RNEA M udot + b, CRBA M. MuJoCo's times hold what it always computes beside: mj_forward
@@ -14,14 +15,17 @@ import numpy as np
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.mujoco.dynamics import DynamicsLoop as MujocoLoop
 from benchmarks.own.systems import chain, person, random_state
+from benchmarks.pinocchio.dynamics import DERIVATIVES
 from benchmarks.pinocchio.dynamics import DynamicsLoop as PinocchioLoop
 from myoquat import kernels
 from myoquat.dynamics import articulated, composite, inverse
+from myoquat.dynamics.sensitivity.recursions import forward_derivatives
 from myoquat.joints import ArticulatedSystem
 
 __all__ = ["run"]
 
 SIZES = (2, 4, 8, 16, 32, 64)
+DERIVATIVE_STATES = 64  # 1.1 MB of results
 BLOCK_BYTES = 2**22  # of inputs and results: a block stays in the last cache, and calls cost little beside it
 KERNEL, PINOCCHIO, MUJOCO = "kernel", "Pinocchio, C++ loop", "MuJoCo, C loop"
 TOLERANCE = 1e-8  # condition numbers of M reach 2e7
@@ -37,7 +41,7 @@ def run(sizes: tuple[int, ...] = SIZES, repeats: int = 5) -> list[dict[str, Any]
             medians.setdefault((row["algorithm"], row["route"]), []).append(row["median"])
             if row["route"] == KERNEL:
                 medians.setdefault((row["algorithm"], "kernel, operations"), []).append(row["operations"])
-    found += _compare(person(), repeats)
+    found += _compare(person(), repeats) + _compare_derivatives(person(), repeats)
     return found + [_exponent(*key, sizes, values) for key, values in medians.items()]
 
 
@@ -55,6 +59,18 @@ def _compare(system: ArticulatedSystem, repeats: int) -> list[dict[str, Any]]:
             operations = kernel.instructions if row["route"] == KERNEL else None
             found.append({**row, "difference": differences.get(row["route"]), "operations": operations})
     return found
+
+
+def _compare_derivatives(system: ArticulatedSystem, repeats: int) -> list[dict[str, Any]]:
+    """Derivatives of forward dynamics, which MuJoCo has by differences only, in blocks that stay in a cache."""
+    nu, peer = system.nu, PinocchioLoop(system)
+    sizes = {"q": system.nq, "u": nu, "x": nu}
+    kernel = kernels.compile(lambda q, u, x: forward_derivatives(system, q, u, x), sizes)
+    states = random_state(system, DERIVATIVE_STATES)
+    _differences(DERIVATIVES, kernel, {PINOCCHIO: peer}, states)
+    routes = {KERNEL: _kernel_route(kernel, states), PINOCCHIO: _peer_route(peer, DERIVATIVES, states)}
+    work = f"derivatives of ABA, {system.name}, per state"
+    return rows(work, alternate(routes, repeats), PINOCCHIO, algorithm="derivatives of ABA", asked=8.0)
 
 
 def _kernels(system: ArticulatedSystem) -> dict[str, kernels.Kernel]:

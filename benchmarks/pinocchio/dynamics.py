@@ -17,7 +17,9 @@ from benchmarks.native import load, pointer
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 
-__all__ = ["DynamicsLoop"]
+__all__ = ["DERIVATIVES", "DynamicsLoop"]
+
+DERIVATIVES = "ABA_DERIVATIVES"  # of udot by q, by u and by tau
 
 _DEFINITIONS = (  # those of Pinocchio's own CMake target
     "-DBOOST_MPL_LIMIT_LIST_SIZE=30",
@@ -56,7 +58,8 @@ class DynamicsLoop:
     def out(self, algorithm: str, count: int) -> np.ndarray:
         """Memory for the results of `count` states."""
         nu = self.system.nu
-        return np.empty((count, nu, nu) if algorithm == "CRBA" else (count, nu))
+        shapes = {"CRBA": (count, nu, nu), DERIVATIVES: (count, 3, nu, nu)}
+        return np.empty(shapes.get(algorithm, (count, nu)))
 
     def __call__(self, algorithm: str, q: np.ndarray, v: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
         function = getattr(self._library, algorithm.lower())
@@ -70,11 +73,15 @@ class DynamicsLoop:
         return turned, u, x
 
     def filled(self, algorithm: str, out: np.ndarray) -> np.ndarray:
-        """The entries of `out` that mean something: Pinocchio fills M's upper triangle, by columns."""
+        """The entries of `out` that mean something: Pinocchio fills the upper triangles of M and M^-1, by columns."""
+        if algorithm == DERIVATIVES:
+            return np.concatenate([out[:, :2], np.tril(out[:, 2:])], axis=1)
         return np.tril(out) if algorithm == "CRBA" else out
 
     def result(self, algorithm: str, q: np.ndarray, u: np.ndarray, value: np.ndarray) -> np.ndarray:
         """What a kernel computed, as Pinocchio stores it."""
+        if algorithm == DERIVATIVES:
+            return self.filled(algorithm, value.reshape((len(q), -1, 3, self.system.nu)).transpose(0, 2, 3, 1))
         return np.tril(value) if algorithm == "CRBA" else value
 
 
