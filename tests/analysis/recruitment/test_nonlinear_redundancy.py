@@ -17,6 +17,7 @@ from myoquat.kernels.runtime import batch
 from myoquat.muscle import ActivationDynamics, muscle_forces, path_jacobian, path_lengths
 from myoquat.muscle.laws import Millard2012
 from tests.analysis.recruitment.planar_arm import LEAST, STRENGTH, arm, frames_of, reserves_of, smooth
+from tests.volume import draws
 
 
 class Posed:
@@ -56,7 +57,7 @@ def test_fast_motions_meet_the_conditions_of_the_posed_problem(fast):
     model, motion, found = fast
     assert np.isin(found.status, (Status.SOLVED, Status.LOCAL)).all()
     flat = 0
-    for k in range(len(motion.time)):
+    for k in range(0, len(motion.time), draws(3, 1)):
         posed, a, c = Posed(model, motion, k), found.activation[k], found.reserve[k] / STRENGTH
         F = muscle_forces(model, motion.q[k], motion.u[k], a, backend="numpy")
         np.testing.assert_allclose(F, found.force[k], rtol=1e-9, atol=1e-7)
@@ -72,7 +73,7 @@ def test_fast_motions_meet_the_conditions_of_the_posed_problem(fast):
         assert (up[a < 1 - 1e-5] > -tolerance).all()
         assert (down[a > LEAST + 1e-5] < tolerance).all()
         flat += int((posed.forces(np.full(6, 0.2)) <= 0).sum())
-    assert flat > 20  # muscles that do not pull over a range of activations
+    assert flat > draws(6, 20)  # muscles that do not pull over a range of activations
 
 
 def on_and_off(posed, laws_at):
