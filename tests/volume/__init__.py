@@ -2,7 +2,7 @@
 
     MYOQUAT_TESTS=full python -m pytest FILES     draws all of them
 
-A case that differs in kind from others is always tested; only the number of random draws differs.
+Only the number of random draws differs; cases that are chosen by hand are always tested.
 """
 
 import os
