@@ -116,6 +116,7 @@ class Problem:
             raise ValueError("a prescribed motion needs a fixed duration")
         for goal in self.goals:
             goal.check(self.plant, self._span[0] == self._span[1])
+        self.method.check(self.plant)
         self._check_ends()
         _ = self.statement
 

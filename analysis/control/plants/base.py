@@ -57,9 +57,8 @@ class Plant(ABC):
         """(..., nu + nw + nk) zero where the equations hold, constraints by their second derivatives: the formula."""
 
     def rates(self, point: Point) -> tuple[Array, Array]:
-        """(..., nu) udot and (..., nw) wdot at a point by the explicit equations: the formula. ValueError for a plant
-        that has none."""
-        raise ValueError("a prescribed motion has no equations of motion to be shot; choose another transcription")
+        """(..., nu) udot and (..., nw) wdot at a point by the explicit equations, where there are any: the formula."""
+        raise NotImplementedError
 
     @property
     def residual_names(self) -> tuple[str, ...]:

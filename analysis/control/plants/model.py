@@ -74,8 +74,7 @@ class ModelPlant(MuscledPlant):
         return total
 
     def rates(self, point: Point) -> tuple[Array, Array]:
-        if self.constraints is not None:
-            raise ValueError("multiple shooting knows no couplers and constraints; choose another transcription")
+        assert self.constraints is None
         given, equations = self.given(point), self.equations
         tau = equations.force(point.t, point.q, point.u, given)
         if self.frames.bodies:

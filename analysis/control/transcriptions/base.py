@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from myoquat.analysis.control.plants import Plant
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 
@@ -78,6 +79,9 @@ class Transcription(Record, ABC):
     @abstractmethod
     def order(self) -> int:
         """Of the error of the states at the nodes, in the length of the intervals, for smooth solutions."""
+
+    def check(self, plant: Plant) -> None:
+        """ValueError for a plant that it cannot do."""
 
     @abstractmethod
     def layout(self, mesh: Array) -> Layout:

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.control.plants import Plant
+from myoquat.analysis.control.plants import Plant, PrescribedPlant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.transcriptions.base import STATE, Layout, Transcription
 from myoquat.core.typing import Array
@@ -39,7 +39,8 @@ class MultipleShooting(Transcription):
     |Q| = 1 holds by construction; states at the nodes, controls constant on every interval. Equations of motion enter
     as forward dynamics, integrals by the weights of the method. Path constraints hold at the start of every step.
 
-    Raises ValueError for steps below 1 and beyond 20, and for models with couplers or constraints.
+    Raises ValueError for steps below 1 and beyond 20; a problem does for couplers or constraints of its model, and for
+    a prescribed motion.
 
     >>> from myoquat.analysis.control import MultipleShooting
     >>> MultipleShooting(steps=2).order
@@ -53,6 +54,12 @@ class MultipleShooting(Transcription):
         super().__post_init__()
         if not 1 <= self.steps <= MAX_STEPS:
             raise ValueError(f"steps must be between 1 and {MAX_STEPS}, not {self.steps}")
+
+    def check(self, plant: Plant) -> None:
+        what = "prescribed motions" if isinstance(plant, PrescribedPlant) else ""
+        what = "couplers and constraints of a model" if plant.constraints is not None else what
+        if what:
+            raise ValueError(f"multiple shooting has no place for {what}; choose another transcription")
 
     @property
     def order(self) -> int:
