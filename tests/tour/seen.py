@@ -47,6 +47,7 @@ SHEET = (
     "site_first_page", "site_simulate",
 )  # fmt: skip
 WIDTH = 1200  # pixels of a picture of a page
+LOADING_MS = 180_000  # of a page on a busy machine
 SOFTWARE_GL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox"]
 
 
@@ -128,7 +129,7 @@ def pages(wanted: Mapping[str, str], out: Path, root: Path | None = None) -> Non
         browser = playwright.chromium.launch(executable_path=path, args=SOFTWARE_GL)
         page = browser.new_page(viewport={"width": WIDTH, "height": 900})
         for name, url in wanted.items():
-            page.goto(url.replace("site:", address), wait_until="load")
+            page.goto(url.replace("site:", address), wait_until="load", timeout=LOADING_MS)
             page.wait_for_timeout(1500)
             page.screenshot(path=out / f"{name}.png", full_page=True)
             if cut := page.evaluate(CUT):

@@ -11,7 +11,7 @@ import pandas as pd
 from myoquat.analysis.apps.commands.marker_fit import MARKER_FILES, fit_markers, markers_between, named_weights
 from myoquat.analysis.apps.commands.uncertainty import Uncertainty, uncertainty_options
 from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, Section, check_report, summary_of, write_report
-from myoquat.analysis.apps.opensim_tools.sections import load_sections
+from myoquat.analysis.apps.opensim_tools.sections import load_sections, outcomes
 from myoquat.analysis.apps.reserves import named_numbers, reserves_named, rule_of
 from myoquat.analysis.motion import FitOptions, load_forces, load_motion, smooth
 from myoquat.analysis.motion.angle_smoothing import smooth_angles
@@ -136,6 +136,7 @@ def command(
         more = _varied(bands, found, (seen, external, steps), (list(joints) or None, on, frame), (output, force))
     if report is not None:
         lines = [summary_of(result) for result in (carried, found) if result is not None]
+        lines += [] if found is None else outcomes(found)
         sections: list[Shown] = [*load_sections(table, found, pulls), *more]
         write_report(report, f"Joint loads of {loaded.name}", lines, sections)
         click.echo(f"wrote {report}")

@@ -28,15 +28,15 @@ TITLES = TITLES_OF_MOTION | {
 }
 
 
-def curves(table: pd.DataFrame, units: Mapping[str, str]) -> str:
+def curves(table: pd.DataFrame, units: Mapping[str, str], title: str = "") -> str:
     """Curves of the columns over the index time [s] as SVG: those of a unit together, at most eight of an axis and on
-    one scale; and the names of those that are not drawn."""
+    one scale, under a title or a word for the unit; and the names of those that are not drawn."""
     left_out = [html.escape(str(name)) for name in table.columns[MAX_DRAWN_COLUMNS:]]
     table = table.iloc[:, :MAX_DRAWN_COLUMNS]
     note = f"<p>Not drawn: {', '.join(left_out)}</p>" if left_out else ""
     if not len(table.columns) or len(table) < 2:
         return note
-    panels = [_panel(table, unit, units) for unit in dict.fromkeys(units[str(name)] for name in table.columns)]
+    panels = [_panel(table, unit, units, title) for unit in dict.fromkeys(units[str(name)] for name in table.columns)]
     return inline_svg(draw_panels(table.index.to_numpy(dtype=float), panels)) + note
 
 
@@ -54,10 +54,10 @@ def chosen_curves(table: pd.DataFrame, units: Mapping[str, str], axes: Mapping[s
     return inline_svg(draw_panels(table.index.to_numpy(dtype=float), panels)) + note
 
 
-def _panel(table: pd.DataFrame, unit: str, units: Mapping[str, str]) -> Panel:
+def _panel(table: pd.DataFrame, unit: str, units: Mapping[str, str], title: str) -> Panel:
     names = tuple(str(name) for name in table.columns if units[str(name)] == unit)
     values = table[list(names)].to_numpy(dtype=float)
-    return Panel(TITLES.get(unit, ""), unit, names, values, shared=unit in SHARED)
+    return Panel(title or TITLES.get(unit, ""), unit, names, values, shared=unit in SHARED)
 
 
 def inline_svg(figure: Figure) -> str:

@@ -25,13 +25,15 @@ DRAWING = "myoquat.analysis.apps.opensim_tools.drawing"  # matplotlib, for those
 class Section:
     """A table over the index time [s] under a heading: its curves, and their extremes. `unit` is that of all columns,
     "" where `units` or the names of the columns tell each its own. `axes`: columns by the title of their axis, with
-    their names there; other columns stand in the extremes only. Without it, columns of a unit stand together."""
+    their names there; other columns stand in the extremes only. Without it, columns of a unit stand together, under
+    `title` or a word for the unit."""
 
     heading: str
     table: pd.DataFrame
     unit: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
     axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    title: str = ""
 
     def lines(self) -> list[str]:
         """The HTML below the heading."""
@@ -41,7 +43,11 @@ class Section:
             numbers = self.table.T.set_axis(["value"], axis=1).assign(unit=[units[str(n)] for n in self.table.columns])
             return [_table(numbers)]
         drawing = importlib.import_module(DRAWING)
-        drawn = drawing.chosen_curves(self.table, units, self.axes) if self.axes else drawing.curves(self.table, units)
+        drawn = (
+            drawing.chosen_curves(self.table, units, self.axes)
+            if self.axes
+            else drawing.curves(self.table, units, self.title)
+        )
         return [drawn, _extremes(self.table, units)]
 
 

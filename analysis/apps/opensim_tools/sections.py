@@ -9,13 +9,14 @@ import pandas as pd
 from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, Section
 from myoquat.analysis.motion import FittedMotion, inverse_kinematics
 from myoquat.analysis.recruitment import Redundancy
+from myoquat.analysis.recruitment.convex import Status
 from myoquat.analysis.recruitment.units import coordinate_units, force_units
 from myoquat.core.typing import Array
 from myoquat.data.motions import Markers
 from myoquat.joints.validation import SystemLike
 from myoquat.muscle import Model
 
-__all__ = ["angle_units", "load_sections", "marker_errors", "scaling_sections"]
+__all__ = ["angle_units", "load_sections", "marker_errors", "outcomes", "scaling_sections"]
 
 SIZE = 900, 700  # pixels of a picture
 
@@ -48,12 +49,23 @@ def load_sections(
     sections: list[Section | Numbers] = [Section("Loads of joints", loads, axes=_load_axes(loads))]
     if found is not None:
         time, names = pd.Index(found.motion.time, name="time"), list(found.model.muscle_names)
-        sections.append(Section("Activations of muscles", pd.DataFrame(found.activation, time, names), "1"))
+        sections.append(
+            Section("Activations of muscles", pd.DataFrame(found.activation, time, names), "1", title="activations")
+        )
     if tensions is not None:
-        sections.append(Section("Tensions of muscles", tensions, "N"))
+        sections.append(Section("Tensions of muscles", tensions, "N", title="tensions"))
     if found is not None and found.reserves:
         sections.append(_reserves(found))
     return sections
+
+
+def outcomes(found: Redundancy) -> list[str]:
+    """What the words for frames that are not solved mean, a line for each."""
+    return [
+        f"{status.name.lower()}: {status.sentence}"
+        for status in Status
+        if status is not Status.SOLVED and (found.status == status).any()
+    ]
 
 
 def _load_axes(loads: pd.DataFrame) -> dict[str, dict[str, str]]:
