@@ -1,6 +1,6 @@
 """Optimal control: motions and controls that minimise goals, by collocation on the group and IPOPT."""
 
-from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint, Periodic
+from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition, PathConstraint, Periodic
 from myoquat.analysis.control.explanation import Explanation, Finding
 from myoquat.analysis.control.files.moco import MocoTrajectory, load_moco_trajectory, moco_trajectory
 from myoquat.analysis.control.forward import Forward
@@ -8,6 +8,7 @@ from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, Integ
 from myoquat.analysis.control.goals.effort import Effort
 from myoquat.analysis.control.goals.ends import Duration
 from myoquat.analysis.control.goals.forces import JointMoments, TrackContactForces, TrackMoments
+from myoquat.analysis.control.goals.joints import InsideCone, JointLoad
 from myoquat.analysis.control.goals.muscles import MetabolicPower, TendonForceRates
 from myoquat.analysis.control.goals.own import OwnEndGoal, OwnGoal
 from myoquat.analysis.control.goals.smoothness import Accelerations, ControlRates, Jerk
@@ -55,10 +56,12 @@ __all__ = [
     "Gauss",
     "Goal",
     "HermiteSimpson",
+    "InsideCone",
     "IntegralGoal",
     "Ipopt",
     "Jerk",
     "Join",
+    "JointLoad",
     "JointMoments",
     "MeasuredMesh",
     "MetabolicPower",
@@ -67,6 +70,7 @@ __all__ = [
     "MultipleShooting",
     "OwnEndGoal",
     "OwnGoal",
+    "PathCondition",
     "PathConstraint",
     "Periodic",
     "PhasedSolution",

@@ -1,17 +1,20 @@
 """Conditions of a problem beside its equations: on every point of the path, on both ends, and periodicity."""
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import CALLABLE, check_types
+from myoquat.core.content import content_key
 from myoquat.core.records import Record
 from myoquat.core.typing import Array, ArrayLike
 
-__all__ = ["BoundaryConstraint", "PathConstraint", "Periodic", "interval_of"]
+__all__ = ["BoundaryConstraint", "PathCondition", "PathConstraint", "Periodic", "interval_of"]
 
 
 def interval_of(name: str, lower: ArrayLike, upper: ArrayLike) -> Array:
@@ -25,8 +28,38 @@ def interval_of(name: str, lower: ArrayLike, upper: ArrayLike) -> Array:
     return np.stack([low, high], axis=-1)
 
 
+class PathCondition(Record, ABC):
+    """Numbers that stay between bounds at every point of the motion where controls are defined.
+
+    >>> from myoquat.analysis.control import PathCondition, PathConstraint
+    >>> isinstance(PathConstraint("reach", lambda point: point["x"]), PathCondition)
+    True
+    """
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Its name in messages."""
+
+    @property
+    @abstractmethod
+    def interval(self) -> Array:
+        """(k, 2) lower and upper bounds."""
+
+    @abstractmethod
+    def rows(self, plant: Plant, point: Point) -> Any:
+        """(..., k), or one number, of what is controlled at a point: the formula."""
+
+    @abstractmethod
+    def content(self) -> Hashable:
+        """What its formula computes with: the key of kernels."""
+
+    def check(self, plant: Plant) -> None:
+        """ValueError for what does not fit the plant."""
+
+
 @dataclass(frozen=True)
-class PathConstraint(Record):
+class PathConstraint(PathCondition):
     """lower <= formula(point) <= upper at every point of the motion where controls are defined.
 
     formula: plain NumPy of a `Point`, returning one number or k of them, as many as the bounds are; it is traced and
@@ -56,6 +89,12 @@ class PathConstraint(Record):
     def interval(self) -> Array:
         """(k, 2) lower and upper bounds."""
         return interval_of(self.title, self.lower, self.upper)
+
+    def rows(self, plant: Plant, point: Point) -> Any:
+        return self.formula(point)
+
+    def content(self) -> Hashable:
+        return content_key(self.formula)
 
 
 @dataclass(frozen=True)

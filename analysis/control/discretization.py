@@ -193,7 +193,8 @@ class Discretization:
     @staticmethod
     def _at_point(statement: Statement, point: Point, data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
         """Rows and terms at a point: the residual of the equations, path constraints, integrands times duration."""
-        rows = [statement.plant.residual(point), *(constraint_rows(constraint, point) for constraint in statement.path)]
+        plant = statement.plant
+        rows = [plant.residual(point), *(constraint_rows(constraint, plant, point) for constraint in statement.path)]
         return rows, Discretization._terms(statement, point, data, duration)
 
     @staticmethod
@@ -229,7 +230,7 @@ class Discretization:
         statement = self.statement
         goals = tuple((type(goal).__name__, goal.mean, goal.content(statement.plant)) for goal in statement.integrals)
         frames = () if statement.loads is None else (statement.loads.bodies, statement.loads.force_frames)
-        path = tuple(content_key(constraint.formula) for constraint in statement.path)
+        path = tuple(constraint.content() for constraint in statement.path)
         content: Hashable = statement.plant.content
         return content, goals, path, frames, content_key(statement.names.states)
 
@@ -314,7 +315,7 @@ class Discretization:
             )
             gaps = [bound.plant.displacement(q0, q1) - state.theta, end["u"] - state.u] if nq else []
             rows = [*gaps, end["w"] - state.w] if state.w.shape[-1] else gaps
-            rows += [constraint_rows(c, point) for point in points for c in bound.path]
+            rows += [constraint_rows(c, bound.plant, point) for point in points for c in bound.path]
             return rows, [term / method.steps for term in terms]
 
         data = [*parts, layout.steps[:, None], self.references[first], self.references[last]]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint
+from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition
 from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import vector
@@ -22,10 +22,11 @@ def _named(title: str) -> Iterator[None]:
         raise KeyError(f"{title}: {error.args[0]}") from None
 
 
-def constraint_rows(constraint: PathConstraint | BoundaryConstraint, *point: Any) -> Array:
-    """(..., k) what the formula of a constraint returns, as many numbers as it has bounds; ValueError for others."""
+def constraint_rows(constraint: PathCondition | BoundaryConstraint, *given: Any) -> Array:
+    """(..., k) what the formula of a constraint returns, as many numbers as it has bounds; ValueError for others. Given
+    are the plant and a point, or both ends and the duration."""
     with _named(constraint.title):
-        value = constraint.formula(*point)
+        value = (constraint.rows if isinstance(constraint, PathCondition) else constraint.formula)(*given)
     row: Array = vector(value) if isinstance(value, (tuple, list)) else as_array(value)
     row = row if row.ndim else row[None]
     if row.shape[-1] != len(constraint.interval):

@@ -20,7 +20,7 @@ from myoquat.analysis.control.checks import (
     check_same_unknowns,
     check_scales,
 )
-from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint, Periodic
+from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition, PathConstraint, Periodic
 from myoquat.analysis.control.consistency import independent_limits
 from myoquat.analysis.control.discretization import Discretization, Posed, Sites, Statement
 from myoquat.analysis.control.explanation import explanation_of
@@ -64,7 +64,7 @@ class Problem:
                    "u" -> velocities (nu,), or one number for all.
     bounds         names -> (lower, upper) on the whole path, of controls too. Activations, excitations and controls of
                    actuators have those of the model where nothing else is said.
-    constraints    `PathConstraint`s and `BoundaryConstraint`s.
+    constraints    `PathConstraint`s, `InsideCone`s and `BoundaryConstraint`s.
     periodic       a `Periodic` motion.
     loads          external forces on bodies over time.
     prescribed     a motion that the model follows exactly: poses and velocities are no unknowns, controls and states of
@@ -96,7 +96,7 @@ class Problem:
     initial: Bounds = field(default_factory=dict)
     final: Bounds = field(default_factory=dict)
     bounds: Bounds = field(default_factory=dict)
-    constraints: Sequence[PathConstraint | BoundaryConstraint] = ()
+    constraints: Sequence[PathCondition | BoundaryConstraint] = ()
     periodic: Periodic | None = None
     loads: Forces | None = None
     prescribed: MotionLike | None = None
@@ -107,7 +107,7 @@ class Problem:
             check_types(**{name: (getattr(self, name), Mapping)})
         check_types(loads=(self.loads, (Forces, NoneType)), periodic=(self.periodic, (Periodic, NoneType)))
         check_items("goals", self.goals, Goal)
-        check_items("constraints", self.constraints, (PathConstraint, BoundaryConstraint))
+        check_items("constraints", self.constraints, (PathCondition, BoundaryConstraint))
         if not math.isfinite(self.start):
             raise ValueError(f"start must be finite, not {self.start}")
         if not isinstance(self.model, Equations):
@@ -117,6 +117,9 @@ class Problem:
         for goal in self.goals:
             goal.check(self.plant, self._span[0] == self._span[1])
         self.method.check(self.plant)
+        for condition in self.constraints:
+            if isinstance(condition, PathCondition):
+                condition.check(self.plant)
         self._check_ends()
         _ = self.statement
 
@@ -210,7 +213,7 @@ class Problem:
         if self.periodic is not None:
             nodes_driven = "controls" in self.layout.fields[0]
             boundary.append(periodic_constraint(self.periodic, self.quantities, nodes_driven))
-        along = [c for c in self.constraints if isinstance(c, PathConstraint)]
+        along = [c for c in self.constraints if isinstance(c, PathCondition)]
         along += [PathConstraint(name, _Named(name), *bound) for name, bound in path.angles.items()]
         return Statement(
             self.plant, self.method, self.mesh, float(self.start), self._span, tuple(self.goals), tuple(along),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from myoquat.analysis.control.conditions import BoundaryConstraint, PathConstraint
+from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition
 from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Names
@@ -26,7 +26,7 @@ class Statement:
     start: float
     duration: tuple[float, float]
     goals: tuple[Goal, ...]
-    path: tuple[PathConstraint, ...]
+    path: tuple[PathCondition, ...]
     boundary: tuple[BoundaryConstraint, ...]
     loads: Forces | None = None
 

@@ -26,8 +26,8 @@ FIRST_CANDIDATES = 250  # terms from which the first polynomials are chosen; tho
 SURFACE_TERMS = 210  # the most of one part of a fit with surfaces
 SURFACE_DEGREES = (3, 4, 5, 6, 8, 10, 12)
 SIDE_DEGREE = 2  # of the first guess of the two sides of a surface
-ROWS_PER_TERM, MIN_SURFACE_POSES = 15, 600  # observations of a fit with surfaces
-MIN_PROGRESS = 0.75  # of the error from one degree to the next, above which a fit with surfaces ends
+ROWS_PER_TERM, MIN_SURFACE_POSES = 20, 800  # observations of a fit with surfaces
+MIN_PROGRESS = 0.9  # of the error from one degree to the next, above which a fit with surfaces ends
 ACCEPTED = 2.0  # times the wanted errors: fits with surfaces above them are compared with polynomials of more terms
 
 

@@ -15,8 +15,8 @@ from myoquat.muscle.fitted import surface_shape
 
 __all__ = ["Part", "SurfaceProblem", "first_contact", "first_sides", "part_values", "widened"]
 
-MAX_STEPS = 8  # of the Levenberg-Marquardt method, for each degree
-MIN_GAIN = 1e-2  # relative decrease of the objective, below which it ends
+MAX_STEPS = 12  # of the Levenberg-Marquardt method, for each degree
+MIN_GAIN = 3e-3  # relative decrease of the objective, below which it ends
 FIRST_DAMPING, LAST_DAMPING, LEAST_DAMPING = 1e-6, 1e4, 1e-9
 WEIGHT = 1e-9  # of the squares of coefficients in linear least squares, relative to those of their terms
 CONTACT_WIDTH = 0.01  # of the greatest B of a contact

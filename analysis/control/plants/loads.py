@@ -23,6 +23,11 @@ class LoadFrames:
         """Numbers per time: force, torque and point of each load."""
         return 9 * len(self.bodies)
 
+    def forces(self, system: ArticulatedSystem, q: Array, loads: Array) -> list[Array]:
+        """(..., 3) the force of each load [N], in world axes."""
+        poses = system.poses(q)
+        return [matvec(poses[f][0], loads[..., 9 * k : 9 * k + 3]) for k, f in enumerate(self.force_frames)]
+
     def force(self, system: ArticulatedSystem, q: Array, loads: Array) -> Array:
         """(..., nu) generalized force of loads (..., 9 n), each a force, a torque and a point."""
         poses, acting = system.poses(q), []

@@ -1,0 +1,167 @@
+"""The force in a joint by the motion and the muscles' tensions: a goal, and a cone as path constraint."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.analysis.control.conditions import PathCondition
+from myoquat.analysis.control.goals.base import IntegralGoal
+from myoquat.analysis.control.plants import ModelPlant, Plant
+from myoquat.analysis.control.points import Point
+from myoquat.analysis.fits import JointForceFits
+from myoquat.analysis.recruitment import JointCone
+from myoquat.core.typing import Array
+from myoquat.dynamics.reactions import joint_wrenches
+from myoquat.joints.ranges import Positive, check_ranges
+from myoquat.joints.vectors import vecmat
+from myoquat.muscle import FittedPoint, LengthPoint
+from myoquat.muscle.path import carried_bodies, carried_wrenches
+from myoquat.muscle.states import forces
+
+__all__ = ["InsideCone", "JointLoad", "joint_force"]
+
+
+def joint_force(plant: ModelPlant, point: Point, body: str, pulls: JointForceFits | None) -> Array:
+    """(..., 3) the force [N] that a joint's child, with all that it carries, presses on its parent with, in the
+    parent's axes: the formula.
+
+    It is the pull of the muscles on the child and all that it carries, less what the motion of these asks for beyond
+    gravity and external loads. `pulls` has the pull of unit tensions, for paths that are functions of the pose.
+    """
+    system, given, equations = plant.system, plant.given(point), plant.equations
+    if not point.udot.shape[-1]:
+        raise ValueError("the force in a joint needs accelerations, which multiple shooting does not have as unknowns")
+    i = system.indices.body(body)
+    parent, _ = system.poses(point.q)[system.bodies[i].parent]
+    passing = joint_wrenches(system, point.q, point.u, point.udot)[..., i, :3]
+    result: Array = -vecmat(passing, parent)
+    if plant.frames.bodies:
+        carried, loads = carried_bodies(system, body), plant.frames.forces(system, point.q, point.loads)
+        for name, load in zip(plant.frames.bodies, loads, strict=True):
+            result = result + vecmat(load, parent) if name in carried else result
+    if not plant.muscle_names:
+        return result
+    muscles = equations.muscled.muscles
+    tension = forces(equations.muscled, point.q, point.u, equations.activation(given), equations.states(given))
+    if pulls is None:
+        wrenches = carried_wrenches(system, muscles, point.q, carried_bodies(system, body))
+        return result + vecmat(np.sum(tension[..., None] * wrenches[..., :3], axis=-2), parent)
+    for name, parts in pulls.functions.items():
+        F = tension[..., plant.muscle_names.index(name)]
+        result = result + np.stack([F * f.value(system, point.q) for f in parts], axis=-1)
+    return result
+
+
+def _checked(plant: Plant, what: str, body: str, pulls: JointForceFits | None) -> ModelPlant:
+    """The plant; ValueError where the force in the joint is not known."""
+    if not isinstance(plant, ModelPlant):
+        raise ValueError(f"{what}: the force in a joint needs a model whose motion is not prescribed")
+    try:
+        plant.system.indices.body(body)
+    except KeyError as error:
+        raise ValueError(f"{what}: {error.args[0]}") from None
+    if pulls is not None:
+        if plant.system.indices.body(pulls.body) != plant.system.indices.body(body):
+            raise ValueError(f"{what}: pulls are fits for the joint of {pulls.body!r}, not {body!r}")
+        unknown = [name for name in pulls.functions if name not in plant.muscle_names]
+        if unknown:
+            raise ValueError(f"{what}: pulls are fits of {unknown[0]!r}, which is no muscle of the model")
+        return plant
+    muscles = plant.equations.muscled.muscles if plant.muscle_names else ()
+    for muscle in muscles:
+        if isinstance(muscle.path[-1], (FittedPoint, LengthPoint)):
+            raise ValueError(
+                f"{what}: the path of {muscle.name!r} is a function of the pose, which has no direction in space; give "
+                "pulls=fit_joint_forces(model, body, poses), of the model with its own paths"
+            )
+    return plant
+
+
+@dataclass(frozen=True)
+class JointLoad(IntegralGoal):
+    """The integral of |f|^2 / scale^2, f [N] being the force in a joint, that of muscles included.
+
+    body   the joint's child
+    pulls  fits of the muscles' pulls by `fit_joint_forces`, needed where paths are functions of the pose
+    scale  [N]
+
+    Constraints between the carried bodies and others are not counted. Raises ValueError for a body that does not exist,
+    and for fitted paths without `pulls`.
+
+    >>> from myoquat.analysis.control import JointLoad
+    >>> JointLoad("shank", scale=1000.0, weight=0.1).title
+    'JointLoad'
+    """
+
+    body: str
+    pulls: JointForceFits | None = None
+    scale: float = 1.0
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        _checked(plant, f"goal {self.title!r}", self.body, self.pulls)
+        if not self.scale > 0:
+            raise ValueError(f"goal {self.title!r}: the scale must be positive, not {self.scale}")
+
+    def content(self, plant: Plant) -> Hashable:
+        return "joint load", self.body, _content(self.pulls), self.scale
+
+    def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
+        assert isinstance(plant, ModelPlant)
+        f = joint_force(plant, point, self.body, self.pulls) / self.scale
+        result: Array = np.sum(f * f, axis=-1)
+        return result
+
+
+@dataclass(frozen=True)
+class InsideCone(PathCondition):
+    """The force in a joint stays inside a `JointCone`, at every point of the motion where controls are defined.
+
+    cone    its joint, direction n and half angle a
+    pulls   fits of the muscles' pulls by `fit_joint_forces`, needed where paths are functions of the pose
+    margin  [N] m: tan(a) n . f >= sqrt(|f - (n . f) n|^2 + m^2), which is smooth and holds inside the cone only
+    scale   [N] of this row
+
+    Constraints between the carried bodies and others are not counted. Raises ValueError as `JointLoad`.
+
+    >>> from myoquat.analysis.control import InsideCone
+    >>> from myoquat.analysis.recruitment import JointCone
+    >>> InsideCone(JointCone("humerus", (1.0, 0.0, 0.0), half_angle=0.5)).title
+    "cone of the force in the joint of 'humerus'"
+    """
+
+    cone: JointCone
+    pulls: JointForceFits | None = None
+    margin: Positive = 1.0
+    scale: Positive = 100.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_ranges(self, "InsideCone")
+
+    @property
+    def title(self) -> str:
+        return f"cone of the force in the joint of {self.cone.joint!r}"
+
+    @property
+    def interval(self) -> Array:
+        return np.array([[0.0, np.inf]])
+
+    def check(self, plant: Plant) -> None:
+        _checked(plant, self.title, self.cone.joint, self.pulls)
+
+    def content(self) -> Hashable:
+        cone = self.cone
+        return "inside cone", cone.joint, cone.direction, cone.half_angle, _content(self.pulls), self.margin, self.scale
+
+    def rows(self, plant: Plant, point: Point) -> Array:
+        assert isinstance(plant, ModelPlant)
+        f = joint_force(plant, point, self.cone.joint, self.pulls)
+        along, *across = (np.sum(row * f, axis=-1) for row in self.cone.frame)
+        aside = np.sqrt(across[0] ** 2 + across[1] ** 2 + self.margin**2)
+        return (np.tan(self.cone.half_angle) * along - aside) / self.scale
+
+
+def _content(pulls: JointForceFits | None) -> Hashable:
+    return None if pulls is None else (pulls.body, tuple(pulls.functions.items()))

@@ -1,0 +1,97 @@
+"""The force in a joint as goal and as path constraint: against joint reactions, and in a problem."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.control import Effort, InsideCone, JointLoad, Midpoint, Point, Problem
+from myoquat.analysis.control.goals.joints import joint_force
+from myoquat.analysis.fits import FitSettings, fit_joint_forces, fit_paths, range_poses
+from myoquat.analysis.recruitment import JointCone
+from myoquat.dynamics import joint_reactions
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import RevoluteJoint
+from myoquat.muscle import ExponentialMuscle, Model, Muscle, PathPoint, muscle_forces, muscle_wrenches
+from myoquat.muscle.coordinates import Coordinate
+
+INERTIA = (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)
+BASE = Body("base", "ground", RevoluteJoint((0, 1, 0)), mass=2.0, inertia=INERTIA, coordinate_names=("turn",))
+ARM = Body("arm", "base", RevoluteJoint((0, 0, 1)), mass=1.0, center_of_mass=(0.2, 0.0, 0.0), inertia=INERTIA,
+           position=(0.0, 0.1, 0.0), coordinate_names=("bend",))  # fmt: skip
+LAW = ExponentialMuscle(optimal_length=0.3, max_isometric_force=300.0)
+MUSCLES = tuple(Muscle(name, (PathPoint("base", at), PathPoint("arm", (0.15, 0.02, 0.0))), LAW)
+                for name, at in (("up", (0.0, 0.35, 0.0)), ("down", (-0.1, -0.15, 0.05))))  # fmt: skip
+MODEL = Model(
+    ArticulatedSystem((BASE, ARM)), MUSCLES, coordinates=(Coordinate("turn", (-1, 1)), Coordinate("bend", (-1, 1)))
+)
+CONE = JointCone("arm", (-1.0, 0.0, 0.0), half_angle=0.35)
+
+
+def at_rest(model, goals, constraints=()):
+    """The arm is held for a moment by its muscles and by torques."""
+    ends = {"q": [0.0, 0.0], "u": 0.0}
+    torques = dict.fromkeys(model.system.velocity_names, 10.0)
+    return Problem(model, 0.1, goals, 2, Midpoint(), torques=torques, initial=ends, final=ends, constraints=constraints)
+
+
+def margin(problem, solution):
+    """[rad] the least margin of the force at the middles of the intervals, where the arm rests."""
+    rest = {"q": np.zeros((2, 2)), "u": np.zeros((2, 2)), "udot": np.zeros((2, 2))}
+    point = Point(problem.statement.names, np.zeros(2), controls=solution.controls, **rest)
+    return CONE.margin(joint_force(problem.plant, point, "arm", None)).min()
+
+
+def test_the_force_is_that_of_joint_reactions():
+    """At random points; pulls of unit tensions by fits agree to their error."""
+    rng, plant = np.random.default_rng(2), at_rest(MODEL, ()).plant
+    q, u, udot, a = (
+        rng.uniform(-1, 1, (5, 2)),
+        rng.normal(size=(5, 2)),
+        rng.normal(size=(5, 2)),
+        rng.uniform(size=(5, 2)),
+    )
+    names = at_rest(MODEL, ()).statement.names
+    point = Point(names, np.zeros(5), q=q, u=u, udot=udot, controls=np.concatenate([a, np.zeros((5, 2))], 1))
+    found = joint_force(plant, point, "arm", None)
+    reaction = joint_reactions(MODEL.system, q, u, udot, muscle_wrenches(MODEL, q, muscle_forces(MODEL, q, u, a)))[
+        :, 1, :3
+    ]
+    R = np.stack([MODEL.system.poses(x)["base"][0] for x in q])
+    assert np.abs(found + np.einsum("nji,nj->ni", R, reaction)).max() < 1e-11
+    pulls = fit_joint_forces(MODEL, "arm", range_poses(MODEL, 200), error=1e-3)
+    assert np.abs(joint_force(plant, point, "arm", pulls) - found).max() < 1.0  # [N], of tensions up to 300 N
+
+
+def test_a_cone_makes_muscles_press_the_joint_together():
+    """Without the cone the arm's weight leaves it; with it the muscles pull, and the load costs more effort."""
+    effort = Effort(weights={"up": 1.0, "down": 1.0})
+    free, kept = at_rest(MODEL, (effort,)), at_rest(MODEL, (effort,), (InsideCone(CONE),))
+    first, second = free.solve(), kept.solve()
+    assert first.success
+    assert second.success
+    assert margin(free, first) < -0.1
+    assert margin(kept, second) > -1e-8
+    assert second.objective > 1.03 * first.objective
+
+
+def test_a_joint_load_costs_its_square():
+    """Held at rest by torques alone, the joint carries the weight of the arm."""
+    model = replace(MODEL, muscles=())
+    solution = at_rest(model, (JointLoad("arm", scale=2.0),)).solve()
+    assert abs(solution.objective - 0.1 * (9.81 * 1.0 / 2.0) ** 2) < 1e-9
+
+
+def test_forces_that_are_not_known_are_rejected():
+    fitted = MODEL.with_fitted_paths(
+        fit_paths(MODEL, range_poses(MODEL, 200), settings=FitSettings(1e-2, 1e-1, degree=2))
+    )
+    with pytest.raises(ValueError, match=r"path of 'up' is a function of the pose.*pulls=fit_joint_forces"):
+        at_rest(fitted, (JointLoad("arm"),))
+    pulls = fit_joint_forces(MODEL, "base", range_poses(MODEL, 100), error=0.5)
+    with pytest.raises(ValueError, match="fits for the joint of 'base', not 'arm'"):
+        at_rest(fitted, (), (InsideCone(CONE, pulls),))
+    with pytest.raises(ValueError, match="no body or joint is named 'leg'"):
+        at_rest(MODEL, (JointLoad("leg"),))
+    with pytest.raises(ValueError, match="margin"):
+        InsideCone(CONE, margin=0.0)
