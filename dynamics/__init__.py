@@ -11,6 +11,7 @@ from myoquat.dynamics.derivatives import (
     inverse_dynamics_hvp,
 )
 from myoquat.dynamics.equations import (
+    SparseMassMatrix,
     bias_force,
     external_force,
     forward_dynamics,
@@ -22,6 +23,7 @@ from myoquat.dynamics.equations import (
     mass_matrix,
     potential_energy,
     power,
+    sparse_mass_matrix,
     wrench_at,
 )
 from myoquat.dynamics.gamma import Gamma, forward_dynamics_gamma
@@ -74,6 +76,7 @@ __all__ = [
     "SimulationWarning",
     "Simulator",
     "Solver",
+    "SparseMassMatrix",
     "StateFeedback",
     "StepDerivatives",
     "StiffnessWarning",
@@ -107,6 +110,7 @@ __all__ = [
     "skeleton_fd",
     "skeleton_id",
     "skeleton_mass",
+    "sparse_mass_matrix",
     "step_derivatives",
     "udwadia_kalaba",
     "wrench_at",

@@ -14,7 +14,18 @@ from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.vectors import mirrored
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 
-__all__ = ["ancestors", "ascended", "descended", "factor", "forward", "inverse_mass", "mass_factor", "solve"]
+__all__ = [
+    "ancestors",
+    "ascended",
+    "descended",
+    "factor",
+    "forward",
+    "inverse_mass",
+    "mass_factor",
+    "pattern",
+    "solve",
+    "sparse_entries",
+]
 
 # entries of L from which its code is long beside a call: 30 for ten four-bar loops, 356 for Rajagopal2016
 MIN_LOOPED_ENTRIES = 100
@@ -59,7 +70,7 @@ def mass_factor(system: ArticulatedSystem, q: Array) -> Array:
     order = ancestors(system)
     if sum(len(above) for _, above in order) < MIN_LOOPED_ENTRIES:
         return factor(order, mass(system, q))
-    rows, columns = _pattern(order)
+    rows, columns = pattern(order)
     entries = out_of_line_call(_entries, (system,), q, len(rows))
     F = 0.0 * entries[..., :1, None] + np.zeros((system.nu, system.nu))  # of floats or symbols
     F[..., rows, columns] = entries
@@ -69,11 +80,20 @@ def mass_factor(system: ArticulatedSystem, q: Array) -> Array:
 def _entries(system: ArticulatedSystem, q: Array) -> Array:
     """(..., n) the entries of the factor of M(q) that are not zero."""
     order = ancestors(system)
-    rows, columns = _pattern(order)
+    rows, columns = pattern(order)
     return factor(order, mass(system, q))[..., rows, columns]
 
 
-def _pattern(order: list[tuple[int, list[int]]]) -> tuple[list[int], list[int]]:
+def sparse_entries(system: ArticulatedSystem, q: Array) -> Array:
+    """(..., 2 n) the entries of M, on and below its diagonal, and those of its factor, in the places of `pattern`."""
+    order = ancestors(system)
+    rows, columns = pattern(order)
+    M = mass(system, q)
+    found: Array = np.concatenate([M[..., rows, columns], factor(order, M)[..., rows, columns]], axis=-1)
+    return found
+
+
+def pattern(order: list[tuple[int, list[int]]]) -> tuple[list[int], list[int]]:
     """Rows and columns of the entries of L and 1/D."""
     cells = [(k, i) for k, above in order for i in (*above, k)]
     return [k for k, _ in cells], [i for _, i in cells]
