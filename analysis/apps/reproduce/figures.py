@@ -24,7 +24,7 @@ AXES = ("forward", "upward", "lateral")
 def force_figures(trial: Trial, compared: Sequence[Comparison]) -> list[Figure]:
     """The magnitude of the force over time, and its parts along the glenoid's axes, measured and under each rule."""
     time = trial.motion.time[: len(compared[0].force)] - trial.motion.time[0]
-    styles = list(curve_styles(len(compared) + 1))[1:]  # the first is black, as what was measured
+    styles = [*curve_styles(len(compared))[1:], {"color": "0.5", "linestyle": "-"}]  # black is what was measured
     magnitude = Picture(figsize=(8.0, 4.2), layout="constrained")
     axis = magnitude.subplots()
     axis.plot(time, np.linalg.norm(compared[0].measured, axis=-1), color="black", linewidth=3, label="measured")

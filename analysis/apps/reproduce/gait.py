@@ -114,7 +114,7 @@ def _of_folder(folder: Path, tell: Callable[[str], None]) -> list[Beside]:
         try:
             written += run_setup(setup)
         except ModelError as error:
-            tell(f"{folder.name}/{setup.name}: not run, {error.message}")
+            tell(f"{folder.name}/{setup.name}: not run, {error.message.partition(' (/')[0]}")
     found = []
     for file in expected:
         own = [path for path in written if path.suffix in (file.suffix, ".sto", ".mot")]

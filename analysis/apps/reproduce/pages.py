@@ -72,7 +72,9 @@ def shoulder_page(folder: Path, output: Path, options: PageOptions) -> None:
                 Drawn("Force with bands of uncertain inputs", band_figure(found, trial.covered, trial.measured), words)
             )
             sections.append(Numbers("Share of each source in the variance (Sobol indices)", found.shares()))
+    compared_files = [f"published_ik_{name}.mot", *(f"published_activations_{rule}.csv" for rule in options.rules)]
     used = [f"{name}.trc", f"model_{name}.osim", shoulder.setup_of(folder, name).name, f"measured_force_{name}.txt"]
+    used += [file for file in compared_files if options.published and (folder / file).is_file()]
     _write(
         output,
         f"Instrumented shoulder: {name}",
