@@ -18,7 +18,7 @@ from benchmarks.own.systems import chain, person, random_state
 from benchmarks.pinocchio.dynamics import DERIVATIVES
 from benchmarks.pinocchio.dynamics import DynamicsLoop as PinocchioLoop
 from myoquat import kernels
-from myoquat.dynamics import articulated, composite, inverse
+from myoquat.dynamics import articulated, composite, factor, inverse
 from myoquat.dynamics.sensitivity.recursions import forward_derivatives
 from myoquat.joints import ArticulatedSystem
 
@@ -42,6 +42,7 @@ def run(sizes: tuple[int, ...] = SIZES, repeats: int = 5) -> list[dict[str, Any]
             if row["route"] == KERNEL:
                 medians.setdefault((row["algorithm"], "kernel, operations"), []).append(row["operations"])
     found += _compare(person(), repeats) + _compare_derivatives(person(), repeats)
+    found += _compare_entries(person(), repeats)
     return found + [_exponent(*key, sizes, values) for key, values in medians.items()]
 
 
@@ -71,6 +72,16 @@ def _compare_derivatives(system: ArticulatedSystem, repeats: int) -> list[dict[s
     routes = {KERNEL: _kernel_route(kernel, states), PINOCCHIO: _peer_route(peer, DERIVATIVES, states)}
     work = f"derivatives of ABA, {system.name}, per state"
     return rows(work, alternate(routes, repeats), PINOCCHIO, algorithm="derivatives of ABA", asked=8.0)
+
+
+def _compare_entries(system: ArticulatedSystem, repeats: int) -> list[dict[str, Any]]:
+    """The entries of the mass matrix that the tree has, without the zeros, beside Pinocchio's upper triangle."""
+    rows_of, columns = factor.pattern(factor.ancestors(system))
+    kernel = kernels.compile(lambda q: composite.mass(system, q)[..., rows_of, columns], {"q": system.nq})
+    states = random_state(system, 512)
+    routes = {KERNEL: _kernel_route(kernel, states), PINOCCHIO: _peer_route(PinocchioLoop(system), "CRBA", states)}
+    work = f"entries of M, {system.name}, per state"
+    return rows(work, alternate(routes, repeats), PINOCCHIO, algorithm="entries of M", asked=6.0)
 
 
 def _kernels(system: ArticulatedSystem) -> dict[str, kernels.Kernel]:

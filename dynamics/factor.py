@@ -85,7 +85,7 @@ def _entries(system: ArticulatedSystem, q: Array) -> Array:
 
 
 def sparse_entries(system: ArticulatedSystem, q: Array) -> Array:
-    """(..., 2 n) the entries of M, on and below its diagonal, and those of its factor, in the places of `pattern`."""
+    """(..., 2 n) the entries of M, on and below its diagonal, and those of its factor, in the order of `pattern`."""
     order = ancestors(system)
     rows, columns = pattern(order)
     M = mass(system, q)

@@ -25,7 +25,7 @@ __all__ = ["run"]
 
 FRAMES, STEP = 400, 0.01
 NOISE = mo.FilterNoise(marker=0.003, sensor=0.02, angular_acceleration=4.0, linear_acceleration=2.0, start_pose=0.02)
-SETTLED = 20  # frames after which the start does not matter
+FIRST_JUDGED = 20  # frames after which the start does not matter
 
 
 def run() -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def _simulated() -> dict[str, Any]:
     found = mo.kalman_filter(model, data, **start)
     seconds = time.perf_counter() - began
     squares, degrees = found.squared_error(q, u)
-    ratio = float(np.mean(squares[SETTLED:] / degrees[SETTLED:]))
+    ratio = float(np.mean(squares[FIRST_JUDGED:] / degrees[FIRST_JUDGED:]))
     return {"work": f"filter of {system.name}", "frames per second": FRAMES / seconds, "asked": 100.0} | {
         "ratio": ratio
     }
@@ -89,7 +89,7 @@ def _recorded(folder: Path) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mo.MotionWarning)
         first = mo.kalman_filter(model, seen, sensors=sensors, noise=noise)
-        scale = np.sqrt(np.mean(first.squared_innovation[SETTLED:half] / first.degrees[SETTLED:half]))
+        scale = np.sqrt(np.mean(first.squared_innovation[FIRST_JUDGED:half] / first.degrees[FIRST_JUDGED:half]))
         began = time.perf_counter()
         found = mo.kalman_filter(model, seen, sensors=sensors, noise=replace(noise, sensor=float(noise.sensor * scale)))
         seconds = time.perf_counter() - began
