@@ -18,6 +18,7 @@ from myoquat.dynamics import (
     inverse_dynamics,
     inverse_dynamics_derivatives,
     inverse_dynamics_hvp,
+    linearize,
     mass_matrix,
 )
 from myoquat.dynamics.sensitivity.recursions import forward_derivatives, inverse_derivatives
@@ -26,6 +27,7 @@ from myoquat.joints.multibody.sampling import random_system
 from myoquat.kernels import as_casadi_vector, symbols_casadi
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Parameters, limits, states
+from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
 
 RNG = np.random.default_rng(2)
 SYSTEM = random_system(3, RNG, ("spherical", "revolute"), passive=True)
@@ -237,3 +239,23 @@ def test_what_is_wrong_is_named():
         forward_dynamics_derivatives(MODEL, POSE, SPEED, TORQUE, inputs=Inputs(ACTIVATION, torque=TORQUE))
     with pytest.raises(ValueError, match="backend"):
         forward_dynamics_derivatives(SYSTEM, Q[0], U[0], TAU[0], parameters="bodies.*.mass", backend="numpy")
+
+
+def test_contact_is_part_of_it():
+    """A sphere pressed 5 mm into the floor, by differences of the acceleration of `linearize`."""
+    ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=2.0)
+    surfaces = ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")
+    force = HuntCrossley("contact", (ContactMaterial(surfaces, stiffness=1e6, dissipation=2.0),))
+    model = mq.Model(mq.ArticulatedSystem((ball,), gravity=(0, -9.81, 0)), forces=(force,))
+    found = forward_dynamics_derivatives(model, [0.095], [0.1], [0.0], inputs=Inputs())
+
+    def udot(q, u):
+        return linearize(model, [q], [u]).rate[1]
+
+    e = 1e-6
+    changes = [udot(0.095 + e, 0.1) - udot(0.095 - e, 0.1), udot(0.095, 0.1 + e) - udot(0.095, 0.1 - e)]
+    slopes = [change / (2 * e) for change in changes]
+    assert np.abs(slopes[0]) > 1e3  # the floor is felt
+    assert abs(found.q[0, 0] - slopes[0]) < 1e-5 * abs(slopes[0])
+    assert abs(found.u[0, 0] - slopes[1]) < 1e-5 * abs(slopes[1])
+    assert found.tau == pytest.approx(0.5)
