@@ -38,7 +38,7 @@ from myoquat.muscle.wrapping.fixed_point_iteration import (
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
 from myoquat.muscle.wrapping.order_along_path import after, before
 from myoquat.muscle.wrapping.outer_iterations import KEEPS_LONGER_SIDE, Mode, kept_side, minimised, rough_iterate
-from myoquat.muscle.wrapping.surface_order import moved_in_order
+from myoquat.muscle.wrapping.surface_order import moved_in_order, moved_to
 from myoquat.muscle.wrapping.surfaces.base import Wrap
 from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot, nearest
@@ -59,40 +59,42 @@ SAME_LENGTH_M = 1e-8  # [m] by which the lengths of two equal paths may differ
 
 @dataclass(frozen=True)
 class _Attempts:
-    """The attempts that are made (...) from the path found over a segment, and the segment with its order."""
+    """The attempts that are made (...) from the path found over a segment, and the segment."""
 
     planned: tuple[Array, ...]
     segment: Segment
-    order: tuple[Array, ...]
-
-    @property
-    def over_all(self) -> OrderedSegment:
-        """The segment with all surfaces."""
-        return OrderedSegment.over_all(self.segment, self.order)
 
 
 @dataclass(frozen=True)
 class _Search:
-    """The shortest path so far, and the number (...) of the next attempt, from 1 on; 0 where there is none."""
+    """The shortest path so far, the order of the surfaces along it, and the number (...) of the next attempt, from 1
+    on; 0 where there is none."""
 
     iterate: Iterate
+    order: tuple[Array, ...]
     attempt: Array
 
 
-def shortest(segment: OrderedSegment, found: Iterate, longest: Array, where: Array) -> Iterate:
+def shortest(
+    segment: OrderedSegment, found: Iterate, longest: Array, where: Array
+) -> tuple[Iterate, tuple[Array, ...]]:
     """The shortest of a path over all surfaces that was found and of the alternative local minima, `where` (...) it is
-    certain. Where there is one the length may jump between poses beside each other: at one of them it may not be found.
+    certain; and (...) each, the order of the surfaces along it.
+
+    Where there is an alternative the length may jump between poses beside each other: at one of them it may not be
+    found.
 
     longest (...) [m]: the length of the longest of the paths over one surface without a side each. A path that touches
     one surface and is no longer has no shorter alternative without a side.
     """
     types = segment.segment.types
     if not (_one_sided(types) or round_surfaces(types)):
-        return found
+        return found, segment.order
     planned = tuple(x & where for x in _planned(segment, found, longest, where))
-    attempts = _Attempts(planned, segment.segment, segment.order)
-    begin = _Search(found, _next(planned, float(len(planned) + 1) + 0.0 * segment.ends[0][..., 0]))
-    return while_loop(_any_left, _attempted, begin, attempts, max_steps=len(planned)).iterate
+    attempts = _Attempts(planned, segment.segment)
+    begin = _Search(found, segment.order, _next(planned, float(len(planned) + 1) + 0.0 * segment.ends[0][..., 0]))
+    search = while_loop(_any_left, _attempted, begin, attempts, max_steps=len(planned))
+    return search.iterate, search.order
 
 
 def _any_left(search: _Search) -> Array:
@@ -102,12 +104,36 @@ def _any_left(search: _Search) -> Array:
 
 def _planned(segment: OrderedSegment, found: Iterate, longest: Array, where: Array) -> list[Array]:
     """(...) each, whether the attempt of a number, from 1 on, is made: without each one-sided surface, on the other
-    side of each with two, and from each tilted start, where the path touches these."""
+    side of each with two, from each tilted start, where the path touches these; and with each cylinder that it passes
+    in front, though both neighbours are behind, in each other place along the path."""
     types, on = segment.segment.types, found.on
     some_round = reduce(or_, [on[i] for i in round_surfaces(types)], ~always(longest))
     several = touches_several(on) | (some_round & (length_of(segment, found) > longest + SAME_LENGTH_M))
     tilted = [several & x for x in _promising(segment, found, several & where)]
-    return [*(on[i] for i in _one_sided(types)), *(several & on[i] for i in two_sided_surfaces(types)), *tilted]
+    moved = [several & _around_front(segment, found, i) & (segment.order[i] != float(x)) for i, x in _moves(types)]
+    return [*(on[i] for i in _one_sided(types)), *(several & on[i] for i in two_sided_surfaces(types)), *tilted, *moved]
+
+
+def _moves(types: Sequence[Wrap]) -> list[tuple[int, int]]:
+    """The numbers of cylinders with a side, each with each place along the path."""
+    return [(i, place) for i, own in enumerate(types) if own.held for place in range(len(types))]
+
+
+def _numbered_moves(types: Sequence[Wrap]) -> list[tuple[int, tuple[int, int]]]:
+    """`_moves` with the numbers of their attempts, after all others."""
+    first = len(_one_sided(types)) + len(two_sided_surfaces(types)) + len(_tilts(types)) + 1
+    return list(enumerate(_moves(types), first))
+
+
+def _around_front(segment: OrderedSegment, found: Iterate, number: int) -> Array:
+    """(...) whether a path touches a cylinder with a side past its front, though both neighbours are behind."""
+    ahead, ends = segment.surfaces[number].prototype.ahead, segment.neighbours(number, points_of(found.points))
+    if ahead is None:
+        raise TypeError("a surface without a side has no front")
+    a, b = ends
+    behind = (dot(a, ahead) < 0) & (dot(b, ahead) < 0)
+    side = np.array([-ahead[1], ahead[0], 0.0])
+    return found.on[number] & behind & (dot(a, side) * dot(b, side) > 0)
 
 
 def _next(planned: Sequence[Array], before: Array) -> Array:
@@ -119,8 +145,11 @@ def _next(planned: Sequence[Array], before: Array) -> Array:
 
 def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     """The shorter one of a path and an alternative, and the number of the next attempt."""
-    was, number, segment = search.iterate, search.attempt, attempts.over_all
-    types, on = attempts.segment.types, was.on
+    was, number, types, on = search.iterate, search.attempt, attempts.segment.types, search.iterate.on
+    before, order = OrderedSegment.over_all(attempts.segment, search.order), search.order
+    for n, (i, place) in _numbered_moves(types):
+        order = choose(number == float(n), moved_to(search.order, i, place), order)
+    segment = replace(before, order=order)
     X, without, there = _begun(segment, was, _without(types, on, number))
     for n, i in enumerate(two_sided_surfaces(types), len(_one_sided(types)) + 1):
         other, exists = _turned(segment, was.points, i, number == float(n))
@@ -130,10 +159,11 @@ def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     found, _ = minimised(remaining, X, Mode(~always(number), way), there)
     minimal = there & ~found.unsolved & ~_wanted(found, without) & ~passes_over(found, was)
     _, cut = moved_in_order(replace(segment, active=(minimal,) * len(types)), found.points)
-    longer = length_of(segment, was) - length_of(segment, found)
+    longer = length_of(before, was) - length_of(segment, found)
     longer = np.where(minimal & ~reduce(or_, cut), longer, 0.0)
     jumps = (longer > SAME_LENGTH_M) | (~tilted & (longer < -SAME_LENGTH_M))
-    return _Search(choose(longer > 0, found, was).beside_a_jump(jumps), _next(attempts.planned, number))
+    best, order = choose(longer > 0, (found, order), (was, search.order))
+    return _Search(best.beside_a_jump(jumps), order, _next(attempts.planned, number))
 
 
 def _begun(
@@ -377,8 +407,11 @@ def _one_sided(types: Sequence[Wrap]) -> list[int]:
 
 def _without(types: Sequence[Wrap], on: list[Array], left: Array) -> list[Array]:
     """(...) each, whether the attempt of the number that is left does without this surface, which the path touches."""
-    never, numbers = ~always(left), {i: float(n) for n, i in enumerate(_one_sided(types), 1)}
-    return [x & (left == numbers[i]) if i in numbers else never for i, x in enumerate(on)]
+    without = [~always(left)] * len(on)
+    numbers = [*enumerate(_one_sided(types), 1), *((n, i) for n, (i, _) in _numbered_moves(types))]
+    for n, i in numbers:
+        without[i] = without[i] | (on[i] & (left == float(n)))
+    return without
 
 
 def touches_several(on: Sequence[Array]) -> Array:

@@ -110,8 +110,9 @@ def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -
 def _solved(begin: _Try, segment: Segment) -> _Try:
     """The shortest path on given sides of the surfaces that divide."""
     found = while_loop(_any_left, _tried, begin, segment, max_steps=MAX_TRIES)
-    iterate = shortest(OrderedSegment.over_all(segment, found.order), found.iterate, found.longest, found.clear)
-    return replace(found, iterate=iterate)
+    ordered = OrderedSegment.over_all(segment, found.order)
+    iterate, order = shortest(ordered, found.iterate, found.longest, found.clear)
+    return replace(found, iterate=iterate, order=order)
 
 
 def _any_left(state: _Try) -> Array:

@@ -49,6 +49,10 @@ class SideCylinder(WrapCylinder):
 
     kind: ClassVar[str] = "side_cylinder"
 
+    @property
+    def held(self) -> bool:
+        return False
+
     def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:
         a, b = ((x[..., 0], x[..., 1]) for x in (A, B))
         return around(a, b, self.radius, self._side(line))

@@ -25,7 +25,7 @@ from myoquat.muscle.wrapping.fixed_point_iteration import (
 from myoquat.muscle.wrapping.order_along_path import after, before
 from myoquat.muscle.wrapping.surfaces.vectors import always, dot, size
 
-__all__ = ["guessed_order", "moved_in_order", "path_over_one", "start_over_one_surface"]
+__all__ = ["guessed_order", "moved_in_order", "moved_to", "path_over_one", "start_over_one_surface"]
 
 Flags = tuple[Array, ...]  # (...) each, of all surfaces
 
@@ -130,6 +130,12 @@ def _moved(path: _Path) -> tuple[tuple[Array, ...], Flags]:
         through.append(met)
         done = done | met
     return _ranks(found), tuple(through)
+
+
+def moved_to(order: Sequence[Array], number: int, place: int) -> tuple[Array, ...]:
+    """(...) each, the order of the surfaces when the one of a number has moved to a place, from 0 on."""
+    own = np.where(order[number] > place, place - 0.5, place + 0.5)
+    return _ranks([*order[:number], own, *order[number + 1 :]])
 
 
 def _ranks(x: Sequence[Array]) -> tuple[Array, ...]:

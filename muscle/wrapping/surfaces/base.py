@@ -218,6 +218,11 @@ class Wrap(Record, ABC):
         return never
 
     @property
+    def held(self) -> bool:
+        """Whether a path with both ends behind runs past the front."""
+        return False
+
+    @property
     def divides(self) -> bool:
         """Whether paths on its two sides differ, so that the shorter one is only known when both are solved."""
         return False

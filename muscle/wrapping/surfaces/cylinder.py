@@ -74,7 +74,7 @@ class WrapCylinder(Wrap):
             hint = as_array(self.hint)
             return beside(a, b, self.radius, (hint[..., 0], hint[..., 1]))
         ahead = self._side(line)
-        winding = around(a, b, self.radius, ahead, self.ahead is not None)
+        winding = around(a, b, self.radius, ahead, self.held)
         if self.ahead is None or ahead is None or line is None:
             return winding
         return replace(winding, jump=among_surfaces(winding.jump, (a, b), _across(line), ahead))
@@ -88,6 +88,10 @@ class WrapCylinder(Wrap):
         (ax, ay), (bx, by) = ((x[..., 0], x[..., 1]) for x in line)
         sign = np.where(ax * by - ay * bx < 0, -1.0, 1.0)
         return sign * (by - ay), sign * (ax - bx)
+
+    @property
+    def held(self) -> bool:
+        return self.ahead is not None
 
     @property
     def divides(self) -> bool:

@@ -65,6 +65,14 @@ def test_cylinder_without_a_quadrant_is_passed_on_the_shorter_side(types):
     assert abs(certificate.lengths(types, row)[0] - certificate.shot(types, row)) < 1e-8
 
 
+def test_cylinder_with_a_quadrant_that_is_not_touched_comes_anywhere_along_the_path():
+    types = "cylinder", "sided cylinder"
+    row = certificate.scenes(types, 300, np.random.default_rng(5))[172:173]
+    found, _, touched = certificate.lengths(types, row)
+    assert touched == 1
+    assert abs(found - certificate.shot(types, row)) < 1e-8  # 0.08 m longer in the order of the straight line
+
+
 @pytest.mark.parametrize("types", MISSED)
 def test_a_path_past_two_surfaces_without_sides_is_the_shortest(types):
     rows = np.array([np.fromstring(row, sep=" ") for row in MISSED[types].split("\n\n")])
