@@ -6,10 +6,13 @@ activations and reserves, reserves at the glenohumeral and scapulothoracic joint
 Measured and computed force both start at time zero, as in the study.
 """
 
+import re
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pandas as pd
@@ -159,9 +162,7 @@ def measured_force(path: Path) -> tuple[Array, Array]:
 def load_trial(folder: Path, name: str, rotations: str = "quaternion") -> Trial:
     """The trial from `model_NAME.osim`, `NAME.trc`, `published_ik_setup.xml` and `measured_force_NAME.txt`."""
     model = with_solver_laws(load_model(folder / f"model_{name}.osim", rotations))
-    setup = read_setup(setup_of(folder, name), model=folder / f"model_{name}.osim")
-    if not isinstance(setup, InverseKinematicsSetup):
-        raise ModelError("the setup must be an InverseKinematicsTool", file=setup.path)
+    setup = _setup(folder, name)
     markers = _markers_of(folder, name, model, setup.times)
     used, weights, wanted = task_weights(model, markers, setup.tasks, None, setup.path)
     markers, steps = markers.select(used), MotionSteps(weights, wanted, cutoff=CUTOFF, consistent=True)
@@ -177,6 +178,22 @@ def setup_of(folder: Path, name: str) -> Path:
     """`published_ik_setup_NAME.xml`, or `published_ik_setup.xml` for all trials."""
     own = folder / f"published_ik_setup_{name}.xml"
     return own if own.is_file() else folder / "published_ik_setup.xml"
+
+
+def _setup(folder: Path, name: str) -> InverseKinematicsSetup:
+    """The setup, read from a copy that names the markers of the trial: the published one names those of its own."""
+    path, markers = setup_of(folder, name), escape(str((folder / f"{name}.trc").resolve()))
+    text = path.read_text(encoding="utf-8")
+    text = re.sub(
+        "<marker_file>.*?</marker_file>", lambda found: f"<marker_file>{markers}</marker_file>", text, flags=re.S
+    )
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place) / path.name
+        copy.write_text(text, encoding="utf-8")
+        setup = read_setup(copy, model=(folder / f"model_{name}.osim").resolve())
+    if not isinstance(setup, InverseKinematicsSetup):
+        raise ModelError("the setup must be an InverseKinematicsTool", file=path)
+    return setup
 
 
 def _markers_of(folder: Path, name: str, model: Model, times: tuple[float, float]) -> Markers:

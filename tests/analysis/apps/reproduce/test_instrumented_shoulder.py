@@ -21,7 +21,7 @@ from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import Millard2012
 
 LAW = Millard2012(1500.0, optimal_fiber_length=0.2, tendon_slack_length=0.05, tendon="rigid")
-SETUP = """<OpenSimDocument Version="40000"><InverseKinematicsTool><marker_file>raise.trc</marker_file>
+SETUP = """<OpenSimDocument Version="40000"><InverseKinematicsTool><marker_file>of_another_trial.trc</marker_file>
 <time_range>0 0.6</time_range><IKTaskSet><objects>{}</objects></IKTaskSet></InverseKinematicsTool></OpenSimDocument>"""
 HEAD = "Patient: test\n \nTime\tFgx\tFgy\tFgz\tFg\n[s]\t[N]\t[N]\t[N]\t[N]\n"
 
