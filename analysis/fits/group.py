@@ -28,6 +28,7 @@ SURFACE_DEGREES = (3, 4, 5, 6, 8, 10, 12)
 SIDE_DEGREE = 2  # of the first guess of the two sides of a surface
 ROWS_PER_TERM, MIN_SURFACE_POSES = 20, 800  # observations of a fit with surfaces
 MIN_PROGRESS = 0.9  # of the error from one degree to the next, above which a fit with surfaces ends
+GREATEST_FACTOR = 60.0  # of the wanted error of lengths, for the greatest error of a fit with surfaces
 ACCEPTED = 2.0  # times the wanted errors: fits with surfaces above them are compared with polynomials of more terms
 
 
@@ -267,8 +268,11 @@ class Group:
         return SurfaceProblem(terms, y[:, poses], weights)
 
     def _error(self, off: Array, used: Array) -> float:
-        """Held-out errors as a fraction of those wanted."""
-        return max(x / e for x, e in zip(self._errors(off, used), self._wanted, strict=True))
+        """Held-out errors as a fraction of those wanted, and the greatest error of length of all used poses as one of
+        GREATEST_FACTOR times that: terms of surfaces are not linear, and a few poses may be far off."""
+        greatest = float(np.abs(off[0, used]).max(initial=0.0)) / GREATEST_FACTOR
+        errors = (*self._errors(off, used), greatest)
+        return max(x / e for x, e in zip(errors, (*self._wanted, self._wanted[0]), strict=True))
 
     def _errors(self, off: Array, used: Array) -> tuple[float, float]:
         """Root mean squares of lengths and rates at the used poses that are held out."""

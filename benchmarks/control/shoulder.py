@@ -35,6 +35,7 @@ CUTOFF = 3.0  # Hz, as published
 POSES, SPREAD = 600, 0.06  # of the fits: how many, and by how many rad they are off the motion
 PATHS, PULLS = FitSettings(2e-4, 1e-3), 0.02
 TRACKING, EFFORT, ACTUATORS = 1000.0, 1.0, 10.0  # weights, the last one relative to that of muscles
+FREE_ACTUATORS = 8  # of the thorax, elbow and forearm, whose effort does not count, as published
 SOLVER = Ipopt(1e-5, 1e-5, options={"mu_init": 1e-3, "mumps_pivot_order": 5})
 REPEATS = 2
 
@@ -95,7 +96,8 @@ def _markers(model: Model) -> tuple[str, str, str]:
 
 def _problem(shoulder: _Shoulder, coned: bool) -> Problem:
     model = shoulder.model
-    effort = Effort(weight=EFFORT, weights=dict.fromkeys(model.control_names, ACTUATORS))
+    weights = {name: ACTUATORS * (k >= FREE_ACTUATORS) for k, name in enumerate(model.control_names)}
+    effort = Effort(weight=EFFORT, weights=weights)
     constraints = (InsideCone(shoulder.cone, shoulder.pulls),) if coned else ()
     goals = TrackPose(shoulder.motion, weight=TRACKING), effort
     return Problem(model, DURATION, goals, INTERVALS, "midpoint", START, constraints=constraints)
