@@ -1,7 +1,7 @@
 """Conditions of a problem beside its equations: on every point of the path, on both ends, and periodicity."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,7 +47,7 @@ class PathCondition(Record, ABC):
         """(k, 2) lower and upper bounds."""
 
     @abstractmethod
-    def rows(self, plant: Plant, point: Point) -> Any:
+    def rows(self, plant: Plant, point: Point) -> Array | Sequence[Array]:
         """(..., k), or one number, of what is controlled at a point: the formula."""
 
     @abstractmethod
@@ -90,8 +90,9 @@ class PathConstraint(PathCondition):
         """(k, 2) lower and upper bounds."""
         return interval_of(self.title, self.lower, self.upper)
 
-    def rows(self, plant: Plant, point: Point) -> Any:
-        return self.formula(point)
+    def rows(self, plant: Plant, point: Point) -> Array | Sequence[Array]:
+        result: Array | Sequence[Array] = self.formula(point)
+        return result
 
     def content(self) -> Hashable:
         return content_key(self.formula)
