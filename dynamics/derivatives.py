@@ -260,6 +260,8 @@ class _Request:
     ) -> DynamicsHessianProduct:
         """The Hessian of weights . value times a direction, by the first three variables."""
         nu, velocities = self.call.system.nu, self.call.system.velocity_names
+        if not isinstance(direction, tuple) or len(direction) != 3:
+            raise ValueError(f"direction must be a tuple of three arrays (..., {nu}), not {direction!r}")
         parts = [check_state(f"direction[{i}]", part, nu, velocities) for i, part in enumerate(direction)]
         given = {"weights": check_state("weights", weights, nu, velocities), "direction": joined(parts)}
         found = self._compiled(name, self._hessian_product, given)
