@@ -160,7 +160,8 @@ class InsideCone(PathCondition):
         f = joint_force(plant, point, self.cone.joint, self.pulls)
         along, *across = (np.sum(row * f, axis=-1) for row in self.cone.frame)
         aside = np.sqrt(across[0] ** 2 + across[1] ** 2 + self.margin**2)
-        return (np.tan(self.cone.half_angle) * along - aside) / self.scale
+        result: Array = (np.tan(self.cone.half_angle) * along - aside) / self.scale
+        return result
 
 
 def _content(pulls: JointForceFits | None) -> Hashable:
