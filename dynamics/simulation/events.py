@@ -18,8 +18,10 @@ class Event:
     """value(t, q, u) or value(model, t, q, u), a smooth number, becomes zero: rising (direction 1), falling (-1) or
     either way (0).
 
-    A terminal event ends the simulation. `Event.coordinate` and `Event.length` make the usual ones. Raises ValueError
-    for a function that takes neither three nor four arguments, and for another direction.
+    A terminal event ends the simulation. `Event.coordinate` and `Event.length` make the usual ones. An argument with a
+    default does not count: value(t, q, u, limit=0.5) gets three. Activations are not given. Raises ValueError for a
+    function that takes neither three nor four arguments, for one of four whose first is named t or time, as in
+    (t, q, u, a), and for another direction.
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics import Event
@@ -38,8 +40,14 @@ class Event:
     def __post_init__(self) -> None:
         if self.direction not in (-1, 0, 1):
             raise ValueError(f"event {self.name!r}: direction is -1, 0 or 1, not {self.direction!r}")
-        if _arguments(self.value) is None:
+        count = _arguments(self.value)
+        if count is None:
             raise ValueError(f"event {self.name!r}: its function takes (t, q, u) or (model, t, q, u)")
+        if count == 4 and (signature := _time_first(self.value)):
+            raise ValueError(
+                f"event {self.name!r}: its function takes {signature}; a function of four arguments is given "
+                "(model, t, q, u), one of three (t, q, u). Activations are not given"
+            )
 
     def at(self, model: SystemLike, t: float, q: np.ndarray, u: np.ndarray) -> float:
         """The value at the time t [s], coordinates q (nq,) and velocities u (nu,)."""
@@ -83,6 +91,15 @@ def _arguments(function: Callable[..., Any]) -> int | None:
             continue
         return count
     return None
+
+
+def _time_first(function: Callable[..., Any]) -> str:
+    """The signature of a function whose first parameter is the time by its name; "" of another."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return ""
+    return str(signature) if next(iter(signature.parameters), "") in ("t", "time") else ""
 
 
 @dataclass(frozen=True)

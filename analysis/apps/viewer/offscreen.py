@@ -210,7 +210,8 @@ class Reels:
         frame = self.frames[0][row]
         ghost = self.frames[1][self.films[1].at(t)] if len(self.films) > 1 else None
         colored = Colored(self.values[row], 0.0, self.high, self.shares[row])
-        return self.painter.picture(frame, colored, f"{t:.2f} s", ghost, self._arrows(frame, t))
+        clock = f"{t:.2f} s" if len(self.films[0].time) > 1 else ""  # one pose has no course of time
+        return self.painter.picture(frame, colored, clock, ghost, self._arrows(frame, t))
 
     def pictures(self, rate: float, speed: float) -> Iterator[Array]:
         """Pictures of the motion, `rate` of them per second of watching."""

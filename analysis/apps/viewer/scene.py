@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.analysis.apps.viewer.frame_cache import Frame, frames
-from myoquat.analysis.apps.viewer.shapes import limb, shape_mesh, sphere, surface
+from myoquat.analysis.apps.viewer.shapes import find_mesh, limb, shape_mesh, sphere, surface
 from myoquat.analysis.apps.viewer.tubes import tubes
 from myoquat.core.typing import Array
-from myoquat.data.meshes import Mesh
+from myoquat.data.meshes import MESH_FILES, Mesh
 from myoquat.joints.labels import printable
 from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.quaternion import rotation_matrix
@@ -30,6 +30,13 @@ CENTERING_STEPS = 3
 SEEN_POSES = 12  # of a motion
 MAX_NAMED_FILES = 5  # that were not found
 MIN_LIMB_LENGTH = 1e-3  # of the figure: shorter limbs are not drawn
+
+
+def _named(files: Iterable[str]) -> str:
+    """The first few names of files, without their folders."""
+    names = sorted({Path(name.replace("\\", "/")).name for name in files})
+    more = f" and {len(names) - MAX_NAMED_FILES} more" if len(names) > MAX_NAMED_FILES else ""
+    return ", ".join(map(printable, names[:MAX_NAMED_FILES])) + more
 
 
 def camera_of(points: Array, up: Array, beside: float) -> tuple[Array, Array]:
@@ -83,16 +90,18 @@ class Scene:
 
     @cached_property
     def missing_geometry_message(self) -> str:
-        """A message about geometry files that were not found, with a hint; "" if there are none."""
+        """A message about geometry files that were not found or are not read, with a hint; "" if there are none."""
         _ = self.bones
-        names = sorted({Path(name.replace("\\", "/")).name for name in self.missing})
-        if not names:
-            return ""
-        more = f" and {len(names) - MAX_NAMED_FILES} more" if len(names) > MAX_NAMED_FILES else ""
-        files = ", ".join(map(printable, names[:MAX_NAMED_FILES]))
-        return (
-            f"Geometry not found, limbs are drawn instead: {files}{more}. Name its folder: --geometry FOLDER, geometry="
-        )
+        unread = [name for name in self.missing if find_mesh(name, self.geometry) is not None]
+        absent = [name for name in self.missing if name not in unread]
+        messages = []
+        if absent:
+            message = f"Geometry not found, limbs are drawn instead: {_named(absent)}."
+            messages.append(f"{message} Name its folder: --geometry FOLDER, geometry=")
+        if unread:
+            message = f"Geometry of a format that is not read, limbs are drawn instead: {_named(unread)}."
+            messages.append(f"{message} Save it as one of {', '.join(MESH_FILES)}, and name that file in the model")
+        return ". ".join(messages)
 
     @cached_property
     def poses(self) -> dict[str, tuple[Array, Array]]:

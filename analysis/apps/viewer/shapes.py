@@ -9,7 +9,7 @@ from myoquat.data.meshes import MESH_FILES, Mesh, fans, read_mesh
 from myoquat.joints.multibody.shapes import Shape
 from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 
-__all__ = ["limb", "shape_mesh", "sphere", "surface", "tube"]
+__all__ = ["find_mesh", "limb", "shape_mesh", "sphere", "surface", "tube"]
 
 SIDES = 12  # without a GPU, a triangle takes microseconds
 LIMB: tuple[tuple[float, float], ...] = (
@@ -60,11 +60,12 @@ def surface(wrap: Wrap, size: float) -> Mesh:
 
 
 def shape_mesh(shape: Shape, folders: tuple[Path, ...]) -> Mesh | None:
-    """A shape of a body in its own frame; None for a mesh whose file is in none of the folders."""
+    """A shape of a body in its own frame; None for a mesh whose file is in none of the folders, or of a format that
+    is not read."""
     sizes = shape.sizes
     if shape.kind == "mesh":
         found = find_mesh(shape.file, folders)
-        if found is None:
+        if found is None or found.suffix.lower() not in MESH_FILES:
             return None
         mesh = read_mesh(found)
         return Mesh(mesh.vertices * np.array(sizes or (1.0, 1.0, 1.0)), mesh.faces)
@@ -83,10 +84,11 @@ def shape_mesh(shape: Shape, folders: tuple[Path, ...]) -> Mesh | None:
 
 
 def find_mesh(name: str, folders: tuple[Path, ...]) -> Path | None:
-    """A geometry file by its name in a model file: as it stands, or its last part in one of the folders."""
+    """A geometry file by its name in a model file: as it stands, or its last part in one of the folders. Its format
+    may be one that is not read."""
     plain = name.removeprefix("package://").removeprefix("file://").replace("\\", "/")
     candidates = [folder / part for folder in folders for part in (plain, Path(plain).name)]
-    return next((path for path in candidates if path.is_file() and path.suffix.lower() in MESH_FILES), None)
+    return next((path for path in candidates if path.is_file()), None)
 
 
 def _turned(height: Array, radius: Array, sides: int = SIDES) -> Mesh:

@@ -26,3 +26,10 @@ def test_functions_with_three_or_four_parameters(value):
 def test_other_functions_are_rejected():
     with pytest.raises(ValueError, match=r"event 'here': its function takes \(t, q, u\) or \(model, t, q, u\)"):
         Event("here", lambda q, u: q[0])
+
+
+@pytest.mark.parametrize("value", [lambda t, q, u, a: a[0], lambda time, q, u, activation: activation[0]])
+def test_a_function_of_activations_is_rejected(value):
+    """It would be given (model, t, q, u)."""
+    with pytest.raises(ValueError, match=r"takes \(t(ime)?, q, u, a.*\); .* is given \(model, t, q, u\).*not given"):
+        Event("active", value)

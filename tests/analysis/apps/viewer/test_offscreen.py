@@ -12,8 +12,8 @@ import myoquat as mq
 from myoquat.analysis.apps.command import main
 from myoquat.analysis.apps.viewer.films import film_of
 from myoquat.analysis.apps.viewer.frame_cache import frames
-from myoquat.analysis.apps.viewer.offscreen import Colored, Painter
-from myoquat.analysis.apps.viewer.opening import installed_geometry
+from myoquat.analysis.apps.viewer.offscreen import Colored, Painter, Reels
+from myoquat.analysis.apps.viewer.opening import installed_geometry, opened
 from myoquat.analysis.apps.viewer.scene import Scene
 from myoquat.analysis.apps.viewer.stage import widths
 from myoquat.data import Motion
@@ -155,6 +155,34 @@ def test_missing_geometry_is_reported_for_every_format(tmp_path, suffix):
     facet = "facet normal 0 0 0\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\n"
     (tmp_path / "Geometry" / "gone.stl").write_text(f"solid t\n{facet}endsolid t\n")
     mq.film(model, motion, tmp_path / "a.gif", rate=10, size=(32, 24), overwrite=True)
+
+
+def test_geometry_of_an_unread_format_is_not_called_missing(tmp_path):
+    (tmp_path / "arm.dae").write_text("<COLLADA/>")
+    names = ("arm.dae", "gone.stl", "cube.msh")
+    corners, faces = np.eye(3, dtype="<f4"), np.array([0, 1, 2], "<i4")
+    counts = np.array([3, 0, 0, 1], "<i4")
+    (tmp_path / "cube.msh").write_bytes(counts.tobytes() + corners.tobytes() + faces.tobytes())
+    shapes = tuple(mq.joints.Shape("mesh", (1.0, 1.0, 1.0), file=name) for name in names)
+    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, inertia=(1, 1, 1, 0, 0, 0))
+    model = mq.Model(mq.ArticulatedSystem((replace(rod, shapes=shapes),)), name="rod")
+    scene = opened(model, (), (), None, tmp_path, None)[0]
+    absent, unread = scene.missing_geometry_message.split("geometry=. ")
+    assert "not found, limbs are drawn instead: gone.stl." in absent
+    assert "not read, limbs are drawn instead: arm.dae. Save it as one of .vtp, .stl" in unread
+    assert [part.mesh.vertices.tolist() for part in scene.bones] == [corners.tolist()]
+
+
+def test_a_single_pose_has_no_clock():
+    def clock(times):
+        motion = Motion(MODEL, times, np.tile(MODEL.start, (len(times), 1)))
+        scene, films, _ = opened(MODEL, [motion], (), None, (), None)
+        painter = Painter(scene, 32, 24, films[0].q, "")
+        Reels(painter, films, "activation", None).picture(0.0)
+        return painter.clock.get_text()
+
+    assert clock([0.0]) == ""
+    assert clock([0.0, 0.1]) == "0.00 s"
 
 
 def test_geometry_of_an_installed_package_is_found(tmp_path, monkeypatch):
