@@ -4,7 +4,7 @@ var Scorer = {
     const [docname, title, anchor, descr, score] = result;
     const guides = /^(start|motion|redundancy|control|viewer|plots|tables|stored_studies|commands|model_files|person_scaling|feedback|events|howto\/)/;
     const numbers = /^(agreement|benchmarks|architecture|development|validation|throughput|extending\/)/;
-    if (/^_generated\/command_/.test(docname)) return anchor ? score - 10 : score + 6; // options after their command
+    if (/^_generated\/command_/.test(docname)) return anchor ? score - 10 : score + 4; // options after their command
     if (guides.test(docname)) return score + 6;
     return numbers.test(docname) ? score - 6 : score;
   },

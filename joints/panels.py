@@ -19,7 +19,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.labels import figure_label
 from myoquat.joints.picture import Picture, curve_styles
 
-__all__ = ["MAX_CURVES", "TITLES", "Panel", "by_unit", "draw_panels", "legend_beside", "plain_axis"]
+__all__ = ["MAX_CURVES", "MIN_RANGE", "TITLES", "Panel", "by_unit", "draw_panels", "legend_beside", "plain_axis"]
 
 MAX_CURVES = 8  # of an axis
 AXES_PER_ROW, MAX_AXES_IN_NARROW_FIGURE = 2, 8  # with more axes there is one more in a row
@@ -71,8 +71,11 @@ def by_unit(names: Sequence[str], units: Sequence[str], values: Array) -> list[P
 def draw_panels(
     x: Array, panels: Iterable[Panel], label: str = "time [s]", events: Mapping[str, float] | None = None
 ) -> Figure:
-    """A Figure of the panels over x (t,), as many axes as their groups need; events: vertical lines at x by name."""
+    """A Figure of the panels over x (t,), as many axes as their groups need; events: vertical lines at x by name. A
+    sentence tells which curves are zero, and which panels of several axes are one constant; these are not drawn."""
     moving, still = _without_zeros(panels)
+    constant = [_constant(panel) for panel in moving]
+    moving = [panel for panel, value in zip(moving, constant, strict=True) if not value]
     flat = [group for panel in moving for group in _groups(panel)]
     across = min(AXES_PER_ROW + (len(flat) > MAX_AXES_IN_NARROW_FIGURE), max(len(flat), 1))
     rows = max(-(-len(flat) // across), 1)
@@ -87,8 +90,8 @@ def draw_panels(
         axis.tick_params(labelbottom=True)
     for unit in {panel.unit for panel in flat if panel.shared}:
         _share([axis for axis, panel in zip(axes, flat, strict=False) if panel.shared and panel.unit == unit])
-    if still:
-        figure.supxlabel(_left_out(still), fontsize=8, color="0.3", x=0.01, ha="left")
+    if left_out := _left_out({"Zero": still, "Constant": [value for value in constant if value]}):
+        figure.supxlabel(left_out, fontsize=8, color="0.3", x=0.01, ha="left")
     return figure
 
 
@@ -123,10 +126,23 @@ def _without_zeros(panels: Iterable[Panel]) -> tuple[list[Panel], list[str]]:
     return moving, still
 
 
-def _left_out(still: Sequence[str]) -> str:
-    """The sentence, in lines that fit below a figure."""
-    words, lines = f"Zero throughout and not drawn: {'; '.join(map(figure_label, still))}.".split(" "), [""]
-    for word in words:
+def _constant(panel: Panel) -> str:
+    """The value of a panel that needs several axes, though all its curves are one constant; "" of another panel."""
+    low, high = panel.values.min(initial=np.inf), panel.values.max(initial=-np.inf)
+    if len(panel.names) <= MAX_CURVES or panel.spread is not None or panel.reference or low != high:
+        return ""
+    return f"{panel.title} of {len(panel.names)} curves, {low:.4g} {panel.unit}".strip()
+
+
+def _left_out(curves: Mapping[str, Sequence[str]]) -> str:
+    """A sentence for each quality of curves, in lines that fit below a figure."""
+    lines = [""]
+    sentences = [
+        f"{quality} throughout and not drawn: {'; '.join(map(figure_label, names))}."
+        for quality, names in curves.items()
+        if names
+    ]
+    for word in " ".join(sentences).split(" "):
         if len(lines[-1]) + len(word) > 150:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()

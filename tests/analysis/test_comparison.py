@@ -227,7 +227,11 @@ def test_command_writes_page_and_table_and_tells_by_its_exit_code(tmp_path, caps
     printed = capsys.readouterr().out
     assert "muscles with different names: biceps = BB" in printed
     assert "wrote c.html" in printed
-    assert "<h2>Muscles</h2>" in (tmp_path / "c.html").read_text()
+    page = (tmp_path / "c.html").read_text()
+    assert "<h2>Muscles</h2>" in page  # whose names differ
+    assert "<h2>Coordinates, all matched by the same name</h2>" in page
+    assert ":</li>" not in page  # no line that a table of the text follows
+    assert "<tr><th>elbow</th><td>rad</td>" in page
     assert (tmp_path / "c.csv").read_text().startswith("part,name,in B")
     assert main(["compare", "a.toml", "b.toml", *options, "0.05"]) == 1
     for wrong in (["a.toml"], ["a.toml", "b.toml", "--engine"], ["a.toml", "b.toml", "--muscle", "biceps"]):

@@ -1,6 +1,7 @@
 """Small multiples: one unit per axis, at most eight curves, zeros reported instead of drawn."""
 
 import numpy as np
+import pytest
 
 from myoquat.joints.panels import MAX_CURVES, Panel, by_unit, draw_panels
 
@@ -40,6 +41,15 @@ def test_zero_curves_are_left_out_and_reported():
     figure = draw_panels(TIME, panels)
     assert [line.get_label() for axis in shown(figure) for line in axis.lines] == ["a"]
     assert figure.get_supxlabel() == "Zero throughout and not drawn: forces of b; moments of c."
+
+
+@pytest.mark.parametrize(("count", "axes"), [(MAX_CURVES, 2), (MAX_CURVES + 1, 1)])
+def test_one_constant_takes_a_sentence_in_place_of_several_axes(count, axes):
+    constant = Panel("activations", "", tuple(f"m{k}" for k in range(count)), np.full((5, count), 0.1))
+    figure = draw_panels(TIME, [constant, Panel("forces", "N", ("a",), TIME[:, None])])
+    assert len(shown(figure)) == axes
+    sentence = f"Constant throughout and not drawn: activations of {count} curves, 0.1."
+    assert figure.get_supxlabel() == ("" if axes == 2 else sentence)
 
 
 def test_numbers_of_axes_have_no_offset_and_flat_curves_stay_flat():

@@ -61,15 +61,18 @@ def sheet(out: Path, before: Path | None) -> None:
     rows = []
     for name in seen.SHEET[:FIGURES]:
         cells = [("before", before / f"{name}.png")] if before is not None else []
-        shown = [
-            f'<td><img src="{os.path.relpath(path, out)}" alt="{when}"></td>' if path.exists() else "<td>none</td>"
-            for when, path in [*cells, ("after", out / f"{name}.png")]
-        ]
+        shown = []
+        for when, path in [*cells, ("after", out / f"{name}.png")]:
+            source = os.path.relpath(path, out)
+            image = f'<a href="{source}"><img src="{source}" alt="{when}"></a>'
+            shown.append(f"<td>{image if path.exists() else 'none'}</td>")
         rows.append(f"<tr><th>{html.escape(name.replace('_', ' '))}</th>{''.join(shown)}</tr>")
     head = "<th></th><th>before</th><th>after</th>" if before is not None else "<th></th><th>now</th>"
+    width = 44 if before is not None else 80  # percent of the window
     style = (
-        "img {max-width: 44vw; max-height: 34em; border: 1px solid #ddd} th {font: 14px sans-serif; text-align: left}"
+        f"img {{width: {width}vw; max-height: 70em; object-fit: cover; object-position: top; border: 1px solid #ddd}}"
     )
+    style += " th {font: 14px sans-serif; text-align: left}"  # a long page shows its beginning, a click all of it
     page = f"<!doctype html><meta charset=utf-8><title>Twelve figures</title><style>{style}</style>"
     (out / "sheet.html").write_text(f"{page}<table><tr>{head}</tr>{''.join(rows)}</table>\n", encoding="utf-8")
 

@@ -40,6 +40,8 @@ SITE = {
     "command_ik": "/_generated/command_ik.html",
     "motion": "/motion.html",
     "search": "/search.html?q=inverse+kinematics",
+    "search_simulate": "/search.html?q=simulate",
+    "search_moment_arm": "/search.html?q=moment+arm",
 }
 SHEET = (
     "figure_motion_of_a_shoulder", "figure_motion_of_two_link", "figure_moment_arms", "figure_lengths",
@@ -140,7 +142,7 @@ def pages(wanted: Mapping[str, str], out: Path, root: Path | None = None) -> Non
 # Parts of a page that are cut at the right and do not scroll
 CUT = """() => [...document.querySelectorAll('pre, table, mjx-container, svg, img, dt')].filter(part => {
     const wide = part.getBoundingClientRect().right > document.documentElement.clientWidth + 2;
-    return wide && !part.closest('.bd-header, .bd-sidebar-secondary');
+    return wide && !part.closest('.bd-header, .bd-sidebar-secondary, .table');
 }).map(part => part.tagName + ' ' + part.textContent.slice(0, 40))"""
 
 

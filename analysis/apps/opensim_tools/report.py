@@ -16,8 +16,8 @@ from myoquat.data.tables import column_units
 __all__ = ["Drawn", "Numbers", "Said", "Section", "check_report", "summary_of", "write_report"]
 
 STYLE = "body{font-family:sans-serif;max-width:80em;margin:2em auto;padding:0 1em}svg,img{max-width:100%;height:auto}"
-STYLE += "table{border-collapse:collapse}td,th{padding:.1em .8em;text-align:right}th:first-child{text-align:left}"
-STYLE += "tr:nth-child(even){background:#f4f4f4}"
+STYLE += "table{border-collapse:collapse}td,th{padding:.1em .6em;text-align:right}th:first-child{text-align:left}"
+STYLE += "tr:nth-child(even){background:#f4f4f4}td{white-space:nowrap}.table{overflow-x:auto}"
 DRAWING = "myoquat.analysis.apps.opensim_tools.drawing"  # matplotlib, for those who want a report
 
 
@@ -135,7 +135,7 @@ def _table(table: pd.DataFrame) -> str:
     for label, *cells in table.itertuples(name=None):
         shown = "".join(f"<td>{html.escape(_cell(value))}</td>" for value in cells)
         rows.append(f"<tr><th>{html.escape(str(label))}</th>{shown}</tr>")
-    return "<table>" + "".join(rows) + "</table>"
+    return '<div class="table"><table>' + "".join(rows) + "</table></div>"
 
 
 def _cell(value: Any) -> str:

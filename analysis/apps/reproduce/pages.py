@@ -176,7 +176,8 @@ def jacobians_page(folder: Path, output: Path, options: PageOptions) -> None:
     words = "Left as published, right as corrected. J_Q back from J_phi is the mapping that fails: it loses J_Q Q."
     sections.append(Drawn("Errors side by side", jacobians.error_figure(reports), words))
     for name, (model, report) in reports.items():
-        sections.append(Numbers(f"{name}: tangent and radial part of J_Q", report.split.iloc[:, :4]))
+        split = report.split.iloc[:, :4]
+        sections.append(Numbers(f"{name}: tangent and radial part of J_Q", split.set_index(split.columns[0])))
         sections.append(Drawn(f"{name}: along a motion past gimbal lock", jacobians.path_figure(model)))
         sections.append(Drawn(f"{name}: beside the singularities", jacobians.singular_figure(report, name)))
     _write(

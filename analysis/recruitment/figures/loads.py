@@ -79,6 +79,8 @@ def plot_activations(
             axis.plot(one.motion.time, one.activation[:, column], label=label, **style)
         plain_axis(axis)
         axis.set_title(figure_label(name), fontsize=9, loc="left")
+    for axis in axes.ravel()[max(len(names) - columns, 0) : len(names)]:  # the lowest of each column
+        axis.tick_params(labelbottom=True)
     most = max([float(one.activation.max(initial=0.0)) for one in shown.values()])
     if recorded is not None and recorded.signal.size:
         most = max(most, float(np.nanmax(recorded.signal)))

@@ -11,7 +11,7 @@ from myoquat.analysis.recruitment.units import coordinate_units
 from myoquat.core.arguments import check_types, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.labels import figure_label
-from myoquat.joints.panels import Panel, draw_panels
+from myoquat.joints.panels import MIN_RANGE, Panel, draw_panels
 from myoquat.muscle import Model, path_lengths
 from myoquat.muscle.tensions_at_rest import tensions_at_rest
 
@@ -136,11 +136,12 @@ def _range(model: Model, over: str, unit: str) -> Array:
 
 
 def _with_gaps(x: Array, curves: Curves) -> tuple[Array, Array]:
-    """x (k,) and curves (k, m), with NaN between two neighbours where a curve jumps."""
+    """x (k,) and curves (k, m), with NaN between two neighbours where a curve jumps; round-off is no jump."""
     y = curves(x)
     change = np.abs(np.diff(y, axis=0))
-    reach = np.ptp(y, axis=0) if len(y) else np.zeros(y.shape[1:])
-    steep = np.flatnonzero((change > STEEP_CHANGE * reach).any(axis=1) & (change > 0).any(axis=1))
+    least = MIN_RANGE * np.nanmax(np.abs(y), initial=0.0)
+    reach = np.maximum(np.ptp(y, axis=0), least) if len(y) else np.zeros(y.shape[1:])
+    steep = np.flatnonzero((change > STEEP_CHANGE * reach).any(axis=1))
     if not len(steep):
         return x, y
     inner = np.linspace(x[steep], x[steep + 1], INNER_POINTS + 2, axis=1)  # (p, INNER_POINTS + 2)

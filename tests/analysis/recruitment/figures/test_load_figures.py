@@ -32,6 +32,15 @@ def test_activations_beside_emg(found):
         plot_activations(found, muscles=["bicep"])
 
 
+def test_the_lowest_axis_of_each_column_has_times(found):
+    found.model.muscle_names, found.activation = tuple("abcdefgh"), np.tile(found.activation[:, :1], 8)
+    axes = plot_activations(found).axes  # two rows of four, or a row of five and one of three
+    lowest = {axis.get_position().x0.round(3): axis for axis in axes}  # the last one of each column
+    for axis in lowest.values():
+        assert axis.xaxis.get_tick_params()["labelbottom"]
+    assert sum(axis.xaxis.get_tick_params()["labelbottom"] for axis in axes) == len(lowest)
+
+
 def test_loads_over_elevation():
     force = np.array([[3.0, 4.0, 0.0], [0.0, 0.0, 10.0]])
     line = plot_loads([0.0, 90.0], {"shoulder": force}, weight=50.0).axes[0].lines[0]

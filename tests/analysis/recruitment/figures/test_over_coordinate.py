@@ -1,5 +1,7 @@
 """Moment arms, lengths and tensions over a coordinate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -36,6 +38,15 @@ def test_a_jump_is_a_gap_and_a_steep_slope_is_none():
     assert not np.isnan(smooth.get_ydata()).any()
     steep = plot_moment_arms(slipping(), ["straight"], over="elbow", values=np.linspace(-1.5, 1.5, 7)).axes[0].lines[0]
     assert len(steep.get_ydata()) == 7
+
+
+def test_round_off_is_no_gap():
+    """The length of a path on one body changes with its orientation by round-off only."""
+    path = PathPoint("rod", (-0.3, 0.1, 0.0)), PathPoint("rod", (0.2, 0.02, 0.0))
+    model = replace(slipping(), muscles=(*slipping().muscles, mq.Muscle("along", path)))
+    drawn = plot_lengths(model, over="elbow").axes[0].lines[2].get_ydata()
+    assert np.ptp(drawn) > 0
+    assert not np.isnan(drawn).any()
 
 
 def test_tensions_are_those_at_rest():
