@@ -26,7 +26,7 @@ from myoquat.muscle.wrapping.resolved_points import Site
 from myoquat.muscle.wrapping.segment_solver import Piece, over_surfaces
 from myoquat.muscle.wrapping.surfaces.base import Wrap
 
-__all__ = ["certified", "lengths", "run", "scenes", "shot", "solved"]
+__all__ = ["certified", "lengths", "placed", "run", "scenes", "shot", "solved"]
 
 Array = np.ndarray
 TYPES = {
@@ -144,19 +144,24 @@ def lengths(types: tuple[str, ...], row: Array) -> tuple[Array, Array, Array]:
 @cache
 def _kernel(types: tuple[str, ...]) -> Any:
     def formula(row: Array) -> Array:
-        wraps, first = [], 6
-        for name in types:
-            last = first + 7 + NUMBERS[name]
-            place = {"position": row[first : first + 3], "orientation": row[first + 3 : first + 7]}
-            wraps.append(unchecked(TYPES[name].shaped(row[first + 7 : last]), {"body": "ground", **place}))
-            first = last
-        piece, total, touched = solved(wraps, row[0:3], row[3:6])
+        piece, total, touched = solved(placed(types, row), row[0:3], row[3:6])
         flagged = np.where(piece.unsolved, 1.0, 0.0)
         for c in piece.contacts:
             flagged = flagged + np.where(c.inside | (np.minimum(c.jump[..., 0], c.jump[..., 1]) < NEAR), 1.0, 0.0)
         return np.stack([total, flagged, touched], axis=-1)
 
     return kernels.compile(formula, {"row": 6 + sum(7 + NUMBERS[name] for name in types)}, ["out"])
+
+
+def placed(types: tuple[str, ...], row: Array) -> list[Wrap]:
+    """The surfaces of rows (..., size)."""
+    wraps, first = [], 6
+    for name in types:
+        last = first + 7 + NUMBERS[name]
+        place = {"position": row[..., first : first + 3], "orientation": row[..., first + 3 : first + 7]}
+        wraps.append(unchecked(TYPES[name].shaped(row[..., first + 7 : last]), {"body": "ground", **place}))
+        first = last
+    return wraps
 
 
 def solved(wraps: Sequence[Wrap], start: Array, end: Array) -> tuple[Piece, Array, Array]:

@@ -158,11 +158,11 @@ def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     remaining = replace(segment, active=tuple(~x for x in without))
     found, _ = minimised(remaining, X, Mode(~always(number), way), there)
     minimal = there & ~found.unsolved & ~_wanted(found, without) & ~passes_over(found, was)
-    _, cut = moved_in_order(replace(segment, active=(minimal,) * len(types)), found.points)
-    longer = length_of(before, was) - length_of(segment, found)
-    longer = np.where(minimal & ~reduce(or_, cut), longer, 0.0)
-    jumps = (longer > SAME_LENGTH_M) | (~tilted & (longer < -SAME_LENGTH_M))
-    best, order = choose(longer > 0, (found, order), (was, search.order))
+    _, cut, crossed = moved_in_order(replace(segment, active=(minimal,) * len(types)), found.points)
+    longer = np.where(minimal & ~reduce(or_, cut), length_of(before, was) - length_of(segment, found), 0.0)
+    crosses = reduce(or_, crossed)
+    jumps = (longer > SAME_LENGTH_M) | (~tilted & ~crosses & (longer < -SAME_LENGTH_M))
+    best, order = choose(~crosses & (longer > 0), (found, order), (was, search.order))
     return _Search(best.beside_a_jump(jumps), order, _next(attempts.planned, number))
 
 

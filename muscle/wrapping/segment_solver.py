@@ -72,13 +72,15 @@ def over_one_surface(wrap: Wrap, contact: Contact) -> Piece:
 
 @dataclass(frozen=True)
 class _Try:
-    """An iterate; the order of the surfaces; which one (...) the path runs through; the order of the next try; how many
-    tries are left: none where the path is solved and runs through no surface; and the length (...) [m] of the longest
-    of the paths over one surface without a side each."""
+    """An iterate; the order of the surfaces; which one (...) the path runs through, or past which one's wrong side on
+    another surface; whether (...) it is the latter; the order of the next try; how many tries are left: none where the
+    path is solved and neither is so; and the length (...) [m] of the longest of the paths over one surface without a
+    side each."""
 
     iterate: Iterate
     order: tuple[Array, ...]
     through: tuple[Array, ...]
+    crosses: Array
     next_order: tuple[Array, ...]
     left: Array
     longest: Array
@@ -101,15 +103,18 @@ def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -
     prescribed = any(wrap.ring or wrap.hint is not None for wrap in wraps)
     order = tuple(zero + float(i) for i in range(len(wraps))) if prescribed else guessed_order(segment)
     tries = 1 if prescribed else MAX_TRIES
-    begin = _Try(Iterate.at(none), order, (never,) * len(wraps), order, zero + float(tries), zero)
+    begin = _Try(Iterate.at(none), order, (never,) * len(wraps), never, order, zero + float(tries), zero)
     found = _on_shorter_sides(begin, segment)
     contacts = zip(wraps, found.iterate.contacts, found.order, found.through, strict=True)
     return Piece(wraps, tuple(_in_body(*each) for each in contacts), found.iterate.unsolved)
 
 
 def _solved(begin: _Try, segment: Segment) -> _Try:
-    """The shortest path on given sides of the surfaces that divide."""
+    """The shortest path on given sides of the surfaces that divide. One that runs past a wrong side on another surface
+    is the answer where no other was found, beside a jump."""
     found = while_loop(_any_left, _tried, begin, segment, max_steps=MAX_TRIES)
+    through = tuple(x & ~found.crosses for x in found.through)
+    found = replace(found, iterate=found.iterate.beside_a_jump(found.crosses), through=through)
     ordered = OrderedSegment.over_all(segment, found.order)
     iterate, order = shortest(ordered, found.iterate, found.longest, found.clear)
     return replace(found, iterate=iterate, order=order)
@@ -122,19 +127,22 @@ def _any_left(state: _Try) -> Array:
 
 def _tried(before: _Try, segment: Segment) -> _Try:
     """The next try, which begins from the surface that the path of the last one runs through, in its place there. The
-    first one begins from tangent points, where any are given. Where a try ends without a solution the one before stays.
-    Which surfaces are passed over, where no path touches all, is left to the last try."""
+    first one begins from tangent points, where any are given. Where a try ends without a solution the one before stays;
+    so does one that only runs past a wrong side on another surface, where the next one is not clear. Which surfaces are
+    passed over, where no path touches all, is left to the last try."""
     through, order, left = before.through, before.next_order, before.left
     (X, longest), all_surfaces = start_over_one_surface(segment, through), OrderedSegment.over_all(segment, order)
     if dividing_surfaces(segment.types):
         given = (before.iterate.moved == np.inf) & reduce(or_, before.iterate.on)
         X = choose(given, before.iterate.points, X)
     iterate, active = minimised(all_surfaces, X, Mode(left == 1.0, 0.0 * left))
-    next_order, cut = moved_in_order(replace(all_surfaces, active=active), iterate.points)
+    next_order, cut, crossed = moved_in_order(replace(all_surfaces, active=active), iterate.points)
+    cut, crosses = tuple(a | b for a, b in zip(cut, crossed, strict=True)), reduce(or_, crossed)
     some, unsolved = reduce(or_, cut), iterate.unsolved
     rest = np.where(some, left - 1.0, np.where(unsolved & (left > 1.0), 1.0, 0.0))
-    found = _Try(iterate, order, cut, choose(some, next_order, order), rest, longest)
-    stays = unsolved & reduce(or_, through) & ~before.iterate.unsolved
+    found = _Try(iterate, order, cut, crosses, choose(some, next_order, order), rest, longest)
+    worse = unsolved | (before.crosses & (some | passes_over(iterate, before.iterate)))
+    stays = worse & reduce(or_, through) & ~before.iterate.unsolved
     return choose(stays, replace(before, left=0.0 * left), found)
 
 
@@ -213,12 +221,14 @@ def _on_opposite_sides(search: _Search, problem: _SearchProblem) -> _Search:
 
 def _begun(was: _Try, begin: _Try, segment: Segment, first: Array) -> _Try:
     """Where the search on other sides begins: at the path found, led past them. A few rough iterations tell whether it
-    may become shorter; where not, no try is left. first (...): where the search begins as without a path."""
+    may become shorter; where not, no try is left. Rough contacts with a ring are guesses, whose length tells nothing.
+    first (...): where the search begins as without a path."""
     turned = OrderedSegment.over_all(segment, was.order)
     points, near = _turned(turned, was.iterate.points), 0.0 * begin.left
     rough = rough_iterate(turned, points, ROUGH_ITERATIONS, ~first, near)
     before = length_of(turned, was.iterate)
-    left = np.where(first | (length_of(turned, rough) < MAX_LENGTH_RATIO * before), begin.left, 0.0)
+    rings = any(own.ring for own in segment.types)
+    left = np.where(first | rings | (length_of(turned, rough) < MAX_LENGTH_RATIO * before), begin.left, 0.0)
     start = choose(first, begin.iterate, Iterate.at(rough.points))
     return replace(begin, iterate=start, order=was.order, next_order=was.order, left=left)
 

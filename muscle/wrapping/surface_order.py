@@ -8,6 +8,7 @@ between these.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -94,15 +95,17 @@ class _Path:
     points: tuple[TangentPoints, ...]
 
 
-def moved_in_order(segment: OrderedSegment, points: tuple[TangentPoints, ...]) -> tuple[tuple[Array, ...], Flags]:
-    """(...) each, the order of the surfaces when the first one that a path runs through has taken its place there; and
-    which one that is."""
+def moved_in_order(
+    segment: OrderedSegment, points: tuple[TangentPoints, ...]
+) -> tuple[tuple[Array, ...], Flags, Flags]:
+    """(...) each, the order of the surfaces when the first one that a path runs through has taken its place there;
+    which one that is; and where there is none, past which one it runs on the wrong side while on another surface."""
     count, zero = len(points), 0.0 * segment.ends[0][..., 0]
-    none = (zero,) * count, (~always(zero),) * count
-    return call_where(_moved, _Path(segment, points), True, none)
+    never = (~always(zero),) * count
+    return call_where(_moved, _Path(segment, points), True, ((zero,) * count, never, never))
 
 
-def _moved(path: _Path) -> tuple[tuple[Array, ...], Flags]:
+def _moved(path: _Path) -> tuple[tuple[Array, ...], Flags, Flags]:
     segment, count = path.segment, len(path.points)
     start, end = segment.ends
     never = ~always(start[..., 0])
@@ -123,13 +126,26 @@ def _moved(path: _Path) -> tuple[tuple[Array, ...], Flags]:
                 line = placed.seen(Q[j]), placed.seen(behind[j][..., :3])
                 here = is_cut(placed.prototype, placed.numbers, line, asked & on[j] & (own != order[j]) & ~met)
                 rank, met = np.where(here, (order[j] + behind[j][..., 3]) / 2.0, rank), met | here
-                if placed.prototype.ahead is not None and j > 0:  # past the wrong side on another surface
-                    across = placed.wrap.crossed(placed.seen(P[j]), placed.seen(Q[j]))
-                    met = met | (asked & on[j] & across)
         found.append(rank)
         through.append(met)
         done = done | met
-    return _ranks(found), tuple(through)
+    return _ranks(found), tuple(through), _crossed_on_others(path, done)
+
+
+def _crossed_on_others(path: _Path, done: Array) -> Flags:
+    """(...) each, whether it is the first surface past whose wrong side a path runs on another one; none where `done`
+    (...)."""
+    segment, (P, Q, on), found = path.segment, points_of(path.points), []
+    for i, (placed, active) in enumerate(zip(segment.surfaces, segment.active, strict=True)):
+        crossed = done & ~done
+        if placed.prototype.ahead is not None:
+            outside = [~placed.wrap.holds(placed.seen(x)) for x in segment.ends]
+            lines = [(placed.seen(P[j]), placed.seen(Q[j]), on[j]) for j in range(len(on)) if j != i]
+            some = reduce(or_, [here & placed.wrap.crossed(a, b) for a, b, here in lines])
+            crossed = active & outside[0] & outside[1] & some & ~done
+        found.append(crossed)
+        done = done | crossed
+    return tuple(found)
 
 
 def moved_to(order: Sequence[Array], number: int, place: int) -> tuple[Array, ...]:

@@ -9,10 +9,9 @@ from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import around
 from myoquat.muscle.wrapping.surfaces.geodesics import Force, followed
 from myoquat.muscle.wrapping.surfaces.torus_moments import clear_of_tube
-from myoquat.muscle.wrapping.surfaces.torus_passage import MAX_RESIDUAL, azimuth, crossing, shortest_through
+from myoquat.muscle.wrapping.surfaces.torus_passage import MAX_RESIDUAL, crossing, shortest_through
 from myoquat.muscle.wrapping.surfaces.vectors import differ, dot, unit
 
 __all__ = ["WrapTorus"]
@@ -80,17 +79,20 @@ class WrapTorus(Wrap):
         path = shortest_through(A, B, R, r, wraps, near)
         guessed = wraps & (near.rough if near is not None else False)
         on = guessed | (wraps & (path.missed <= MAX_RESIDUAL))
-        jump = self._jump(A, B, azimuth(x))
+        jump = np.stack([self._jump(end, inside, on) for end in (A, B)], axis=-1)
         if line is not None:
             changed = differ(A[..., 2] * B[..., 2] < 0, line[0][..., 2] * line[1][..., 2] < 0)
             jump = np.where(changed[..., None], 0.0, jump)
         return Contact(on, path.P, path.Q, path.arc, inside, jump, np.where(wraps, path.missed, 0.0))
 
-    def _jump(self, A: Array, B: Array, phi: Array) -> Array:
-        """(..., 2) how far each end is from the plane outside of the ring, in the half plane at an azimuth."""
-        out = np.stack([np.cos(phi), np.sin(phi), 0.0 * phi], axis=-1)
-        ends = [(dot(x, out) - self.ring_radius, x[..., 2]) for x in (A, B)]
-        return np.stack(around(ends[0], ends[1], self.tube_radius, (-1.0, 0.0)).jump, axis=-1)
+    def _jump(self, x: Array, inside: Array, on: Array) -> Array:
+        """(...) how far an end (..., 3) is from the plane outside of the ring, or from the tube where the path touches
+        it, `on` (...), or an end lies `inside` (...)."""
+        out, up = np.sqrt(dot(x[..., :2], x[..., :2])) - self.ring_radius, x[..., 2]
+        to_middle = np.sqrt(out * out + up * up)
+        to_plane, to_tube = np.where(out > 0, np.abs(up), to_middle), np.abs(to_middle - self.tube_radius)
+        result: Array = np.where(inside, to_tube, np.minimum(to_plane, np.where(on, to_tube, np.inf)))
+        return result
 
     def cut(self, A: Array, B: Array) -> Array:
         none = 0.0 * (A[..., 0] + B[..., 0])

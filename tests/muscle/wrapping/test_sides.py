@@ -7,9 +7,20 @@ import pytest
 from models import model as shoulder
 from models import past, poses
 
+from benchmarks.wrapping import certificate
 from myoquat.joints import ArticulatedSystem, Body, rotation_matrix
 from myoquat.joints.types import RevoluteJoint
-from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, WrapCylinder, path_flags, path_jacobian, path_lengths
+from myoquat.muscle import (
+    Model,
+    Muscle,
+    PathFlag,
+    PathPoint,
+    WrapCylinder,
+    WrapEllipsoid,
+    path_flags,
+    path_jacobian,
+    path_lengths,
+)
 
 RADIUS = 0.008
 SIDES = {"+x": 0.0, "+y": 90.0, "-x": 180.0, "-y": 270.0}
@@ -163,6 +174,33 @@ def test_a_path_jumps_where_its_end_beyond_another_surface_crosses_the_half_plan
     neighbours_alone, whole_path = CLOSE.contact(AHEAD, BESIDE), CLOSE.contact(AHEAD, BESIDE, (AHEAD, BEYOND))
     np.testing.assert_allclose(neighbours_alone.jump[1], BESIDE[1], rtol=1e-12)
     np.testing.assert_allclose(whole_path.jump, [neighbours_alone.jump[0], BEYOND[1]], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ends", "place", "turned", "clear"),
+    [
+        (((0.05405, -0.08127, -0.04012), (-0.00645, -0.07129, 0.06944)), (0.04035, -0.08653, -0.01738),
+         (-0.5932308, -0.1305287, 0.791031, -0.0728665), False),
+        (((0.07284, 0.01647, 0.02513), (0.04133, -0.03798, -0.09456)), (0.07413, 0.00653, 0.0),
+         (0.3802885, -0.5877467, 0.6717556, 0.2422373), True),
+    ],
+)  # fmt: skip
+def test_a_path_that_crosses_the_half_plane_behind_on_another_surface_is_flagged(ends, place, turned, clear):
+    """A cylinder beside an ellipsoid: no path past its front was found, or it is longer than the one behind.
+
+    No path is shorter than the one over the ellipsoid alone: one that runs through the ellipsoid was.
+    """
+    ellipsoid = WrapEllipsoid(body="ground", radii=(0.0764668, 0.173985, 0.0749957))
+    cylinder = WrapCylinder(
+        body="ground", position=place, orientation=turned, radius=0.00698, length=0.048, quadrant="-y"
+    )
+    start, end = np.array(ends)
+    piece, length, touched = certificate.solved((cylinder, ellipsoid), start, end)
+    alone = certificate.solved((ellipsoid,), start, end)[1]
+    assert not any(c.inside for c in piece.contacts)
+    assert min(c.jump.min() for c in piece.contacts) == 0.0
+    assert length > alone - 1e-12
+    assert touched == 1 + clear
 
 
 def test_a_path_past_several_surfaces_jumps_where_both_senses_around_the_front_are_equal():

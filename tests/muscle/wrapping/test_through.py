@@ -72,6 +72,20 @@ def test_no_path_comes_back_around_the_outside_of_the_ring():
     assert not np.any(on & met & (crosses_outside(wrap, A, c.P) | crosses_outside(wrap, c.Q, B)))
 
 
+def test_length_jumps_where_an_end_crosses_the_plane_outside_of_the_ring():
+    """It is flagged however the other end lies: also above or below the tube, half a turn away."""
+    wrap, rng = ring(0.4), np.random.default_rng(5)
+    A, B = rng.normal(scale=0.1, size=(2, 4000, 3))
+    B[:, 2] = 1e-9 * np.sign(A[:, 2])
+    beyond = (depth(wrap, A) > 0) & (np.hypot(B[:, 0], B[:, 1]) > wrap.ring_radius + wrap.tube_radius)
+    A, B = A[beyond], B[beyond]
+    across = B * (1.0, 1.0, -1.0)
+    gain = np.abs(length(wrap, A, across) - length(wrap, A, B))
+    assert np.sum(gain > 1e-6) > 1000
+    jumps = np.minimum(wrap.contact(A, B).jump[:, 1], wrap.contact(A, across).jump[:, 1])
+    assert jumps.max() < 2e-9
+
+
 def test_length_may_jump_where_a_neighbour_leads_the_path_around_the_outside():
     """The path has ends on both sides of the ring's plane, but comes to the ring from a neighbour beyond the plane."""
     wrap, A, B = ring(0.4), np.array([0.1, 0.0, -0.01]), np.array([-0.1, 0.0, -0.02])
