@@ -144,7 +144,8 @@ def _next(planned: Sequence[Array], before: Array) -> Array:
 
 
 def _attempted(search: _Search, attempts: _Attempts) -> _Search:
-    """The shorter one of a path and an alternative, and the number of the next attempt."""
+    """The shorter one of a path and an alternative, and the number of the next attempt. An alternative that runs past a
+    wrong side on another surface only replaces a path that runs through one."""
     was, number, types, on = search.iterate, search.attempt, attempts.segment.types, search.iterate.on
     before, order = OrderedSegment.over_all(attempts.segment, search.order), search.order
     for n, (i, place) in _numbered_moves(types):
@@ -162,7 +163,8 @@ def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     longer = np.where(minimal & ~reduce(or_, cut), length_of(before, was) - length_of(segment, found), 0.0)
     crosses = reduce(or_, crossed)
     jumps = (longer > SAME_LENGTH_M) | (~tilted & ~crosses & (longer < -SAME_LENGTH_M))
-    best, order = choose(~crosses & (longer > 0), (found, order), (was, search.order))
+    better = (longer > 0) & (~crosses | passes_over(was, found))
+    best, order = choose(better, (found, order), (was, search.order))
     return _Search(best.beside_a_jump(jumps), order, _next(attempts.planned, number))
 
 

@@ -17,6 +17,7 @@ from myoquat.muscle import (
     PathPoint,
     WrapCylinder,
     WrapEllipsoid,
+    WrapSphere,
     path_flags,
     path_jacobian,
     path_lengths,
@@ -201,6 +202,19 @@ def test_a_path_that_crosses_the_half_plane_behind_on_another_surface_is_flagged
     assert min(c.jump.min() for c in piece.contacts) == 0.0
     assert length > alone - 1e-12
     assert touched == 1 + clear
+
+
+def test_a_path_that_crosses_behind_on_another_surface_is_better_than_one_through_it():
+    """Past the front of the cylinder no path clears the sphere."""
+    sphere = WrapSphere(body="ground", radius=0.03)
+    cylinder = WrapCylinder(
+        body="ground", position=(0.0013, -0.0508, -0.0077), radius=0.009, length=0.07, quadrant="+x",
+        orientation=(0.6236696, 0.6408535, 0.2890779, -0.3417265),
+    )  # fmt: skip
+    start, end = np.array([[0.01855, -0.02911, -0.00134], [-0.09141, 0.00334, 0.02739]])
+    piece = certificate.solved((sphere, cylinder), start, end)[0]
+    assert [(bool(c.on), bool(c.inside)) for c in piece.contacts] == [(True, False), (False, False)]
+    assert min(c.jump.min() for c in piece.contacts) == 0.0
 
 
 def test_a_path_past_several_surfaces_jumps_where_both_senses_around_the_front_are_equal():
