@@ -21,7 +21,7 @@ def plot(trajectory: Trajectory, run: int | tuple[int, ...] = ()) -> Figure:
         activation = np.broadcast_to(own, (len(trajectory.time), activation.shape[-1]))
     panels = motion_panels(trajectory.model, trajectory.q[run], trajectory.u[run], activation, force)
     if trajectory.muscle_states is not None:
-        names = tuple(state_names(trajectory.muscled))
+        names = tuple(name.removesuffix(".fiber_length") for name in state_names(trajectory.muscled))
         panels.append(Panel("fiber lengths", "m", names, trajectory.muscle_states[run], shared=True))
     kinetic, potential = trajectory.kinetic_energy[run], trajectory.potential_energy[run]
     energies = np.stack([kinetic, potential - potential[0], kinetic + potential - potential[0]], axis=-1)
