@@ -6,6 +6,7 @@ frame. They are exact where |Q| = 1. Those of joints and bodies come from the re
 `myoquat.dynamics.sensitivity.recursions`.
 """
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -324,8 +325,13 @@ class _Request:
 
 def _by_name(values: Mapping[str, Array], formula: Callable[[dict[str, Any]], Array]) -> Callable[..., Array]:
     """The formula of the values by name as a function of as many arguments, given by name or in order."""
-    names = tuple(values)
-    return lambda *arrays, **named: formula(dict(zip(names, arrays, strict=False)) | named)
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in values]
+
+    def function(*arrays: Any, **named: Any) -> Array:
+        return formula(dict(zip(values, arrays, strict=False)) | named)
+
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return function
 
 
 def _known(varied: Parameters) -> Array:

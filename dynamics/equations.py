@@ -102,7 +102,9 @@ def sparse_mass_matrix(model: SystemLike, q: ArrayLike, *, backend: str = "kerne
     check_locks(call.system, call.inputs["q"].array, "sparse_mass_matrix")
     rows, columns = (np.array(part, dtype=int) for part in factor.pattern(factor.ancestors(call.system)))
     found = call.run("sparse_mass_matrix", lambda q: factor.sparse_entries(call.system, q), 1, backend=backend)
-    return SparseMassMatrix(rows, columns, found[..., : len(rows)], found[..., len(rows) :])
+    before = (...,) if isinstance(found, np.ndarray) else ()  # CasADi's arrays take no Ellipsis
+    mass, factors = (found[(*before, part)] for part in (slice(len(rows)), slice(len(rows), None)))
+    return SparseMassMatrix(rows, columns, mass, factors)
 
 
 def inverse_mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:

@@ -16,6 +16,7 @@ import myoquat as mq
 from myoquat import kernels
 from myoquat.analysis.apps.explorer import Explorer
 from myoquat.analysis.fits import JointForceFits, PathFits
+from myoquat.analysis.motion import FilteredMotion
 from myoquat.analysis.recruitment import Effort, JointCone, joint_loads, redundancy
 from myoquat.core.arguments import real_array_with_gaps
 from myoquat.data.motions import Emg, Forces, Markers, Motion, Orientations
@@ -152,6 +153,9 @@ def owners():
         "JointForceFits": JointForceFits("A", {}, {}),
         "Environment": Environment(PoseTask(model, low=model.start, high=model.start)),
         "VectorEnvironment": begun,
+        "FilteredMotion": FilteredMotion(
+            arm(), t, np.zeros((12, 1)), np.zeros((12, 1)), covariance=np.tile(np.eye(2), (12, 1, 1))
+        ),
         "Simulator": Simulator(arm(), parameters=["gravity.2"], external_torque=True),
     }
 
@@ -187,6 +191,7 @@ def own():
     chain = {"q": [0.0], "qd": [0.0], "qdd": [0.0], "tau": [0.0], "f_end": [0.0, 0.0, 0.0]}
     squares = {"M": np.eye(2), "Q": np.zeros(2), "A": np.eye(2), "b": np.zeros(2), "levels": [(np.eye(2), np.zeros(2))]}
     still = {"u": [[0.0] * 6] * 12, "q": values()["motion"].q}
+    second = {"weights": np.zeros(6), "direction": (np.zeros(6),) * 3}
     over = {
         "model": mq.load_model("two_link", rotations="sequence"),
         "over": "A.p2",
@@ -235,6 +240,15 @@ def own():
         },
         "track": {"activation": np.full((12, 6), 0.1), "torque": np.zeros((12, 6))},
         "joint_angles": {"axes": (np.eye(3), np.eye(3))},
+        "kalman_filter": {
+            "model": model,
+            "data": Markers(t, ("tip",), np.zeros((12, 1, 3))),
+            "start": np.zeros(1),
+            "start_velocity": np.zeros(1),
+        },
+        "FilteredMotion": rows,
+        "forward_dynamics_hvp": second,
+        "inverse_dynamics_hvp": second,
         "inverse_kinematics": {
             "model": model,
             "data": Markers(t, ("tip",), np.zeros((12, 1, 3))),

@@ -12,7 +12,6 @@ from myoquat.analysis.comparison.sides import BodyMass, ModelSide, Request, Side
 from myoquat.analysis.recruitment.poses import sample_poses
 from myoquat.core.arguments import PATH, check_types
 from myoquat.data import load_model
-from myoquat.joints.errors import ModelError
 from myoquat.muscle import LengthPoint, Model
 
 __all__ = ["compare_models", "compare_with_engine"]
@@ -82,8 +81,6 @@ def compare_with_engine(
     ValueError: arm.toml: no engine owns this format; .xml is read by MuJoCo and .osim by OpenSim
     """
     check_types(path=(path, PATH), rotations=(rotations, str))
-    if not Path(path).is_file():  # engines say it less clearly
-        raise ModelError(f"{path}: no such model file")
     side = engine_of(Path(path))
     wrapping = "mujoco" if isinstance(side, MujocoSide) else "shortest"
     a = ModelSide(load_model(path, rotations, wrapping=wrapping), f"{Path(path).name} in myoquat")

@@ -8,6 +8,7 @@ from typing import Any
 from myoquat.analysis.comparison.mujoco_side import MujocoSide
 from myoquat.analysis.comparison.opensim_side import OpensimSide
 from myoquat.core.lazy_imports import MissingExtraError
+from myoquat.joints.errors import ModelError
 
 __all__ = ["engine_of"]
 
@@ -25,6 +26,8 @@ def engine_of(path: Path) -> MujocoSide | OpensimSide:
     }
     if path.suffix.lower() not in engines:
         raise ValueError(f"{path}: no engine owns this format; .xml is read by MuJoCo and .osim by OpenSim")
+    if not path.is_file():  # engines say it less clearly
+        raise ModelError(f"{path}: no such model file")
     library, side = engines[path.suffix.lower()]
     try:
         module = importlib.import_module(library)

@@ -54,7 +54,8 @@ class FilteredMotion(Motion):
         with Applications to Tracking and Navigation, Wiley 2001, section 5.4].
         """
         assert self.u is not None
-        error = np.concatenate([self.system.difference(self.q, q), np.asarray(u, dtype=float) - self.u], axis=-1)
+        true_q, true_u = self.system.check_q(q), self.system.check_u(u)
+        error = np.concatenate([self.system.difference(self.q, true_q), true_u - self.u], axis=-1)
         variances, axes = np.linalg.eigh(self.covariance)
         known = variances <= UNCERTAIN_SHARE * variances[:, -1:]
         along = np.einsum("tij,ti->tj", axes, error)

@@ -11,13 +11,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.analysis.motion.kalman.estimates import FilteredMotion
 from myoquat.analysis.motion.kalman.formulas import Measurements, transition
 from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.dynamics.constraints import constraints_of
@@ -98,10 +98,10 @@ def kalman_filter(
         raise ValueError("the recording has no frames")
     first = [part.between(float(time[0]), float(time[0])) for part in parts.values()]
     shown: Any = first[0] if len(first) == 1 else tuple(first)
+    u = np.zeros(model.system.nu) if start_velocity is None else model.system.check_u(start_velocity, "start_velocity")
     fit = inverse_kinematics(model, shown, sensors=sensors, start=start)
     assert fit.problem is not None
     q = fit.q[0] if start is None else model.system.check_q(start)
-    u = np.zeros(model.system.nu) if start_velocity is None else model.system.check_u(start_velocity)
     estimator = _Filter.of(model, fit.problem, own)
     return estimator.run(time, _Seen.of(fit.problem, parts, len(time)), (np.asarray(q), np.asarray(u)))
 
@@ -197,11 +197,11 @@ class _Filter:
         r, R = residuals[known], self.variances[known]
         H = np.concatenate([by_pose[known], by_velocity[known]], axis=-1)
         PH = P @ H.T
-        factor = cho_factor(H @ PH + np.diag(R))
-        K = cho_solve(factor, PH.T).T
+        factor = scipy.linalg.cho_factor(H @ PH + np.diag(R))
+        K = scipy.linalg.cho_solve(factor, PH.T).T
         keep = np.eye(len(P)) - K @ H
         after = keep @ P @ keep.T + (K * R) @ K.T
-        return K @ r, after, (float(r @ cho_solve(factor, r)), len(r))
+        return K @ r, after, (float(r @ scipy.linalg.cho_solve(factor, r)), len(r))
 
 
 def _transported(P: Array, G: Array) -> Array:

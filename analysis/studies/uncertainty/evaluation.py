@@ -135,6 +135,15 @@ def uncertain_loads(
     [N, N m, m] of least effort, with bands for all sources; arguments as of `uncertain_angles`.
 
     Tendons are rigid. Of force laws that are not affine in the activation each sample has a local solution.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import LoadsWanted, UncertainInputs, uncertain_loads
+    >>> model = mq.load_model("two_link")
+    >>> still = mq.data.Motion(model, 0.02 * np.arange(20), np.tile(model.start_q, (20, 1)))
+    >>> few, wanted = UncertainInputs(samples=16, frames=2), LoadsWanted(reserves=1.0)
+    >>> uncertain_loads(model, still, inputs=few, wanted=wanted).sources
+    ('strengths', 'attachments', 'inertias')
     """
     trial, inputs, sources, missing = _begun(model, recording, inputs, steps, None)
     wanted = wanted or LoadsWanted()

@@ -376,7 +376,7 @@ def test_what_opensim_cannot_have_raises_a_named_error(model, words, tmp_path):
 
 
 def test_what_is_left_out_is_reported_or_refused(tmp_path):
-    system = MEDLEY.system.with_body("fore", rotor_inertia=0.1, shapes=(Shape("sphere", (0.1,)),))
+    system = MEDLEY.system.with_body("fore", rotor_inertia=0.1, shapes=(Shape("capsule", (0.1, 0.2)),))
     muscles = (replace(THELEN, law=CubicExponentialMuscle(0.1, 5.0), activation_dynamics=None, activation=0.5),)
     model = replace(MEDLEY, system=system, muscles=(*muscles, replace(THELEN, name="bare", law=None,
                     activation_dynamics=None)))  # fmt: skip
@@ -384,7 +384,7 @@ def test_what_is_left_out_is_reported_or_refused(tmp_path):
         back = again(model, tmp_path / "x.osim")
     message = str(caught[0].message)
     assert "1 muscles with law 'A', written as PathActuator (thelen)" in message
-    for words in ("without a law", "1 activations", "1 rotor inertias (fore)", "1 shapes of bodies (fore: sphere)"):
+    for words in ("without a law", "1 activations", "1 rotor inertias (fore)", "1 shapes of bodies (fore: capsule)"):
         assert words in message
     assert back.muscles[0].law == PathActuator(5.0)
     with pytest.raises(ModelError, match="the file cannot hold"):
