@@ -16,7 +16,7 @@ from myoquat.joints.multibody.tree import WORLD, Tree
 from myoquat.joints.vectors import congruent, dot, full, matvec, mirrored, row_cross
 from myoquat.kernels.symbolic.arrays import as_array
 
-__all__ = ["Inertia", "composites", "mass", "matrix"]
+__all__ = ["Inertia", "composites", "dense", "mass", "matrix"]
 
 Inertia = tuple[Any, Any, Any]  # mass, a number or (..., 1), first moment (..., 3), rotational inertia (..., 6)
 
@@ -99,18 +99,21 @@ def _fill(
 
 def _matrix(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Array:
     """(..., nu, nu) symmetric matrix of its blocks, by their first indices (carrier, carried) in u."""
+    return dense(system, {(j, i): np.swapaxes(block, -1, -2) for (i, j), block in blocks.items()} | blocks)
+
+
+def dense(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Array:
+    """(..., nu, nu) matrix of its blocks, by their first indices in u; zero elsewhere."""
+    if not blocks:
+        return np.zeros((system.nu, system.nu))
     batch = np.broadcast_shapes(*(block.shape[:-2] for block in blocks.values()))
     moving = sorted((s for s in system.u_slices if s.stop > s.start), key=lambda s: s.start)
     rows = []
     for a in moving:
         row = []
         for b in moving:
-            if (a.start, b.start) in blocks:
-                block = blocks[a.start, b.start]
-            elif (b.start, a.start) in blocks:
-                block = np.swapaxes(blocks[b.start, a.start], -1, -2)
-            else:
-                block = np.zeros((a.stop - a.start, b.stop - b.start))
+            block = blocks.get((a.start, b.start), np.zeros((a.stop - a.start, b.stop - b.start)))
             row.append(np.broadcast_to(block, (*batch, *block.shape[-2:]), subok=True))
         rows.append(np.concatenate(row, axis=-1))
-    return np.concatenate(rows, axis=-2) if rows else np.zeros((system.nu, system.nu))
+    result: Array = np.concatenate(rows, axis=-2)
+    return result

@@ -22,7 +22,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated
-from myoquat.dynamics.composite import Inertia, composites
+from myoquat.dynamics.composite import Inertia, composites, dense
 from myoquat.dynamics.factor import ancestors, factor, solve
 from myoquat.dynamics.inverse import link_forces, transmitted
 from myoquat.dynamics.passive import passive_force, rotor_inertia
@@ -63,7 +63,7 @@ def inverse_derivatives(
     recursion = _Recursion(system, q, u, udot, f_ext)
     for i in range(len(system.tree.links)):
         recursion.fill(i)
-    by_q, by_u, M = (_dense(system, blocks) for blocks in (recursion.by_q, recursion.by_u, recursion.M))
+    by_q, by_u, M = (dense(system, blocks) for blocks in (recursion.by_q, recursion.by_u, recursion.M))
     M = M + np.diag(rotor_inertia(system))
     if system.nu and any(may_be_nonzero(body.damping) or may_be_nonzero(body.stiffness) for body in system.bodies):
         nu = system.nu
@@ -316,21 +316,4 @@ def _columns_to_parent(transform: Pair, columns: Pair) -> Pair:
 def _work(motions: Pair, forces: Pair) -> Array:
     """(..., k, l) of columns of motions and of forces."""
     result: Array = _transposed(motions[0]) @ forces[0] + _transposed(motions[1]) @ forces[1]
-    return result
-
-
-def _dense(system: ArticulatedSystem, blocks: Blocks) -> Array:
-    """(..., nu, nu) of blocks, zero elsewhere."""
-    if not blocks:
-        return np.zeros((system.nu, system.nu))
-    batch = np.broadcast_shapes(*(block.shape[:-2] for block in blocks.values()))
-    moving = sorted((s for s in system.u_slices if s.stop > s.start), key=lambda s: s.start)
-    rows = []
-    for a in moving:
-        row = []
-        for b in moving:
-            block = blocks.get((a.start, b.start), np.zeros((a.stop - a.start, b.stop - b.start)))
-            row.append(np.broadcast_to(block, (*batch, *block.shape[-2:]), subok=True))
-        rows.append(np.concatenate(row, axis=-1))
-    result: Array = np.concatenate(rows, axis=-2)
     return result

@@ -1,13 +1,13 @@
 """What a solver tells while it runs, and interrupts that stop it at its last iterate."""
 
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from myoquat.core.interrupts import handled_interrupts
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 
@@ -73,7 +73,7 @@ class Stop:
 @contextmanager
 def interruptible() -> Iterator[Stop]:
     """While inside, a first interrupt from the keyboard asks the solver to stop at its iterate, a second one raises
-    KeyboardInterrupt. In the main thread alone, and not where the program has a handler of its own."""
+    KeyboardInterrupt (`handled_interrupts`)."""
     stop = Stop()
 
     def ask(number: int, frame: FrameType | None) -> Any:
@@ -81,12 +81,5 @@ def interruptible() -> Iterator[Stop]:
             signal.default_int_handler(number, frame)
         stop.came = True
 
-    main = threading.current_thread() is threading.main_thread()
-    ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:
-        signal.signal(signal.SIGINT, ask)
-    try:
+    with handled_interrupts(ask):
         yield stop
-    finally:
-        if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)

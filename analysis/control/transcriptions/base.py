@@ -53,6 +53,19 @@ class Layout:
     inner: Array
     fields: tuple[tuple[str, ...], ...]
 
+    @classmethod
+    def with_middles(
+        cls, mesh: Array, first: tuple[str, ...], middle: tuple[str, ...], node: tuple[str, ...]
+    ) -> "Layout":
+        """Nodes and one point in the middle of every interval, with the fields of the first node, of the middles and of
+        the other nodes."""
+        n = len(mesh) - 1
+        fractions = np.empty(2 * n + 1)
+        fractions[::2], fractions[1::2] = mesh, (mesh[:-1] + mesh[1:]) / 2
+        return cls(
+            fractions, np.arange(0, 2 * n + 1, 2), np.arange(1, 2 * n + 1, 2)[:, None], (first, *(middle, node) * n)
+        )
+
     @property
     def steps(self) -> Array:
         """(n,) length of each interval as a fraction of the duration."""

@@ -3,8 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.transcriptions.base import STATE, Layout, Transcription
@@ -35,12 +33,7 @@ class Midpoint(Transcription):
         return False
 
     def layout(self, mesh: Array) -> Layout:
-        n = len(mesh) - 1
-        fractions = np.empty(2 * n + 1)
-        fractions[::2], fractions[1::2] = mesh, (mesh[:-1] + mesh[1:]) / 2
-        own = ((*STATE, "moves"), ("controls", "multipliers"))
-        fields = (STATE, *(own[i % 2] for i in range(1, 2 * n + 1)))
-        return Layout(fractions, np.arange(0, 2 * n + 1, 2), np.arange(1, 2 * n + 1, 2)[:, None], fields)
+        return Layout.with_middles(mesh, STATE, ("controls", "multipliers"), (*STATE, "moves"))
 
     def quadrature(self, layout: Layout) -> Array:
         return layout.steps

@@ -70,11 +70,7 @@ class MultipleShooting(Transcription):
         return False
 
     def layout(self, mesh: Array) -> Layout:
-        n = len(mesh) - 1
-        fractions = np.empty(2 * n + 1)
-        fractions[::2], fractions[1::2] = mesh, (mesh[:-1] + mesh[1:]) / 2
-        fields = tuple(STATE if i % 2 == 0 else ("controls",) for i in range(2 * n + 1))
-        return Layout(fractions, np.arange(0, 2 * n + 1, 2), np.arange(1, 2 * n + 1, 2)[:, None], fields)
+        return Layout.with_middles(mesh, STATE, ("controls",), STATE)
 
     def quadrature(self, layout: Layout) -> Array:
         return layout.steps

@@ -1,10 +1,11 @@
 """Interrupts from the keyboard that are not lost: a library in C++ that is at work when one comes may let it pass."""
 
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from myoquat.core.interrupts import handled_interrupts
 
 __all__ = ["interrupts"]
 
@@ -12,7 +13,7 @@ __all__ = ["interrupts"]
 @contextmanager
 def interrupts() -> Iterator[Callable[[], None]]:
     """While inside, remember an interrupt; the function that is handed out raises KeyboardInterrupt if one came, and so
-    does the end. In the main thread alone, and not where the program has a handler of its own."""
+    does the end. Where interrupts are not handled (`handled_interrupts`) none is remembered."""
     came = False
 
     def remember(number: int, frame: FrameType | None) -> None:
@@ -24,13 +25,6 @@ def interrupts() -> Iterator[Callable[[], None]]:
         if came:
             raise KeyboardInterrupt
 
-    main = threading.current_thread() is threading.main_thread()
-    ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:
-        signal.signal(signal.SIGINT, remember)
-    try:
+    with handled_interrupts(remember):
         yield check
-    finally:
-        if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
     check()
