@@ -15,8 +15,7 @@ from myoquat import kernels
 from myoquat.data import load_model
 from myoquat.joints import rotation_matrix
 from myoquat.muscle import Model, path_jacobian, path_lengths
-from myoquat.muscle.path import lengths
-from myoquat.muscle.segments import jacobians
+from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
 __all__ = ["run"]
 
@@ -46,7 +45,7 @@ def _blocks(evaluate: Callable[[np.ndarray], Any], q: np.ndarray, size: int = PO
 
 def _kernel_routes(model: Model, q: np.ndarray) -> dict[str, Route]:
     def both(q: Any) -> Any:
-        return lengths(model.system, model.muscles, q), jacobians.velocity(model, q)
+        return lengths(model.system, model.muscles, q), velocity_jacobian(model.system, model.muscles, q)
 
     kernel = kernels.compile(both, {"q": model.system.nq}, ["lengths", "jacobian"])
     l, J = kernel(q[:POSES_PER_BLOCK])

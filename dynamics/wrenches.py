@@ -12,7 +12,7 @@ from myoquat.joints.multibody.tree import WORLD, Tree
 from myoquat.joints.vectors import cross, vecmat
 from myoquat.muscle.forces.separate import separate_bodies, wrenches_of_work
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import lengths
+from myoquat.muscle.segments.lengths import lengths
 
 __all__ = ["link_wrenches", "muscle_wrenches"]
 

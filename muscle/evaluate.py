@@ -22,9 +22,9 @@ from myoquat.muscle.checks import check_laws
 from myoquat.muscle.eliminated import eliminated_components
 from myoquat.muscle.laws.equilibrium import LawType, equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import carried_bodies, carried_wrenches, lengths, wrenches
-from myoquat.muscle.segments import jacobians, tables
+from myoquat.muscle.segments import tables
 from myoquat.muscle.segments.flags import flags
+from myoquat.muscle.segments.lengths import JACOBIANS, carried_bodies, carried_wrenches, lengths, wrenches
 
 __all__ = [
     "activation_rates",
@@ -102,14 +102,15 @@ def path_jacobian(
     quantity = "coordinates" if wrt == "quaternion" else wrt
     check_unmasked("eliminated", eliminated)
     program = partial(tables.jacobian_program, model, quantity) if tables.tables_pay(model) else None
-    if quantity == "velocity":
-        return call.run_muscles(quantity, lambda q: jacobians.velocity(model, q), 2, out, backend, program)
-    if quantity == "coordinates":
-        return call.run_muscles(quantity, lambda q: jacobians.coordinates(model, q), 2, out, backend, program)
-    index = eliminated_components(model.system, call.inputs["q"].array, eliminated).astype(np.float64)
-    call.put("eliminated", index, index, index.shape[-1])
-    formula = lambda q, eliminated: jacobians.constrained(model, q, eliminated)  # noqa: E731
-    return call.run_muscles(quantity, formula, 2, out, backend, program)
+    if quantity == "constrained":
+        index = eliminated_components(model.system, call.inputs["q"].array, eliminated).astype(np.float64)
+        call.put("eliminated", index, index, index.shape[-1])
+
+    def jacobian(q: Array, eliminated: Array | None = None) -> Array:
+        dropped = () if eliminated is None else (eliminated,)
+        return JACOBIANS[quantity](model.system, model.muscles, q, *dropped)
+
+    return call.run_muscles(quantity, jacobian, 2, out, backend, program)
 
 
 def path_flags(model: Model, q: ArrayLike, near: float = 1e-3, *, backend: str = "kernel") -> Array:

@@ -19,7 +19,8 @@ from myoquat.muscle.forces import LoadingForce, MeasuredForce, PassiveForce
 from myoquat.muscle.forces.base import loads_of
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.loads import body_wrenches, generalized_force
-from myoquat.muscle.path import Muscle, lengths
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.segments.lengths import lengths
 
 __all__ = [
     "CoordinateLimit",

@@ -20,8 +20,7 @@ from myoquat.data import library_models, load_model
 from myoquat.joints.quaternion import EXTENSIONS
 from myoquat.kernels.tracing.tape import arguments, read_tape
 from myoquat.muscle.eliminated import eliminated_components
-from myoquat.muscle.path import lengths
-from myoquat.muscle.segments import jacobians
+from myoquat.muscle.segments.lengths import constrained_jacobian, coordinate_jacobian, lengths, velocity_jacobian
 from myoquat.muscle.states import forces, torques
 
 UNITS = 4
@@ -188,10 +187,10 @@ def test_formulas_of_muscles(name, rng):
     model = MODELS[name]
     q, u = model.system.random(STATES, rng), rng.normal(size=(STATES, model.system.nu))
     _agree(lambda q: lengths(model.system, model.muscles, q), q=q)
-    _agree(lambda q: jacobians.velocity(model, q), q=q)
-    _agree(lambda q: jacobians.coordinates(model, q), q=q)
+    _agree(lambda q: velocity_jacobian(model.system, model.muscles, q), q=q)
+    _agree(lambda q: coordinate_jacobian(model.system, model.muscles, q), q=q)
     largest = eliminated_components(model.system, q, "largest").astype(float)
-    _agree(lambda q, k: jacobians.constrained(model, q, k), q=q, k=largest)
+    _agree(lambda q, k: constrained_jacobian(model.system, model.muscles, q, k), q=q, k=largest)
     if not any(m.law is None or m.law.open_parameters() for m in model.muscles):
         activation = rng.uniform(size=(STATES, len(model.muscles)))
         _agree(lambda q, u, a: forces(model, q, u, a), q=q, u=u, a=activation)

@@ -10,9 +10,8 @@ from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.joints.compiled import kernel_for
 from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, path_jacobian, path_lengths
-from myoquat.muscle.path import lengths
-from myoquat.muscle.segments import jacobians
 from myoquat.muscle.segments.flags import flags
+from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
 __all__ = ["EXCLUDED", "SolvedPaths", "allowed_motions", "arm_jumps", "is_straight", "solved_paths", "straight_paths"]
 
@@ -50,7 +49,7 @@ def solved_paths(model: Model, q: Array, near: float) -> SolvedPaths:
 
     def formula(q: Array) -> tuple[Array, Array, Array]:
         l = lengths(model.system, model.muscles, q)
-        return l, jacobians.velocity(model, q), flags(model, q, near)
+        return l, velocity_jacobian(model.system, model.muscles, q), flags(model, q, near)
 
     kernel = kernel_for(
         ("solved paths", near, model.content_key),

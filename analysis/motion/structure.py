@@ -392,13 +392,8 @@ def touched_by(system: ArticulatedSystem, constraint: Constraint) -> set[int]:
 
 def _chain(system: ArticulatedSystem, body: str) -> set[int]:
     """The velocities of the joints between a body and the ground."""
-    index = {b.name: k for k, b in enumerate(system.bodies)}
-    found: set[int] = set()
-    while body in index:
-        k = index[body]
-        found |= set(range(system.u_slices[k].start, system.u_slices[k].stop))
-        body = system.bodies[k].parent
-    return found
+    slices = dict(zip(system.body_names, system.u_slices, strict=True))
+    return {j for name in system.chain_to_ground(body)[:-1] for j in range(slices[name].start, slices[name].stop)}
 
 
 def elimination_order(near: Sequence[set[int]]) -> list[tuple[int, list[int]]]:

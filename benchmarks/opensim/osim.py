@@ -21,8 +21,7 @@ from myoquat.data.reports import UnsupportedWarning
 from myoquat.muscle import Model, PathFlag, WrapCylinder, path_flags
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.laws import HillLaw
-from myoquat.muscle.path import lengths
-from myoquat.muscle.segments import jacobians
+from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
 __all__ = [
     "SMALL_LEG",
@@ -102,7 +101,7 @@ def random_poses(model: Model, rng: np.random.Generator, count: int) -> np.ndarr
 
 def both_kernel(model: Model) -> Any:
     def both(q: Any) -> Any:
-        return lengths(model.system, model.muscles, q), jacobians.velocity(model, q)
+        return lengths(model.system, model.muscles, q), velocity_jacobian(model.system, model.muscles, q)
 
     return kernels.compile(both, {"q": model.system.nq}, ["lengths", "jacobian"])
 

@@ -22,12 +22,12 @@ import time, json
 import numpy as np
 from myoquat import kernels
 from myoquat.data import load_model
-from myoquat.muscle.segments import jacobians
-from myoquat.muscle.path import lengths
+from myoquat.muscle.segments.lengths import velocity_jacobian
+from myoquat.muscle.segments.lengths import lengths
 start = time.perf_counter()
 model = load_model("two_link")
 loaded = time.perf_counter()
-both = lambda q: (lengths(model.system, model.muscles, q), jacobians.velocity(model, q))
+both = lambda q: (lengths(model.system, model.muscles, q), velocity_jacobian(model.system, model.muscles, q))
 kernel = kernels.compile(both, {"q": 8}, ["lengths", "jacobian"])
 kernel(model.system.random(8, np.random.default_rng(0)))
 ready = time.perf_counter()

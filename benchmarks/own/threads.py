@@ -17,8 +17,7 @@ from benchmarks.own.systems import chain
 from myoquat import kernels
 from myoquat.data import load_model
 from myoquat.dynamics import articulated
-from myoquat.muscle.path import lengths
-from myoquat.muscle.segments import jacobians
+from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
 __all__ = ["run"]
 
@@ -111,7 +110,7 @@ def _simulation() -> Callable[[int, int], Any]:
 def _paths() -> Callable[[int, int], Any]:
     """`amount` calls of 2 ms each, which write much."""
     model = load_model("two_link")
-    both = lambda q: (lengths(model.system, model.muscles, q), jacobians.velocity(model, q))  # noqa: E731
+    both = lambda q: (lengths(model.system, model.muscles, q), velocity_jacobian(model.system, model.muscles, q))  # noqa: E731
     kernel = kernels.compile(both, {"q": model.system.nq}, ["l", "J"])
     q = model.system.random(2**17, np.random.default_rng(0))
     out = kernel(q)

@@ -11,7 +11,7 @@ from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import VariedEquations
 from myoquat.muscle.evaluate import equilibria
 from myoquat.muscle.laws.equilibrium import numbers_of
-from myoquat.muscle.path import lengths
+from myoquat.muscle.segments.lengths import lengths
 from myoquat.muscle.states import elastic
 
 __all__ = ["MuscleStarts"]

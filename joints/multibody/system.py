@@ -253,16 +253,21 @@ class ArticulatedSystem(Record):
 
     def lowest_common_ancestor(self, names: Iterable[str]) -> str:
         """The body farthest from the ground that carries all of these; it may be one of them, or the ground."""
-        chains = [self._chain(name) for name in names]
+        chains = [self.chain_to_ground(name) for name in names]
         return next(name for name in chains[0] if all(name in chain for chain in chains))
 
-    def _chain(self, name: str) -> list[str]:
-        """A body, its parent, and so on up to the ground."""
+    def chain_to_ground(self, name: str) -> tuple[str, ...]:
+        """A body, its parent, and so on up to the ground, by their names. KeyError for an unknown body.
+
+        >>> import myoquat as mq
+        >>> mq.load_model("two_link").system.chain_to_ground("B")
+        ('B', 'A', 'ground')
+        """
         parents = {body.name: body.parent for body in self.bodies}
         chain = [name]
         while chain[-1] != self.ground:
             chain.append(parents[chain[-1]])
-        return chain
+        return tuple(chain)
 
     # ---- the state -------------------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from myoquat.core.typing import Array
 from myoquat.joints.constraints import Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.muscle.path import Muscle, lengths
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.segments.lengths import lengths
 
 __all__ = ["PathLengthConstraint"]
 

@@ -13,8 +13,7 @@ from myoquat.joints.maps import constrained_to_spatial, quaternion_to_spatial
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import lengths
-from myoquat.muscle.segments import jacobians
+from myoquat.muscle.segments.lengths import constrained_jacobian, coordinate_jacobian, lengths
 
 __all__ = ["JACOBIANS", "Derivation", "derive"]
 
@@ -121,8 +120,9 @@ def _inputs(model: Model, forces: bool) -> dict[str, tuple[sympy.Symbol, ...]]:
 
 def _jacobian(model: Model, jacobian: str, q: Any, eliminated: int) -> Any:
     if jacobian != "constrained":
-        return jacobians.coordinates(model, q)
-    return jacobians.constrained(model, q, np.full(len(model.system.quaternion_slices()), float(eliminated)))
+        return coordinate_jacobian(model.system, model.muscles, q)
+    dropped = np.full(len(model.system.quaternion_slices()), float(eliminated))
+    return constrained_jacobian(model.system, model.muscles, q, dropped)
 
 
 def _forces(model: Model, l: Any, activation: Any, strengths: Sequence[sympy.Symbol]) -> Any:

@@ -43,23 +43,12 @@ def _equation(text: str) -> str:
     return rf"\[ {text} \]"
 
 
-def _bodies(d: Derivation) -> dict[str, Any]:
-    return {body.name: body for body in d.model.system.bodies}
-
-
-def _chain(d: Derivation, name: str) -> list[str]:
-    """A body and all that carry it but for the ground, the nearest to the ground first."""
-    bodies, found = _bodies(d), []
-    while name in bodies:
-        found.append(name)
-        name = bodies[name].parent
-    return found[::-1]
-
-
 def _moved(d: Derivation) -> list[Any]:
     """The bodies that muscles hang on and all that carry these, in their order."""
-    names = {n for muscle in d.model.muscles for point in muscle.path for n in _chain(d, point.body)}
-    return [body for body in d.model.system.bodies if body.name in names]
+    system = d.model.system
+    ends = {point.body for muscle in d.model.muscles for point in muscle.path}
+    names = {name for end in ends for name in system.chain_to_ground(end)}
+    return [body for body in system.bodies if body.name in names]
 
 
 # ---- rotations and frames ----------------------------------------------------------------------------------
@@ -129,7 +118,7 @@ def _length(muscle: Any) -> str:
 def _row(d: Derivation, muscle: Any) -> str:
     """The row of a muscle, joint by joint: the segments whose ends move with the joint differently."""
     m, parts = subscript(muscle.name), []
-    chains = [_chain(d, point.body) for point in muscle.path]
+    chains = [d.model.system.chain_to_ground(point.body) for point in muscle.path]
     for body in _moved(d):
         on = [body.name in chain for chain in chains]
         if body.joint.nq and any(a != b for a, b in pairwise(on)):

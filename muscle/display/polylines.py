@@ -6,7 +6,8 @@ from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle, contacts
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.segments.lengths import contacts
 from myoquat.muscle.wrapping import Piece, Wrap, WrapCylinder, WrapSphere
 from myoquat.muscle.wrapping.order_along_path import after, before, in_order
 

@@ -11,8 +11,9 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.locks import FOLLOWED_SINE, followed_sines
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle, contacts
+from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
+from myoquat.muscle.segments.lengths import contacts
 from myoquat.muscle.wrapping import Piece
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 

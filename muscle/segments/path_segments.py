@@ -1,15 +1,14 @@
 """Lengths and speeds of all paths, and the torques of their tensions, by segments: code that grows with their types.
 
-A segment runs from a point that is always on its path to the next such point, over conditional points and surfaces in
-between. Seen from the lowest common ancestor of the bodies on which it hangs, its length l depends on the poses of the
-others and on points that move in them: with their velocities x its rate is g . x, g = dl/dx, and a tension F does -F g
-to them, which the joints below that ancestor take. PathSegments over like stops are of one type and stand once in a
-kernel, as a table (`myoquat.kernels.control_flow.map_rows`), whose element differentiates the length of one.
+Seen from the ancestor of a segment, its length l depends on the poses of the other bodies and on points that move in
+them. With their velocities x its rate is g . x, g = dl/dx, and a tension F does -F g to them, which the joints below
+the ancestor take. Segments of one type stand once in a kernel, as a table (`myoquat.kernels.control_flow.map_rows`),
+whose element differentiates the length of one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -20,99 +19,29 @@ from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.control_flow.map_rows import map_rows
-from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.memoize import memoize
 from myoquat.muscle.loads import carried_force
-from myoquat.muscle.path import Muscle, contacts, lengths, moved_point, stops_length
-from myoquat.muscle.points import DrivenPoint, PathPoint
-from myoquat.muscle.segments.jacobians import velocity_of
-from myoquat.muscle.wrapping import Piece
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.points import PathPoint
+from myoquat.muscle.segments.cut import (
+    FIXED,
+    GIVEN,
+    MOVING,
+    SPAN_SIZE,
+    SURFACE,
+    Segment,
+    SegmentType,
+    cut,
+    on_number,
+    placed_stops,
+)
+from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
+from myoquat.muscle.segments.path_length import moved_point, stops_length
 
 __all__ = ["PathSegments", "Paths", "paths", "segments"]
 
-FIXED, GIVEN, MOVING, SURFACE = range(4)  # points that are numbers, varied ones, moving ones, and spans on surfaces
-_SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: 8}  # entries of a row that place each
-
-
-class _Stop(NamedTuple):
-    """A point of a path, or its span on a surface: where it is on its body, a point (..., 3) or P, Q, arc and place
-    (..., 8) of a span, whether the path takes it, and the share of the piece that leads there."""
-
-    body: str
-    sort: int
-    place: Array
-    on: Array | bool
-    point: PathPoint | None = None
-    share: float = 1.0
-
-
-class _SegmentType(NamedTuple):
-    """What the code of a segment depends on: of each stop its sort, its body's number, 0 for the ancestor, and whether
-    it may be off the path; the number of other bodies; and by how much its length counts."""
-
-    stops: tuple[tuple[int, int, bool], ...]
-    bodies: int
-    share: float = 1.0
-
-    @property
-    def moving(self) -> int:
-        """Moving points."""
-        return sum(sort == MOVING for sort, _, _ in self.stops)
-
-    @property
-    def velocities(self) -> int:
-        """Velocities of bodies, (v, omega) of each, and of moving points."""
-        return 6 * self.bodies + 3 * self.moving
-
-    @property
-    def size(self) -> int:
-        """Results: the length, its rate, and g."""
-        return 2 + self.velocities
-
-
-@dataclass(frozen=True)
-class _Segment:
-    """Stops of a muscle, by its number, the body from which they are seen, the other bodies, and its share."""
-
-    muscle: int
-    stops: tuple[_Stop, ...]
-    base: str
-    bodies: tuple[str, ...]
-    share: float = 1.0
-
-    @cached_property
-    def type(self) -> _SegmentType:
-        numbers = {self.base: 0, **{name: k for k, name in enumerate(self.bodies, start=1)}}
-        return _SegmentType(
-            tuple((stop.sort, numbers[stop.body], stop.on is not True) for stop in self.stops),
-            len(self.bodies),
-            self.share,
-        )
-
-    @property
-    def points(self) -> list[PathPoint]:
-        """Its moving points."""
-        return [stop.point for stop in self.stops if stop.sort == MOVING and stop.point is not None]
-
-    @property
-    def numbers(self) -> Array:
-        """(c,) the fixed points."""
-        fixed = [stop.place for stop in self.stops if stop.sort == FIXED]
-        return np.concatenate([np.zeros(0), *fixed])
-
-    def row(self, poses: Poses, velocities: Sequence[Array]) -> Array:
-        """(..., n) poses of the bodies seen from the base, positions and flags of stops, and velocities."""
-        parts = []
-        for name in self.bodies:
-            R, p = poses[name]
-            parts += [R.reshape((*R.shape[:-2], 9)), p]
-        for stop in self.stops:
-            if stop.sort != FIXED:
-                parts.append(stop.place)
-            if stop.on is not True:
-                parts.append(as_array(np.where(stop.on, 1.0, 0.0))[..., None])
-        return joined([*parts, *velocities, np.zeros(0)])
+_SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: SPAN_SIZE}  # entries of a row that place each
 
 
 class Paths(Protocol):
@@ -137,7 +66,7 @@ def paths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: A
     symbols."""
     if MinRows.SEGMENTS.reached_by(len(muscles)):
         return segments(system, muscles, q, u)
-    J = velocity_of(system, muscles, q)
+    J = velocity_jacobian(system, muscles, q)
     return _Few(lengths(system, muscles, q), matvec(J, u), J)
 
 
@@ -161,7 +90,7 @@ class PathSegments:
     q: Array
     length: Array
     speed: Array
-    pulls: Sequence[tuple[_Segment, Array]]  # segments that can change, and g of each
+    pulls: Sequence[tuple[Segment, Array]]  # segments that can change, and g of each
     slides: Mapping[int, Array]  # of moving points, by their id: d place / d motion (..., 3, nu)
 
     def torque(self, tension: Array) -> Array:
@@ -184,12 +113,8 @@ class PathSegments:
 @memoize
 def segments(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: Array) -> PathSegments:
     """The paths of muscles at q (..., nq) and u (..., nu): the formula, on floats and symbols."""
-    touching = contacts(system, muscles, q)
-    found = [
-        segment
-        for number, (muscle, pieces) in enumerate(zip(muscles, touching, strict=True))
-        for segment in _cut(system, number, _stops(system, muscle, pieces, q))
-    ]
+    found, stops = cut(system, muscles)
+    placed = placed_stops(system, muscles, stops, q)
     slides = _slides(system, q, [point for segment in found for point in segment.points])
     seen: dict[str, tuple[Poses, Poses]] = {}
     rows = []
@@ -199,39 +124,31 @@ def segments(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u
             seen[segment.base] = poses, system.shifts(q, u, poses, segment.base)
         poses, shifts = seen[segment.base]
         carried = [x for name in segment.bodies for x in reversed(shifts[name])]
-        rows.append(segment.row(poses, [*carried, *(matvec(slides[id(point)], u) for point in segment.points)]))
+        velocities = [*carried, *(matvec(slides[id(point)], u) for point in segment.points)]
+        rows.append(_row(segment, poses, [placed[stop.number] for stop in segment.stops], velocities))
     results = _of_types(found, rows)
     sums: list[Array] = [np.zeros(2)] * len(muscles)
     for segment, result in zip(found, results, strict=True):
         sums[segment.muscle] = sums[segment.muscle] + result[..., :2]
     both = np.stack(np.broadcast_arrays(*sums, subok=True), axis=-2) if sums else np.zeros((*q.shape[:-1], 0, 2))
     pulls = [(segment, result[..., 2:]) for segment, result in zip(found, results, strict=True)]
-    return PathSegments(system, q, both[..., 0], both[..., 1], [x for x in pulls if x[0].type.velocities], slides)
+    return PathSegments(system, q, both[..., 0], both[..., 1], [x for x in pulls if _velocities(x[0].type)], slides)
 
 
-def _stops(system: ArticulatedSystem, muscle: Muscle, pieces: Sequence[Piece], q: Array) -> Iterator[_Stop]:
-    """The stops of a path, in order."""
-    for point, piece, share in zip(muscle.path, (Piece(), *pieces), (1.0, *muscle.shares), strict=True):
-        for wrap, c in zip(piece.wraps, piece.contacts, strict=True):
-            yield _Stop(
-                wrap.body, SURFACE, joined([c.P, c.Q, *(as_array(x)[..., None] for x in (c.arc, c.place))]), c.on
-            )
-        place = point.local(system, q)
-        number = place.ndim == 1 and not is_symbolic(place)
-        sort = MOVING if isinstance(point, DrivenPoint) else FIXED if number else GIVEN
-        yield _Stop(point.body, sort, place, point.active(system, q), point, share)
-
-
-def _cut(system: ArticulatedSystem, muscle: int, stops: Iterator[_Stop]) -> Iterator[_Segment]:
-    """The segments of a path."""
-    since: list[_Stop] = []
-    for stop in stops:
-        since = [stop] if stop.share == 0 else [*since, stop]
-        if len(since) > 1 and stop.sort != SURFACE and stop.on is True:
-            names = tuple(dict.fromkeys(stop.body for stop in since))
-            base = system.lowest_common_ancestor(names)
-            yield _Segment(muscle, tuple(since), base, tuple(name for name in names if name != base), stop.share)
-            since = [stop]
+def _row(
+    segment: Segment, poses: Poses, placed: Sequence[tuple[Array, Array | bool]], velocities: Sequence[Array]
+) -> Array:
+    """(..., n) poses of the bodies seen from the base, positions and flags of stops, and velocities."""
+    parts = []
+    for name in segment.bodies:
+        R, p = poses[name]
+        parts += [R.reshape((*R.shape[:-2], 9)), p]
+    for stop, (place, on) in zip(segment.stops, placed, strict=True):
+        if stop.sort != FIXED:
+            parts.append(place)
+        if stop.conditional:
+            parts.append(on_number(on)[..., None])
+    return joined([*parts, *velocities, np.zeros(0)])
 
 
 def _slides(system: ArticulatedSystem, q: Array, points: Sequence[PathPoint]) -> dict[int, Array]:
@@ -248,22 +165,26 @@ def _slides(system: ArticulatedSystem, q: Array, points: Sequence[PathPoint]) ->
     return {id(point): J[..., 3 * k : 3 * k + 3, :] for k, point in enumerate(distinct)}
 
 
-def _of_types(found: Sequence[_Segment], rows: Sequence[Array]) -> list[Array]:
-    """[(..., size) the length of every segment, its rate and g], those of a type as a table."""
-    groups: dict[tuple[_SegmentType, int], list[int]] = {}
+def _of_types(found: Sequence[Segment], rows: Sequence[Array]) -> list[Array]:
+    """[(..., 2 + velocities) the length of every segment, its rate and g], those of a type as a table."""
+    groups: dict[tuple[SegmentType, int], list[int]] = {}
     for i, segment in enumerate(found):
         groups.setdefault((segment.type, rows[i].shape[-1]), []).append(i)
     results: dict[int, Array] = {}
     for (segment_type, _), members in groups.items():
-        if not (MinRows.DIFFERENTIATED.reached_by(len(members)) and segment_type.velocities):
-            results |= {i: _element(segment_type, rows[i], found[i].numbers) for i in members}
+        if not (MinRows.DIFFERENTIATED.reached_by(len(members)) and _velocities(segment_type)):
+            results |= {i: _element(segment_type, rows[i], _numbers(found[i])) for i in members}
             continue
         stacked = np.stack(np.broadcast_arrays(*(rows[i] for i in members), subok=True), axis=-2)
-        table = map_rows(
-            partial(_element, segment_type), stacked, np.stack([found[i].numbers for i in members]), segment_type.size
-        )
+        numbers = np.stack([_numbers(found[i]) for i in members])
+        table = map_rows(partial(_element, segment_type), stacked, numbers, 2 + _velocities(segment_type))
         results |= {i: table[..., k, :] for k, i in enumerate(members)}
     return [results[i] for i in range(len(found))]
+
+
+def _numbers(segment: Segment) -> Array:
+    """(c,) the fixed points of a segment."""
+    return np.array(segment.positions, dtype=float).reshape(-1)
 
 
 # ---- one segment ---------------------------------------------------------------------------------------------
@@ -278,18 +199,23 @@ class _Laid(NamedTuple):
     velocities: Array
 
 
-def _element(segment_type: _SegmentType, row: Array, numbers: Array) -> Array:
-    """(..., size) the length of a segment, its rate and g, from its row and its fixed points."""
+def _velocities(segment_type: SegmentType) -> int:
+    """Velocities of bodies, (v, omega) of each, and of moving points."""
+    return 6 * segment_type.bodies + 3 * segment_type.moving
+
+
+def _element(segment_type: SegmentType, row: Array, numbers: Array) -> Array:
+    """(..., 2 + velocities) the length of a segment, its rate and g, from its row and its fixed points."""
     laid = _laid(segment_type, row, numbers)
-    zero = np.zeros(segment_type.velocities)
+    zero = np.zeros(_velocities(segment_type))
     length = _measured(segment_type, laid, zero)
-    if not segment_type.velocities:
+    if not zero.size:
         return joined([length, 0.0 * length])
     g = jacobian_at(lambda motion: _measured(segment_type, laid, motion), zero, like=row)[..., 0, :]
     return joined([length, np.sum(g * laid.velocities, axis=-1)[..., None], g])
 
 
-def _laid(segment_type: _SegmentType, row: Array, numbers: Array) -> _Laid:
+def _laid(segment_type: SegmentType, row: Array, numbers: Array) -> _Laid:
     first, fixed = 12 * segment_type.bodies, 0
     poses: Poses = {"0": (np.eye(3), np.zeros(3))}
     for k in range(segment_type.bodies):
@@ -309,7 +235,7 @@ def _laid(segment_type: _SegmentType, row: Array, numbers: Array) -> _Laid:
     return _Laid(poses, positions, on, row[..., first:])
 
 
-def _measured(segment_type: _SegmentType, laid: _Laid, motion: Array) -> Array:
+def _measured(segment_type: SegmentType, laid: _Laid, motion: Array) -> Array:
     """(..., 1) the length after a small motion (..., velocities) of its bodies and moving points."""
     moved = {
         str(k + 1): (motion[..., 6 * k + 3 : 6 * k + 6], motion[..., 6 * k : 6 * k + 3])
@@ -325,5 +251,4 @@ def _measured(segment_type: _SegmentType, laid: _Laid, motion: Array) -> Array:
         if sort == MOVING:
             x, slide = x + motion[..., slide : slide + 3], slide + 3
         positions.append((moved_point(laid.poses, moved, str(body), x),))
-    length = stops_length(positions, laid.on)[..., None]
-    return length if segment_type.share == 1.0 else segment_type.share * length
+    return segment_type.counted(stops_length(positions, laid.on)[..., None])

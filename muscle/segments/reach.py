@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.muscle.points import DrivenPoint, PathPoint
 from myoquat.muscle.segments.columns import Columns
-from myoquat.muscle.segments.cuts import MOVING, Paths, Segment, SegmentType
+from myoquat.muscle.segments.cut import MOVING, Segment, SegmentType
 
 __all__ = ["Reach", "itself"]
 
@@ -27,8 +27,9 @@ class Reach:
     slides          the columns j of moving points: (point, j)
     """
 
-    def __init__(self, paths: Paths, columns: Columns, types: dict[SegmentType, list[Segment]]) -> None:
-        self.paths, self.columns, self.pulls, self.pushes = paths, columns, 0, 0
+    def __init__(self, columns: Columns, types: dict[SegmentType, list[Segment]]) -> None:
+        self.system, self.columns, self.pulls, self.pushes = columns.system, columns, 0, 0
+        self._bodies = {name: i for i, name in enumerate(self.system.body_names)}
         self.strained: dict[tuple[int, int], int] = {}
         self.rows: dict[SegmentType, dict[str, Array]] = {}
         self.slides: list[tuple[PathPoint, int]] = []
@@ -46,10 +47,10 @@ class Reach:
 
     def _pull(self, segment: Segment) -> list[int]:
         """The numbers of the wrenches on the bodies of a segment."""
-        first, base = self.pulls, self.paths.ancestor(segment.frames)
-        for k in segment.type.pulled:
-            for frame in self.paths.chain(segment.frames[k], base):
-                s, leader = self.columns.moving[frame - 1], self.paths.model.system.layout.leaders[frame - 1]
+        first = self.pulls
+        for name in segment.bodies:
+            for i in self._carriers(name, segment.base):
+                s, leader = self.columns.moving[i], self.system.layout.leaders[i]
                 if s.stop > s.start:
                     first_entry = segment.muscle * self.columns.size + self.columns.slices[leader].start
                     row = self.pulls, s.start, first_entry - s.start
@@ -57,16 +58,19 @@ class Reach:
             self.pulls += 1
         return list(range(first, self.pulls))
 
+    def _carriers(self, name: str, base: str) -> Iterator[int]:
+        """The numbers of the bodies from one on down to what hangs on `base`, which carries it."""
+        chain = self.system.chain_to_ground(name)
+        return (self._bodies[found] for found in takewhile(lambda found: found != base, chain))
+
     def _strain(self, segment: Segment) -> list[int]:
         """The rows to which the strains on the bodies of a segment add."""
-        if not segment.type.strained:
-            return []
-        return [self._strained_row(segment.muscle, frame) for frame in segment.frames]
+        return [self._strained_row(segment.muscle, name) for name in segment.met] if self.columns.straining else []
 
-    def _strained_row(self, muscle: int, frame: int) -> int:
+    def _strained_row(self, muscle: int, name: str) -> int:
         """The row of a muscle and the first joint from a body towards the ground that strains, 0 without; those beyond
         get theirs too."""
-        joints = [k - 1 for k in self.paths.chain(frame, 0) if k - 1 in self.columns.straining]
+        joints = [i for i in self._carriers(name, self.system.ground) if i in self.columns.straining]
         rows = [self.strained.setdefault((muscle, i), len(self.strained) + 1) for i in joints]
         self._beyond.update(pairwise(rows))
         return rows[0] if rows else 0
@@ -74,25 +78,27 @@ class Reach:
     def _push(self, segment: Segment) -> list[int]:
         """The numbers of the forces on the moving points of a segment."""
         first = self.pushes
-        for number in segment.numbers(MOVING):
-            for j in self._driving(self.paths.moving[number]):
-                slide = self._slide.setdefault((number, j), len(self.slides))
+        for stop in segment.stops:
+            if stop.sort != MOVING or stop.point is None:
+                continue
+            for j in self._driving(stop.point):
+                slide = self._slide.setdefault((stop.number, j), len(self.slides))
                 if slide == len(self.slides):
-                    self.slides.append((self.paths.moving[number], j))
+                    self.slides.append((stop.point, j))
                 self._slid.append((self.pushes, slide, segment.muscle * self.columns.size + j))
             self.pushes += 1
         return list(range(first, self.pushes))
 
     def _driving(self, point: PathPoint) -> list[int]:
         """The columns on which the coordinates of a moving point depend."""
-        names = point.driving(self.paths.model.system) if isinstance(point, DrivenPoint) else ()
+        names = point.driving(self.system) if isinstance(point, DrivenPoint) else ()
         slices = self.columns.slices
         joints = {self._joint_of(name) for name in names}
         return [j for i in sorted(joints) for j in range(slices[i].start, slices[i].stop)]
 
     def _joint_of(self, name: str) -> int:
         """The body whose joint has a coordinate, or an angle that a quaternion has replaced."""
-        system = self.paths.model.system
+        system = self.system
         if name in system.angle_names:
             return system.angle_names[name][0]
         place = system.coordinate_names.index(name)

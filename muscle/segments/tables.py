@@ -1,10 +1,8 @@
 """Path lengths and the spatial Jacobian by types of segments: code that does not grow with the number of muscles.
 
-A segment of a path runs from a point that is always on it to the next such point, over conditional points and surfaces
-in between. Its type is what it runs over: which of its points are conditional or moving, where there are surfaces, and
-which of them share a body. A type is traced and differentiated once, and its code runs over a table of all segments
-of that type: poses of bodies in, the length out, or from the forces f = dl/dx at its points x the wrenches
-(f, m) = sum (f, x x f) on each of its bodies. A velocity u_j between a body and the lowest common ancestor of the
+A type of segments is traced and differentiated once, and its code runs over a table of all segments of that type: poses
+of bodies in, the length out, or from the forces f = dl/dx at its points x the wrenches (f, m) = sum (f, x x f) on each
+of its bodies. A velocity u_j between a body and the lowest common ancestor of the
 segment's bodies then changes the length by
 
     dl/du_j = f . v_j + m . omega_j,
@@ -20,7 +18,7 @@ What paths touch is sought by solvers (`myoquat.muscle.wrapping`), before the ta
 is on its body, since the path is the shortest.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,12 +29,20 @@ from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels import Program
 from myoquat.kernels.control_flow.crossovers import MinRows
-from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import contacts, stops_length
 from myoquat.muscle.segments.columns import Columns
-from myoquat.muscle.segments.cuts import MOVING, SURFACE, Paths, Segment, SegmentType
+from myoquat.muscle.segments.cut import (
+    MOVING,
+    SPAN_SIZE,
+    SURFACE,
+    Segment,
+    SegmentType,
+    cut,
+    on_number,
+    placed_stops,
+)
+from myoquat.muscle.segments.path_length import stops_length
 from myoquat.muscle.segments.reach import Reach, itself
 
 __all__ = ["jacobian_program", "length_program", "tables_pay", "wrench_program"]
@@ -53,14 +59,14 @@ def length_program(model: Model) -> Program:
 
 
 def jacobian_program(model: Model, wrt: str = "velocity") -> Program:
-    """The program q (nq,) -> `wrt` (m, n), as in `myoquat.muscle.segments.jacobians`: "velocity", J with dl/dt = J u;
+    """The program q (nq,) -> `wrt` (m, n), as in `myoquat.muscle.segments.lengths`: "velocity", J with dl/dt = J u;
     "coordinates", dl/dq; or "constrained", dl/dQ*, of q and "eliminated" (balls,). Exact where |Q| = 1."""
     columns = Columns(model.system, wrt)
     return _Writer(model, strained=bool(columns.straining)).jacobian(columns)
 
 
 def wrench_program(model: Model) -> Program:
-    """The program q (nq,), "tensions" (m,) -> "muscle_wrenches" (bodies, 6): `myoquat.muscle.path.wrenches`."""
+    """The program q (nq,), "tensions" (m,) -> "muscle_wrenches" (bodies, 6), as `lengths.wrenches`."""
     return _Writer(model).wrenches()
 
 
@@ -68,11 +74,24 @@ class _Writer:
     """Writes the stages of the programs of a model."""
 
     def __init__(self, model: Model, strained: bool = False) -> None:
-        self.model, self.system, self.paths = model, model.system, Paths(model, strained)
+        self.model, self.system, self.strained = model, model.system, strained
+        self.segments, self.stops = cut(self.system, model.muscles)
         self.types: dict[SegmentType, list[Segment]] = {}
-        for segment in self.paths.segments:
+        for segment in self.segments:
             self.types.setdefault(segment.type, []).append(segment)
-        self.placed = sorted({frame for s in self.paths.segments if not s.type.alone for frame in s.frames})
+        self.frames = {name: k for k, name in enumerate((self.system.ground, *self.system.body_names))}
+        self.placed = sorted({k for s in self.segments if not self._is_alone(s.type) for k in self._met(s)})
+        self.moving = [stop for stop in self.stops if stop.sort == MOVING]
+        self.spans = [stop for stop in self.stops if stop.sort == SURFACE]
+        self.switches = [stop for stop in self.stops if stop.sort != SURFACE and stop.conditional]
+
+    def _is_alone(self, segment_type: SegmentType) -> bool:
+        """Whether a segment is all in one body and seen from there: without strains, which need its pose."""
+        return not segment_type.bodies and not self.strained
+
+    def _met(self, segment: Segment) -> list[int]:
+        """The frames of the bodies on which a segment has stops."""
+        return [self.frames[name] for name in segment.met]
 
     # ---- the programs ----------------------------------------------------------------------------------------
 
@@ -83,16 +102,16 @@ class _Writer:
         for segment_type, members in self.types.items():
             to = "lengths", [segment.muscle for segment in members]
             if segment_type.constant:
-                lengths = segment_type.share * stops_length(
-                    [(x,) for x in _positions(members).swapaxes(0, 1)], [True] * len(segment_type.stops)
-                )
+                points = [(x,) for x in _positions(members).swapaxes(0, 1)]
+                lengths = segment_type.share * stops_length(points, [True] * len(points))
                 program.table(itself, len(members), parameters={"value": lengths}, add={"output0": to})
             else:
-                self._add_type(program, partial(_length, segment_type), members, add={"output0": to})
+                formula = partial(_length, segment_type, self._is_alone(segment_type))
+                self._add_type(program, formula, members, add={"output0": to})
         return program
 
     def jacobian(self, columns: Columns) -> Program:
-        name, reach = columns.wrt, Reach(self.paths, columns, self.types)
+        name, reach = columns.wrt, Reach(columns, self.types)
         program = Program(name, columns.inputs)
         self._lay(program, {"poses": (len(self.placed), 12), **reach.buffers}, partial(self._moves, reach))
         program.reserve({"pulls": (reach.pulls, 6), "pushes": (reach.pushes, 3)})
@@ -102,9 +121,11 @@ class _Writer:
         for segment_type, rows in reach.rows.items():
             links = {key: (key, numbers) for key, numbers in rows.items()}
             add = {key: links.pop(key) for key in ("strains",) if key in links}
-            self._add_type(program, partial(_wrenches, segment_type), self.types[segment_type], store=links, add=add)
-        for formula, gather, to in reach.tables:
-            program.table(formula, len(to[1]), gather=gather, add={"output0": to})
+            pulled = range(1, segment_type.bodies + 1)
+            formula = partial(_wrenches, segment_type, self._is_alone(segment_type), pulled, self.strained)
+            self._add_type(program, formula, self.types[segment_type], store=links, add=add)
+        for entry, gather, to in reach.tables:
+            program.table(entry, len(to[1]), gather=gather, add={"output0": to})
         return program
 
     def wrenches(self) -> Program:
@@ -118,9 +139,9 @@ class _Writer:
         program.zeros({"on_frames": (bodies + 1, 6)})
         program.reserve({"muscle_wrenches": (bodies, 6)})
         for segment_type, members in self.types.items():
-            if not segment_type.alone:  # in one body forces balance
+            if segment_type.bodies:  # in one body forces balance
                 gather = {"tension": ("tensions", [segment.muscle for segment in members])}
-                add = {"output0": ("on_frames", [segment.frames for segment in members])}
+                add = {"output0": ("on_frames", [self._met(segment) for segment in members])}
                 self._add_type(program, partial(_pulled, segment_type), members, gather, add=add)
         rows = np.arange(bodies)
         about = {"wrench": ("on_frames", rows + 1), "origin": ("origins", rows)}
@@ -143,15 +164,20 @@ class _Writer:
     def _lay(self, program: Program, buffers: dict[str, Any], formula: Callable[..., dict[str, Array]]) -> None:
         """The buffers of a formula, those that have rows, and with them "moved", where moving points are in their
         bodies, "active", whether conditional ones are on their paths, and "touching", the spans on surfaces."""
-        paths = self.paths
-        sizes = {"moved": (len(paths.moving), 3), "active": (len(paths.conditional),), "touching": (paths.spans, 9)}
+        sizes = {
+            "moved": (len(self.moving), 3),
+            "active": (len(self.switches),),
+            "touching": (len(self.spans), SPAN_SIZE + 1),
+        }
         wanted = {name: shape for name, shape in (buffers | sizes).items() if shape[0]}
 
         def laid(q: Array, *given: Array) -> dict[str, Array]:
+            placed = placed_stops(self.system, self.model.muscles, self.stops, q)
+            spans = (placed[stop.number] for stop in self.spans)
             found = formula(q, *given) | {
-                "moved": _stacked([point.local(self.system, q) for point in paths.moving]),
-                "active": _stacked([np.where(x.active(self.system, q), 1.0, 0.0) for x in paths.conditional]),
-                "touching": _stacked(list(self._spans(q))),
+                "moved": _stacked([placed[stop.number][0] for stop in self.moving]),
+                "active": _stacked([on_number(placed[stop.number][1]) for stop in self.switches]),
+                "touching": _stacked([joined([place, on_number(on)[..., None]]) for place, on in spans]),
             }
             return {name: found[name] for name in wanted}
 
@@ -169,14 +195,13 @@ class _Writer:
         """The table of segments of a type: the poses of their bodies in, what else positions their stops, and what else
         is `gathered`."""
         segment_type, gather = members[0].type, dict(gathered or {})
-        if not segment_type.alone:
-            gather["poses"] = "poses", np.searchsorted(self.placed, [segment.frames for segment in members])
-        numbers = {
-            "moved": [segment.numbers(MOVING) for segment in members],
-            "touching": [segment.numbers(SURFACE) for segment in members],
-            "active": [segment.switches for segment in members],
-        }
-        gather |= {name: (name, np.array(rows)) for name, rows in numbers.items() if rows[0]}
+        if not self._is_alone(segment_type):
+            gather["poses"] = "poses", np.searchsorted(self.placed, [self._met(segment) for segment in members])
+        for name, stops in (("moved", self.moving), ("touching", self.spans), ("active", self.switches)):
+            rows = {stop.number: k for k, stop in enumerate(stops)}
+            found = [[rows[stop.number] for stop in segment.stops if stop.number in rows] for segment in members]
+            if found[0]:
+                gather[name] = name, np.array(found)
         program.table(formula, len(members), gather=gather, parameters={"fixed": _positions(members)}, **links)
 
     # ---- where everything is at a pose -----------------------------------------------------------------------
@@ -190,15 +215,7 @@ class _Writer:
         """R and p of the ground and every body, p from the origin of the first body."""
         poses = self.system.poses(q)
         origin = poses[self.system.bodies[0].name][1]
-        return [(R, p - origin) for R, p in (poses[name] for name in self.paths.frames)]
-
-    def _spans(self, q: Array) -> Iterator[Array]:
-        """(9,) P, Q, arc and place of every span on a surface, and 1 where the path touches it."""
-        for pieces in contacts(self.system, self.model.muscles, q):
-            for piece in pieces:
-                for c in piece.contacts:
-                    numbers = [c.arc, c.place, np.where(c.on, 1.0, 0.0)]
-                    yield joined([c.P, c.Q, *(as_array(x)[..., None] for x in numbers)])
+        return [(R, p - origin) for R, p in (poses[name] for name in self.frames)]
 
 
 # ---- formulas of elements ------------------------------------------------------------------------------------
@@ -213,11 +230,13 @@ def _stacked(rows: Sequence[Array]) -> Array:
     return np.stack(np.broadcast_arrays(*rows, subok=True)) if rows else np.zeros((0, 3))
 
 
-def _laid(segment_type: SegmentType, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]], list[Array | bool]]:
+def _laid(
+    segment_type: SegmentType, alone: bool, given: dict[str, Array]
+) -> tuple[list[tuple[Array, ...]], list[Array | bool]]:
     """The stops of a segment, as `stops_length` takes them, and which are on the path.
 
     given  poses (bodies, 12), fixed and moved points (n, 3), and spans `touching` surfaces (n, 9), all in their bodies,
-           and which conditional points are `active` (n,), 1 or 0
+           and which conditional points are `active` (n,), 1 or 0; without poses where all is `alone` in one body
     """
     numbered = {name: iter(range(len(rows))) for name, rows in given.items()}
     stops: list[tuple[Array, ...]] = []
@@ -228,58 +247,55 @@ def _laid(segment_type: SegmentType, given: dict[str, Array]) -> tuple[list[tupl
         return row
 
     def placed(body: int, x: Array) -> Array:
-        if segment_type.alone:
+        if alone:
             return x
-        pose = given["poses"][body]
+        pose = given["poses"][body - segment_type.met.start]
         there: Array = pose[9:] + matvec(pose[:9].reshape(3, 3), x)
         return there
 
-    for sort, body, switch in segment_type.stops:
+    for sort, body, conditional in segment_type.stops:
         if sort == SURFACE:
             x = taken("touching")
             stops.append((placed(body, x[:3]), placed(body, x[3:6]), x[6], x[7]))
             on.append(x[8] > 0.5)
         else:
             stops.append((placed(body, taken("moved" if sort == MOVING else "fixed")),))
-            on.append(taken("active") > 0.5 if switch else True)
+            on.append(taken("active") > 0.5 if conditional else True)
     return stops, on
 
 
-def _length(segment_type: SegmentType, **given: Array) -> Array:
+def _length(segment_type: SegmentType, alone: bool, **given: Array) -> Array:
     """() the length of a segment."""
-    return _share_of(segment_type, stops_length(*_laid(segment_type, given)))
+    return segment_type.counted(stops_length(*_laid(segment_type, alone, given)))
 
 
-def _share_of(segment_type: SegmentType, length: Array) -> Array:
-    """The length as far as it counts."""
-    return length if segment_type.share == 1.0 else segment_type.share * length
-
-
-def _wrenches(segment_type: SegmentType, **given: Array) -> dict[str, Array]:
-    """What dl/dx does to the bodies below the common ancestor, "pulls" (n, 6), and to moving points in their
-    bodies' axes, "pushes" (n, 3); and "strains" (bodies, 6) on each body."""
-    stops, on = _laid(segment_type, given)
+def _wrenches(
+    segment_type: SegmentType, alone: bool, pulled: range, strained: bool, **given: Array
+) -> dict[str, Array]:
+    """What dl/dx does to the bodies of the numbers `pulled`, "pulls" (n, 6), and to moving points in their bodies'
+    axes, "pushes" (n, 3); and where `strained`, "strains" (bodies, 6) on each body that has stops."""
+    stops, on = _laid(segment_type, alone, given)
     points = [(i, x) for i, stop in enumerate(stops) for x in stop[:2]]
 
     def length(x: Array) -> Array:
         rows = iter(range(len(points)))
         moved = [(*(x[3 * k : 3 * k + 3] for _, k in zip(stop[:2], rows, strict=False)), *stop[2:]) for stop in stops]
-        return _share_of(segment_type, stops_length(moved, on)).reshape(1)
+        return segment_type.counted(stops_length(moved, on)).reshape(1)
 
     gradient = jacobian_at(length, joined([x for _, x in points]))
     forces = [(i, x, gradient[0, 3 * k : 3 * k + 3]) for k, (i, x) in enumerate(points)]
     on_bodies = [
         sum((joined([f, cross(x, f)]) for i, x, f in forces if segment_type.stops[i][1] == body), np.zeros(6))
-        for body in segment_type.pulled
+        for body in pulled
     ]
     on_points = [
-        f if segment_type.alone else vecmat(f, given["poses"][segment_type.stops[i][1], :9].reshape(3, 3))
+        f if alone else vecmat(f, given["poses"][segment_type.stops[i][1] - segment_type.met.start, :9].reshape(3, 3))
         for i, _, f in forces
         if segment_type.stops[i][0] == MOVING
     ]
     strains = [
         sum((_strain(x, f) for i, x, f in forces if segment_type.stops[i][1] == body), np.zeros(6))
-        for body in (range(segment_type.bodies) if segment_type.strained else ())
+        for body in (segment_type.met if strained else ())
     ]
     found = {"pulls": on_bodies, "pushes": on_points, "strains": strains}
     return {name: _stacked(rows) for name, rows in found.items() if rows}
@@ -291,10 +307,8 @@ def _strain(x: Array, f: Array) -> Array:
 
 
 def _pulled(segment_type: SegmentType, *, tension: Array, **given: Array) -> Array:
-    """(bodies, 6) what a tension () of a segment does to each of its bodies."""
-    result: Array = (
-        -tension * _wrenches(segment_type._replace(pulled=tuple(range(segment_type.bodies))), **given)["pulls"]
-    )
+    """(bodies, 6) what a tension () of a segment does to each of the bodies that have stops."""
+    result: Array = -tension * _wrenches(segment_type, False, segment_type.met, False, **given)["pulls"]
     return result
 
 

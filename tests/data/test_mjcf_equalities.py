@@ -12,7 +12,7 @@ from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ModelError
 from myoquat.muscle import Muscle, PathPoint, WrapSphere
 from myoquat.muscle.constraints import PathLengthConstraint
-from myoquat.muscle.path import lengths
+from myoquat.muscle.segments.lengths import lengths
 
 needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
 TEXT = """<mujoco><compiler angle="radian"/><default><geom contype="0" conaffinity="0"/></default><worldbody>

@@ -16,7 +16,7 @@ from myoquat.joints.multibody.sampling import random_system
 from myoquat.joints.types import Axis, CustomJoint
 from myoquat.muscle import ExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.parameters import Parameters, parameter_names
-from myoquat.muscle.path import lengths
+from myoquat.muscle.segments.lengths import lengths
 from myoquat.muscle.states import torques
 
 TWO_LINK = load_model("two_link")

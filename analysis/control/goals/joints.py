@@ -16,7 +16,7 @@ from myoquat.dynamics.reactions import joint_wrenches
 from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle import FittedPoint, LengthPoint
-from myoquat.muscle.path import carried_bodies, carried_wrenches
+from myoquat.muscle.segments.lengths import carried_bodies, carried_wrenches
 from myoquat.muscle.states import forces
 
 __all__ = ["InsideCone", "JointLoad", "joint_force"]

@@ -12,8 +12,8 @@ from myoquat.kernels import Kernel, compile
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle, carried_bodies, carried_wrenches, lengths
-from myoquat.muscle.segments.jacobians import velocity_of
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.segments.lengths import carried_bodies, carried_wrenches, lengths, velocity_jacobian
 from myoquat.muscle.segments.tables import tables_pay
 
 __all__ = ["Paths", "joint_lines", "paths_along"]
@@ -39,7 +39,7 @@ def paths_along(model: Model, q: Array, joints: Sequence[int]) -> Paths:
                      np.zeros((len(q), 0, 3, 3)))  # fmt: skip
 
     def formula(q: Array) -> tuple[Array, ...]:
-        own = () if apart else (lengths(system, model.muscles, q), velocity_of(system, model.muscles, q))
+        own = () if apart else (lengths(system, model.muscles, q), velocity_jacobian(system, model.muscles, q))
         return *own, *(x for i in joints for x in joint_lines(system, model.muscles, q, i))
 
     def build(content: str | None) -> Kernel:

@@ -30,8 +30,7 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle import Model, Parameters, muscle_wrenches, path_jacobian
 from myoquat.muscle.checks import check_laws
-from myoquat.muscle.path import lengths, wrenches
-from myoquat.muscle.segments.jacobians import velocity_of
+from myoquat.muscle.segments.lengths import lengths, velocity_jacobian, wrenches
 from myoquat.muscle.states import forces_of_laws
 
 __all__ = ["VariedDemands", "check_varied"]
@@ -212,7 +211,7 @@ class VariedDemands:
         def formula(bound: Any, q: Array) -> tuple[Array, ...]:
             muscles = tuple(bound.muscles[k] for k in self.moved)
             lines = [joint_lines(bound.system, muscles, q, i)[0] for i in self.bodies]
-            return lengths(bound.system, muscles, q), velocity_of(bound.system, muscles, q), *lines
+            return lengths(bound.system, muscles, q), velocity_jacobian(bound.system, muscles, q), *lines
 
         return self._kernel(f"paths {self.bodies}", "paths", {"q": (self.base.model.system.nq,)}, formula)
 

@@ -20,8 +20,9 @@ from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.muscle.constraints import PathLengthConstraint
 from myoquat.muscle.coordinates import Coupler
-from myoquat.muscle.path import Muscle, lengths
+from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import PathPoint
+from myoquat.muscle.segments.lengths import lengths
 
 __all__ = ["read_equalities"]
 

@@ -22,7 +22,8 @@ from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import congruent, cross, matvec
 from myoquat.muscle.evaluate import path_jacobian
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle, lengths
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.segments.lengths import lengths
 
 __all__ = ["Mobilities", "Softness", "given_mobility", "mixed_softness", "read_softness"]
 

@@ -13,7 +13,7 @@ from myoquat.joints.validation import system_of
 from myoquat.muscle import actuators, limits, states
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
-from myoquat.muscle.path import lengths
+from myoquat.muscle.segments.lengths import lengths
 
 __all__ = ["varied_quantity"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from myoquat.analysis.studies import Study, open_results
 from myoquat.analysis.studies.definition.summaries import SUMMARIES, Summary, register
-from myoquat.muscle.path import lengths
+from myoquat.muscle.segments.lengths import lengths
 
 
 class LeastLength(Summary):

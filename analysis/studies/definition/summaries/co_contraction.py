@@ -7,7 +7,7 @@ from scipy.integrate import trapezoid
 
 from myoquat.analysis.studies.definition.summaries.base import Moment, Summary
 from myoquat.core.typing import Array
-from myoquat.muscle.segments import jacobians
+from myoquat.muscle.segments.lengths import velocity_jacobian
 from myoquat.muscle.states import forces
 
 __all__ = ["CoContraction"]
@@ -27,7 +27,8 @@ class CoContraction(Summary):
     description: ClassVar[str] = "share of opposing muscle torques"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        torques = -forces(model, at.q, at.u, at.activation, at.state)[..., :, None] * jacobians.velocity(model, at.q)
+        J = velocity_jacobian(model.system, model.muscles, at.q)
+        torques = -forces(model, at.q, at.u, at.activation, at.state)[..., :, None] * J
         positive = np.sum(np.where(torques > 0, torques, 0.0), axis=-2)
         negative = np.sum(np.where(torques < 0, -torques, 0.0), axis=-2)
         total = positive + negative

@@ -7,7 +7,7 @@ from scipy.integrate import trapezoid
 from myoquat.analysis.studies.definition.summaries.base import Moment, Summary
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec
-from myoquat.muscle.segments import jacobians
+from myoquat.muscle.segments.lengths import velocity_jacobian
 from myoquat.muscle.states import forces
 
 __all__ = ["Work"]
@@ -22,7 +22,7 @@ class Work(Summary):
     description: ClassVar[str] = "work done on the skeleton"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        speed = matvec(jacobians.velocity(model, at.q), at.u)
+        speed = matvec(velocity_jacobian(model.system, model.muscles, at.q), at.u)
         return -forces(model, at.q, at.u, at.activation, at.state) * speed
 
     def reduce(self, times: Array, values: Array) -> Array:

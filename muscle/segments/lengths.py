@@ -1,0 +1,192 @@
+"""Path lengths muscle by muscle: what paths touch, their lengths, Jacobians, and wrenches on bodies.
+
+Each Jacobian differentiates the length on its own. None is computed from another, so comparing them tests the maps
+between them. All are formulas, on floats and symbols.
+"""
+
+from collections.abc import Callable, Hashable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.multibody.system import ArticulatedSystem, Poses
+from myoquat.joints.vectors import cross
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.kernels.tracing.memoize import memoize
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.segments.charts import charts, together
+from myoquat.muscle.segments.path_length import Span, moved_point, path_length
+from myoquat.muscle.wrapping import Piece, path_contacts
+
+__all__ = [
+    "JACOBIANS",
+    "Contacts",
+    "carried_bodies",
+    "carried_wrenches",
+    "constrained_jacobian",
+    "contacts",
+    "coordinate_jacobian",
+    "lengths",
+    "velocity_jacobian",
+    "wrenches",
+]
+
+Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of its path
+
+
+@memoize
+def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Contacts:
+    """What every path touches at coordinates q (..., nq); the formula, on floats and symbols. Muscles along one path,
+    such as an actuator and a limit of one tendon, share what it touches."""
+    poses = system.poses(q) if any(muscle.wraps for muscle in muscles) else {}
+    paths = [(muscle.path, muscle.wraps) for muscle in muscles]
+    keys = [path if _has_hash(path) else i for i, path in enumerate(paths)]
+    different = dict(zip(keys, paths, strict=True))
+    found = dict(zip(different, path_contacts(system, list(different.values()), q, poses), strict=True))
+    return tuple(found[key] for key in keys)
+
+
+def _has_hash(path: Hashable) -> bool:
+    """False for a path with symbols in it."""
+    try:
+        hash(path)
+    except TypeError:
+        return False
+    return True
+
+
+@memoize
+def lengths(
+    system: ArticulatedSystem,
+    muscles: tuple[Muscle, ...],
+    q: Array,
+    motion: Array | None = None,
+    touching: Contacts | None = None,
+) -> Array:
+    """(..., m) path lengths [m] at coordinates q (..., nq); the formula, on floats and symbols.
+
+    With `motion` (..., nu), the lengths after the small motion u dt, exact to first order where |Q| = 1. `touching` are
+    the contacts at the pose around which q varies, by default those at q. The path is the shortest, so that moving the
+    contacts along does not change its length to first order: whoever differentiates with respect to q gives them, and
+    they stay where they are on their surfaces.
+    """
+    poses = system.poses(q)
+    after = q if motion is None else system.displaced(q, motion)
+    touching = contacts(system, muscles, q) if touching is None else touching
+
+    @cache
+    def shifts(base: str) -> Poses:
+        return {} if motion is None else system.shifts(q, motion, poses, base)
+
+    columns = []
+    for muscle, pieces in zip(muscles, touching, strict=True):
+        # Motion is seen from the body on which the whole path hangs: joints below it cannot change the length.
+        names = [*(point.body for point in muscle.path), *(wrap.body for wrap in muscle.wraps)]
+        base = system.lowest_common_ancestor(names)
+        columns.append(_measured(system, muscle, (q, after), poses, shifts(base), pieces))
+    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((*q.shape[:-1], 0))
+
+
+def _measured(
+    system: ArticulatedSystem, muscle: Muscle, q: tuple[Array, Array], poses: Poses, moved: Poses, pieces: Any
+) -> Array:
+    """(...) length of one path at q[0], whose points are on their bodies where q[1] puts them, bodies moved."""
+    points = [moved_point(poses, moved, point.body, point.local(system, q[1])) for point in muscle.path]
+    spans = [_spans(poses, moved, piece) for piece in pieces]
+    on = [point.active(system, q[0]) for point in muscle.path]
+    return path_length(points, on, spans, muscle.shares if muscle.pulleys else ())
+
+
+def wrenches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, tensions: Array) -> Array:
+    """(..., bodies, 6) what tensions (..., m) do to each body: force [N] and torque [N m] at its origin, world axes.
+
+    The formula: -d(sum F l)/dx for a small motion x of every body by itself. A moving point pulls where it is; what
+    moves it is a matter of its coordinate, and passes through that joint.
+    """
+    poses, touching = system.poses(q), contacts(system, muscles, q)
+
+    def pulled(x: Array) -> Array:
+        moved = {name: (x[..., 6 * i + 3 : 6 * i + 6], x[..., 6 * i : 6 * i + 3])
+                 for i, name in enumerate(system.body_names)}  # fmt: skip
+        total: Array = np.zeros(1)
+        for k, (muscle, pieces) in enumerate(zip(muscles, touching, strict=True)):
+            total = total + (tensions[..., k] * _measured(system, muscle, (q, q), poses, moved, pieces))[..., None]
+        return total
+
+    size = 6 * len(system.bodies)
+    gradient = jacobian_at(pulled, np.zeros(size), like=q)[..., 0, :]
+    result: Array = -gradient.reshape((*gradient.shape[:-1], len(system.bodies), 6))
+    return result
+
+
+def carried_bodies(system: ArticulatedSystem, name: str) -> tuple[str, ...]:
+    """The body, named by itself or by its joint, and those that it carries."""
+    first = system.body_names[system.indices.body(name)]
+    others = [body.name for body in system.bodies if body.name != first]
+    return (first, *(other for other in others if system.lowest_common_ancestor([other, first]) == first))
+
+
+def carried_wrenches(
+    system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, carried: tuple[str, ...]
+) -> Array:
+    """(..., m, 6) what a unit tension of every muscle does to bodies that move as one, `carried`: force [N] and torque
+    [N m] at the origin of the first, in world axes. The formula: -dl/dx for a small motion x of them all."""
+    poses, touching = system.poses(q), contacts(system, muscles, q)
+    origin = poses[carried[0]][1]
+
+    def measured(x: Array) -> Array:
+        turn, step = x[..., 3:], x[..., :3]
+        moved = {name: (turn, step + cross(turn, poses[name][1] - origin)) for name in carried}
+        columns = [_measured(system, muscle, (q, q), poses, moved, pieces) + 0.0 * step[..., 0]
+                   for muscle, pieces in zip(muscles, touching, strict=True)]  # fmt: skip
+        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+
+    result: Array = -jacobian_at(measured, np.zeros(6), like=q)
+    return result
+
+
+def _spans(poses: Poses, moved: Poses, piece: Piece) -> list[Span]:
+    spans = []
+    for wrap, c in zip(piece.wraps, piece.contacts, strict=True):
+        P, Q = (moved_point(poses, moved, wrap.body, x) for x in (c.P, c.Q))
+        spans.append(Span(c.on, P, Q, c.arc, c.place))
+    return spans
+
+
+@memoize
+def velocity_jacobian(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Array:
+    """(..., m, nu) J with dl/dt = J u: the derivative along a small motion from the pose q (..., nq)."""
+    touching = contacts(system, muscles, q)
+    result: Array = jacobian_at(
+        lambda motion: lengths(system, muscles, q, motion, touching), np.zeros(system.nu), like=q
+    )
+    return result
+
+
+def coordinate_jacobian(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Array:
+    """(..., m, nq) dl/dq for the system's own coordinates: J_Q for a quaternion, J_phi for Euler angles."""
+    touching = contacts(system, muscles, q)
+    result: Array = jacobian_at(lambda x: lengths(system, muscles, x, touching=touching), q)
+    return result
+
+
+def constrained_jacobian(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, eliminated: Array) -> Array:
+    """(..., m, n) J*_Q = dl/dQ*, joint by joint; `eliminated` (..., balls) is the dropped component of each quaternion,
+    those of floating joints included."""
+    chart = together(charts(system, q, "constrained", eliminated))
+    touching = contacts(system, muscles, q)
+
+    def measured(x: Array) -> Array:
+        return lengths(system, muscles, chart.coordinates(x), touching=touching)
+
+    result: Array = jacobian_at(measured, chart.start)
+    return result
+
+
+JACOBIANS: dict[str, Callable[..., Array]] = {
+    "velocity": velocity_jacobian,
+    "coordinates": coordinate_jacobian,
+    "constrained": constrained_jacobian,
+}
