@@ -7,7 +7,6 @@ and CasADi symbols go in and come out; TypeError where a path needs a solver, wh
 ellipsoid, a torus, or several surfaces that act together; SymPy symbols take no wrapping surfaces at all.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,7 @@ def path_lengths(model: Model, q: ArrayLike, *, out: np.ndarray | None = None, b
     array([1.757, 2.227, 0.711, 1.851, 1.557, 1.718])
     """
     call = MuscleCall(model).q(q)
-    program = partial(tables.length_program, model) if tables.tables_pay(model) else None
+    program = tables.where_it_pays(tables.length_program, model.system, model.muscles)
     formula = lambda q: lengths(model.system, model.muscles, q)  # noqa: E731
     return call.run_muscles("lengths", formula, 1, out, backend, program)
 
@@ -101,7 +100,7 @@ def path_jacobian(
     call = MuscleCall(model).q(q)
     quantity = "coordinates" if wrt == "quaternion" else wrt
     check_unmasked("eliminated", eliminated)
-    program = partial(tables.jacobian_program, model, quantity) if tables.tables_pay(model) else None
+    program = tables.where_it_pays(tables.jacobian_program, model.system, model.muscles, quantity)
     if quantity == "constrained":
         index = eliminated_components(model.system, call.inputs["q"].array, eliminated).astype(np.float64)
         call.put("eliminated", index, index, index.shape[-1])
@@ -135,7 +134,7 @@ def path_flags(model: Model, q: ArrayLike, near: float = 1e-3, *, backend: str =
     call = MuscleCall(model).q(q)
     if is_symbolic(call.inputs["q"].array):
         raise TypeError("path_flags: the flags depend on the values of q, which must be numbers, not symbols")
-    found = call.run_muscles(f"flags {near}", lambda q: flags(model, q, near), 1, None, backend)
+    found = call.run_muscles(f"flags {near}", lambda q: flags(model.system, model.muscles, q, near), 1, None, backend)
     return found.astype(int)
 
 
@@ -256,7 +255,7 @@ def muscle_wrenches(
     def pulled(q: Array, tensions: Array) -> Array:
         return wrenches(model.system, model.muscles, q, tensions)
 
-    program = partial(tables.wrench_program, model) if tables.tables_pay(model) else None
+    program = tables.where_it_pays(tables.wrench_program, model.system, model.muscles)
     return call.run_muscles("muscle_wrenches", pulled, 2, out, backend, program)
 
 

@@ -49,7 +49,7 @@ def solved_paths(model: Model, q: Array, near: float) -> SolvedPaths:
 
     def formula(q: Array) -> tuple[Array, Array, Array]:
         l = lengths(model.system, model.muscles, q)
-        return l, velocity_jacobian(model.system, model.muscles, q), flags(model, q, near)
+        return l, velocity_jacobian(model.system, model.muscles, q), flags(model.system, model.muscles, q, near)
 
     kernel = kernel_for(
         ("solved paths", near, model.content_key),

@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.locks import FOLLOWED_SINE, followed_sines
-from myoquat.muscle.model import Model
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
 from myoquat.muscle.segments.lengths import contacts
@@ -56,41 +56,41 @@ class PathFlag(IntFlag):
 APART = 1e-12  # [m] below which points count as in one place
 
 
-def flags(model: Model, q: Array, near: float) -> Array:
+def flags(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, near: float) -> Array:
     """(..., m) the bits of every path at coordinates q (..., nq), as numbers; the formula, on floats and symbols."""
-    touching = contacts(model.system, model.muscles, q)
-    poses = model.system.poses(q)
+    touching = contacts(system, muscles, q)
+    poses = system.poses(q)
     columns = [
-        _of(model, muscle, pieces, q, near) + _coincident(model, muscle, q, poses)
-        for muscle, pieces in zip(model.muscles, touching, strict=True)
+        _of(system, muscle, pieces, q, near) + _coincident(system, muscle, q, poses)
+        for muscle, pieces in zip(muscles, touching, strict=True)
     ]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else 0.0 * q[..., :0]
 
 
-def _of(model: Model, muscle: Muscle, pieces: tuple[Piece, ...], q: Array, near: float) -> Array:
+def _of(system: ArticulatedSystem, muscle: Muscle, pieces: tuple[Piece, ...], q: Array, near: float) -> Array:
     never = np.zeros(q.shape[:-1]) > 0
     all_contacts = [c for piece in pieces for c in piece.contacts]
-    edges = [_at_edge(model, point, q, near) for point in muscle.path if isinstance(point, ConditionalPoint)]
-    outside = [point.leaves(model.system, q) for point in muscle.path]
+    edges = [_at_edge(system, point, q, near) for point in muscle.path if isinstance(point, ConditionalPoint)]
+    outside = [point.leaves(system, q) for point in muscle.path]
     bits: dict[PathFlag, list[Any]] = {
         PathFlag.WRAPPED: [c.on for c in all_contacts],
         PathFlag.INSIDE: [c.inside for c in all_contacts],
         PathFlag.JUMP: [*_jumps(muscle, pieces, near), *edges],
         PathFlag.UNSOLVED: [piece.unsolved for piece in pieces if piece.contacts],
         PathFlag.OUTSIDE: [left for left in outside if left is not None],
-        PathFlag.LOCKED: [sine <= FOLLOWED_SINE for sine in _lock_sines(model, muscle, q)],
+        PathFlag.LOCKED: [sine <= FOLLOWED_SINE for sine in _lock_sines(system, muscle, q)],
     }
     columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
     total: Array = sum(columns[1:], start=columns[0])
     return total
 
 
-def _lock_sines(model: Model, muscle: Muscle, q: Array) -> list[Array]:
+def _lock_sines(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Array]:
     """(...) each, |sin| of the angle to the locks of the angles on which a path depends."""
     bodies = {point.body for point in muscle.path} | {wrap.body for wrap in muscle.wraps}
     driven = (point for point in muscle.path if isinstance(point, DrivenPoint))
-    angles = {name for point in driven for name in point.driving(model.system)}
-    return followed_sines(model.system, q, bodies, angles)
+    angles = {name for point in driven for name in point.driving(system)}
+    return followed_sines(system, q, bodies, angles)
 
 
 def _jumps(muscle: Muscle, pieces: tuple[Piece, ...], near: float) -> Iterator[Array]:
@@ -113,12 +113,12 @@ def _fixed(point: PathPoint, body: str) -> bool:
     return type(point) is PathPoint and point.body == body
 
 
-def _coincident(model: Model, muscle: Muscle, q: Array, poses: Poses) -> Array:
+def _coincident(system: ArticulatedSystem, muscle: Muscle, q: Array, poses: Poses) -> Array:
     """The bit of a path of which two consecutive points that are on it are in one place."""
-    last = Site.of(poses, muscle.path[0].body, muscle.path[0].local(model.system, q))
+    last = Site.of(poses, muscle.path[0].body, muscle.path[0].local(system, q))
     found = np.zeros(q.shape[:-1]) > 0
     for point, share in zip(muscle.path[1:], muscle.shares, strict=True):
-        site, on = Site.of(poses, point.body, point.local(model.system, q)), point.active(model.system, q)
+        site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
         d = site.world - last.world
         met = np.sum(d * d, axis=-1) < APART * APART
         if share:
@@ -127,8 +127,8 @@ def _coincident(model: Model, muscle: Muscle, q: Array, poses: Poses) -> Array:
     return np.where(found, float(PathFlag.COINCIDENT), 0.0)
 
 
-def _at_edge(model: Model, point: ConditionalPoint, q: Array, near: float) -> Array:
+def _at_edge(system: ArticulatedSystem, point: ConditionalPoint, q: Array, near: float) -> Array:
     """Whether the coordinate of a conditional point is near an end of its range."""
-    x = model.system.coordinate(point.coordinate, q)
+    x = system.coordinate(point.coordinate, q)
     low, high = point.range[0] - RANGE_MARGIN, point.range[1] + RANGE_MARGIN
     return (np.abs(x - low) < near) | (np.abs(x - high) < near)

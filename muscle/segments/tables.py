@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels import Program
 from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle
 from myoquat.muscle.segments.columns import Columns
 from myoquat.muscle.segments.cut import (
     MOVING,
@@ -45,37 +46,47 @@ from myoquat.muscle.segments.cut import (
 from myoquat.muscle.segments.path_length import stops_length
 from myoquat.muscle.segments.reach import Reach, itself
 
-__all__ = ["jacobian_program", "length_program", "tables_pay", "wrench_program"]
+__all__ = ["jacobian_program", "length_program", "tables_pay", "where_it_pays", "wrench_program"]
 
 
-def tables_pay(model: Model) -> bool:
-    """Whether the model has muscles enough for tables to pay."""
-    return MinRows.PROGRAM.reached_by(len(model.muscles))
+Muscles = tuple[Muscle, ...]
 
 
-def length_program(model: Model) -> Program:
+def tables_pay(muscles: Muscles) -> bool:
+    """Whether there are muscles enough for tables to pay."""
+    return MinRows.PROGRAM.reached_by(len(muscles))
+
+
+def where_it_pays(
+    make: Callable[..., Program], system: ArticulatedSystem, muscles: Muscles, *options: str
+) -> Callable[[], Program] | None:
+    """What makes a program of muscles where they are enough for tables, else None."""
+    return partial(make, system, muscles, *options) if tables_pay(muscles) else None
+
+
+def length_program(system: ArticulatedSystem, muscles: Muscles) -> Program:
     """The program q (nq,) -> "lengths" (m,)."""
-    return _Writer(model).lengths()
+    return _Writer(system, muscles).lengths()
 
 
-def jacobian_program(model: Model, wrt: str = "velocity") -> Program:
-    """The program q (nq,) -> `wrt` (m, n), as in `myoquat.muscle.segments.lengths`: "velocity", J with dl/dt = J u;
-    "coordinates", dl/dq; or "constrained", dl/dQ*, of q and "eliminated" (balls,). Exact where |Q| = 1."""
-    columns = Columns(model.system, wrt)
-    return _Writer(model, strained=bool(columns.straining)).jacobian(columns)
+def jacobian_program(system: ArticulatedSystem, muscles: Muscles, wrt: str = "velocity") -> Program:
+    """The program q (nq,) -> `wrt` (m, n), as in `lengths.JACOBIANS`: "velocity", J with dl/dt = J u; "coordinates",
+    dl/dq; or "constrained", dl/dQ*, of q and "eliminated" (balls,). Exact where |Q| = 1."""
+    columns = Columns(system, wrt)
+    return _Writer(system, muscles, strained=bool(columns.straining)).jacobian(columns)
 
 
-def wrench_program(model: Model) -> Program:
+def wrench_program(system: ArticulatedSystem, muscles: Muscles) -> Program:
     """The program q (nq,), "tensions" (m,) -> "muscle_wrenches" (bodies, 6), as `lengths.wrenches`."""
-    return _Writer(model).wrenches()
+    return _Writer(system, muscles).wrenches()
 
 
 class _Writer:
-    """Writes the stages of the programs of a model."""
+    """Writes the stages of the programs of some muscles."""
 
-    def __init__(self, model: Model, strained: bool = False) -> None:
-        self.model, self.system, self.strained = model, model.system, strained
-        self.segments, self.stops = cut(self.system, model.muscles)
+    def __init__(self, system: ArticulatedSystem, muscles: Muscles, strained: bool = False) -> None:
+        self.system, self.muscles, self.strained = system, muscles, strained
+        self.segments, self.stops = cut(system, muscles)
         self.types: dict[SegmentType, list[Segment]] = {}
         for segment in self.segments:
             self.types.setdefault(segment.type, []).append(segment)
@@ -98,7 +109,7 @@ class _Writer:
     def lengths(self) -> Program:
         program = Program("lengths", {"q": self.system.nq})
         self._lay(program, {"poses": (len(self.placed), 12)}, lambda q: {"poses": self._poses(q)})
-        program.zeros({"lengths": len(self.model.muscles)})
+        program.zeros({"lengths": len(self.muscles)})
         for segment_type, members in self.types.items():
             to = "lengths", [segment.muscle for segment in members]
             if segment_type.constant:
@@ -116,8 +127,8 @@ class _Writer:
         self._lay(program, {"poses": (len(self.placed), 12), **reach.buffers}, partial(self._moves, reach))
         program.reserve({"pulls": (reach.pulls, 6), "pushes": (reach.pushes, 3)})
         strains = len(reach.strained) + 1 if columns.straining else 0
-        program.zeros({"strains": (strains, 6), name: (len(self.model.muscles), columns.size)})
-        program.view("entries", name, len(self.model.muscles) * columns.size)
+        program.zeros({"strains": (strains, 6), name: (len(self.muscles), columns.size)})
+        program.view("entries", name, len(self.muscles) * columns.size)
         for segment_type, rows in reach.rows.items():
             links = {key: (key, numbers) for key, numbers in rows.items()}
             add = {key: links.pop(key) for key in ("strains",) if key in links}
@@ -130,7 +141,7 @@ class _Writer:
 
     def wrenches(self) -> Program:
         bodies = len(self.system.bodies)
-        program = Program("muscle_wrenches", {"q": self.system.nq, "tensions": len(self.model.muscles)})
+        program = Program("muscle_wrenches", {"q": self.system.nq, "tensions": len(self.muscles)})
 
         def placed(q: Array, tensions: Array) -> dict[str, Array]:
             return {"poses": self._poses(q), "origins": _stacked([p for _, p in self._from_first(q)[1:]])}
@@ -172,7 +183,7 @@ class _Writer:
         wanted = {name: shape for name, shape in (buffers | sizes).items() if shape[0]}
 
         def laid(q: Array, *given: Array) -> dict[str, Array]:
-            placed = placed_stops(self.system, self.model.muscles, self.stops, q)
+            placed = placed_stops(self.system, self.muscles, self.stops, q)
             spans = (placed[stop.number] for stop in self.spans)
             found = formula(q, *given) | {
                 "moved": _stacked([placed[stop.number][0] for stop in self.moving]),

@@ -1,6 +1,7 @@
 """Lengths and Jacobians by tables of equivalent segments against the formulas of each muscle on its own."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -57,21 +58,26 @@ def q(model):
     return model.system.random(50, np.random.default_rng(8))
 
 
+def _kernel(make, model, quantity, *options, cache=None):
+    program = partial(make, model.system, model.muscles, *options)
+    return compile_program(program, [quantity], name=quantity, cache=cache)
+
+
 def test_lengths_agree(model, q):
-    kernel = compile_program(lambda: tables.length_program(model), ["lengths"], name="lengths")
+    kernel = _kernel(tables.length_program, model, "lengths")
     np.testing.assert_allclose(kernel(q), path_lengths(model, q, backend="numpy"), rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("wrt", ["velocity", "coordinates", "constrained"])
 def test_jacobians_agree(model, q, wrt):
-    kernel = compile_program(lambda: tables.jacobian_program(model, wrt), [wrt], name=wrt)
+    kernel = _kernel(tables.jacobian_program, model, wrt, wrt)
     given = {} if wrt != "constrained" else {"eliminated": eliminated_components(model.system, q, "largest")}
     found = kernel(q, *(k.astype(float) for k in given.values()))
     np.testing.assert_allclose(found, path_jacobian(model, q, wrt, **given, backend="numpy"), rtol=1e-12, atol=1e-13)
 
 
 def test_wrenches_agree(model, q):
-    kernel = compile_program(lambda: tables.wrench_program(model), ["muscle_wrenches"], name="muscle_wrenches")
+    kernel = _kernel(tables.wrench_program, model, "muscle_wrenches")
     tensions = np.random.default_rng(1).uniform(size=(len(q), len(model.muscles)))
     expected = muscle_wrenches(model, q, tensions, backend="numpy")
     np.testing.assert_allclose(kernel(q, tensions), expected, rtol=0, atol=1e-12)
@@ -87,7 +93,7 @@ def test_components_of_quaternions_agree_however_rotations_continue(extension):
                                         ("shin", (0.1, 0.0, -0.2)), ("shin", (0.0, 0.1, -0.3)))]  # fmt: skip
     model = Model(ArticulatedSystem(bodies), tuple(Muscle(f"m{k}", tuple(points[k:])) for k in range(3)))
     q = model.system.random(20, np.random.default_rng(3))
-    kernel = compile_program(lambda: tables.jacobian_program(model, "coordinates"), ["coordinates"], name="coordinates")
+    kernel = _kernel(tables.jacobian_program, model, "coordinates", "coordinates")
     np.testing.assert_allclose(kernel(q), path_jacobian(model, q, "quaternion", backend="numpy"), rtol=0, atol=1e-13)
 
 
@@ -95,7 +101,7 @@ def test_a_model_far_from_the_origin_loses_no_digits():
     model = _floating()
     q = model.system.random(20, np.random.default_rng(2))
     inner = replace(model, muscles=model.muscles[:1])
-    kernel = compile_program(lambda: tables.jacobian_program(inner), ["velocity"], name="velocity")
+    kernel = _kernel(tables.jacobian_program, inner, "velocity")
     near = kernel(q)
     far = q.copy()
     where = model.system.coordinate_names.index(next(n for n in model.system.coordinate_names if n.endswith("x")))
@@ -117,8 +123,8 @@ def _strands(count):
 
 def test_many_muscles_are_evaluated_by_tables():
     model = _strands(MinRows.PROGRAM)
-    assert tables.tables_pay(model)
-    assert not tables.tables_pay(_strands(MinRows.PROGRAM - 1))
+    assert tables.tables_pay(model.muscles)
+    assert not tables.tables_pay(_strands(MinRows.PROGRAM - 1).muscles)
     q = model.system.random(5, np.random.default_rng(3))
     np.testing.assert_allclose(path_lengths(model, q), path_lengths(model, q, backend="numpy"), rtol=0, atol=1e-14)
     for wrt in ("velocity", "coordinates", "quaternion", "constrained"):
@@ -132,17 +138,15 @@ def test_paths_within_one_body_keep_their_length():
     points = [PathPoint(upper, (0.0, 0.0, z)) for z in (0.0, 0.3, 0.1)]
     inside = Model(model.system, (Muscle("inside", tuple(points)),))
     q = model.system.random(3, np.random.default_rng(4))
-    lengths = compile_program(lambda: tables.length_program(inside), ["lengths"], name="lengths")
-    jacobian = compile_program(lambda: tables.jacobian_program(inside), ["velocity"], name="velocity")
+    lengths = _kernel(tables.length_program, inside, "lengths")
+    jacobian = _kernel(tables.jacobian_program, inside, "velocity")
     np.testing.assert_allclose(lengths(q), 0.5, rtol=1e-15)
     assert not jacobian(q).any()
 
 
 def test_code_does_not_grow_with_the_muscles():
     def lines(count):
-        kernel = compile_program(
-            lambda: tables.jacobian_program(_strands(count)), ["velocity"], name="velocity", cache="off"
-        )
+        kernel = _kernel(tables.jacobian_program, _strands(count), "velocity", cache="off")
         return sum("@" not in line[:1] for line in kernel.ir.splitlines())  # constants are one line each
 
     assert lines(400) == lines(100)

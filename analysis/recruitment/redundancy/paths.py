@@ -33,7 +33,7 @@ def paths_along(model: Model, q: Array, joints: Sequence[int]) -> Paths:
     """At poses q (t, nq), of the joints of these bodies, by their numbers."""
     system, count, m = model.system, len(joints), len(model.muscles)
     q = MuscleCall(model).q(q).inputs["q"].array
-    apart = tables_pay(model)  # then lengths and J have programs of their own
+    apart = tables_pay(model.muscles)  # then lengths and J have programs of their own
     if apart and not count:
         return Paths(path_lengths(model, q), path_jacobian(model, q), np.zeros((len(q), 0, m, 3)),
                      np.zeros((len(q), 0, 3, 3)))  # fmt: skip
