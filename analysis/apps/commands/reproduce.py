@@ -31,17 +31,23 @@ FOLDER_FREE = "quaternion_jacobians"
 @click.option("--published/--no-published", default=True, help="Compare activations with published ones, too.")
 @click.option("--samples", default=1000, show_default=True, help="Of uncertain inputs, for bands; 0 for none.")
 @click.option("--poses", default=10_000, show_default=True, help="Random poses of quaternion_jacobians.")
+@click.option(
+    "--prepare/--no-prepare",
+    default=True,
+    help="Of instrumented_shoulder: the model of the published solutions, or as its file has it.",
+)
 @click.option("--force", is_flag=True, help="Replace an output file that exists.")
 def command(
     study: str, paths: tuple[Path, ...], trial: str | None, rules: tuple[str, ...], rotations: str,
-    published: bool, samples: int, poses: int, force: bool,
+    published: bool, samples: int, poses: int, prepare: bool, force: bool,
 ) -> None:  # fmt: skip
     """Compute a published experiment again from the files in FOLDER, and write OUTPUT (.html): tables and figures
     beside what was measured, with bands of uncertain inputs, under the headings of credibility that journals ask for.
 
     instrumented_shoulder: from markers to the glenohumeral force under each stability rule, beside the force that an
     instrumented prosthesis measured. FOLDER holds model_TRIAL.osim, TRIAL.trc, published_ik_setup.xml,
-    measured_force_TRIAL.txt and, with --published, published_ik_TRIAL.mot and published_activations_RULE.csv.
+    measured_force_TRIAL.txt and, with --published, published_ik_TRIAL.mot and published_activations_RULE.csv. The model
+    gets what the published solutions had and its file lacks; the page says what that is.
 
     belli_shoulder: activations of shoulder motions with and without a stable joint, beside published ones. FOLDER holds
     TSM_subject_noWeight.osim and, for each trial, NAME.mot and NAME.npz.
@@ -59,7 +65,7 @@ def command(
     if samples < 0 or poses < 1:
         raise click.BadParameter("--samples must not be negative, --poses must be positive")
     pages: Any = importlib.import_module("myoquat.analysis.apps.reproduce.pages")  # matplotlib and the extra studies
-    options = pages.PageOptions(trial, rules or RULES, rotations, published, samples, poses, click.echo)
+    options = pages.PageOptions(trial, rules or RULES, rotations, published, samples, poses, prepare, click.echo)
     pages.PAGES[study](folder, output, options)
     click.echo(f"wrote {output}")
 

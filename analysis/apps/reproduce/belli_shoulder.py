@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.apps.reproduce.solver_laws import with_solver_laws
+from myoquat.analysis.apps.reproduce.solver_steps import central_rates, filtered
 from myoquat.analysis.recruitment import JointCone, Redundancy, Reserve, consistent_motion, redundancy
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.analysis.studies import LoadsWanted, MotionSteps, UncertainCurves, UncertainInputs, uncertain_loads
-from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.data import Motion, load_model, load_motion
 from myoquat.joints.errors import ModelError
@@ -116,15 +116,12 @@ def load_shoulder(folder: Path, name: str) -> Abduction:
 
 def moving(model: Model, recorded: Motion, still: Sequence[str] = ()) -> Motion:
     """The motion with its derivatives on the model's constraint; coordinates that are `still` keep their mean."""
-    step = float(np.diff(recorded.time).mean())
-    b, a = scipy.signal.butter(4, CUTOFF * 2 * step)
-    q = scipy.signal.filtfilt(b, a, recorded.q, axis=0)
+    q = filtered(recorded, CUTOFF)
     for name in still:
         column = model.system.coordinate_names.index(name)
         q[:, column] = recorded.q[:, column].mean()
     held = consistent_motion(model, Motion(model.system, recorded.time, q))
-    u = np.gradient(held.q, step, axis=0)
-    return consistent_motion(model, replace(held, u=u, udot=np.gradient(u, step, axis=0)))
+    return consistent_motion(model, central_rates(held))
 
 
 def reserves(model: Model) -> list[Reserve]:

@@ -1,9 +1,10 @@
 """The force in an instrumented shoulder: from markers to the glenohumeral force under every stability rule.
 
 The study: I. M. I. Hasan, I. Belli, A. Seth, E. M. Gutierrez-Farewik, IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012.
-Its steps: inverse kinematics with the published weights; low-pass filter of 3 Hz; per frame the least sum of squared
-activations and reserves, reserves at the glenohumeral and scapulothoracic joints weighted by 10; one run per rule.
-Measured and computed force both start at time zero, as in the study.
+Its steps: inverse kinematics with the published weights; low-pass filter of 3 Hz, a Butterworth filter of fourth order
+in both directions; per frame the least sum of squared activations and reserves; one run per rule. Its script numbers
+the weights of 10 by coordinates and applies them by actuators, so that they act on the clavicle, the scapula and the
+plane of elevation. Measured and computed force both start at time zero, as in the study.
 """
 
 import re
@@ -18,16 +19,16 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.apps.opensim_tools.kinematics import task_weights
+from myoquat.analysis.apps.reproduce.as_solved import changes, prepared
 from myoquat.analysis.apps.reproduce.solver_laws import with_solver_laws
 from myoquat.analysis.apps.reserves import reserves_named
-from myoquat.analysis.motion import FittedMotion, smooth
+from myoquat.analysis.motion import FittedMotion
 from myoquat.analysis.recruitment import (
     BorderCone,
     Redundancy,
     Reserve,
     ReserveActuator,
     StabilityRule,
-    consistent_derivatives,
     published_rules,
     redundancy,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "measured_force",
     "reserves_of_study",
     "setup_of",
+    "study_model",
     "table_of",
 ]
 
@@ -66,10 +68,10 @@ MARKERS = ("HumHead_Center", "Glenoid_Center", "Glenoid_Edge")
 RULES = ("none", "point", "circle", "ellipse", "polynomial", "conditional", "planar", "curve")
 CONVEX = ("none", "point", "circle", "ellipse")
 STUDY = "Hasan, Belli, Seth and Gutierrez-Farewik, IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012"
-CUTOFF = 3.0  # [Hz]
+CUTOFF, FILTER_ORDER = 3.0, 8  # [Hz], of both passes together
 MIN_FRAMES = 16  # of a trial, for its derivatives
 STRENGTHS = (("ground_thorax*", 100.0), ("elbow_flexion*", 20.0), ("pro_sup*", 20.0))  # [N m, N]; 1 for the others
-WEIGHTS = (("scapula_*", 10.0), ("plane_elv*", 10.0), ("shoulder_elv*", 10.0), ("axial_rot*", 10.0))
+WEIGHTS = (("scapula_*", 10.0), ("clav_*", 10.0), ("plane_elv*", 10.0))
 FORCE_NAMES = ("magnitude", "forward", "upward", "lateral")
 MEASURED = ("Fgx", "Fgy", "Fgz")  # forward, upward and lateral, of the glenoid
 # SHA-256 of the lateral raise as it was published (10.4121/86db1d7d, imihasan/customized-rmr-solver).
@@ -93,7 +95,8 @@ HASHES = {
 @dataclass(frozen=True, eq=False)
 class Trial:
     """What a trial's files hold: the model, the motion on the model's constraints, and the measured force (k, 3) [N] in
-    the glenoid's axes at times (k,) [s]; gap (h,) is how far [m, rad] the motion is off each constraint at most."""
+    the glenoid's axes at times (k,) [s]; gap (h,) is how far [m, rad] the motion is off each constraint at most;
+    changes are sentences about how the model differs from its file, None where it was not to be prepared."""
 
     name: str
     model: Model
@@ -104,6 +107,7 @@ class Trial:
     gap: Array
     markers: Markers
     steps: MotionSteps
+    changes: list[str] | None = None
 
     @property
     def measured(self) -> Array:
@@ -159,19 +163,32 @@ def measured_force(path: Path) -> tuple[Array, Array]:
     return rows[:, 0] - rows[0, 0], rows[:, 1:]
 
 
-def load_trial(folder: Path, name: str, rotations: str = "quaternion") -> Trial:
-    """The trial from `model_NAME.osim`, `NAME.trc`, `published_ik_setup.xml` and `measured_force_NAME.txt`."""
-    model = with_solver_laws(load_model(folder / f"model_{name}.osim", rotations))
+def load_trial(folder: Path, name: str, rotations: str = "quaternion", prepare: bool = True) -> Trial:
+    """The trial from `model_NAME.osim`, `NAME.trc`, `published_ik_setup.xml` and `measured_force_NAME.txt`; prepare:
+    with the model of the published solutions (`as_solved`), not as its file has it."""
+    model, said = study_model(folder, name, rotations, prepare)
     setup = _setup(folder, name)
     markers = _markers_of(folder, name, model, setup.times)
     used, weights, wanted = task_weights(model, markers, setup.tasks, None, setup.path)
-    markers, steps = markers.select(used), MotionSteps(weights, wanted, cutoff=CUTOFF, consistent=True)
+    steps = MotionSteps(weights, wanted, cutoff=CUTOFF, consistent=True, order=FILTER_ORDER)
+    markers = markers.select(used)
     fit = steps.fitted(model, markers)
-    motion = consistent_derivatives(model, smooth(fit, CUTOFF, model=model))
+    motion = steps.moving(model, fit)
     arrays = ConstraintArrays(Constraints(model.system, model.constraints))
     gap = np.abs(arrays.position(motion.q, motion.time)).max(axis=0, initial=0.0)
     measured = measured_force(folder / f"measured_force_{name}.txt")
-    return Trial(name, model, fit, motion, *measured, gap, markers, steps)
+    return Trial(name, model, fit, motion, *measured, gap, markers, steps, said)
+
+
+def study_model(folder: Path, name: str, rotations: str, prepare: bool) -> tuple[Model, list[str] | None]:
+    """The model of a trial with the muscles of the solver, and what was changed if it was to be prepared."""
+    model = with_solver_laws(load_model(folder / f"model_{name}.osim", rotations))
+    if not prepare:
+        return model, None
+    published = folder / f"published_ik_{name}.mot"
+    angles = load_motion(published, model, start=model.start) if published.is_file() else None
+    found = prepared(model, angles)
+    return found, changes(model, found)
 
 
 def setup_of(folder: Path, name: str) -> Path:

@@ -30,7 +30,8 @@ BAND_FRAMES = 51  # of the shoulder's curves
 @dataclass(frozen=True)
 class PageOptions:
     """What a page shows: the trial, None for the study's own or all; stability rules; how ball joints are described;
-    whether published activations are compared; samples of the bands, 0 for none; poses of the mapping analysis."""
+    whether published activations are compared; samples of the bands, 0 for none; poses of the mapping analysis;
+    prepare: whether the instrumented shoulder has the model of the published solutions."""
 
     trial: str | None = None
     rules: Sequence[str] = shoulder.RULES
@@ -38,18 +39,24 @@ class PageOptions:
     published: bool = True
     samples: int = 1000
     poses: int = 10_000
+    prepare: bool = True
     tell: Callable[[str], None] = field(default=print)
 
 
 def shoulder_page(folder: Path, output: Path, options: PageOptions) -> None:
     """From markers to the force under each rule, beside the measured one."""
     name = options.trial or "lateral_raise"
-    trial = shoulder.load_trial(folder, name, options.rotations)
+    trial = shoulder.load_trial(folder, name, options.rotations, options.prepare)
     lines = [
         f"Study: {shoulder.STUDY}.",
         f"Trial {name}: {summary_of(trial.fit)}.",
         f"Distance of the motion from the model's constraints: {trial.gap.max(initial=0.0):.1e} m at most.",
     ]
+    if trial.changes is None:
+        lines.append("Model: as its file has it.")
+    else:
+        said = "; ".join(trial.changes) or "no changes"
+        lines.append(f"Model: that of the published solutions, against its file: {said}.")
     _tell(options, lines)
     compared = shoulder.compare(trial, options.rules, options.tell)
     tables = {"Computed and measured force": shoulder.table_of(compared)}

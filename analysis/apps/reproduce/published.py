@@ -15,8 +15,9 @@ from myoquat.analysis.apps.reproduce.instrumented_shoulder import (
     force_of,
     glenoid_axes,
     reserves_of_study,
+    study_model,
 )
-from myoquat.analysis.motion import smooth
+from myoquat.analysis.apps.reproduce.solver_steps import as_set, central_rates, filtered
 from myoquat.analysis.recruitment import BorderCone, ReserveActuator, published_rules, redundancy
 from myoquat.core.typing import Array
 from myoquat.data import load_motion
@@ -50,15 +51,16 @@ def at_published_angles(folder: Path, trial: Trial, names: Sequence[str]) -> tup
     """For each rule the RMS difference of all activations from the published ones, that of the muscle that differs the
     most, and the efforts; and how far [m] the published angles leave the constraint open.
 
-    The study evaluated muscles and masses at its own angles, which the filter takes off the constraint. The constraint
-    acts there by its force alone, on the two points where they are.
+    The study evaluated muscles and masses at its own angles and at the speeds that it set (`solver_steps`), which are
+    not on the constraint. The constraint acts there by its force alone, on the two points where they are.
     """
-    loops = [c for c in trial.model.constraints if isinstance(c, PointLoop)]
-    recorded = load_motion(folder / f"published_ik_{trial.name}.mot", trial.model, start=trial.model.start)
-    motion = smooth(recorded, CUTOFF)
-    arrays = ConstraintArrays(Constraints(trial.model.system, trial.model.constraints))
+    model, _ = study_model(folder, trial.name, "file", trial.changes is not None)
+    loops = [c for c in model.constraints if isinstance(c, PointLoop)]
+    recorded = load_motion(folder / f"published_ik_{trial.name}.mot", model, start=model.start)
+    arrays = ConstraintArrays(Constraints(model.system, model.constraints))
+    model = replace(model, constraints=())
+    motion = as_set(model, central_rates(replace(recorded, q=filtered(recorded, CUTOFF))))
     gap = float(np.abs(arrays.position(motion.q, motion.time)).max(initial=0.0))
-    model = replace(trial.model, constraints=())
     forces = [LoopForce(f"{loop.name}_{'xyz'[k]}", loop, tuple(np.eye(3)[k]), optimal_force=CONSTRAINT_STRENGTH_N)
               for loop in loops for k in range(3)]  # fmt: skip
     reserves = [*reserves_of_study(model, motion), *(ReserveActuator(force, weight=0.0) for force in forces)]

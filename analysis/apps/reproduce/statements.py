@@ -19,7 +19,13 @@ STATEMENTS: dict[str, dict[str, str | list[str]]] = {
         "Use history": "The model is the thoracoscapular shoulder of Seth and others (2019), scaled to the subject.",
         LIMITS: ["The direction of the force is predicted poorly: its mean angle to the measured one is in the table.",
                  "Published comparisons report forces that are too low at high elevation; the figure shows where.",
-                 "The published angles leave the acromioclavicular joint open; here it is closed, so forces differ.",
+                 "The published solver sets rates of angles as speeds of the scapulothoracic joint, which are the "
+                 "components of its angular velocity. The comparison at the published angles does the same.",
+                 "OpenSim's paths of teres major and infraspinatus over two surfaces are too short: an arc is "
+                 "shorter than its chord. Forces at the published angles differ by that.",
+                 "Of the lateral raise, the published solutions of point and conditional do not solve their own "
+                 "problem: the force is off the point by up to 2 degrees, and the circle's solution costs less under "
+                 "the conditional penalty.",
                  "One person. Muscles have no damping and rigid tendons, as in the study."],
     },
     "belli_shoulder": {

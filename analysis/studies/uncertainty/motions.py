@@ -26,7 +26,7 @@ OF_MARKERS = ("marker_placement", "marker_noise")
 @dataclass(frozen=True)
 class MotionSteps:
     """How markers become a motion (`inverse_kinematics`, with weights, wanted coordinates and options) and get their
-    derivatives (`smooth`, with cutoff [Hz] and method; consistent: `consistent_derivatives` after it).
+    derivatives (`smooth`, with cutoff [Hz], method and order; consistent: `consistent_derivatives` after it).
 
     >>> from myoquat.analysis.studies import MotionSteps
     >>> MotionSteps(cutoff=3.0).method
@@ -39,6 +39,7 @@ class MotionSteps:
     cutoff: float | None = 6.0
     method: Literal["rotations", "angles"] = "rotations"
     consistent: bool = False
+    order: int = 4
 
     def fitted(self, model: Model, markers: Markers, start: Array | None = None) -> FittedMotion:
         """The motion that fits the markers, near poses start (t, nq)."""
@@ -47,7 +48,7 @@ class MotionSteps:
 
     def moving(self, model: Model, motion: Motion) -> Motion:
         """The motion with u and udot."""
-        found = smooth(motion, self.cutoff, model=model, method=self.method)
+        found = smooth(motion, self.cutoff, order=self.order, model=model, method=self.method)
         return consistent_derivatives(model, found) if self.consistent else found
 
 

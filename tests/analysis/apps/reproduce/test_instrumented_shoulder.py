@@ -9,7 +9,15 @@ import pytest
 from myoquat.analysis.apps.command import main
 from myoquat.analysis.apps.reproduce.credibility import FACTORS, credibility, pedigree
 from myoquat.analysis.apps.reproduce.files import file_states
-from myoquat.analysis.apps.reproduce.instrumented_shoulder import HASHES, compare, load_trial, measured_force
+from myoquat.analysis.apps.reproduce.instrumented_shoulder import (
+    HASHES,
+    compare,
+    force_with_bands,
+    load_trial,
+    measured_force,
+)
+from myoquat.analysis.studies import UncertainInputs
+from myoquat.analysis.studies.uncertainty.inputs import SOURCES
 from myoquat.data import Markers, Motion
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
@@ -96,8 +104,9 @@ def test_the_force_that_was_measured_is_found_again(folder, capsys):
     ]
     assert main(["reproduce", *arguments]) is None
     printed = capsys.readouterr().out
-    row = dict(re.findall(r"^(\w+) +(.*)$", printed, re.MULTILINE))["ellipse"].split()
-    assert float(row[0]) < 1e-3  # the file's digits [N]
+    force, activation = (float(row.split()[0]) for row in re.findall(r"^ellipse +(\d.*)$", printed, re.MULTILINE))
+    assert force < 1e-3  # the file's digits [N]
+    assert activation < 0.01  # the study's filter, which does not keep the constraint
     text = page.read_text()
     assert text.count("<svg") == 2
     assert all(f"<h2>{factor}</h2>" in text for factor in FACTORS)
@@ -114,6 +123,20 @@ def test_directions_are_those_of_the_glenoid(folder):
     assert (force[:, 2] < 0).all()
     assert (np.abs(force[:, 0]) <= 0.34 * np.abs(force[:, 2]) * (1 + 1e-9)).all()
     assert (np.abs(force[:, 1]) <= 0.61 * np.abs(force[:, 2]) * (1 + 1e-9)).all()
+
+
+def test_bands_of_the_force_hold_the_recorded_one(folder):
+    """The curves are those of the rule at the evaluated frames, every sample's magnitude is that of its parts, and the
+    shares are those of all sources."""
+    trial = load_trial(folder, "raise")
+    found = force_with_bands(trial, "ellipse", UncertainInputs(samples=16, frames=3))
+    own = compare(trial, ["ellipse"])[0].force[[0, 15, 30]]
+    np.testing.assert_allclose(found.values[:, 1:], own, atol=1e-5)
+    np.testing.assert_allclose(found.samples[..., 0], np.linalg.norm(found.samples[..., 1:], axis=-1), rtol=1e-12)
+    assert found.names == ("magnitude", "forward", "upward", "lateral")
+    assert found.sources == SOURCES
+    low, high = found.bands()
+    assert (low < high).all()
 
 
 def test_a_file_without_a_table_is_refused(tmp_path):

@@ -1,0 +1,61 @@
+"""The motion of the rapid muscle redundancy solver's scripts: their filter, central differences, and speeds as set.
+
+Angles pass a Butterworth filter of fourth order forwards and backwards; rates are central differences of angles [I.
+Belli and others, PLoS ONE 18, 2023; rmr-solver, RMR_analysis.m and loadFilterCropArray.m]. The scripts set these rates
+as OpenSim's speeds. Those of a ScapulothoracicJoint are no rates of its angles, but the components of the angular
+velocity along the axes of the ellipsoid, so that the solver's shoulder blade moves at other speeds than the recorded
+one (`as_set`).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
+from myoquat.data import Motion
+from myoquat.joints.types import EllipsoidJoint
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.muscle.model import Model
+
+__all__ = ["as_set", "central_rates", "filtered"]
+
+ORDER = 4  # of each of the two passes
+PADDING = 3 * ORDER  # frames at each end, as MATLAB's filtfilt adds them
+
+
+def filtered(motion: Motion, cutoff: float) -> Array:
+    """(t, nq) coordinates after the low-pass filter of the scripts with a cutoff [Hz]."""
+    step = float(np.diff(motion.time).mean())
+    b, a = scipy.signal.butter(ORDER, cutoff * 2 * step)
+    found: Array = scipy.signal.filtfilt(b, a, motion.q, axis=0, padlen=PADDING)
+    return found
+
+
+def central_rates(motion: Motion) -> Motion:
+    """The motion with u and udot by central differences of its coordinates, which are angles and lengths."""
+    step = float(np.diff(motion.time).mean())
+    u = np.gradient(motion.q, step, axis=0)
+    return replace(motion, u=u, udot=np.gradient(u, step, axis=0))
+
+
+def as_set(model: Model, motion: Motion) -> Motion:
+    """The motion that the solver's model had: of joints on an ellipsoid u and udot are read as the components w, wdot
+    of the angular velocity and of its rate along the ellipsoid's axes. With R from the child to the ellipsoid and
+    omega = B phidot in the child, phidot = B^-1 R^T w and phiddot = B^-1 (R^T wdot - c), c = Bdot phidot.
+    """
+    assert motion.u is not None
+    assert motion.udot is not None
+    u, udot = motion.u.copy(), motion.udot.copy()
+    names = list(model.system.coordinate_names)
+    for body in model.system.bodies:
+        if not isinstance(body.joint, EllipsoidJoint):
+            continue
+        own, rotation = [names.index(name) for name in body.coordinate_names], body.joint.euler_joint
+        phi = motion.q[:, own]
+        R, _ = rotation.transform(phi)
+        inverse = rotation.subspace_inverse(phi)
+        u[:, own] = matvec(inverse, vecmat(motion.u[:, own], R))
+        drift, _ = rotation.drift(phi, u[:, own])
+        udot[:, own] = matvec(inverse, vecmat(motion.udot[:, own], R) - drift)
+    return replace(motion, u=u, udot=udot)
