@@ -7,7 +7,7 @@ from myoquat.joints.vectors import vecmat
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
-from myoquat.muscle.segments.lengths import contacts
+from myoquat.muscle.segments.stops import contacts
 from myoquat.muscle.wrapping import Piece, Wrap, WrapCylinder, WrapSphere
 from myoquat.muscle.wrapping.order_along_path import after, before, in_order
 

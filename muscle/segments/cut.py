@@ -5,60 +5,17 @@ between. It is seen from the lowest common ancestor of the bodies on which it ha
 length. Segments over like stops are of one type, and one code serves them all.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-import numpy as np
-
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import joined
-from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
-from myoquat.muscle.path import Muscle
-from myoquat.muscle.points import ConditionalPoint, DrivenPoint, PathPoint
-from myoquat.muscle.segments.lengths import contacts
+from myoquat.muscle.points import PathPoint
+from myoquat.muscle.segments.stops import FIXED, MOVING, Stop
 
-__all__ = [
-    "FIXED",
-    "GIVEN",
-    "MOVING",
-    "SPAN_SIZE",
-    "SURFACE",
-    "Cut",
-    "Segment",
-    "SegmentType",
-    "Stop",
-    "cut",
-    "on_number",
-    "placed_stops",
-]
-
-FIXED, GIVEN, MOVING, SURFACE = range(4)  # points that are numbers, varied ones, moving ones, and spans on surfaces
-SPAN_SIZE = 8  # numbers of a span on a surface
-
-
-class Stop(NamedTuple):
-    """A point of a path, or its span on a surface.
-
-    number   among the stops of all paths
-    body     on which it is
-    sort     FIXED, GIVEN, MOVING or SURFACE
-    point    None for a span
-    share    of the length of the piece that leads there
-    """
-
-    number: int
-    body: str
-    sort: int
-    point: PathPoint | None = None
-    share: float = 1.0
-
-    @property
-    def conditional(self) -> bool:
-        """Whether it may be off the path."""
-        return self.point is None or isinstance(self.point, ConditionalPoint)
+__all__ = ["Segment", "SegmentType", "cut"]
 
 
 class SegmentType(NamedTuple):
@@ -115,15 +72,8 @@ class Segment:
         return [(self.base, *self.bodies)[k] for k in self.type.met]
 
 
-class Cut(NamedTuple):
-    """The segments of all paths, and the stops of all paths in order."""
-
-    segments: list[Segment]
-    stops: list[Stop]
-
-
-def cut(system: ArticulatedSystem, muscles: Sequence[Muscle]) -> Cut:
-    """The segments of the paths of muscles."""
+def cut(system: ArticulatedSystem, paths: Sequence[Sequence[Stop]]) -> list[Segment]:
+    """The segments of paths, which are given by their stops."""
 
     @cache
     def seen(stops: tuple[tuple[int, str, bool], ...], share: float) -> tuple[str, tuple[str, ...], SegmentType]:
@@ -135,52 +85,12 @@ def cut(system: ArticulatedSystem, muscles: Sequence[Muscle]) -> Cut:
         return base, others, SegmentType(kept, len(others), share)
 
     segments: list[Segment] = []
-    stops: list[Stop] = []
-    for number, muscle in enumerate(muscles):
+    for muscle, stops in enumerate(paths):
         since: list[Stop] = []
-        for stop in _stops(muscle, len(stops)):
-            stops.append(stop)
+        for stop in stops:
             since = [stop] if stop.share == 0 else [*since, stop]
             if len(since) > 1 and not stop.conditional:
                 own = seen(tuple((x.sort, x.body, x.conditional) for x in since), stop.share)
-                segments.append(Segment(number, tuple(since), *own))
+                segments.append(Segment(muscle, tuple(since), *own))
                 since = [stop]
-    return Cut(segments, stops)
-
-
-def _stops(muscle: Muscle, number: int) -> Iterator[Stop]:
-    """The stops of a path, in order, the first of which has this number."""
-    for i, (point, share) in enumerate(zip(muscle.path, (1.0, *muscle.shares), strict=True)):
-        for wrap in muscle.wraps:
-            if i and wrap.acts(i):
-                yield Stop(number, wrap.body, SURFACE)
-                number += 1
-        yield Stop(number, point.body, _sort(point), point, share)
-        number += 1
-
-
-def _sort(point: PathPoint) -> int:
-    if isinstance(point, DrivenPoint):
-        return MOVING
-    return GIVEN if is_symbolic(as_array(point.position)) else FIXED
-
-
-def placed_stops(
-    system: ArticulatedSystem, muscles: tuple[Muscle, ...], stops: Sequence[Stop], q: Array
-) -> list[tuple[Array, Array | bool]]:
-    """Where every stop is on its body at q (..., nq), and whether the path takes it: the formula. A point has three
-    numbers (..., 3), a span on a surface eight (..., 8): P, Q, arc and place."""
-    touched = (c for pieces in contacts(system, muscles, q) for piece in pieces for c in piece.contacts)
-    placed: list[tuple[Array, Array | bool]] = []
-    for stop in stops:
-        if stop.point is None:
-            c = next(touched)
-            placed.append((joined([c.P, c.Q, *(as_array(x)[..., None] for x in (c.arc, c.place))]), c.on))
-        else:
-            placed.append((stop.point.local(system, q), stop.point.active(system, q)))
-    return placed
-
-
-def on_number(on: Array | bool) -> Array:
-    """(...) 1 where a stop is on its path, else 0."""
-    return as_array(np.where(on, 1.0, 0.0))
+    return segments

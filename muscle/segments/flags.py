@@ -13,7 +13,7 @@ from myoquat.joints.locks import FOLLOWED_SINE, followed_sines
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
-from myoquat.muscle.segments.lengths import contacts
+from myoquat.muscle.segments.stops import contacts
 from myoquat.muscle.wrapping import Piece
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 

@@ -1,12 +1,12 @@
-"""Path lengths muscle by muscle: what paths touch, their lengths, Jacobians, and wrenches on bodies.
+"""Path lengths muscle by muscle, their Jacobians, and wrenches on bodies.
 
 Each Jacobian differentiates the length on its own. None is computed from another, so comparing them tests the maps
 between them. All are formulas, on floats and symbols.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,44 +17,26 @@ from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.memoize import memoize
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.segments.charts import charts, together
-from myoquat.muscle.segments.path_length import Span, moved_point, path_length
-from myoquat.muscle.wrapping import Piece, path_contacts
+from myoquat.muscle.segments.stops import (
+    Contacts,
+    PlacedStop,
+    Stop,
+    contacts,
+    moved_length,
+    placed_stops,
+    stops_of,
+)
 
 __all__ = [
     "JACOBIANS",
-    "Contacts",
     "carried_bodies",
     "carried_wrenches",
     "constrained_jacobian",
-    "contacts",
     "coordinate_jacobian",
     "lengths",
     "velocity_jacobian",
     "wrenches",
 ]
-
-Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of its path
-
-
-@memoize
-def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Contacts:
-    """What every path touches at coordinates q (..., nq); the formula, on floats and symbols. Muscles along one path,
-    such as an actuator and a limit of one tendon, share what it touches."""
-    poses = system.poses(q) if any(muscle.wraps for muscle in muscles) else {}
-    paths = [(muscle.path, muscle.wraps) for muscle in muscles]
-    keys = [path if _has_hash(path) else i for i, path in enumerate(paths)]
-    different = dict(zip(keys, paths, strict=True))
-    found = dict(zip(different, path_contacts(system, list(different.values()), q, poses), strict=True))
-    return tuple(found[key] for key in keys)
-
-
-def _has_hash(path: Hashable) -> bool:
-    """False for a path with symbols in it."""
-    try:
-        hash(path)
-    except TypeError:
-        return False
-    return True
 
 
 @memoize
@@ -75,28 +57,31 @@ def lengths(
     poses = system.poses(q)
     after = q if motion is None else system.displaced(q, motion)
     touching = contacts(system, muscles, q) if touching is None else touching
+    paths = stops_of(muscles)
 
     @cache
     def shifts(base: str) -> Poses:
         return {} if motion is None else system.shifts(q, motion, poses, base)
 
     columns = []
-    for muscle, pieces in zip(muscles, touching, strict=True):
+    for stops, placed in zip(paths, placed_stops(system, paths, touching, q, after), strict=True):
         # Motion is seen from the body on which the whole path hangs: joints below it cannot change the length.
-        names = [*(point.body for point in muscle.path), *(wrap.body for wrap in muscle.wraps)]
-        base = system.lowest_common_ancestor(names)
-        columns.append(_measured(system, muscle, (q, after), poses, shifts(base), pieces))
+        base = system.lowest_common_ancestor([stop.body for stop in stops])
+        columns.append(_measured(stops, placed, poses, shifts(base)))
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((*q.shape[:-1], 0))
 
 
-def _measured(
-    system: ArticulatedSystem, muscle: Muscle, q: tuple[Array, Array], poses: Poses, moved: Poses, pieces: Any
-) -> Array:
-    """(...) length of one path at q[0], whose points are on their bodies where q[1] puts them, bodies moved."""
-    points = [moved_point(poses, moved, point.body, point.local(system, q[1])) for point in muscle.path]
-    spans = [_spans(poses, moved, piece) for piece in pieces]
-    on = [point.active(system, q[0]) for point in muscle.path]
-    return path_length(points, on, spans, muscle.shares if muscle.pulleys else ())
+def _measured(stops: Sequence[Stop], placed: Sequence[PlacedStop], poses: Poses, moved: Poses) -> Array:
+    """(...) length of one path after small motions of bodies: that of its branches, each times its share."""
+    starts = [0, *(k for k, stop in enumerate(stops) if stop.share == 0), len(stops)]
+    branches = [slice(a, b) for a, b in pairwise(starts)]
+    total: Array = np.zeros(())
+    for branch in branches:
+        length, share = moved_length(placed[branch], poses, moved), stops[branch][-1].share
+        if len(branches) == 1 and share == 1.0:
+            return length
+        total = total + share * length
+    return total
 
 
 def wrenches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, tensions: Array) -> Array:
@@ -105,14 +90,15 @@ def wrenches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, t
     The formula: -d(sum F l)/dx for a small motion x of every body by itself. A moving point pulls where it is; what
     moves it is a matter of its coordinate, and passes through that joint.
     """
-    poses, touching = system.poses(q), contacts(system, muscles, q)
+    poses, paths = system.poses(q), stops_of(muscles)
+    placed = placed_stops(system, paths, contacts(system, muscles, q), q, q)
 
     def pulled(x: Array) -> Array:
         moved = {name: (x[..., 6 * i + 3 : 6 * i + 6], x[..., 6 * i : 6 * i + 3])
                  for i, name in enumerate(system.body_names)}  # fmt: skip
         total: Array = np.zeros(1)
-        for k, (muscle, pieces) in enumerate(zip(muscles, touching, strict=True)):
-            total = total + (tensions[..., k] * _measured(system, muscle, (q, q), poses, moved, pieces))[..., None]
+        for k, path in enumerate(zip(paths, placed, strict=True)):
+            total = total + (tensions[..., k] * _measured(*path, poses, moved))[..., None]
         return total
 
     size = 6 * len(system.bodies)
@@ -133,26 +119,19 @@ def carried_wrenches(
 ) -> Array:
     """(..., m, 6) what a unit tension of every muscle does to bodies that move as one, `carried`: force [N] and torque
     [N m] at the origin of the first, in world axes. The formula: -dl/dx for a small motion x of them all."""
-    poses, touching = system.poses(q), contacts(system, muscles, q)
+    poses, paths = system.poses(q), stops_of(muscles)
+    placed = placed_stops(system, paths, contacts(system, muscles, q), q, q)
     origin = poses[carried[0]][1]
 
     def measured(x: Array) -> Array:
         turn, step = x[..., 3:], x[..., :3]
         moved = {name: (turn, step + cross(turn, poses[name][1] - origin)) for name in carried}
-        columns = [_measured(system, muscle, (q, q), poses, moved, pieces) + 0.0 * step[..., 0]
-                   for muscle, pieces in zip(muscles, touching, strict=True)]  # fmt: skip
+        own = [_measured(*path, poses, moved) for path in zip(paths, placed, strict=True)]
+        columns = [length + 0.0 * step[..., 0] for length in own]
         return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
 
     result: Array = -jacobian_at(measured, np.zeros(6), like=q)
     return result
-
-
-def _spans(poses: Poses, moved: Poses, piece: Piece) -> list[Span]:
-    spans = []
-    for wrap, c in zip(piece.wraps, piece.contacts, strict=True):
-        P, Q = (moved_point(poses, moved, wrap.body, x) for x in (c.P, c.Q))
-        spans.append(Span(c.on, P, Q, c.arc, c.place))
-    return spans
 
 
 @memoize

@@ -24,24 +24,23 @@ from myoquat.kernels.tracing.memoize import memoize
 from myoquat.muscle.loads import carried_force
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import PathPoint
-from myoquat.muscle.segments.cut import (
+from myoquat.muscle.segments.cut import Segment, SegmentType, cut
+from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
+from myoquat.muscle.segments.stops import (
     FIXED,
     GIVEN,
     MOVING,
-    SPAN_SIZE,
     SURFACE,
-    Segment,
-    SegmentType,
-    cut,
-    on_number,
+    PlacedStop,
+    contacts,
+    moved_length,
     placed_stops,
+    stops_of,
 )
-from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
-from myoquat.muscle.segments.path_length import moved_point, stops_length
 
 __all__ = ["PathSegments", "Paths", "paths", "segments"]
 
-_SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: SPAN_SIZE}  # entries of a row that place each
+_SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: 8}  # entries of a row that place each
 
 
 class Paths(Protocol):
@@ -113,8 +112,9 @@ class PathSegments:
 @memoize
 def segments(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: Array) -> PathSegments:
     """The paths of muscles at q (..., nq) and u (..., nu): the formula, on floats and symbols."""
-    found, stops = cut(system, muscles)
-    placed = placed_stops(system, muscles, stops, q)
+    stops = stops_of(muscles)
+    found = cut(system, stops)
+    placed = [stop for path in placed_stops(system, stops, contacts(system, muscles, q), q, q) for stop in path]
     slides = _slides(system, q, [point for segment in found for point in segment.points])
     seen: dict[str, tuple[Poses, Poses]] = {}
     rows = []
@@ -135,19 +135,17 @@ def segments(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u
     return PathSegments(system, q, both[..., 0], both[..., 1], [x for x in pulls if _velocities(x[0].type)], slides)
 
 
-def _row(
-    segment: Segment, poses: Poses, placed: Sequence[tuple[Array, Array | bool]], velocities: Sequence[Array]
-) -> Array:
+def _row(segment: Segment, poses: Poses, placed: Sequence[PlacedStop], velocities: Sequence[Array]) -> Array:
     """(..., n) poses of the bodies seen from the base, positions and flags of stops, and velocities."""
     parts = []
     for name in segment.bodies:
         R, p = poses[name]
         parts += [R.reshape((*R.shape[:-2], 9)), p]
-    for stop, (place, on) in zip(segment.stops, placed, strict=True):
+    for stop, there in zip(segment.stops, placed, strict=True):
         if stop.sort != FIXED:
-            parts.append(place)
+            parts.append(there.numbers)
         if stop.conditional:
-            parts.append(on_number(on)[..., None])
+            parts.append(there.flag)
     return joined([*parts, *velocities, np.zeros(0)])
 
 
@@ -191,11 +189,10 @@ def _numbers(segment: Segment) -> Array:
 
 
 class _Laid(NamedTuple):
-    """The numbers of a row: poses of the bodies by their numbers, positions and flags of the stops, and velocities."""
+    """The numbers of a row: poses of the bodies by their numbers, the stops, and velocities."""
 
     poses: Poses
-    positions: list[Array]
-    on: list[Array | bool]
+    stops: list[PlacedStop]
     velocities: Array
 
 
@@ -221,18 +218,17 @@ def _laid(segment_type: SegmentType, row: Array, numbers: Array) -> _Laid:
     for k in range(segment_type.bodies):
         R = row[..., 12 * k : 12 * k + 9]
         poses[str(k + 1)] = R.reshape((*R.shape[:-1], 3, 3)), row[..., 12 * k + 9 : 12 * k + 12]
-    positions: list[Array] = []
-    on: list[Array | bool] = []
-    for sort, _, conditional in segment_type.stops:
+    stops: list[PlacedStop] = []
+    for sort, body, conditional in segment_type.stops:
         if sort == FIXED:
-            positions.append(numbers[..., fixed : fixed + 3])
-            fixed += 3
+            x, fixed = numbers[..., fixed : fixed + 3], fixed + 3
         else:
-            positions.append(row[..., first : first + _SIZES[sort]])
-            first += _SIZES[sort]
-        on.append(row[..., first] > 0.5 if conditional else True)
+            x, first = row[..., first : first + _SIZES[sort]], first + _SIZES[sort]
+        on = row[..., first] > 0.5 if conditional else True
         first += conditional
-    return _Laid(poses, positions, on, row[..., first:])
+        parts = (x[..., :3], x[..., 3:6], x[..., 6], x[..., 7]) if sort == SURFACE else (x,)
+        stops.append(PlacedStop(str(body), parts, on))
+    return _Laid(poses, stops, row[..., first:])
 
 
 def _measured(segment_type: SegmentType, laid: _Laid, motion: Array) -> Array:
@@ -241,14 +237,10 @@ def _measured(segment_type: SegmentType, laid: _Laid, motion: Array) -> Array:
         str(k + 1): (motion[..., 6 * k + 3 : 6 * k + 6], motion[..., 6 * k : 6 * k + 3])
         for k in range(segment_type.bodies)
     }
-    positions: list[tuple[Array, ...]] = []
-    slide = 6 * segment_type.bodies
-    for (sort, body, _), x in zip(segment_type.stops, laid.positions, strict=True):
-        if sort == SURFACE:
-            P, Q = (moved_point(laid.poses, moved, str(body), x[..., k : k + 3]) for k in (0, 3))
-            positions.append((P, Q, x[..., 6], x[..., 7]))
-            continue
+    stops, slide = [], 6 * segment_type.bodies
+    for (sort, _, _), stop in zip(segment_type.stops, laid.stops, strict=True):
         if sort == MOVING:
-            x, slide = x + motion[..., slide : slide + 3], slide + 3
-        positions.append((moved_point(laid.poses, moved, str(body), x),))
-    return segment_type.counted(stops_length(positions, laid.on)[..., None])
+            stop = stop._replace(parts=(stop.parts[0] + motion[..., slide : slide + 3],))
+            slide += 3
+        stops.append(stop)
+    return segment_type.counted(moved_length(stops, laid.poses, moved)[..., None])

@@ -9,7 +9,8 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.muscle.points import DrivenPoint, PathPoint
 from myoquat.muscle.segments.columns import Columns
-from myoquat.muscle.segments.cut import MOVING, Segment, SegmentType
+from myoquat.muscle.segments.cut import Segment, SegmentType
+from myoquat.muscle.segments.stops import MOVING
 
 __all__ = ["Reach", "itself"]
 

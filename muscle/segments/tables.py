@@ -33,18 +33,9 @@ from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.segments.columns import Columns
-from myoquat.muscle.segments.cut import (
-    MOVING,
-    SPAN_SIZE,
-    SURFACE,
-    Segment,
-    SegmentType,
-    cut,
-    on_number,
-    placed_stops,
-)
-from myoquat.muscle.segments.path_length import stops_length
+from myoquat.muscle.segments.cut import Segment, SegmentType, cut
 from myoquat.muscle.segments.reach import Reach, itself
+from myoquat.muscle.segments.stops import MOVING, SURFACE, contacts, placed_stops, stops_length, stops_of
 
 __all__ = ["jacobian_program", "length_program", "tables_pay", "where_it_pays", "wrench_program"]
 
@@ -86,15 +77,17 @@ class _Writer:
 
     def __init__(self, system: ArticulatedSystem, muscles: Muscles, strained: bool = False) -> None:
         self.system, self.muscles, self.strained = system, muscles, strained
-        self.segments, self.stops = cut(system, muscles)
+        self.stops = stops_of(muscles)
+        self.segments = cut(system, self.stops)
         self.types: dict[SegmentType, list[Segment]] = {}
         for segment in self.segments:
             self.types.setdefault(segment.type, []).append(segment)
         self.frames = {name: k for k, name in enumerate((self.system.ground, *self.system.body_names))}
         self.placed = sorted({k for s in self.segments if not self._is_alone(s.type) for k in self._met(s)})
-        self.moving = [stop for stop in self.stops if stop.sort == MOVING]
-        self.spans = [stop for stop in self.stops if stop.sort == SURFACE]
-        self.switches = [stop for stop in self.stops if stop.sort != SURFACE and stop.conditional]
+        stops = [stop for path in self.stops for stop in path]
+        self.moving = [stop.number for stop in stops if stop.sort == MOVING]
+        self.spans = [stop.number for stop in stops if stop.sort == SURFACE]
+        self.switches = [stop.number for stop in stops if stop.sort != SURFACE and stop.conditional]
 
     def _is_alone(self, segment_type: SegmentType) -> bool:
         """Whether a segment is all in one body and seen from there: without strains, which need its pose."""
@@ -178,17 +171,17 @@ class _Writer:
         sizes = {
             "moved": (len(self.moving), 3),
             "active": (len(self.switches),),
-            "touching": (len(self.spans), SPAN_SIZE + 1),
+            "touching": (len(self.spans), 9),
         }
         wanted = {name: shape for name, shape in (buffers | sizes).items() if shape[0]}
 
         def laid(q: Array, *given: Array) -> dict[str, Array]:
-            placed = placed_stops(self.system, self.muscles, self.stops, q)
-            spans = (placed[stop.number] for stop in self.spans)
+            paths = placed_stops(self.system, self.stops, contacts(self.system, self.muscles, q), q, q)
+            placed = [stop for path in paths for stop in path]
             found = formula(q, *given) | {
-                "moved": _stacked([placed[stop.number][0] for stop in self.moving]),
-                "active": _stacked([on_number(placed[stop.number][1]) for stop in self.switches]),
-                "touching": _stacked([joined([place, on_number(on)[..., None]]) for place, on in spans]),
+                "moved": _stacked([placed[k].numbers for k in self.moving]),
+                "active": _stacked([placed[k].flag[..., 0] for k in self.switches]),
+                "touching": _stacked([joined([placed[k].numbers, placed[k].flag]) for k in self.spans]),
             }
             return {name: found[name] for name in wanted}
 
@@ -208,8 +201,8 @@ class _Writer:
         segment_type, gather = members[0].type, dict(gathered or {})
         if not self._is_alone(segment_type):
             gather["poses"] = "poses", np.searchsorted(self.placed, [self._met(segment) for segment in members])
-        for name, stops in (("moved", self.moving), ("touching", self.spans), ("active", self.switches)):
-            rows = {stop.number: k for k, stop in enumerate(stops)}
+        for name, numbers in (("moved", self.moving), ("touching", self.spans), ("active", self.switches)):
+            rows = {number: k for k, number in enumerate(numbers)}
             found = [[rows[stop.number] for stop in segment.stops if stop.number in rows] for segment in members]
             if found[0]:
                 gather[name] = name, np.array(found)

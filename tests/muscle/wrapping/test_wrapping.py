@@ -37,7 +37,7 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.display.stick import stick_figures
-from myoquat.muscle.segments.lengths import contacts
+from myoquat.muscle.segments.stops import contacts
 
 WHOLE = model()
 SOME = model("sphere", "cylinder_side", "ellipsoid", "two")

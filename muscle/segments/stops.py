@@ -1,0 +1,223 @@
+"""The stops of paths: their points and their spans on surfaces, where these are, and the length along them.
+
+A span runs over a surface between two points of a path. It stays where it is on its body while the pose varies: the
+path is the shortest, so that moving the contacts along does not change its length to first order.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.multibody.system import ArticulatedSystem, Poses
+from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import cross, matvec
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
+from myoquat.kernels.tracing.memoize import memoize
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.points import ConditionalPoint, DrivenPoint, PathPoint
+from myoquat.muscle.wrapping import Piece, path_contacts
+from myoquat.muscle.wrapping.order_along_path import in_order
+
+__all__ = [
+    "FIXED",
+    "GIVEN",
+    "MOVING",
+    "SURFACE",
+    "Contacts",
+    "PlacedStop",
+    "Stop",
+    "contacts",
+    "moved_length",
+    "placed_stops",
+    "stops_length",
+    "stops_of",
+]
+
+FIXED, GIVEN, MOVING, SURFACE = range(4)  # points that are numbers, varied ones, moving ones, and spans on surfaces
+Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of its path
+
+
+class Stop(NamedTuple):
+    """A point of a path, or its span on a surface.
+
+    number   among the stops of all paths
+    body     on which it is
+    sort     FIXED, GIVEN, MOVING or SURFACE
+    point    None for a span
+    share    by how much the length of the piece that leads there counts, 0 where a branch begins
+    """
+
+    number: int
+    body: str
+    sort: int
+    point: PathPoint | None = None
+    share: float = 1.0
+
+    @property
+    def conditional(self) -> bool:
+        """Whether it may be off the path."""
+        return self.point is None or isinstance(self.point, ConditionalPoint)
+
+
+class PlacedStop(NamedTuple):
+    """Where a stop is on its body, and whether the path takes it.
+
+    parts   of a point, where it is (..., 3); of a span P and Q (..., 3) where it begins and ends, its arc (...), and
+            its place (...) in the order along the path
+    on      (...), True for a point that is always on the path
+    """
+
+    body: str
+    parts: tuple[Array, ...]
+    on: Array | bool
+
+    @property
+    def numbers(self) -> Array:
+        """(..., 3) or (..., 8) its parts, one after the other."""
+        return joined([*self.parts[:2], *(as_array(x)[..., None] for x in self.parts[2:])])
+
+    @property
+    def flag(self) -> Array:
+        """(..., 1) 1 where the path takes it, else 0."""
+        return as_array(np.where(self.on, 1.0, 0.0))[..., None]
+
+
+def stops_of(muscles: Sequence[Muscle]) -> list[list[Stop]]:
+    """The stops of every path, in order."""
+    found: list[list[Stop]] = []
+    number = 0
+    for muscle in muscles:
+        found.append(list(_stops(muscle, number)))
+        number += len(found[-1])
+    return found
+
+
+def _stops(muscle: Muscle, number: int) -> Iterator[Stop]:
+    """The stops of a path, of which the first has this number."""
+    for i, (point, share) in enumerate(zip(muscle.path, (1.0, *muscle.shares), strict=True)):
+        for wrap in muscle.wraps:
+            if i and wrap.acts(i):
+                yield Stop(number, wrap.body, SURFACE)
+                number += 1
+        yield Stop(number, point.body, _sort(point), point, share)
+        number += 1
+
+
+def _sort(point: PathPoint) -> int:
+    if isinstance(point, DrivenPoint):
+        return MOVING
+    return GIVEN if is_symbolic(as_array(point.position)) else FIXED
+
+
+# ---- where they are at a pose --------------------------------------------------------------------------------
+
+
+@memoize
+def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Contacts:
+    """What every path touches at coordinates q (..., nq); the formula, on floats and symbols. Muscles along one path,
+    such as an actuator and a limit of one tendon, share what it touches."""
+    poses = system.poses(q) if any(muscle.wraps for muscle in muscles) else {}
+    paths = [(muscle.path, muscle.wraps) for muscle in muscles]
+    keys = [path if _has_hash(path) else i for i, path in enumerate(paths)]
+    different = dict(zip(keys, paths, strict=True))
+    found = dict(zip(different, path_contacts(system, list(different.values()), q, poses), strict=True))
+    return tuple(found[key] for key in keys)
+
+
+def _has_hash(path: Hashable) -> bool:
+    """False for a path with symbols in it."""
+    try:
+        hash(path)
+    except TypeError:
+        return False
+    return True
+
+
+def placed_stops(
+    system: ArticulatedSystem, paths: Sequence[Sequence[Stop]], touching: Contacts, q: Array, after: Array
+) -> list[list[PlacedStop]]:
+    """The stops of every path: the formula. Points are where the coordinates `after` (..., nq) put them, if the path
+    takes them at q (..., nq); spans are those of the contacts `touching`."""
+    touched = (c for pieces in touching for piece in pieces for c in piece.contacts)
+
+    def placed(stop: Stop) -> PlacedStop:
+        if stop.point is None:
+            c = next(touched)
+            return PlacedStop(stop.body, (c.P, c.Q, c.arc, as_array(c.place)), c.on)
+        return PlacedStop(stop.body, (stop.point.local(system, after),), stop.point.active(system, q))
+
+    return [[placed(stop) for stop in stops] for stops in paths]
+
+
+# ---- the length along them -----------------------------------------------------------------------------------
+
+
+def moved_length(stops: Sequence[PlacedStop], poses: Poses, moved: Poses) -> Array:
+    """(...) the length along stops, of bodies at `poses` after the small motions `moved`: (rotation, translation) of
+    those that move."""
+    points = [tuple(_moved(poses, moved, stop.body, x) for x in stop.parts[:2]) for stop in stops]
+    ends = [(*ends, *stop.parts[2:]) for ends, stop in zip(points, stops, strict=True)]
+    return stops_length(ends, [stop.on for stop in stops])
+
+
+def _moved(poses: Poses, moved: Poses, body: str, local: Array) -> Array:
+    """A point of a body in the world, after the motion of the body if there is one."""
+    R, p = poses[body]
+    arm = matvec(R, local)
+    position: Array = p + arm
+    if body not in moved:
+        return position
+    rotation, translation = moved[body]
+    result: Array = position + (translation + cross(rotation, arm))
+    return result
+
+
+class _Span(NamedTuple):
+    """A span on a surface, in the world."""
+
+    on: Array
+    P: Array
+    Q: Array
+    arc: Array
+    place: Array | float = 0.0
+
+
+def stops_length(stops: Sequence[tuple[Array, ...]], on: Sequence[Array | bool]) -> Array:
+    """(...) the length along stops, those that are `on`: points (x,) and spans (P, Q, arc, place) in one frame. The
+    pieces between them are straight."""
+    total: Array = np.zeros(())
+    last = stops[0][0]
+    spans: list[_Span] = []
+    for (x, *span), there in zip(stops[1:], on[1:], strict=True):
+        if span:
+            spans.append(_Span(cast(Array, there), x, *span))  # a contact's flag, never True alone
+            continue
+        for s in _along(spans):
+            total, _ = _advanced(total, last, s.P, s.on)
+            total, last = total + np.where(s.on, s.arc, 0.0), np.where(s.on[..., None], s.Q, last)
+        total, last = _advanced(total, last, x, there)
+        spans = []
+    return total
+
+
+def _along(spans: list[_Span]) -> list[_Span]:
+    """Spans in the order of the path."""
+    if len(spans) < 2:
+        return spans
+    rows = [
+        joined([s.P, s.Q, as_array(s.arc)[..., None], as_array(np.where(s.on, 1.0, 0.0))[..., None]]) for s in spans
+    ]
+    found, _ = in_order([as_array(s.place) for s in spans], rows)
+    return [_Span(x[..., 7] > 0, x[..., :3], x[..., 3:6], x[..., 6]) for x in found]
+
+
+def _advanced(total: Array, last: Array, point: Array, on: Array | bool) -> tuple[Array, Array]:
+    """Length and end of the path after a straight line to a point, where `on`."""
+    d = point - last
+    if isinstance(on, bool):
+        return total + np.sqrt(np.sum(d * d, axis=-1)), point
+    square = np.sum(d * d, axis=-1)
+    apart = on & (square != 0)  # a root of zero would spoil the derivative where the point is off, or on the one before
+    return total + np.where(apart, np.sqrt(np.where(apart, square, 1.0)), 0.0), np.where(on[..., None], point, last)
