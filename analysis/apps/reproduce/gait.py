@@ -7,8 +7,8 @@ name contains it, or is part of it, is compared, column by column, at the expect
 
 import shutil
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from myoquat.analysis.apps.opensim_tools import run_setup
+from myoquat.analysis.studies import UncertainCurves
 from myoquat.core.typing import Array
 from myoquat.data import load_model, load_table
 from myoquat.joints.errors import ModelError
@@ -35,7 +36,8 @@ TOLERANCES = (("StaticOptimization_activation", 0.025, "1"), ("StaticOptimizatio
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """An expected table and ours (t, n) at its times (t,) [s], of the columns that both have; of a model, one row."""
+    """An expected table and ours (t, n) at its times (t,) [s], of the columns that both have; of a model, one row.
+    `setup` is the file of the tool that wrote ours."""
 
     folder: str
     expected_file: str
@@ -44,6 +46,12 @@ class Beside:
     time: Array
     expected: Array
     found: Array
+    setup: str = ""
+
+    def worst(self, among: Collection[str]) -> list[str]:
+        """The columns that differ the most, among some."""
+        order = np.argsort(-np.abs(self.found - self.expected).max(axis=0), kind="stable")
+        return [self.names[k] for k in order if self.names[k] in among][:DRAWN]
 
     @property
     def row(self) -> dict[str, object]:
@@ -83,23 +91,27 @@ def table_of(compared: list[Beside]) -> pd.DataFrame:
     return pd.DataFrame.from_dict({f"{b.folder}/{b.expected_file}": b.row for b in compared}, orient="index")
 
 
-def difference_figure(beside: Beside) -> Figure:
-    """The columns with the greatest differences: expected and found."""
-    worst = np.argsort(-np.abs(beside.found - beside.expected).max(axis=0))[:DRAWN]
+def difference_figure(beside: Beside, bands: UncertainCurves | None = None) -> Figure:
+    """The columns with the greatest differences, among those with bands where there are some: expected and found."""
+    worst = beside.worst(beside.names if bands is None else bands.names)
     rows = -(-len(worst) // AXES_PER_ROW)
     figure = Picture(figsize=(11.0, 0.5 + 2.3 * rows), layout="constrained")
     axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
     unit = beside.row["unit"]
-    for axis, k in zip(axes, worst, strict=False):
+    for axis, name in zip(axes, worst, strict=False):
+        k = beside.names.index(name)
+        if bands is not None:
+            bands.fill(axis, name)
         axis.plot(beside.time, beside.expected[:, k], color="black", linewidth=3, label="OpenSim")
         axis.plot(beside.time, beside.found[:, k], color="#e08a1e", linestyle="--", label="here")
-        axis.set_title(figure_label(beside.names[k]), fontsize=9)
+        axis.set_xlim(beside.time[0], beside.time[-1])
+        axis.set_title(figure_label(name), fontsize=9)
         axis.set_xlabel("time [s]", fontsize=8)
-        axis.set_ylabel(f"[{unit}]", fontsize=8)
+        axis.set_ylabel(f"[{unit if bands is None else bands.unit(name)}]", fontsize=8)
         axis.tick_params(labelsize=8)
     for axis in axes[len(worst) :]:
         axis.set_visible(False)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, frameon=False, fontsize=9)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False, fontsize=9)
     return figure
 
 
@@ -108,11 +120,11 @@ def difference_figure(beside: Beside) -> Figure:
 
 def _of_folder(folder: Path, tell: Callable[[str], None]) -> list[Beside]:
     expected = [path for path in sorted(folder.glob(f"{PREFIX}*")) if path.suffix in COMPARED]
-    written: list[Path] = []
+    written: dict[Path, str] = {}
     for setup in sorted(folder.glob(SETUPS)):
         tell(f"{folder.name}/{setup.name}")
         try:
-            written += run_setup(setup)
+            written |= dict.fromkeys(run_setup(setup), setup.name)
         except ModelError as error:
             tell(f"{folder.name}/{setup.name}: not run, {error.message.partition(' (/')[0]}")
     found = []
@@ -125,7 +137,7 @@ def _of_folder(folder: Path, tell: Callable[[str], None]) -> list[Beside]:
             continue
         output = max(near, key=lambda path: len(path.stem))
         beside = _models(folder.name, file, output) if file.suffix == ".osim" else _tables(folder.name, file, output)
-        found += [] if beside is None else [beside]
+        found += [] if beside is None else [replace(beside, setup=written[output])]
     return found
 
 

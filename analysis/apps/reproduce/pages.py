@@ -15,16 +15,18 @@ from myoquat.analysis.apps.reproduce import instrumented_shoulder as shoulder
 from myoquat.analysis.apps.reproduce import quaternion_jacobians as jacobians
 from myoquat.analysis.apps.reproduce.credibility import credibility, pedigree
 from myoquat.analysis.apps.reproduce.figures import activation_figure, band_figure, force_figures, moment_figure
+from myoquat.analysis.apps.reproduce.gait_bands import bands_of, curves_of
 from myoquat.analysis.apps.reproduce.published import at_published_angles
 from myoquat.analysis.apps.reproduce.statements import STATEMENTS
 from myoquat.analysis.recruitment import moment_posterior
-from myoquat.analysis.studies import UncertainInputs
+from myoquat.analysis.studies import UncertainCurves, UncertainInputs
 
 __all__ = ["NEEDS_NO_FOLDER", "PAGES", "PageOptions"]
 
 Shown = Section | Numbers | Drawn | Said
 DRAWS = 2000  # of the posterior
-BAND_FRAMES = 51  # of the shoulder's curves
+BAND_FRAMES = 51  # of curves
+SHARES = "Share of each source in the variance (Sobol indices)"
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def shoulder_page(folder: Path, output: Path, options: PageOptions) -> None:
             sections.append(
                 Drawn("Force with bands of uncertain inputs", band_figure(found, trial.covered, trial.measured), words)
             )
-            sections.append(Numbers("Share of each source in the variance (Sobol indices)", found.shares()))
+            sections.append(Numbers(SHARES, found.shares()))
     compared_files = [f"published_ik_{name}.mot", *(f"published_activations_{rule}.csv" for rule in options.rules)]
     used = [f"{name}.trc", f"model_{name}.osim", shoulder.setup_of(folder, name).name, f"measured_force_{name}.txt"]
     used += [file for file in compared_files if options.published and (folder / file).is_file()]
@@ -137,7 +139,7 @@ def belli_page(folder: Path, output: Path, options: PageOptions) -> None:
     if options.samples and trials:
         found = belli.with_bands(trials[0], UncertainInputs(samples=options.samples, frames=BAND_FRAMES))
         sections.append(Drawn(f"{trials[0].name} with bands of uncertain inputs", band_figure(found)))
-        sections.append(Numbers("Share of each source in the variance (Sobol indices)", found.shares()))
+        sections.append(Numbers(SHARES, found.shares()))
     used = [
         f"{name}{suffix}" for name in names for suffix in (".mot", ".npz") if (folder / f"{name}{suffix}").is_file()
     ]
@@ -162,8 +164,12 @@ def gait_page(folder: Path, output: Path, options: PageOptions) -> None:
     lines += [line for line in said if ": not " in line]
     _tell(options, lines)
     sections = _numbers(options, {"Expected and found": table})
-    sections += [Drawn(f"{b.folder}/{b.expected_file}", gait.difference_figure(b), "The columns that differ the most.")
-                 for b in compared if len(b.time) > 1]  # fmt: skip
+    found = _gait_bands(folder, compared, options)
+    for b in (b for b in compared if len(b.time) > 1):
+        bands = curves_of(found.get((b.folder, b.setup)), b.expected_file, b.names)
+        sections.append(Drawn(f"{b.folder}/{b.expected_file}", gait.difference_figure(b, bands), _said_of(bands)))
+        if bands is not None:
+            sections.append(Numbers(f"{b.expected_file}: {SHARES}", bands.shares()))
     used = [f"{b.folder}/{b.expected_file}" for b in compared]
     _write(output, "OpenSim's reference outputs", lines, sections, ("gait", [f"Expected files: {', '.join(used)}."]))
 
@@ -204,6 +210,27 @@ PAGES: dict[str, Callable[[Path, Path, PageOptions], None]] = {
     "quaternion_jacobians": jacobians_page,
 }
 NEEDS_NO_FOLDER = ("quaternion_jacobians",)
+
+
+def _gait_bands(
+    folder: Path, compared: Sequence[gait.Beside], options: PageOptions
+) -> dict[tuple[str, str], UncertainCurves | None]:
+    """Of each setup by its folder and name the curves with bands, None where it has none."""
+    if not options.samples:
+        return {}
+    inputs = UncertainInputs(samples=options.samples, frames=BAND_FRAMES)
+    known = {(b.folder, b.setup) for b in compared if len(b.time) > 1}
+    places = {path.name: path for path in (folder, *folder.iterdir()) if path.is_dir()}
+    return {(part, setup): bands_of(places[part] / setup, inputs) for part, setup in sorted(known)}
+
+
+def _said_of(bands: UncertainCurves | None) -> str:
+    words = "The columns that differ the most."
+    return (
+        words
+        if bands is None
+        else f"{words} {bands.level:.0%} of the samples of {', '.join(bands.sources)} lie in the bands."
+    )
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------

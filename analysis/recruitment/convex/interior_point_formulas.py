@@ -157,7 +157,8 @@ class Conditions:
         for a, b, da, db in zip(cone.s, cone.z, ds, dz, strict=True):
             products = products + np.sum((a + share[..., None] * da) * (b + share[..., None] * db), axis=-1)
         count = np.maximum(about.products, 1.0)
-        sigma = np.clip(products / count / found["mu_here"], 0.0, 1.0) ** 3
+        mu = np.where(about.products > 0, found["mu_here"], 1.0)  # programs without bounds have no products
+        sigma = np.clip(products / count / mu, 0.0, 1.0) ** 3
         unbalanced = about.balance * balance.unbalanced / count
         aim = np.maximum(sigma * found["mu_here"], unbalanced)
         right = found["corrected"][..., 0, :] + aim[..., None] * found["per_aim"][..., 0, :]

@@ -47,9 +47,8 @@ class Recruitment:
         demands = self.demands
         self.centre = np.pad(demands.targets(self.effort), ((0, 0), (0, len(demands.reserves))))
         self.slopes = np.empty(demands.lengths.shape)
-        self.warm_starts = not isinstance(self.effort, MetabolicEffort) and SequentialProgramming.applies(
-            demands, self.effort
-        )
+        laws = self.slopes.shape[1] > 0 and not isinstance(self.effort, MetabolicEffort)
+        self.warm_starts = laws and SequentialProgramming.applies(demands, self.effort)
         self.found = self._along()
 
     def follow(self, time: Array) -> None:

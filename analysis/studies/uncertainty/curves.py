@@ -97,11 +97,20 @@ class UncertainCurves:
         return UncertainCurves(self.time, tuple(names), units, self.values[:, own], self.samples[..., own],
                                self.sources, self.level, self.lost, self.missing)  # fmt: skip
 
+    def unit(self, name: str) -> str:
+        """The unit of a curve."""
+        (k,) = indices_of("curve", [name], self.names)
+        return self.units[k]
+
+    def fill(self, axes: "Axes", name: str) -> None:
+        """The band of a curve over time."""
+        low, high = self.of([name]).bands()
+        axes.fill_between(self.time, low[:, 0], high[:, 0], color=BAND_COLOR, lw=0, label=f"{self.level:.0%}")
+
     def plot(self, axes: "Axes", name: str) -> None:
         """A curve and its band over time."""
         (k,) = indices_of("curve", [name], self.names)
-        low, high = self.of([name]).bands()
-        axes.fill_between(self.time, low[:, 0], high[:, 0], color=BAND_COLOR, lw=0, label=f"{self.level:.0%}")
+        self.fill(axes, name)
         axes.plot(self.time, self.values[:, k], color=CURVE_COLOR, label="as recorded")
         axes.set_xlabel("time [s]")
         axes.set_ylabel(f"[{self.units[k]}]")

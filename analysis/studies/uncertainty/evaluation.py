@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.motion import JointTorques, inverse_dynamics_of_motion
-from myoquat.analysis.recruitment.convex import are_met
+from myoquat.analysis.recruitment.convex import Solutions, are_met, solve_programs
 from myoquat.analysis.recruitment.joint_loads import JointLoads
 from myoquat.analysis.recruitment.redundancy import Effort
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
+from myoquat.analysis.recruitment.redundancy.affine_forces import secants
 from myoquat.analysis.recruitment.redundancy.coupled import recruited
+from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.analysis.recruitment.units import coordinate_units
 from myoquat.analysis.studies.execution.varied_demands import VariedDemands
@@ -37,7 +39,8 @@ OF_TORQUES = (*OF_ANGLES, "inertias")
 @dataclass(frozen=True)
 class LoadsWanted:
     """What `uncertain_loads` finds: reserves and stability rules of `redundancy`, its effort, and the joints (all if
-    None) whose loads are wanted `on` their "child" or "parent" in a `frame`, as in `JointLoads.of`.
+    None) whose loads are wanted `on` their "child" or "parent" in a `frame`, as in `JointLoads.of`. proportional: a
+    force is the activation times what the active fiber gives at 1, as in OpenSim's static optimization.
 
     >>> from myoquat.analysis.studies import LoadsWanted
     >>> LoadsWanted(reserves=1.0, joints=("knee_r",)).frame
@@ -50,6 +53,7 @@ class LoadsWanted:
     joints: Sequence[str] | None = None
     on: str = "child"
     frame: str = "ground"
+    proportional: bool = False
 
 
 def uncertain_angles(
@@ -195,9 +199,7 @@ def _solved(varied: VariedDemands, p: Array, wanted: LoadsWanted) -> pd.DataFram
     effort = wanted.effort or Effort()
     demands = varied.of(p, stress=effort.of == "stress")
     model, motion = varied.base.model, varied.motion
-    solution = recruited(demands, effort, "kernel", motion.time, certified=False)
-    m, found = len(model.muscles), solution.found
-    force = demands.tensions(found.x[:, :m])
+    m, (found, force) = len(model.muscles), _recruited(demands, effort, motion.time, wanted.proportional)
     wrench = varied.joint_wrenches(force, found.x[:, m:], p)
     nothing = np.zeros(wrench.shape)
     carried = JointLoads(model, motion, wrench, nothing, np.zeros((len(motion.time), model.system.nu)))
@@ -207,6 +209,17 @@ def _solved(varied: VariedDemands, p: Array, wanted: LoadsWanted) -> pd.DataFram
     table = pd.concat([pd.DataFrame(own, index=table.index), table], axis=1)
     table[~are_met(found.status)] = np.nan
     return table
+
+
+def _recruited(demands: Demands, effort: Effort, time: Array, proportional: bool) -> tuple[Solutions, Array]:
+    """The solutions of all frames, and the tensions (t, m) [N] of their activations."""
+    m = demands.lengths.shape[1]
+    if proportional:
+        _, gain = secants(demands.tensions, np.zeros(m), len(time))
+        found = solve_programs(demands.programs(np.zeros(gain.shape), gain, effort))
+        return found, gain * found.x[:, :m]
+    found = recruited(demands, effort, "kernel", time, certified=False).found
+    return found, demands.tensions(found.x[:, :m])
 
 
 def _curves(

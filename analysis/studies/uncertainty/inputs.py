@@ -37,10 +37,13 @@ class UncertainInputs:
     level    the share of the samples within the bands.
     frames   at most that many frames, evenly spread, are evaluated; None for all. Filters see all of them.
 
-    The defaults are assumptions, of the order of what studies of such uncertainties assume [C. A. Myers and others, A
-    probabilistic approach to quantify the impact of uncertainty propagation in musculoskeletal simulations, Ann.
-    Biomed. Eng. 43, 2015; G. Valente and others, Are subject-specific musculoskeletal models robust to the
-    uncertainties in parameter identification?, PLoS ONE 9, 2014]. State those of your laboratory.
+    The defaults are assumptions of this toolkit; no number is taken from a study. State those of your laboratory. The
+    sources are those whose uncertainty studies of gait propagate: markers, body segments and muscles [C. A. Myers, P.
+    J. Laz, K. B. Shelburne, B. S. Davidson, A probabilistic approach to quantify the impact of uncertainty propagation
+    in musculoskeletal simulations, Ann. Biomed. Eng. 43, 2015], landmarks, muscle tension and muscle geometry [G.
+    Valente and others, Are subject-specific musculoskeletal models robust to the uncertainties in parameter
+    identification?, PLoS ONE 9, 2014]. Movement of skin over bone during the trial, the greatest source of the first
+    study, is not among them.
 
     ValueError for a deviation that is negative or not finite, all of them zero, a level outside (0, 1), and fewer
     than 8 samples or 2 frames.

@@ -19,7 +19,7 @@ from myoquat.analysis.studies import (
 )
 from myoquat.data import Markers, Motion
 from myoquat.joints.types import RevoluteJoint
-from myoquat.muscle import PathPoint
+from myoquat.muscle import PathPoint, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import DeGrooteFregly2016
 
@@ -57,6 +57,7 @@ def test_placement_and_noise_of_a_marker_turn_the_hinge_by_their_share_of_its_re
     assert row["marker_noise first"] == pytest.approx(0.2, abs=0.15)
     low, high = found.bands()
     np.testing.assert_allclose(high - low, 2 * 1.645 * expected, rtol=0.2)
+    assert found.unit("elbow") == "deg"
 
 
 def test_torque_at_rest_varies_as_mass_times_distance(model, held):
@@ -138,3 +139,27 @@ def test_changes_without_uncertainty_and_unknown_ones_are_named(model, tmp_path,
     with pytest.raises(SystemExit):
         main([*arguments, "--uncertainty", "--uncertain", "mass=0.1"])
     assert "one of marker_placement" in capsys.readouterr().err
+
+
+def test_proportional_forces_leave_passive_ones_out(model):
+    """With the forearm so far down that the flexor is stretched, its passive force lifts, unless forces are
+    proportional to activations: then the activation is the moment over the arm and the active force."""
+    down = Motion(model, TIME, np.full((51, 1), -0.4))
+    inputs = replace(ONLY, samples=8, frames=2)
+    passive, active = (
+        uncertain_loads(model, down, inputs=inputs, wanted=LoadsWanted(1.0, proportional=proportional)).values[0, 0]
+        for proportional in (False, True)
+    )
+    law, (length, _), (J, _) = model.muscles[0].law, path_lengths(model, [[-0.4]])[0], path_jacobian(model, [[-0.4]])[0]
+    gain = law.force(length, 0.0, 1.0) - law.force(length, 0.0, 0.0)
+    needed, arm = MASS * 9.81 * DISTANCE * np.cos(0.4), -J[0]
+    assert active == pytest.approx(needed * arm * gain / (1 + (arm * gain) ** 2), rel=1e-6)
+    assert passive < active
+
+
+def test_loads_without_muscles_are_those_of_reserves(model, held):
+    """All frames of a long trial are solved, and the hinge carries the weight."""
+    bare = replace(model, muscles=(), groups=())
+    found = uncertain_loads(bare, held, inputs=replace(ONLY, samples=8, frames=None), wanted=LoadsWanted(1.0))
+    lift = found.of([name for name in found.names if name.endswith("_fy")])
+    np.testing.assert_allclose(np.abs(lift.values), MASS * 9.81, rtol=1e-9)

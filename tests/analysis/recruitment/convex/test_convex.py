@@ -111,6 +111,14 @@ def test_bounds_hold_to_the_last_bit():
     assert ((found.x >= 0.01) & (found.x <= 1.0)).all()
 
 
+def test_programs_without_bounds_have_the_shortest_solution():
+    """Of squares without bounds the solution is the pseudoinverse's, large, small and zero."""
+    A, b = np.array([[1.0, 0.5, -2.0], [0.0, 3.0, 1.0]]), np.array([[5.0, 1.0], [1e-6, 0.0], [0.0, 0.0]])
+    found = solve_programs(Programs.of(np.tile(A, (3, 1, 1)), b, powers=2.0, lower=-np.inf, upper=np.inf))
+    assert (found.status == Status.SOLVED).all()
+    np.testing.assert_allclose(found.x, b @ np.linalg.pinv(A).T, atol=1e-12)
+
+
 def test_multipliers_are_slopes(rng):
     """y is the change of the objective with b."""
     given = programs(rng, k=4, stretch=(1.0,))
