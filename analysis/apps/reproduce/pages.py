@@ -220,8 +220,8 @@ def _gait_bands(
         return {}
     inputs = UncertainInputs(samples=options.samples, frames=BAND_FRAMES)
     known = {(b.folder, b.setup) for b in compared if len(b.time) > 1}
-    places = {path.name: path for path in (folder, *folder.iterdir()) if path.is_dir()}
-    return {(part, setup): bands_of(places[part] / setup, inputs) for part, setup in sorted(known)}
+    folders = {path.name: path for path in (folder, *folder.iterdir()) if path.is_dir()}
+    return {(part, setup): bands_of(folders[part] / setup, inputs) for part, setup in sorted(known)}
 
 
 def _said_of(bands: UncertainCurves | None) -> str:

@@ -47,12 +47,11 @@ def as_set(model: Model, motion: Motion) -> Motion:
     assert motion.u is not None
     assert motion.udot is not None
     u, udot = motion.u.copy(), motion.udot.copy()
-    names = list(model.system.coordinate_names)
-    for body in model.system.bodies:
+    layout = model.system.layout
+    for body, at, own in zip(model.system.bodies, layout.q_slices, layout.u_slices, strict=True):
         if not isinstance(body.joint, EllipsoidJoint):
             continue
-        own, rotation = [names.index(name) for name in body.coordinate_names], body.joint.euler_joint
-        phi = motion.q[:, own]
+        phi, rotation = motion.q[:, at], body.joint.euler_joint
         R, _ = rotation.transform(phi)
         inverse = rotation.subspace_inverse(phi)
         u[:, own] = matvec(inverse, vecmat(motion.u[:, own], R))
