@@ -4,8 +4,8 @@
     python -m tests.public_api --write    writes the file, after a change that was meant
 
 Public are the names in `__all__` of the packages below, and what a public class shows: its fields, properties and
-methods without a leading underscore. Signatures are read from the source, so that they do not depend on the versions of
-Python and of other packages.
+methods without a leading underscore. Those of its bases that are not public are included. Signatures are read from the
+source, so that they do not depend on the versions of Python and of other packages.
 """
 
 import ast
@@ -13,6 +13,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -73,7 +74,7 @@ def _described(name: str, value: Any) -> Iterator[str]:
         return
     found = _definition(value)
     if isinstance(found, ast.ClassDef):
-        yield from _class(name, found)
+        yield from _class(name, found, _hidden_bases(value))
     elif found is not None:
         yield _function(name, found)
     else:
@@ -98,11 +99,28 @@ def _function(name: str, node: ast.FunctionDef) -> str:
     return f"def {name}({ast.unparse(node.args)}){returned}"
 
 
-def _class(name: str, node: ast.ClassDef) -> Iterator[str]:
+def _hidden_bases(value: type) -> list[ast.ClassDef]:
+    """The bases of this package that are not public, the farthest first."""
+    public = _public_classes()
+    bases = [base for base in value.__mro__[:0:-1] if base.__module__.startswith("myoquat.") and base not in public]
+    return [found for found in map(_definition, bases) if isinstance(found, ast.ClassDef)]
+
+
+@cache
+def _public_classes() -> frozenset[type]:
+    modules = [importlib.import_module(name) for name in PACKAGES]
+    values = [getattr(module, name) for module in modules for name in module.__all__]
+    return frozenset(value for value in values if inspect.isclass(value))
+
+
+def _class(name: str, node: ast.ClassDef, hidden: list[ast.ClassDef]) -> Iterator[str]:
     bases = ", ".join(ast.unparse(base) for base in node.bases)
     yield f"class {name}({bases})" if bases else f"class {name}"
-    for item in node.body:
-        yield from (f"    {line}" for line in _member(item))
+    members: dict[str, str] = {}  # a later definition of a name replaces an earlier one
+    for item in (item for part in (*hidden, node) for item in part.body):
+        for line in _member(item):
+            members[item.target.id if isinstance(item, ast.AnnAssign) else item.name] = line
+    yield from (f"    {line}" for line in members.values())
 
 
 def _member(item: ast.stmt) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -59,7 +59,33 @@ class PathCondition(Record, ABC):
 
 
 @dataclass(frozen=True)
-class PathConstraint(PathCondition):
+class _BoundedFormula(Record):
+    """A formula of points with a name and bounds. A subclass says in `_what` what it is, for messages."""
+
+    _what: ClassVar[str]
+    name: str
+    formula: Callable[..., Any]
+    lower: float | tuple[float, ...] = 0.0
+    upper: float | tuple[float, ...] = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_types(name=(self.name, str), formula=(self.formula, CALLABLE))
+        interval_of(self.title, self.lower, self.upper)
+
+    @property
+    def title(self) -> str:
+        """Its name in messages."""
+        return f"{self._what} {self.name!r}"
+
+    @property
+    def interval(self) -> Array:
+        """(k, 2) lower and upper bounds."""
+        return interval_of(self.title, self.lower, self.upper)
+
+
+@dataclass(frozen=True)
+class PathConstraint(_BoundedFormula, PathCondition):
     """lower <= formula(point) <= upper at every point of the motion where controls are defined.
 
     formula: plain NumPy of a `Point`, returning one number or k of them, as many as the bounds are; it is traced and
@@ -70,25 +96,8 @@ class PathConstraint(PathCondition):
     'reach'
     """
 
-    name: str
+    _what: ClassVar[str] = "path constraint"
     formula: Callable[[Point], Any]
-    lower: float | tuple[float, ...] = 0.0
-    upper: float | tuple[float, ...] = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_types(name=(self.name, str), formula=(self.formula, CALLABLE))
-        interval_of(self.title, self.lower, self.upper)
-
-    @property
-    def title(self) -> str:
-        """Its name in messages."""
-        return f"path constraint {self.name!r}"
-
-    @property
-    def interval(self) -> Array:
-        """(k, 2) lower and upper bounds."""
-        return interval_of(self.title, self.lower, self.upper)
 
     def rows(self, plant: Plant, point: Point) -> Array | Sequence[Array]:
         result: Array | Sequence[Array] = self.formula(point)
@@ -99,7 +108,7 @@ class PathConstraint(PathCondition):
 
 
 @dataclass(frozen=True)
-class BoundaryConstraint(Record):
+class BoundaryConstraint(_BoundedFormula):
     """lower <= formula(first, last, duration) <= upper, of the first and the last `Point` and the duration [s].
 
     >>> from myoquat.analysis.control import BoundaryConstraint
@@ -107,25 +116,8 @@ class BoundaryConstraint(Record):
     'advance'
     """
 
-    name: str
+    _what: ClassVar[str] = "boundary constraint"
     formula: Callable[[Point, Point, Any], Any]
-    lower: float | tuple[float, ...] = 0.0
-    upper: float | tuple[float, ...] = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_types(name=(self.name, str), formula=(self.formula, CALLABLE))
-        interval_of(self.title, self.lower, self.upper)
-
-    @property
-    def title(self) -> str:
-        """Its name in messages."""
-        return f"boundary constraint {self.name!r}"
-
-    @property
-    def interval(self) -> Array:
-        """(k, 2) lower and upper bounds."""
-        return interval_of(self.title, self.lower, self.upper)
 
 
 @dataclass(frozen=True)

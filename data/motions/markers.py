@@ -20,8 +20,10 @@ from myoquat.data.motions.series import (
     check_time,
     cut,
     frames_in,
+    from_columns,
     gaps_of,
     interpolated,
+    to_columns,
 )
 from myoquat.data.trc import read_markers, write_markers
 from myoquat.data.trc.read import AXES
@@ -102,18 +104,12 @@ class Markers:
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns (marker, "x" | "y" | "z") [m] over the index time [s]."""
-        columns = pd.MultiIndex.from_product([self.names, AXES], names=["marker", "axis"])
-        flat = self.positions.reshape(len(self.time), 3 * len(self.names))
-        return pd.DataFrame(flat, pd.Index(self.time, name="time"), columns)
+        return to_columns(self.time, self.names, self.positions, ("marker", "axis"), AXES)
 
     @classmethod
     def from_dataframe(cls, frame: "pd.DataFrame", axes_of: str = "ground") -> "Markers":
         """From columns (marker, axis) [m] over the index time [s], as `to_dataframe` makes them."""
-        names = tuple(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
-        if list(frame.columns) != [(name, axis) for name in names for axis in AXES]:
-            raise ValueError("the columns must be (marker, 'x'), (marker, 'y'), (marker, 'z'), marker by marker")
-        values = frame.to_numpy(dtype=float).reshape(len(frame), len(names), 3)
-        return cls(frame.index.to_numpy(dtype=float), names, values, axes_of)
+        return cls(*from_columns(frame, "marker", AXES), axes_of)
 
     def to_xarray(self) -> "xr.DataArray":
         """(time, marker, axis) [m]."""

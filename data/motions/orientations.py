@@ -11,7 +11,17 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.files import check_output, read_lines, write_text
-from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, cut, frames_in
+from myoquat.data.motions.series import (
+    assign,
+    axes_rotation,
+    check_names,
+    check_series,
+    check_time,
+    cut,
+    frames_in,
+    from_columns,
+    to_columns,
+)
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows
 from myoquat.data.storage.read import read_header
 from myoquat.joints.errors import ModelError
@@ -97,18 +107,12 @@ class Orientations:
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns (sensor, "Q0" ... "Q3") over the index time [s]."""
-        columns = pd.MultiIndex.from_product([self.names, COMPONENTS], names=["sensor", "component"])
-        flat = self.quaternions.reshape(len(self.time), 4 * len(self.names))
-        return pd.DataFrame(flat, pd.Index(self.time, name="time"), columns)
+        return to_columns(self.time, self.names, self.quaternions, ("sensor", "component"), COMPONENTS)
 
     @classmethod
     def from_dataframe(cls, frame: "pd.DataFrame", axes_of: str = "ground") -> "Orientations":
         """From columns (sensor, component) over the index time [s], as `to_dataframe` makes them."""
-        names = tuple(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
-        if list(frame.columns) != [(name, part) for name in names for part in COMPONENTS]:
-            raise ValueError("the columns must be (sensor, 'Q0'), ... (sensor, 'Q3'), sensor by sensor")
-        values = frame.to_numpy(dtype=float).reshape(len(frame), len(names), 4)
-        return cls(frame.index.to_numpy(dtype=float), names, values, axes_of)
+        return cls(*from_columns(frame, "sensor", COMPONENTS), axes_of)
 
     def to_xarray(self) -> "xr.DataArray":
         """(time, sensor, component)."""

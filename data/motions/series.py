@@ -1,6 +1,6 @@
 """What all records over time share: their times, names, gaps, and the axes in which vectors are given."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from myoquat.core.arguments import real_array, real_array_with_gaps
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.checks import check_array
 
@@ -22,8 +23,10 @@ __all__ = [
     "cut",
     "even_times",
     "frames_in",
+    "from_columns",
     "gaps_of",
     "interpolated",
+    "to_columns",
 ]
 
 Record = TypeVar("Record", bound=Any)
@@ -143,6 +146,24 @@ def interpolated(time: Array, values: Array, at: Array, longest: float) -> Array
         inside = (at >= t[0]) & (at <= t[-1]) & ((t[right] - t[left] <= longest) | exact)
         result[inside, k] = np.interp(at[inside], t, x)
     return result
+
+
+def to_columns(
+    time: Array, names: Sequence[str], values: Array, levels: tuple[str, str], parts: Sequence[str]
+) -> "pd.DataFrame":
+    """A table of values (t, n, k) of names: columns (name, part) over the index time [s]; `levels` name the two."""
+    columns = pd.MultiIndex.from_product([names, parts], names=levels)
+    return pd.DataFrame(values.reshape(len(time), len(columns)), pd.Index(time, name="time"), columns)
+
+
+def from_columns(frame: "pd.DataFrame", noun: str, parts: Sequence[str]) -> tuple[Array, tuple[str, ...], Array]:
+    """Times (t,), names (n,) and values (t, n, k) of a table as `to_columns` makes it; ValueError for other columns."""
+    names = tuple(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
+    if list(frame.columns) != [(name, part) for name in names for part in parts]:
+        expected = ", ".join(f"({noun}, {part!r})" for part in parts)
+        raise ValueError(f"the columns must be {expected}, {noun} by {noun}")
+    values = frame.to_numpy(dtype=float).reshape(len(frame), len(names), len(parts))
+    return frame.index.to_numpy(dtype=float), names, values
 
 
 def even_times(time: Array) -> Array:

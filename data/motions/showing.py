@@ -2,7 +2,9 @@
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from myoquat.muscle.model import Model
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -21,7 +23,12 @@ class Shown:
         return figure
 
     def animate(
-        self, file: str | Path | None = None, speed: float = 1.0, *, model: Any = None, overwrite: bool = False
+        self,
+        file: str | Path | None = None,
+        speed: float = 1.0,
+        *,
+        model: Model | None = None,
+        overwrite: bool = False,
     ) -> "FuncAnimation":
         """A film of bodies and muscles, as `Trajectory.animate` makes it; model: the Model whose muscles are shown
         where the motion itself knows none."""

@@ -47,7 +47,27 @@ class AffinePath(ForceLaw):
 
 
 @dataclass(frozen=True)
-class SlackSpring(ForceLaw):
+class _BetweenLengths(ForceLaw):
+    """A law of a path that is free between two lengths."""
+
+    stiffness: NotNegative
+    shortest_length: float
+    longest_length: float
+    damping: NotNegative = 0.0
+
+    @property
+    def can_push(self) -> bool:
+        return True
+
+    def check(self, element: str) -> None:
+        super().check(element)
+        if not self.shortest_length <= self.longest_length:
+            bounds = f"{self.shortest_length} and {self.longest_length}"
+            raise ModelError(f"shortest_length must not be above longest_length, not {bounds}", element=element)
+
+
+@dataclass(frozen=True)
+class SlackSpring(_BetweenLengths):
     """F = k max(l - l1, 0) - k max(l0 - l, 0) + c v: a spring that is slack between two lengths, and a damper.
 
     MuJoCo's springs and dampers of tendons: they push where the path is shorter than l0. stiffness k [N/m],
@@ -60,14 +80,6 @@ class SlackSpring(ForceLaw):
     """
 
     kind: ClassVar[str] = "slack_spring"
-    stiffness: NotNegative
-    shortest_length: float
-    longest_length: float
-    damping: NotNegative = 0.0
-
-    @property
-    def can_push(self) -> bool:
-        return True
 
     def _stretch(self, length: Array) -> Array:
         above = np.maximum(length - self.longest_length, 0.0)
@@ -81,15 +93,9 @@ class SlackSpring(ForceLaw):
         stretch = self._stretch(length)
         return self.stiffness / 2 * stretch * stretch
 
-    def check(self, element: str) -> None:
-        super().check(element)
-        if not self.shortest_length <= self.longest_length:
-            bounds = f"{self.shortest_length} and {self.longest_length}"
-            raise ModelError(f"shortest_length must not be above longest_length, not {bounds}", element=element)
-
 
 @dataclass(frozen=True)
-class PathLimit(ForceLaw):
+class PathLimit(_BetweenLengths):
     """F = k s(l - l1) (l - l1) - k s(l0 - l) (l0 - l) + c (s(l - l1) + s(l0 - l)) v: a path that is free between two
     lengths, and that pushes where it is shorter than l0. The counterpart of `CoordinateLimit` for paths.
 
@@ -104,15 +110,7 @@ class PathLimit(ForceLaw):
     """
 
     kind: ClassVar[str] = "path_limit"
-    stiffness: NotNegative
-    shortest_length: float
-    longest_length: float
-    damping: NotNegative = 0.0
     transition_length: Positive = 0.001
-
-    @property
-    def can_push(self) -> bool:
-        return True
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         above, below = length - self.longest_length, self.shortest_length - length
@@ -125,9 +123,3 @@ class PathLimit(ForceLaw):
         depths = length - self.longest_length, self.shortest_length - length
         above, below = (engaged_energy(depth, self.transition_length) for depth in depths)
         return self.stiffness * (above + below)
-
-    def check(self, element: str) -> None:
-        super().check(element)
-        if not self.shortest_length <= self.longest_length:
-            bounds = f"{self.shortest_length} and {self.longest_length}"
-            raise ModelError(f"shortest_length must not be above longest_length, not {bounds}", element=element)

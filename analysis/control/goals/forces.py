@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.goals.base import IntegralGoal, check_weights
-from myoquat.analysis.control.goals.tracking import FollowsData
+from myoquat.analysis.control.goals.tracking import FollowsData, FollowsTable
 from myoquat.analysis.control.plants import ModelPlant, Plant
 from myoquat.analysis.control.points import Point
-from myoquat.analysis.control.splines import interpolated_rows
 from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.typing import Array
 from myoquat.data.motions import Forces
-from myoquat.data.motions.series import check_series, check_time
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.forces import Contact, ContactForce
 from myoquat.muscle.model import Model
@@ -60,7 +58,7 @@ class JointMoments(IntegralGoal):
 
 
 @dataclass(frozen=True)
-class TrackMoments(FollowsData):
+class TrackMoments(FollowsTable):
     """The integral of sum_i w_i (m_i - m_ref_i)^2 over the generalized forces m [N m, N] of muscles, actuators and
     torques on velocities by name, beside recorded ones, such as those of inverse dynamics.
 
@@ -73,32 +71,14 @@ class TrackMoments(FollowsData):
     ('elbow_dot',)
     """
 
-    names: tuple[str, ...]
-    time: ArrayLike
-    values: ArrayLike
-    weights: Mapping[str, float] = field(default_factory=dict)
-
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
         indices_of("velocity", self.names, _moving(plant, self.title).velocity_names)
-        indices_of("weight", self.weights, self.names)
-        check_weights(self.title, self.weights)
-        check_series("values", self.values, (len(check_time(self.time)), len(self.names)))
-
-    def content(self, plant: Plant) -> Hashable:
-        return "moments", self.names, tuple(float(self.weights.get(name, 1.0)) for name in self.names)
-
-    def width(self, plant: Plant) -> int:
-        return len(self.names)
-
-    def samples(self, plant: Plant, time: Array) -> Array:
-        return interpolated_rows(check_time(self.time), np.asarray(self.values, dtype=float), time)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         rows = list(indices_of("velocity", self.names, plant.velocity_names))
-        factors = [float(self.weights.get(name, 1.0)) for name in self.names]
         d = _moving(plant, self.title).moments(point)[..., rows] - data
-        result: Array = np.sum(d**2 * factors, axis=-1)
+        result: Array = np.sum(d**2 * self._factors, axis=-1)
         return result
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
-from myoquat.analysis.control.goals.base import ChangeGoal, IntegralGoal, check_weights
+from myoquat.analysis.control.goals.base import ChangeGoal, Goal, IntegralGoal, check_weights
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import indices_of
@@ -14,19 +15,38 @@ from myoquat.core.typing import Array
 __all__ = ["Accelerations", "ControlRates", "Jerk"]
 
 
-def _checked(title: str, weights: Mapping[str, float], names: tuple[str, ...], what: str) -> None:
-    if not names:
-        raise ValueError(f"goal {title!r}: the problem has no {what}")
-    indices_of(what, weights, names)
-    check_weights(title, weights)
+@dataclass(frozen=True)
+class _Squares(Goal):
+    """A goal of weighted squares of velocities' rates or of controls, whose names `_names` gives."""
 
+    _what: ClassVar[str] = "velocity"
+    weights: Mapping[str, float] = field(default_factory=dict)
 
-def _factors(weights: Mapping[str, float], names: tuple[str, ...]) -> tuple[float, ...]:
-    return tuple(float(weights.get(name, 1.0)) for name in names)
+    def _names(self, plant: Plant) -> tuple[str, ...]:
+        """The names of what is squared."""
+        return plant.velocity_names
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        if not self._names(plant):
+            raise ValueError(f"goal {self.title!r}: the problem has no {self._what}")
+        indices_of(self._what, self.weights, self._names(plant))
+        check_weights(self.title, self.weights)
+
+    def content(self, plant: Plant) -> Hashable:
+        return type(self).__name__, self._factors(plant)
+
+    def _factors(self, plant: Plant) -> tuple[float, ...]:
+        return tuple(float(self.weights.get(name, 1.0)) for name in self._names(plant))
+
+    def _summed(self, plant: Plant, x: Array) -> Array:
+        """(...) the weighted sum of the squares of x (..., n)."""
+        result: Array = np.sum(x**2 * self._factors(plant), axis=-1)
+        return result
 
 
 @dataclass(frozen=True)
-class Accelerations(IntegralGoal):
+class Accelerations(_Squares, IntegralGoal):
     """The integral of sum_i w_i udot_i^2 over the velocities u [rad/s, m/s]; `weights` by their names, 1 where a name
     is missing.
 
@@ -35,22 +55,12 @@ class Accelerations(IntegralGoal):
     'Accelerations'
     """
 
-    weights: Mapping[str, float] = field(default_factory=dict)
-
-    def check(self, plant: Plant, timed: bool) -> None:
-        super().check(plant, timed)
-        _checked(self.title, self.weights, plant.velocity_names, "velocity")
-
-    def content(self, plant: Plant) -> Hashable:
-        return "accelerations", _factors(self.weights, plant.velocity_names)
-
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        result: Array = np.sum(point.udot**2 * _factors(self.weights, plant.velocity_names), axis=-1)
-        return result
+        return self._summed(plant, point.udot)
 
 
 @dataclass(frozen=True)
-class Jerk(ChangeGoal):
+class Jerk(_Squares, ChangeGoal):
     """The integral of sum_i w_i (d udot_i/dt)^2 over the velocities, from differences of the accelerations at
     neighbouring points of the transcription. `weights` by the names of velocities, 1 where a name is missing.
 
@@ -59,23 +69,12 @@ class Jerk(ChangeGoal):
     'Jerk'
     """
 
-    weights: Mapping[str, float] = field(default_factory=dict)
-
-    def check(self, plant: Plant, timed: bool) -> None:
-        super().check(plant, timed)
-        _checked(self.title, self.weights, plant.velocity_names, "velocity")
-
-    def content(self, plant: Plant) -> Hashable:
-        return "jerk", _factors(self.weights, plant.velocity_names)
-
     def integrand(self, plant: Plant, before: Point, after: Point, step: Array) -> Array:
-        rate = (after.udot - before.udot) / step[..., None]
-        result: Array = np.sum(rate**2 * _factors(self.weights, plant.velocity_names), axis=-1)
-        return result
+        return self._summed(plant, (after.udot - before.udot) / step[..., None])
 
 
 @dataclass(frozen=True)
-class ControlRates(ChangeGoal):
+class ControlRates(_Squares, ChangeGoal):
     """The integral of sum_i w_i (dc_i/dt)^2 over the controls, from differences at neighbouring points of the
     transcription. `weights` by the names of controls, 1 where a name is missing.
 
@@ -84,16 +83,10 @@ class ControlRates(ChangeGoal):
     'ControlRates'
     """
 
-    weights: Mapping[str, float] = field(default_factory=dict)
+    _what: ClassVar[str] = "control"
 
-    def check(self, plant: Plant, timed: bool) -> None:
-        super().check(plant, timed)
-        _checked(self.title, self.weights, plant.control_names, "control")
-
-    def content(self, plant: Plant) -> Hashable:
-        return "control rates", _factors(self.weights, plant.control_names)
+    def _names(self, plant: Plant) -> tuple[str, ...]:
+        return plant.control_names
 
     def integrand(self, plant: Plant, before: Point, after: Point, step: Array) -> Array:
-        rate = (after.controls - before.controls) / step[..., None]
-        result: Array = np.sum(rate**2 * _factors(self.weights, plant.control_names), axis=-1)
-        return result
+        return self._summed(plant, (after.controls - before.controls) / step[..., None])

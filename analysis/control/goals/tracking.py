@@ -21,7 +21,15 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 
-__all__ = ["FollowsData", "TrackCoordinates", "TrackMarkers", "TrackOrientations", "TrackPose", "TrackSpeeds"]
+__all__ = [
+    "FollowsData",
+    "FollowsTable",
+    "TrackCoordinates",
+    "TrackMarkers",
+    "TrackOrientations",
+    "TrackPose",
+    "TrackSpeeds",
+]
 
 
 def _system(plant: Plant, title: str) -> ArticulatedSystem:
@@ -133,7 +141,38 @@ class TrackSpeeds(_FollowsMotion):
 
 
 @dataclass(frozen=True)
-class TrackCoordinates(FollowsData):
+class FollowsTable(FollowsData):
+    """A goal with values (t, n) of the `names` at `time` (t,) [s], splines of the fifth degree between the
+    rows. Weights are 1 where a name is missing."""
+
+    names: tuple[str, ...]
+    time: ArrayLike
+    values: ArrayLike
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def _factors(self) -> list[float]:
+        """The weight of every name."""
+        return [float(self.weights.get(name, 1.0)) for name in self.names]
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        indices_of("weight", self.weights, self.names)
+        check_weights(self.title, self.weights)
+        check_series("values", self.values, (len(check_time(self.time)), len(self.names)))
+
+    def content(self, plant: Plant) -> Hashable:
+        return type(self).__name__, self.names, tuple(self._factors)
+
+    def width(self, plant: Plant) -> int:
+        return len(self.names)
+
+    def samples(self, plant: Plant, time: Array) -> Array:
+        return interpolated_rows(check_time(self.time), np.asarray(self.values, dtype=float), time)
+
+
+@dataclass(frozen=True)
+class TrackCoordinates(FollowsTable):
     """The integral of sum_i w_i (x_i - x_ref_i)^2 over quantities by name: coordinates, angles that a quaternion has
     replaced, velocities, states or controls, such as excitations beside recorded EMG.
 
@@ -147,33 +186,15 @@ class TrackCoordinates(FollowsData):
     ('elbow_flexion',)
     """
 
-    names: tuple[str, ...]
-    time: ArrayLike
-    values: ArrayLike
-    weights: Mapping[str, float] = field(default_factory=dict)
-
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
         angles = () if plant.system is None else (*plant.system.coordinate_names, *plant.system.angle_names)
         known = (*angles, *plant.velocity_names, *plant.state_names, *plant.control_names)
         indices_of("coordinate, velocity, state or control", self.names, known)
-        indices_of("weight", self.weights, self.names)
-        check_weights(self.title, self.weights)
-        check_series("values", self.values, (len(check_time(self.time)), len(self.names)))
-
-    def content(self, plant: Plant) -> Hashable:
-        return "coordinates", self.names, tuple(float(self.weights.get(name, 1.0)) for name in self.names)
-
-    def width(self, plant: Plant) -> int:
-        return len(self.names)
-
-    def samples(self, plant: Plant, time: Array) -> Array:
-        return interpolated_rows(check_time(self.time), np.asarray(self.values, dtype=float), time)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        terms = [
-            float(self.weights.get(name, 1.0)) * (point[name] - data[..., i]) ** 2 for i, name in enumerate(self.names)
-        ]
+        weighted = zip(self.names, self._factors, strict=True)
+        terms = [weight * (point[name] - data[..., i]) ** 2 for i, (name, weight) in enumerate(weighted)]
         result: Array = np.asanyarray(sum(terms[1:], terms[0]))
         return result
 
