@@ -51,13 +51,14 @@ def _turned_half(system, q, u):
 
 
 def test_forward_dynamics_inverts_inverse_dynamics_on_many_trees():
-    """Relative error below 1e-10; a mass matrix of condition number c > 1e6 is granted 1e-16 c.
+    """Relative error below 1e-10; a mass matrix of condition number c > 1e6 is granted 1e-16 c. One
+    tree in a hundred may be above 1e-11.
 
     Every fifth tree has up to 30 bodies, the others up to 8. `python -m benchmarks trees` does 1,000 trees of up to 30
     bodies and shows the worst.
     """
-    ill = 0
-    for seed in range(draws(100, 300)):
+    ill, count = 0, draws(100, 300)
+    for seed in range(count):
         system, q, u, udot, f_ext = _case(seed, largest=8 if seed % 5 else 30)
         if not system.nu:
             continue
@@ -67,7 +68,7 @@ def test_forward_dynamics_inverts_inverse_dynamics_on_many_trees():
             condition = np.linalg.cond(composite.mass(system, q))
             assert error < 1e-10 * max(1.0, condition / 1e6), f"seed {seed}: {error:.3g}, cond {condition:.3g}"
             ill += 1
-    assert ill <= 3
+    assert ill <= count // 100
 
 
 @pytest.mark.parametrize("seed", range(40))

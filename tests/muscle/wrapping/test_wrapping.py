@@ -226,7 +226,7 @@ def test_jacobian_is_the_derivative_of_the_length(smooth):
         error = np.abs(slope - J[..., j])
         assert error[good & ~kink].max() < 1e-8
         assert error[good].max() < 1e-4
-        assert kink[good].mean() < 0.01
+        assert kink[good].mean() < 5e-4  # 1.2e-4 of 4,000 poses, at most
 
 
 def _moved(q, u):
