@@ -16,6 +16,7 @@ eqs. 14-27; half-angle formulas of the spherical triangle, which keep full accur
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -191,16 +192,22 @@ def condition_davenport(phi: ArrayLike, directions: Axes) -> Array:
 
 def beside_lock(distance: Array, directions: Axes) -> Array:
     """(...) second angle f2 [rad] at a distance (...) from the lock f*, inside the interval of the first solution."""
-    start, sign = _middle(*_axes(directions))
+    start, sign = _lock_angle(tuple(map(tuple, directions)))
     return start + sign * distance
 
 
 def lock_sine(f2: Array, directions: Axes) -> Array:
     """(...) |sin(f2 - f*)| of the second angle f2 [rad]: zero in the lock, one half way between two locks; |cos f2| for
     orthogonal axes."""
-    start, _ = _middle(*_axes(directions))
+    start, _ = _lock_angle(tuple(map(tuple, directions)))
     result: Array = np.abs(np.sin(f2 - start))
     return result
+
+
+@lru_cache(maxsize=256)
+def _lock_angle(directions: tuple[tuple[float, ...], ...]) -> tuple[float, float]:
+    """`_middle` of axes: every call of forward dynamics asks for it."""
+    return _middle(*_axes(directions))
 
 
 @formula(Q=QUATERNION)

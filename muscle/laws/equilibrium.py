@@ -42,10 +42,14 @@ def law_type_of(law: Any) -> LawType:
 def numbers_of(law_type: LawType, laws: Sequence[Any]) -> dict[str, Any]:
     """(k,) or (..., k) the numbers of k laws of one type by name: floats, arrays (...) or symbols."""
     named = [f.name for f in fields(law_type.law) if f.name in ranges_of(law_type.law)]
-    return {
-        name: np.stack(np.broadcast_arrays(*(as_array(getattr(law, name)) for law in laws), subok=True), axis=-1)
-        for name in named
-    }
+    return {name: _side_by_side([getattr(law, name) for law in laws]) for name in named}
+
+
+def _side_by_side(values: Sequence[Any]) -> Array:
+    """(..., k) numbers, arrays (...) or symbols; hundreds of plain numbers are no arrays first."""
+    if all(type(value) is float for value in values):
+        return np.array(values)
+    return np.stack(np.broadcast_arrays(*map(as_array, values), subok=True), axis=-1)
 
 
 def equilibrium_lengths(law_type: LawType, numbers: Mapping[str, Any], length: Array, activation: Array) -> Array:

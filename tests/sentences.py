@@ -1,0 +1,144 @@
+"""Sentences of pages and docstrings with more than 25 words.
+
+    python -m tests.sentences [PATHS]     prints every one with its file, line and number of words
+
+Without paths: all pages, and the docstrings of all packages. A sentence ends at a full stop, an exclamation or question
+mark, or with its paragraph, item of a list or cell of a table. Code, formulas between dollar signs, headings and
+examples do not count; `code` inside a sentence and a formula are one word each.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.language import FOLDERS, PAGES, ROOT, files
+
+__all__ = ["LONGEST", "Sentence", "long_sentences", "sentences"]
+
+LONGEST = 25  # words
+ABBREVIATIONS = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|No|Fig|Eq|pp|p|Sec|Ch|Dr|St|approx|ed|eds|Vol|no|vol)\.")
+END = re.compile(r"(?<=[.!?])[\"')\]*_]*\s+(?=[\"'(\[*_]*[A-Z0-9`$\\])")
+WORD = re.compile(r"[A-Za-z][\w'’-]*")
+ITEM = re.compile(r"^\s*([-*+]|\d+\.|:)\s+")
+COLUMN = re.compile(r"^(\s*\S.*?)\s{2,}(?=\S)")  # the first column of a list of names and what they mean
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence that begins at a line of a file."""
+
+    path: str
+    line: int
+    text: str
+
+    @property
+    def words(self) -> int:
+        """Its words."""
+        return len(WORD.findall(self.text))
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.words}: {self.text}"
+
+
+def long_sentences(paths: tuple[Path, ...] = ()) -> list[Sentence]:
+    """Sentences of more than `LONGEST` words in files and folders, or in all pages and packages."""
+    starts = paths or tuple(ROOT / name for name in (*FOLDERS, *PAGES, "docs"))
+    return [sentence for file in files(starts) for sentence in sentences(file) if sentence.words > LONGEST]
+
+
+def sentences(file: Path) -> Iterator[Sentence]:
+    """The sentences of a page, or of the docstrings of a module."""
+    text = file.read_text(encoding="utf-8")
+    path = file.resolve().relative_to(ROOT).as_posix()
+    parts = _page(text) if file.suffix == ".md" else _docstrings(text)
+    for line, paragraph in parts:
+        yield from _split(path, line, paragraph)
+
+
+def _split(path: str, line: int, paragraph: list[str]) -> Iterator[Sentence]:
+    """The sentences of a paragraph."""
+    text = " ".join(part.strip() for part in paragraph)
+    text = re.sub(r"\{[\w:]+\}`[^`]*`|``[^`]+``|`[^`]*`", "`code`", text)
+    text = re.sub(r"\$[^$]+\$", "`formula`", text)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = ABBREVIATIONS.sub(r"\1", text)
+    for sentence in END.split(text):
+        if sentence.strip():
+            yield Sentence(path, line, sentence.strip())
+
+
+def _page(text: str) -> Iterator[tuple[int, list[str]]]:
+    """(line, paragraph) of the prose of a page: its paragraphs, items of lists and cells of tables."""
+    paragraph: list[str] = []
+    first, fence = 1, ""
+    for number, line in enumerate([*text.split("\n"), ""], start=1):
+        stripped = line.strip()
+        opening = re.match(r"`{3,}|~{3,}|\$\$", stripped)
+        if fence or opening:
+            if fence and stripped.endswith(fence):
+                fence = ""
+            elif not fence and opening and not (opening[0] == "$$" and len(stripped) > 2 and stripped.endswith("$$")):
+                fence = opening[0]
+            stripped = ""
+        if stripped.startswith("|"):
+            yield from ((number, [cell]) for cell in stripped.strip("|").split("|"))
+            stripped = ""
+        if not stripped or stripped.startswith(("#", "<", ":::", "(")) or ITEM.match(line):
+            if paragraph:
+                yield first, paragraph
+            paragraph = []
+        if stripped and not stripped.startswith(("#", "<", ":::")):
+            first = number if not paragraph else first
+            paragraph.append(ITEM.sub("", line))
+
+
+def _docstrings(text: str) -> Iterator[tuple[int, list[str]]]:
+    """(line, paragraph) of the prose of all docstrings."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if ast.get_docstring(node) is not None and isinstance(node.body[0], ast.Expr):
+            yield from _docstring(node.body[0].lineno, ast.get_docstring(node) or "")
+
+
+def _docstring(start: int, text: str) -> Iterator[tuple[int, list[str]]]:
+    """(line, paragraph): paragraphs, items, and what stands beside a name in a list of names. What is indented deeper
+    than prose, and examples, are code."""
+    paragraph: list[str] = []
+    first, example, column = start, False, 0
+    for number, line in enumerate([*text.split("\n"), ""], start=start):
+        indent = len(line) - len(line.lstrip())
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        name = COLUMN.match(line)
+        continues = bool(paragraph) and indent == column
+        code = example or (indent >= 4 and not continues and not (name and column))
+        if not line.strip() or code or name or ITEM.match(line) or (paragraph and indent != column):
+            if paragraph:
+                yield first, paragraph
+            paragraph, column = [], 0
+        if line.strip() and not code:
+            first = number if not paragraph else first
+            if name:
+                column = len(name[0])
+                paragraph.append(line[len(name[0]) :])
+            else:
+                column = column if paragraph else indent
+                paragraph.append(ITEM.sub("", line))
+
+
+def main() -> None:
+    """Print the long sentences below the paths of the command line, and how many there are."""
+    paths = tuple(Path(name).resolve() for name in sys.argv[1:])
+    found = long_sentences(paths)
+    for sentence in found:
+        print(sentence)
+    starts = paths or tuple(ROOT / name for name in (*FOLDERS, *PAGES, "docs"))
+    count = sum(1 for file in files(starts) for _ in sentences(file))
+    print(len(found), "of", count, "sentences have more than", LONGEST, "words")
+
+
+if __name__ == "__main__":
+    main()
