@@ -168,7 +168,7 @@ def table_of(trials: Sequence[Abduction]) -> pd.DataFrame:
 
 def with_bands(trial: Abduction, inputs: UncertainInputs) -> UncertainCurves:
     """The activations of the most active muscles with the cone, with bands of the uncertain inputs."""
-    wanted = LoadsWanted(reserves(trial.model), [cone_of(trial.model)], joints=["GlenoHumeral"])
+    wanted = LoadsWanted(reserves(trial.model), [cone_of(trial.model)], joints=())
     steps = MotionSteps(cutoff=CUTOFF, consistent=True)
     found = uncertain_loads(trial.model, trial.motion, None, inputs, steps, wanted)
     return found.of([f"{name}.activation" for name in most_active(trial)])

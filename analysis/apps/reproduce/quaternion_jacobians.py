@@ -5,15 +5,24 @@ four elements that do not return them. Corrected: the part that is lost is the r
 eliminated component keeps its sign and is the greatest one [B. Graf, Quaternions and dynamics, arXiv:0811.2889].
 """
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from myoquat.analysis.mapping import MappingReport, mapping_analysis
 from myoquat.analysis.mapping.figures import along, plot_singular, prescribed_path
+from myoquat.analysis.mapping.formulas import Pair
+from myoquat.analysis.studies import UncertainInputs
+from myoquat.analysis.studies.uncertainty.curves import BAND_COLOR
+from myoquat.core.typing import Array
 from myoquat.data import load_model
+from myoquat.joints import convert_coordinates, quaternion_to_spatial, spatial_to_constrained
 from myoquat.joints.labels import figure_label
 from myoquat.joints.picture import Picture
+from myoquat.muscle import Parameters, path_jacobian
 from myoquat.muscle.model import Model
 
 __all__ = ["MODELS", "analysed", "error_figure", "path_figure", "singular_figure", "table_of"]
@@ -22,6 +31,7 @@ MODELS = ("mapping_analysis", "two_link")
 SEED = 0
 ERROR = "largest error"
 FLOOR = 1e-17
+MUSCLE, STRIDE = 1, 8  # the muscle along the motion, and frames per frame of its bands
 
 
 def analysed(poses: int) -> dict[str, tuple[Model, MappingReport]]:
@@ -62,9 +72,40 @@ def error_figure(reports: dict[str, tuple[Model, MappingReport]]) -> Figure:
     return figure
 
 
-def path_figure(model: Model) -> Figure:
-    """Moment arms, J_Q and J*_Q of the second muscle along a motion past gimbal lock."""
-    return along(model, *prescribed_path(model))
+def path_figure(model: Model, samples: int = 0) -> Figure:
+    """Moment arms, J_Q and J*_Q of the second muscle along a motion past gimbal lock, with bands of 90 % of samples of
+    its attachments (`UncertainInputs`)."""
+    time, q = prescribed_path(model)
+    figure = along(model, time, q, MUSCLE)
+    if samples:
+        rows = slice(None, None, STRIDE)
+        for part, bands in zip(figure.subfigs, _bands(model, q[rows], samples), strict=True):
+            for axis, (low, high) in zip(part.axes, np.moveaxis(bands, -1, 0), strict=True):
+                axis.fill_between(time[rows], -high, -low, color=BAND_COLOR, lw=0, zorder=0.5)
+    return figure
+
+
+def _bands(model: Model, q: Array, samples: int) -> list[Array]:
+    """Low and high values (2, t, columns) of J_phi, J_Q and J*_Q of all ball joints. All three follow from J_Q of the
+    varied model."""
+    pair, inputs = Pair.of(model), UncertainInputs()
+    phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)
+    alone = replace(pair.quaternion, muscles=pair.quaternion.muscles[MUSCLE : MUSCLE + 1], groups=())
+    own = alone.muscles[0]
+    names = [f"muscles.{own.name}.path.{k}.position.{x}" for k in (0, len(own.path) - 1) for x in "xyz"]
+    parameters, rng = Parameters.of(alone, names), np.random.default_rng(SEED)
+    found: list[list[Array]] = [[], [], []]
+    for _ in range(samples):
+        p = parameters.defaults + inputs.attachments * rng.standard_normal(len(names))
+        bound: Any = parameters.bind(p)
+        J = path_jacobian(bound, q, "quaternion", backend="numpy")[:, 0]
+        spatial = [quaternion_to_spatial(J[:, ball.q], q[:, ball.q]) for ball in pair.balls]
+        balls = list(zip(pair.balls, spatial, strict=True))
+        found[0].append(np.concatenate([b.reading.from_spatial(s, phi[:, b.phi]) for b, s in balls], axis=-1))
+        found[1].append(np.concatenate([J[:, b.q] for b in pair.balls], axis=-1))
+        found[2].append(np.concatenate([spatial_to_constrained(s, q[:, b.q], 0) for b, s in balls], axis=-1))
+    ends = [(1 - inputs.level) / 2, (1 + inputs.level) / 2]
+    return [np.asarray(np.quantile(values, ends, axis=0)) for values in found]
 
 
 def singular_figure(report: MappingReport, name: str) -> Figure:

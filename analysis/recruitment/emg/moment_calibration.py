@@ -155,7 +155,10 @@ class MomentCalibration:
     def moments(self, trial: MomentTrial, z: Array | None = None) -> Array:
         """(..., t, e) [N m] that the muscles and passive moments of a trial give, with the parameters found, or with
         others (..., n); moments of the trial are not read."""
-        record = trial_arrays(self.original, replace(trial, moments={}), self.velocities)
+        return self.moments_along(trial_arrays(self.original, replace(trial, moments={}), self.velocities), z)
+
+    def moments_along(self, record: TrialArrays, z: Array | None = None) -> Array:
+        """(..., t, e) [N m] as `moments`, of lengths, arms and signals."""
         return MomentModel(_laws(self.original), record, self.priors).moments(self.z if z is None else z)
 
 

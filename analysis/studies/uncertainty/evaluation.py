@@ -200,13 +200,15 @@ def _solved(varied: VariedDemands, p: Array, wanted: LoadsWanted) -> pd.DataFram
     demands = varied.of(p, stress=effort.of == "stress")
     model, motion = varied.base.model, varied.motion
     m, (found, force) = len(model.muscles), _recruited(demands, effort, motion.time, wanted.proportional)
-    wrench = varied.joint_wrenches(force, found.x[:, m:], p)
-    nothing = np.zeros(wrench.shape)
-    carried = JointLoads(model, motion, wrench, nothing, np.zeros((len(motion.time), model.system.nu)))
-    table = carried.to_dataframe(wanted.joints, on=wanted.on, frame=wanted.frame)
     own = {f"{name}.activation": found.x[:, k] for k, name in enumerate(model.muscle_names)}
     own |= {f"{name}.force": force[:, k] for k, name in enumerate(model.muscle_names)}
-    table = pd.concat([pd.DataFrame(own, index=table.index), table], axis=1)
+    table = pd.DataFrame(own, index=pd.Index(motion.time, name="time"))
+    if wanted.joints is None or wanted.joints:
+        wrench = varied.joint_wrenches(force, found.x[:, m:], p)
+        carried = JointLoads(
+            model, motion, wrench, np.zeros(wrench.shape), np.zeros((len(motion.time), model.system.nu))
+        )
+        table = pd.concat([table, carried.to_dataframe(wanted.joints, on=wanted.on, frame=wanted.frame)], axis=1)
     table[~are_met(found.status)] = np.nan
     return table
 
