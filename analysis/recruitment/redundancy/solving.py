@@ -47,7 +47,7 @@ class Recruitment:
         demands = self.demands
         self.centre = np.pad(demands.targets(self.effort), ((0, 0), (0, len(demands.reserves))))
         self.slopes = np.empty(demands.lengths.shape)
-        laws = self.slopes.shape[1] > 0 and not isinstance(self.effort, MetabolicEffort)
+        laws = bool(demands.model.muscles) and not isinstance(self.effort, MetabolicEffort)
         self.warm_starts = laws and SequentialProgramming.applies(demands, self.effort)
         self.found = self._along()
 
