@@ -36,10 +36,18 @@ FOLDER_FREE = "quaternion_jacobians"
     default=True,
     help="Of instrumented_shoulder: the model of the published solutions, or as its file has it.",
 )
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="[TRIAL=]FILE",
+    help="Of belli_shoulder: the model of a trial, or of all others, a file in FOLDER.",
+)
 @click.option("--force", is_flag=True, help="Replace an output file that exists.")
 def command(
     study: str, paths: tuple[Path, ...], trial: str | None, rules: tuple[str, ...], rotations: str,
-    published: bool, samples: int, poses: int, prepare: bool, force: bool,
+    published: bool, samples: int, poses: int, prepare: bool, models: tuple[str, ...],
+    force: bool,
 ) -> None:  # fmt: skip
     """Compute a published experiment again from the files in FOLDER, and write OUTPUT (.html): tables and figures
     beside what was measured, with bands of uncertain inputs, under the headings of credibility that journals ask for.
@@ -50,7 +58,8 @@ def command(
     gets what the published solutions had and its file lacks; the page says what that is.
 
     belli_shoulder: activations of shoulder motions with and without a stable joint, beside published ones. FOLDER holds
-    TSM_subject_noWeight.osim and, for each trial, NAME.mot and NAME.npz.
+    models and, for each trial, NAME.mot and NAME.npz. The model of a trial is that of --model, or NAME.osim, or the
+    only one; of TSM_subject_noWeight.osim and TSM_subject_2kgWeight.osim the second belongs to trials numbered 2x.
 
     emg_driven_leg: moments of ankle and knee from EMG, calibrated on one trial, cross-validated in it and predicted for
     all others, beside the published calibration. FOLDER holds gait2392_subject.osim, subjectCalibrated.xml,
@@ -65,9 +74,16 @@ def command(
     if samples < 0 or poses < 1:
         raise click.BadParameter("--samples must not be negative, --poses must be positive")
     pages: Any = importlib.import_module("myoquat.analysis.apps.reproduce.pages")  # matplotlib and the extra studies
-    options = pages.PageOptions(trial, rules or RULES, rotations, published, samples, poses, prepare, click.echo)
+    options = pages.PageOptions(
+        trial, rules or RULES, rotations, published, samples, poses, prepare, _by_trial(models), click.echo
+    )
     pages.PAGES[study](folder, output, options)
     click.echo(f"wrote {output}")
+
+
+def _by_trial(models: tuple[str, ...]) -> dict[str, str]:
+    """Files by trial, "" for all others."""
+    return {name if file else "": file or name for name, _, file in (text.partition("=") for text in models)}
 
 
 def _folder_and_output(study: str, paths: tuple[Path, ...]) -> tuple[Path, Path]:

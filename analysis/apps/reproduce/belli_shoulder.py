@@ -9,9 +9,10 @@ and axial_rot are locked. Its solutions took 2,763 s with the cone and 2,643 s w
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,7 @@ __all__ = [
     "with_bands",
 ]
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
 STUDY = "Belli and others, PLoS ONE 18, 2023, 10.1371/journal.pone.0295003"
 CUTOFF = 3.0  # [Hz]
 STRENGTHS = {
@@ -84,20 +86,32 @@ def trial_names(folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.mot"))
 
 
-def model_of(folder: Path, name: str) -> Path:
-    """NAME.osim; else the model with 2 kg in the hand for trials such as ABD21, where it is there; else the one
-    without. ModelError for a folder without it."""
-    number = re.search(r"(\d)\d$", name)
-    heavy = number is not None and number[1] == "2"
-    for file in (f"{name}.osim", *([LOADED_MODEL] if heavy else []), MODEL):
-        if (folder / file).is_file():
-            return folder / file
-    raise ModelError(f"no model of {name}: neither {name}.osim nor {MODEL}", file=folder)
+def model_of(folder: Path, name: str, chosen: Mapping[str, str] = NOTHING) -> tuple[Path, str]:
+    """The model of a trial, and why: the one `chosen` for it, or for all trials under ""; else NAME.osim; else the only
+    model in the folder. Of the two published models the one with 2 kg in the hand belongs to trials whose two-digit
+    number begins with 2, as in the study's scripts, the other one to those with 0. ModelError for a file that is not
+    there, for no model, and where several could be meant."""
+    wanted = chosen.get(name, chosen.get(""))
+    if wanted is not None:
+        if not (folder / wanted).is_file():
+            raise ModelError(f"{name}: the model {wanted} that --model names is not there", file=folder)
+        return folder / wanted, "as --model says"
+    if (folder / f"{name}.osim").is_file():
+        return folder / f"{name}.osim", "named as the trial"
+    own = {f"{trial}.osim" for trial in trial_names(folder)}
+    found = sorted(path.name for path in folder.glob("*.osim") if path.name not in own)
+    number = re.search(r"([02])\d$", name)
+    if len(found) == 1:
+        return folder / found[0], "the only model"
+    if set(found) == {MODEL, LOADED_MODEL} and number is not None:
+        return folder / (LOADED_MODEL if number[1] == "2" else MODEL), f"for trials numbered {number[1]}x"
+    said = f"several models, {', '.join(found)}" if found else "no model"
+    raise ModelError(f"{said}: --model {name}=FILE says which one belongs to {name}", file=folder)
 
 
-def load_shoulder(folder: Path, name: str) -> Abduction:
-    """A trial from NAME.mot, its model and, where it is there, NAME.npz with `with_gh` and `without_gh`."""
-    model = with_solver_laws(load_model(model_of(folder, name)))
+def load_shoulder(folder: Path, name: str, chosen: Mapping[str, str] = NOTHING) -> Abduction:
+    """A trial from NAME.mot, the model of `model_of` and, where it is there, NAME.npz: `with_gh` and `without_gh`."""
+    model = with_solver_laws(load_model(model_of(folder, name, chosen)[0]))
     recorded = load_motion(folder / f"{name}.mot", model)
     shrugs = name.lower().startswith("shr")
     if shrugs:

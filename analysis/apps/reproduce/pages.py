@@ -1,6 +1,6 @@
 """The page of each study: tables and figures beside what was measured or published, and its credibility."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,7 +41,8 @@ SHARES = "Share of each source in the variance (Sobol indices)"
 class PageOptions:
     """What a page shows: the trial, None for the study's own or all; stability rules; how ball joints are described;
     whether published activations are compared; samples of the bands, 0 for none; poses of the mapping analysis;
-    prepare: whether the instrumented shoulder has the model of the published solutions."""
+    prepare: whether the instrumented shoulder has the model of the published solutions; models: files of the trials of
+    the other shoulder, "" for all others."""
 
     trial: str | None = None
     rules: Sequence[str] = shoulder.RULES
@@ -50,6 +51,7 @@ class PageOptions:
     samples: int = 1000
     poses: int = 10_000
     prepare: bool = True
+    models: Mapping[str, str] = field(default_factory=dict)
     tell: Callable[[str], None] = field(default=print)
 
 
@@ -148,9 +150,10 @@ def leg_page(folder: Path, output: Path, options: PageOptions) -> None:
 def belli_page(folder: Path, output: Path, options: PageOptions) -> None:
     """All trials of the folder, or one, with and without the cone."""
     names = [options.trial] if options.trial else belli.trial_names(folder)
-    trials = [belli.solve(belli.load_shoulder(folder, name), options.tell) for name in names]
+    models = {name: belli.model_of(folder, name, options.models) for name in names}
+    trials = [belli.solve(belli.load_shoulder(folder, name, options.models), options.tell) for name in names]
     lines = [f"Study: {belli.STUDY}.", f"{len(trials)} trials: {', '.join(names)}."]
-    lines += [f"{trial.name}: {belli.model_of(folder, trial.name).name}." for trial in trials]
+    lines += [f"{name}: {file.name}, {why}." for name, (file, why) in models.items()]
     lines.append("Published times: 2,763 s with the cone and 2,643 s without, of 18 trials with 12,917 frames.")
     options.tell(belli.times_of(trials).to_string(float_format="{:.3g}".format))
     sections = _numbers(options, {"Activations beside the published ones": belli.table_of(trials)})
@@ -166,7 +169,7 @@ def belli_page(folder: Path, output: Path, options: PageOptions) -> None:
     used = [
         f"{name}{suffix}" for name in names for suffix in (".mot", ".npz") if (folder / f"{name}{suffix}").is_file()
     ]
-    used = [*dict.fromkeys(belli.model_of(folder, name).name for name in names), *used]
+    used = [*dict.fromkeys(file.name for file, _ in models.values()), *used]
     _write(
         output,
         "Shoulder with and without a stable joint",

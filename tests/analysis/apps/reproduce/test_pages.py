@@ -104,12 +104,22 @@ def test_bands_lie_behind_the_activations_of_the_same_muscles(folder):
         assert (low, high) == pytest.approx((0.2, 0.4))
 
 
-def test_model_of_a_trial_with_weight_is_the_one_with_weight(folder, tmp_path):
-    for name in (belli.MODEL, belli.LOADED_MODEL, "FLX03.osim"):
+def test_model_of_a_trial_is_stated_or_the_only_one(tmp_path):
+    """By option, by its own name, by being alone, and of the published two by the study's numbers; else an error."""
+    for name in (belli.MODEL, "ABD01.mot", "ABD21.mot", "FLX03.mot", "SHRUG.mot"):
         (tmp_path / name).touch()
-    names = [belli.model_of(tmp_path, trial).name for trial in ("ABD01", "ABD21", "FLX03")]
+    assert belli.model_of(tmp_path, "SHRUG") == (tmp_path / belli.MODEL, "the only model")
+    for name in (belli.LOADED_MODEL, "FLX03.osim"):
+        (tmp_path / name).touch()
+    names = [belli.model_of(tmp_path, trial)[0].name for trial in ("ABD01", "ABD21", "FLX03")]
     assert names == [belli.MODEL, belli.LOADED_MODEL, "FLX03.osim"]
-    with pytest.raises(ModelError, match="no model of ABD01"):
+    chosen = {"ABD01": "FLX03.osim", "": belli.MODEL}
+    assert [belli.model_of(tmp_path, trial, chosen)[0].name for trial in ("ABD01", "ABD21")] == list(chosen.values())
+    with pytest.raises(ModelError, match=r"several models, .*: --model SHRUG=FILE says which"):
+        belli.model_of(tmp_path, "SHRUG")
+    with pytest.raises(ModelError, match=r"other\.osim that --model names is not there"):
+        belli.model_of(tmp_path, "ABD01", {"": "other.osim"})
+    with pytest.raises(ModelError, match="no model: --model ABD01=FILE"):
         belli.model_of(tmp_path / "..", "ABD01")
 
 
