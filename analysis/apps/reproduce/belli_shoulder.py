@@ -87,10 +87,10 @@ def trial_names(folder: Path) -> list[str]:
 
 
 def model_of(folder: Path, name: str, chosen: Mapping[str, str] = NOTHING) -> tuple[Path, str]:
-    """The model of a trial, and why: the one `chosen` for it, or for all trials under ""; else NAME.osim; else the only
-    model in the folder. Of the two published models the one with 2 kg in the hand belongs to trials whose two-digit
-    number begins with 2, as in the study's scripts, the other one to those with 0. ModelError for a file that is not
-    there, for no model, and where several could be meant."""
+    """The model of a trial, and why: the one `chosen` for it, or for all trials under ""; else NAME.osim; else one of
+    the published two, as the study's scripts take them: the one with 2 kg in the hand for trials whose two-digit number
+    begins with 2, the other for 0; else the only model in the folder. ModelError for a file that is not there, for no
+    model, and where several could be meant."""
     wanted = chosen.get(name, chosen.get(""))
     if wanted is not None:
         if not (folder / wanted).is_file():
@@ -101,10 +101,13 @@ def model_of(folder: Path, name: str, chosen: Mapping[str, str] = NOTHING) -> tu
     own = {f"{trial}.osim" for trial in trial_names(folder)}
     found = sorted(path.name for path in folder.glob("*.osim") if path.name not in own)
     number = re.search(r"([02])\d$", name)
+    if number is not None and MODEL in found:
+        loaded = number[1] == "2"
+        if loaded and LOADED_MODEL not in found:
+            return folder / MODEL, f"although its number says 2 kg: {LOADED_MODEL} is not there"
+        return folder / (LOADED_MODEL if loaded else MODEL), f"for trials numbered {number[1]}x"
     if len(found) == 1:
         return folder / found[0], "the only model"
-    if set(found) == {MODEL, LOADED_MODEL} and number is not None:
-        return folder / (LOADED_MODEL if number[1] == "2" else MODEL), f"for trials numbered {number[1]}x"
     said = f"several models, {', '.join(found)}" if found else "no model"
     raise ModelError(f"{said}: --model {name}=FILE says which one belongs to {name}", file=folder)
 

@@ -154,6 +154,7 @@ def belli_page(folder: Path, output: Path, options: PageOptions) -> None:
     trials = [belli.solve(belli.load_shoulder(folder, name, options.models), options.tell) for name in names]
     lines = [f"Study: {belli.STUDY}.", f"{len(trials)} trials: {', '.join(names)}."]
     lines += [f"{name}: {file.name}, {why}." for name, (file, why) in models.items()]
+    _tell(options, lines)
     lines.append("Published times: 2,763 s with the cone and 2,643 s without, of 18 trials with 12,917 frames.")
     options.tell(belli.times_of(trials).to_string(float_format="{:.3g}".format))
     sections = _numbers(options, {"Activations beside the published ones": belli.table_of(trials)})

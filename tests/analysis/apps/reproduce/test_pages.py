@@ -109,7 +109,8 @@ def test_model_of_a_trial_is_stated_or_the_only_one(tmp_path):
     for name in (belli.MODEL, "ABD01.mot", "ABD21.mot", "FLX03.mot", "SHRUG.mot"):
         (tmp_path / name).touch()
     assert belli.model_of(tmp_path, "SHRUG") == (tmp_path / belli.MODEL, "the only model")
-    for name in (belli.LOADED_MODEL, "FLX03.osim"):
+    assert belli.model_of(tmp_path, "ABD21")[1].startswith("although its number says 2 kg")
+    for name in (belli.LOADED_MODEL, "FLX03.osim", "arm.osim"):
         (tmp_path / name).touch()
     names = [belli.model_of(tmp_path, trial)[0].name for trial in ("ABD01", "ABD21", "FLX03")]
     assert names == [belli.MODEL, belli.LOADED_MODEL, "FLX03.osim"]
