@@ -32,7 +32,7 @@ class UncertainInputs:
     inertias          of the logarithm of each body's mass, with which its inertia goes, and of the distance of its
                       centre of mass from its joint.
 
-    samples  about that many are evaluated: the rows of Saltelli's design are the nearest power of 2.
+    samples  at least that many are evaluated: the rows of Saltelli's design are the next power of 2.
     seed     of all draws; the same seed gives the same bits.
     level    the share of the samples within the bands.
     frames   at most that many frames, evenly spread, are evaluated; None for all. Filters see all of them.
@@ -98,7 +98,7 @@ class Samples:
     @property
     def rows(self) -> int:
         """Of each matrix: a power of 2, at least 2."""
-        return int(2 ** max(round(np.log2(self.inputs.samples / self.matrices)), 1))
+        return int(2 ** max(np.ceil(np.log2(self.inputs.samples / self.matrices)), 1))
 
     @property
     def matrices(self) -> int:
