@@ -7,12 +7,14 @@ import pytest
 
 from myoquat.analysis.apps.command import main
 from myoquat.analysis.apps.reproduce import belli_shoulder as belli
+from myoquat.analysis.apps.reproduce import quaternion_jacobians as jacobians
 from myoquat.analysis.apps.reproduce.figures import activation_figure
 from myoquat.analysis.apps.reproduce.gait import compare_folder, table_of
 from myoquat.analysis.studies import UncertainCurves
-from myoquat.data import Motion
+from myoquat.data import Motion, load_model
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
+from myoquat.joints.picture import Picture
 from myoquat.joints.types import EulerJoint, PrismaticJoint, RevoluteJoint
 from myoquat.muscle import Model, Muscle, PathPoint
 from myoquat.muscle.coordinates import Marker
@@ -147,7 +149,8 @@ def test_expected_files_of_a_setup_are_compared(tmp_path, capsys):
         compare_folder(empty)
 
 
-def test_mapping_page_needs_no_folder_and_shows_both_sides(tmp_path, capsys):
+def test_mapping_page_needs_no_folder_and_shows_both_sides(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(jacobians, "path_figure", lambda model, samples: Picture())  # long to draw
     page = tmp_path / "page.html"
     main(["reproduce", "quaternion_jacobians", str(page), "--poses", "50", "--samples", "8"])
     text = page.read_text()
@@ -157,3 +160,16 @@ def test_mapping_page_needs_no_folder_and_shows_both_sides(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["reproduce", "gait", str(page)])
     assert "gait takes FOLDER OUTPUT, not 1 paths" in capsys.readouterr().err
+
+
+def test_jacobians_lie_in_the_bands_of_their_attachments():
+    """Moment arms, J_Q and J*_Q of both ball joints, at the frames of the bands; 3 mm at both ends of the muscle."""
+    figure = jacobians.path_figure(load_model("two_link"), 40)
+    axes = [axis for part in figure.subfigs for axis in part.axes]
+    assert len(axes) == 2 * (3 + 4 + 3)
+    for axis in axes:
+        low, high = axis.collections[0].get_datalim(axis.transData).intervaly
+        line = axis.lines[0].get_ydata()[:: jacobians.STRIDE]
+        assert low < line.min() + 0.01
+        assert high > line.max() - 0.01
+        assert high - low < np.ptp(line) + 0.05
