@@ -53,6 +53,14 @@ class _Lock:
         assert self.angles is not None
         return self.angles.lock_sine(own if isinstance(self.joint, CustomJoint) else named_coordinates(self.joint, own))
 
+    def first_near(self, q: Array, least: float) -> tuple[int, ...] | None:
+        """Indices of the first pose of q (..., nq) at which the sine is at most the least; None if there is none."""
+        if isinstance(self.joint, (CustomJoint, GimbalJoint)) and self.angles is not None:  # they are its coordinates
+            locked = self.angles.locked([q[..., i] for i in self.indices], least)
+        else:
+            locked = self.sine(q) <= least
+        return None if locked is None else _first(locked)
+
     @property
     def label(self) -> str:
         names = self.joint.sequence if self.angles is None and isinstance(self.joint, EulerJoint) else ""
@@ -68,7 +76,7 @@ def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
     for lock in _locks(system):
         if isinstance(lock.joint, EulerJoint):
             check_lock(q[..., list(lock.indices)], lock.joint.sequence, f"{function}: body {lock.body!r}")
-        elif not lock.regular and not is_symbolic(q) and (where := _first(lock.sine(q) <= ANGLE_SINE)) is not None:
+        elif not lock.regular and not is_symbolic(q) and (where := lock.first_near(q, ANGLE_SINE)) is not None:
             raise ValueError(
                 f"{function}: body {lock.body!r}: the angles {lock.label} are in gimbal lock at pose {list(where)}; "
                 "describe this joint by a quaternion, with_rotations('quaternion')"
@@ -78,7 +86,7 @@ def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
 def check_followed_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
     """ValueError if frames with inertia follow angles that are locked at a pose of q (..., nq)."""
     for lock in _locks(system):
-        if lock.followers and not is_symbolic(q) and (where := _first(lock.sine(q) <= FOLLOWED_SINE)) is not None:
+        if lock.followers and not is_symbolic(q) and (where := lock.first_near(q, FOLLOWED_SINE)) is not None:
             raise ValueError(
                 f"{function}: the angles {lock.label} of body {lock.body!r} are in gimbal lock at pose {list(where)}, "
                 f"where {', '.join(lock.followers)} would turn without bound; set the mass and the inertia of these "
