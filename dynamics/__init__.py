@@ -34,6 +34,7 @@ from myoquat.dynamics.sensitivity import (
     SimulationGradient,
     StepDerivatives,
     linearize,
+    model_function,
     simulation_gradient,
     step_derivatives,
 )
@@ -99,6 +100,7 @@ __all__ = [
     "kinetic_energy",
     "linearize",
     "mass_matrix",
+    "model_function",
     "potential_energy",
     "power",
     "quaternion_accelerations",

@@ -5,6 +5,9 @@ from myoquat.core.outcomes import Outcome
 from myoquat.kernels.control_flow.fixed_point import call_where, fixed_point
 from myoquat.kernels.control_flow.implicit import root
 from myoquat.kernels.control_flow.while_loop import while_loop
+from myoquat.kernels.frameworks.differentiable import Differentiable
+from myoquat.kernels.frameworks.jax_functions import as_jax
+from myoquat.kernels.frameworks.torch_functions import as_torch
 from myoquat.kernels.runtime.batch import ConversionWarning
 from myoquat.kernels.runtime.compiled import Compiled, calls
 from myoquat.kernels.runtime.info import info
@@ -30,6 +33,7 @@ __all__ = [
     "Argument",
     "Compiled",
     "ConversionWarning",
+    "Differentiable",
     "ExplicitMethod",
     "Kernel",
     "LinearInterpolation",
@@ -43,6 +47,8 @@ __all__ = [
     "ZeroOrderHold",
     "as_array",
     "as_casadi_vector",
+    "as_jax",
+    "as_torch",
     "call_where",
     "calls",
     "choose",

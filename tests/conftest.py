@@ -48,8 +48,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first; the rest as they were."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Long files first; the rest as they were. Tests that need JAX and PyTorch, 3 GB, run only where they are asked
+    for, `-m frameworks`; elsewhere pytest counts them as deselected."""
+    if "frameworks" not in (config.option.markexpr or ""):
+        left_out = [item for item in items if item.get_closest_marker("frameworks")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     order = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(LONG)))
 

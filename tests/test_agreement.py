@@ -306,6 +306,7 @@ WITHOUT_BACKEND = {
     "contact_pairs": "lists names",
     "ground_reactions": "adds up what contact_forces gives",
     "linearize": "differentiates a kernel; tested against closed forms",
+    "model_function": "gives kernels to other libraries; tested against the derivatives of dynamics",
     "parameter_names": "lists names",
     "state_names": "lists names",
     "simulation_gradient": "differentiates a step loop; tested against differences of the simulation",

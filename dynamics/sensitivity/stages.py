@@ -43,21 +43,34 @@ class StepChain:
         if step.slope is None:
             after, J = self._kernel("step", self._step(step))(t, h, x, *values, *constants)
             return after, J
-        slope = self._kernel("slope", _slope(self.equations, step))
         n, m = self.equations.size, sum(self.equations.inputs.values())
         start = np.concatenate([np.eye(n), np.zeros((n, m))], axis=-1)
         inputs = np.concatenate([np.zeros((m, n)), np.eye(m)], axis=-1)
         at, dx, slopes, turned = x, start, [], []
         for stage, (node, taken) in enumerate(zip(step.method.c, step.method.taken, strict=True)):
-            k, K = slope(t + node * h, h, at, *values, *constants)
+            k, K = self.slope(t + node * h, h, at, values, constants)
             slopes.append(k)
             turned.append(K[..., :n] @ dx + K[..., n:] @ inputs)
             of = [slopes[j] for j in taken], [turned[j] for j in taken]
             at, dx = self._updated(step, stage, (x, start), h, of)
-        if step.project is None:
-            return at, dx
-        at, P = self._kernel("project", _projection(step.project))(t, h, at, *values, *constants)
-        return at, P @ dx
+        return self.projected((t, h), at, dx, values, constants)
+
+    def slope(
+        self, t: Any, h: float, x: Array, values: Sequence[Array], constants: Sequence[Any]
+    ) -> tuple[Array, Array]:
+        """xdot (..., n) of a method by slopes, and its derivatives (..., n, n + m)."""
+        found, K = self._kernel("slope", _slope(self.equations, self.formula))(t, h, x, *values, *constants)
+        return found, K
+
+    def projected(
+        self, times: tuple[float, float], x: Array, dx: Array, values: Sequence[Array], constants: Sequence[Any]
+    ) -> tuple[Array, Array]:
+        """A state after the step's return to |Q| = 1 and to the constraints, and its derivatives."""
+        project = self.formula.project
+        if project is None:
+            return x, dx
+        after, P = self._kernel("project", _projection(project))(*times, x, *values, *constants)
+        return after, P @ dx
 
     def _updated(
         self, step: StepFormula, stage: int, x: tuple[Array, Array], h: float, slopes: tuple[list[Array], list[Array]]

@@ -8,14 +8,15 @@ from typing import NamedTuple
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
+from myoquat.dynamics.sensitivity.collocation import RadauStep
 from myoquat.dynamics.sensitivity.points import StatePoint
 from myoquat.dynamics.sensitivity.stages import StepChain
 from myoquat.dynamics.sensitivity.tangent import StateTangent, state_tangent
 from myoquat.dynamics.simulation.controls import Inputs
-from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, method_named
+from myoquat.dynamics.simulation.methods import ADAPTIVE, BAUMGARTE_STEPS, MethodChoice, method_named
 from myoquat.joints.validation import SystemLike
 
-__all__ = ["StepDerivatives", "step_derivatives"]
+__all__ = ["StepDerivatives", "differentiated_step", "step_derivatives"]
 
 
 class StepDerivatives(NamedTuple):
@@ -49,7 +50,7 @@ def step_derivatives(
 ) -> StepDerivatives:  # fmt: skip
     """One step of `step` [s] from q (..., nq), u (..., nu), as `simulate` makes it, and its derivatives.
 
-    method, stabilization   of fixed step, as for `simulate`.
+    method, stabilization   of fixed step, as for `simulate`, or "radau": one step of Radau IIA of this length.
     inputs                  `Inputs`, constant during the step: torques on u, activations or excitations, controls,
                             muscle_states; those of `simulate` by default.
     constraints, time       as for `simulate`, time that of the start of the step.
@@ -64,16 +65,26 @@ def step_derivatives(
     >>> found.q.shape, found.A.shape, found.state_names[0]
     ((8,), (12, 12), 'dA.omega_x')
     """
-    choice = MethodChoice(method, stabilization)
+    choice = MethodChoice.of(method, stabilization, None)
     found = StatePoint.of(model, (q, u), inputs or Inputs(), constraints, time, choice)
-    equations, chosen = found.equations, method_named(method)
+    equations = found.equations
     if not (isinstance(step, Real) and 0 < step < math.inf):
         raise ValueError(f"step must be positive and finite [s], not {step!r}")
     constants = (BAUMGARTE_STEPS * step,) if equations.baumgarte else ()
-    after, J = StepChain(chosen, equations, stabilization)(found.time, step, found.x, found.values, constants)
+    stepped = differentiated_step(method, equations, stabilization)
+    after, J = stepped(found.time, step, found.x, found.values, constants)
     A, B = _on_tangents(equations, found.x, after, J)
     q, u = equations.split(after)
     return StepDerivatives(q, u, equations.rest(after), A, B, StateTangent(equations).names, found.input_names)
+
+
+def differentiated_step(method: str, equations: StateEquations, stabilization: str) -> StepChain | RadauStep:
+    """The step of a method with its derivatives. ValueError for a method whose steps have no derivatives."""
+    if method == "radau":
+        return RadauStep(equations, stabilization)
+    if method in ADAPTIVE:
+        raise ValueError(f"method {method!r} chooses its steps, which have no derivatives; 'radau' has them")
+    return StepChain(method_named(method), equations, stabilization)
 
 
 def _on_tangents(equations: StateEquations, x: Array, after: Array, J: Array) -> tuple[Array, Array]:

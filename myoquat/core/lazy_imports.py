@@ -12,6 +12,7 @@ __all__ = [
     "difflib",
     "html",
     "is_imported",
+    "jax",
     "masked",
     "metadata",
     "missing_extra",
@@ -21,6 +22,7 @@ __all__ = [
     "subprocess",
     "sympy",
     "tomlkit",
+    "torch",
     "xarray",
 ]
 
@@ -33,9 +35,11 @@ EXTRAS = {
     "gymnasium": "learning",
     "imageio_ffmpeg": "view",
     "ipywidgets": "notebooks",
+    "jax": "jax",
     "openpyxl": "tables",
     "plotly": "notebooks",
     "pyarrow": "studies",
+    "torch": "torch",
     "viser": "view",
     "xarray": "studies",
     "zarr": "studies",
@@ -93,15 +97,18 @@ if TYPE_CHECKING:
     from importlib import metadata, resources
 
     import casadi
+    import jax
     import pandas
     import scipy
     import sympy
     import tomlkit
+    import torch
     import xarray
 else:
     casadi = Library("casadi")
     difflib = Library("difflib")
     html = Library("html")
+    jax = Library("jax")
     metadata = Library("importlib.metadata")
     pandas = Library("pandas")
     resources = Library("importlib.resources")
@@ -109,4 +116,5 @@ else:
     tomlkit = Library("tomlkit")
     subprocess = Library("subprocess")
     sympy = Library("sympy")
+    torch = Library("torch")
     xarray = Library("xarray")

@@ -75,6 +75,27 @@ def test_steps_have_the_slopes_of_their_motions(method):
         assert np.abs(column - slope).max() < 1e-7
 
 
+def test_radau_steps():
+    """Against a tight simulation, order 5, and the slopes of the same step over starts that move."""
+
+    def step(q, u, h=H):
+        return step_derivatives(SYSTEM, q, u, h, method="radau", inputs=Inputs(torque=TAU))
+
+    def error(h):
+        exact = simulate(SYSTEM, Q, U, h, torque=TAU, rtol=1e-13)
+        return np.abs(step(Q, U, h).u - exact.u[-1]).max()
+
+    assert error(H) < 1e-6
+    assert error(2 * H) / error(H) > 2**5
+    found, e, n = step(Q, U), 1e-5, SYSTEM.nu
+    moves = e * np.eye(2 * n)
+    starts = [(np.stack([SYSTEM.integrate(Q, s * d[:n]) for d in moves]), U + s * moves[:, n:]) for s in (1, -1)]
+    (a, b) = (step(*start) for start in starts)
+    pose = [SYSTEM.difference(found.q, x) - SYSTEM.difference(found.q, y) for x, y in zip(a.q, b.q, strict=True)]
+    slopes = np.concatenate([pose, a.u - b.u], axis=-1).T / (2 * e)
+    assert np.abs(found.A - slopes).max() < 1e-7
+
+
 def test_short_steps_have_the_linearization_as_their_rate():
     """Richardson's extrapolation of (A(h) - 1) / h to h = 0."""
     wanted = linearize(SYSTEM, Q, U, inputs=Inputs(torque=TAU))
@@ -114,8 +135,10 @@ def test_constrained_changes_stay_on_the_constraint():
 def test_what_is_wrong_is_named():
     with pytest.raises(ValueError, match="step"):
         step_derivatives(SYSTEM, Q, U, -1.0)
-    with pytest.raises(ValueError, match="radau"):
-        step_derivatives(SYSTEM, Q, U, method="radau")
+    with pytest.raises(ValueError, match="chooses its steps"):
+        step_derivatives(SYSTEM, Q, U, method="dop853")
+    with pytest.raises(RuntimeError, match="shorter step"):
+        step_derivatives(SYSTEM, Q, 1e3 * U, 10.0, method="radau")
     with pytest.raises(ValueError, match="activation"):
         linearize(SYSTEM, Q, U, inputs=Inputs([0.5]))
 

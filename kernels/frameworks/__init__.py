@@ -1,0 +1,1 @@
+"""Compiled formulas as functions of JAX and PyTorch."""

@@ -1,0 +1,103 @@
+"""`as_torch`: a compiled function inside programs of PyTorch."""
+
+import math
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+from myoquat.core.lazy_imports import torch
+from myoquat.kernels.frameworks.differentiable import Differentiable
+from myoquat.kernels.runtime.kernel import Kernel
+
+__all__ = ["as_torch"]
+
+
+def as_torch(function: Kernel | Differentiable) -> Callable[..., Any]:
+    """The function on tensors, as a `torch.autograd.Function`: gradients backward and forward, and `torch.func.vmap`.
+
+    function  a kernel of `myoquat.kernels.compile`, with derivatives of every order, or a `Differentiable`, such as a
+              function of a model by `myoquat.dynamics.model_function`.
+
+    The result takes one tensor (..., *shape) of floating point numbers per input, by position or name, and returns one
+    tensor, or a tuple of them, of their common type and on their device. Numbers are computed in double precision on
+    the processor; tensors of another device are copied. Raises TypeError for tensors of other numbers, ValueError for
+    shapes that do not fit and MissingExtraError without the extra `torch`.
+
+    >>> import myoquat as mq
+    >>> energy = mq.kernels.compile(lambda x: 0.5 * x @ x, {"x": 2}, ["energy"])
+    >>> import torch  # doctest: +SKIP
+    >>> x = torch.tensor([3.0, 4.0], requires_grad=True)  # doctest: +SKIP
+    >>> torch.autograd.grad(mq.kernels.as_torch(energy)(x), x)  # doctest: +SKIP
+    (tensor([3., 4.]),)
+    """
+    checked = Differentiable.of(function)
+    apply = _autograd(checked)
+
+    def in_torch(*tensors: Any, **named: Any) -> Any:
+        given = [torch.as_tensor(x) for x in checked.bound(tensors, named)]
+        for name, x in zip(checked.inputs, given, strict=True):
+            if not x.is_floating_point():
+                raise TypeError(f"{checked.name}: {name} must hold floating point numbers, not {x.dtype}")
+        dtype = reduce(torch.promote_types, (x.dtype for x in given))
+        batch = checked.batch([x.shape for x in given])
+        results = apply(
+            *(x.to(dtype).expand(batch + shape) for x, shape in zip(given, checked.inputs.values(), strict=True))
+        )
+        return results[0] if len(results) == 1 else results
+
+    return in_torch
+
+
+def _autograd(function: Differentiable) -> Callable[..., tuple[Any, ...]]:
+    """`apply` of the function of tensors with one common batch shape, its derivative in the same form."""
+    shapes, outputs = list(function.inputs.values()), list(function.outputs.values())
+
+    def batch_of(tensor: Any) -> tuple[int, ...]:
+        return tuple(tensor.shape[: tensor.ndim - len(shapes[0])])
+
+    def matrices(tensors: tuple[Any, ...]) -> list[list[Any]]:
+        return function.flat_jacobians(_autograd(function.jacobians())(*tensors))
+
+    class Call(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(*tensors: Any) -> tuple[Any, ...]:
+            found = function.value(*(x.detach().cpu().double().numpy() for x in tensors))
+            return tuple(torch.from_numpy(y).to(tensors[0]) for y in found)
+
+        @staticmethod
+        def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            context.save_for_backward(*inputs)
+            context.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(context: Any, *bars: Any) -> tuple[Any, ...]:
+            tensors = context.saved_tensors
+            batch, rows = batch_of(tensors[0]), matrices(tensors)
+            flat = [bar.reshape((*batch, math.prod(s), 1)) for bar, s in zip(bars, outputs, strict=True)]
+            sums = [
+                sum(row[i].transpose(-1, -2) @ bar for row, bar in zip(rows, flat, strict=True))
+                for i in range(len(shapes))
+            ]
+            return tuple(s.reshape(batch + shape) for s, shape in zip(sums, shapes, strict=True))
+
+        @staticmethod
+        def jvp(context: Any, *changes: Any) -> tuple[Any, ...]:
+            tensors = context.saved_tensors
+            batch, rows = batch_of(tensors[0]), matrices(tensors)
+            flat = [
+                (torch.zeros_like(x) if dx is None else dx).reshape((*batch, math.prod(s), 1))
+                for x, dx, s in zip(tensors, changes, shapes, strict=True)
+            ]
+            sums = [sum(J @ dx for J, dx in zip(row, flat, strict=True)) for row in rows]
+            return tuple(s.reshape(batch + shape) for s, shape in zip(sums, outputs, strict=True))
+
+        @staticmethod
+        def vmap(info: Any, in_dims: tuple[int | None, ...], *tensors: Any) -> tuple[Any, Any]:
+            moved = [
+                x.expand((info.batch_size, *x.shape)) if dim is None else x.movedim(dim, 0)
+                for x, dim in zip(tensors, in_dims, strict=True)
+            ]
+            return Call.apply(*moved), (0,) * len(outputs)
+
+    apply: Callable[..., tuple[Any, ...]] = Call.apply
+    return apply
