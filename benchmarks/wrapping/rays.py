@@ -38,8 +38,9 @@ def shots(count: int) -> Any:
 @cache
 def conditions(count: int) -> Any:
     """A kernel for the conditions of a shortest path over `count` surfaces. A row: u and the arcs, both ends, the
-    surfaces. It returns the residuals of the count + 1 conditions, the length, 1 if all lines run forward, and the
-    contact points of each surface."""
+    surfaces. It returns the residuals of the count + 1 conditions, the length, 1 if all lines run forward, the least
+    width [m/rad] of a thin pencil of rays from the first end, and the contact points of each surface. Where the width
+    reaches zero before the other end, the path is no minimum (Jacobi's condition)."""
     return kernels.compile(partial(_conditions, count), {"row": 7 + count + NUMBERS_PER_SURFACE * count}, ["out"])
 
 
@@ -67,10 +68,12 @@ def _conditions(count: int, row: Array) -> Array:
     bodies = _bodies(count, row[..., 7 + count :])
     P, v = _outline(bodies[0], A, row[..., 0])
     last, length, missed, stops, forward = A, 0.0 * row[..., 0], [], [], 1.0 + 0.0 * row[..., 0]
+    y, dy, narrowest = length, forward, forward
     for j, body in enumerate(bodies):
         march = _March(body[..., 12:15] ** 2, arcs[..., j] / FINE)
-        end = while_loop(_always, _marched, _Ray(P, v), march, max_steps=FINE)
-        x, w = end.x, end.v
+        y = y + dy * _size(_placed(body, P) - last)
+        end = while_loop(_always, _widened, _Pencil(_Ray(P, v), y, dy, narrowest), march, max_steps=FINE)
+        x, w, y, dy, narrowest = end.ray.x, end.ray.v, end.y, end.dy, end.narrowest
         stops += [_placed(body, P), _placed(body, x)]
         length, last = length + _size(stops[-2] - last) + arcs[..., j], stops[-1]
         if j == count - 1:
@@ -83,7 +86,8 @@ def _conditions(count: int, row: Array) -> Array:
             missed.append(_dot(P * after[..., 12:15], P * after[..., 12:15]) - 1.0)
         forward = np.where(ahead > 0, forward, 0.0)
     length = length + _size(B - last)
-    return joined([*(x[..., None] for x in (*missed, length, forward)), *stops])
+    narrowest = np.minimum(narrowest, y + dy * _size(B - last))
+    return joined([*(x[..., None] for x in (*missed, length, forward, narrowest)), *stops])
 
 
 def _bodies(count: int, numbers: Array) -> list[Array]:
@@ -165,6 +169,28 @@ class _March:
 def _marched(ray: _Ray, march: _March) -> _Ray:
     """The ray after a step."""
     return _Ray(*_stepped(ray.x, ray.v, march.D, march.step))
+
+
+@dataclass(frozen=True)
+class _Pencil:
+    """A ray, the width y (...) [m] of a pencil of rays about it from one end of the path, its rate, and the least width
+    on surfaces so far."""
+
+    ray: _Ray
+    y: Array
+    dy: Array
+    narrowest: Array
+
+
+def _widened(pencil: _Pencil, march: _March) -> _Pencil:
+    """The pencil after a step, by y'' = -K y with the Gaussian curvature K of the surface."""
+    middle = _stepped(pencil.ray.x, pencil.ray.v, march.D, 0.5 * march.step)[0]
+    n, D, h = march.D * middle, march.D, march.step
+    curved = D[..., 0] * D[..., 1] * D[..., 2] / _dot(n, n) ** 2
+    half = pencil.y + 0.5 * h * pencil.dy
+    dy = pencil.dy - h * curved * half
+    y = half + 0.5 * h * dy
+    return _Pencil(_marched(pencil.ray, march), y, dy, np.minimum(pencil.narrowest, y))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ at any place.
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ Array = np.ndarray
 BISECTIONS, NEAR_FOLD, REGULA_FALSI, NEWTON = 16, 9, 8, 12
 OUTLINE_ANGLES = 120  # angles of an outline
 MET, APART = 1e-8, 1e-9  # conditions of a solution; how far segments stay outside of other surfaces
+SADDLE_M = 1e-6  # [m] width of the pencil of rays below which a path is a saddle point of the length
 
 
 @dataclass(frozen=True)
@@ -74,16 +75,21 @@ class _Task:
 
 
 def local_minima(A: Array, B: Array, bodies: Sequence[Quadric]) -> list[list[tuple[float, tuple[int, ...]]]]:
-    """Of each configuration the lengths of all locally shortest paths, and the order in which they touch surfaces."""
-    task = _Task(A, B, tuple(bodies))
+    """Of each configuration the lengths of all locally shortest paths, and the order in which they touch surfaces.
+
+    Rays are shot from both ends, since a path may be hidden between two rays from one of them.
+    """
+    task, back = _Task(A, B, tuple(bodies)), _Task(B, A, tuple(bodies))
     found: list[list[tuple[float, tuple[int, ...]]]] = [[] for _ in A]
     for i in np.flatnonzero(_clear(task, [A, B]) & _on_side(task, [A, B])):
         found[i].append((float(np.linalg.norm(B[i] - A[i])), ()))
     for count in range(1, len(bodies) + 1):
         for order in itertools.permutations(range(len(bodies)), count):
             for tangents in itertools.product((0, 1), repeat=count - 1):
-                for i, length in _solutions(_Task(A, B, task.bodies, order, tangents)):
+                for i, length in _solutions(replace(task, order=order, tangents=tangents)):
                     found[i].append((length, order))
+                for i, length in _solutions(replace(back, order=order, tangents=tangents)) if count > 1 else ():
+                    found[i].append((length, order[::-1]))
     return found
 
 
@@ -156,11 +162,13 @@ def _shot(task: _Task, u: Array) -> tuple[Array, list[Array]]:
 
 
 def _conditions(task: _Task, z: Array) -> tuple[Array, Array, list[Array], Array]:
-    """Conditions of a locally shortest path in z = (u, arcs): residuals, length, stops, whether lines run forward."""
+    """Conditions of a locally shortest path in z = (u, arcs): residuals, length, stops, and whether lines run forward
+    and the path is no saddle point of the length."""
     count = len(task.order)
     found = conditions(count)(np.concatenate([z, task.numbers], axis=1))
-    stops = [task.A, *np.split(found[:, count + 3 :], 2 * count, axis=1), task.B]
-    return found[:, : count + 1], found[:, count + 1], stops, found[:, count + 2] > 0
+    stops = [task.A, *np.split(found[:, count + 4 :], 2 * count, axis=1), task.B]
+    minimal = (found[:, count + 2] > 0) & (found[:, count + 3] > -SADDLE_M)
+    return found[:, : count + 1], found[:, count + 1], stops, minimal
 
 
 def _polished(task: _Task, z: Array) -> tuple[Array, list[Array], Array]:

@@ -43,6 +43,7 @@ from myoquat.muscle.wrapping.fixed_point_iteration import (
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
 from myoquat.muscle.wrapping.outer_iterations import Mode, minimised, rough_iterate
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
+from myoquat.muscle.wrapping.saddle_points import is_saddle_point
 from myoquat.muscle.wrapping.surface_order import guessed_order, moved_in_order, path_over_one, start_over_one_surface
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always
@@ -105,8 +106,19 @@ def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -
     tries = 1 if prescribed else MAX_TRIES
     begin = _Try(Iterate.at(none), order, (never,) * len(wraps), never, order, zero + float(tries), zero)
     found = _on_shorter_sides(begin, segment)
-    contacts = zip(wraps, found.iterate.contacts, found.order, found.through, strict=True)
+    iterate = found.iterate.beside_a_jump(_is_saddle_point(found, segment))
+    contacts = zip(wraps, iterate.contacts, found.order, found.through, strict=True)
     return Piece(wraps, tuple(_in_body(*each) for each in contacts), found.iterate.unsolved)
+
+
+def _is_saddle_point(found: _Try, segment: Segment) -> Array:
+    """(...) whether a path that is solved is a saddle point of the length. One over a single surface without a side is
+    none, unless another surface with a side has led it there."""
+    on = found.iterate.on
+    sided = any(own.ahead is not None for own in segment.types)
+    led = reduce(or_, [on[i] for i in round_surfaces(segment.types)], ~found.clear & found.clear)
+    asked = touches_several(on) | led if sided else touches_several(on)
+    return is_saddle_point(OrderedSegment.over_all(segment, found.order), found.iterate, found.clear & asked)
 
 
 def _solved(begin: _Try, segment: Segment) -> _Try:

@@ -98,8 +98,9 @@ class WrapEllipsoid(Wrap):
             free, aside = near.way == 0, _nearer(other, best, near.P / radii)
             on = on & ((near.way >= 0) | aside | as_short(other, best, *ends, radii, COARSE_EXCESS_RATIO))
             best = best.or_else(other, ~free & (aside == (near.way > 0)))
+        doubtful = on & ~known & free & as_short(other, best, *ends, radii)
+        rough = rough & ~doubtful  # planar paths do not tell which of two minima is the shorter one
         first, first_missed = self._solved(ends, best, near, on & ~rough)
-        doubtful = on & ~rough & ~known & free & as_short(other, best, *ends, radii)
         second, second_missed = self._solved(ends, other, None, doubtful)
         shorter = (second_missed <= NEWTON_TOLERANCE) & (
             (second.length < first.length) | ~(first_missed <= NEWTON_TOLERANCE)

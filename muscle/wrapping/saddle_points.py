@@ -1,0 +1,65 @@
+"""Whether a path over several surfaces is a saddle point of the length, by Jacobi's condition.
+
+Rays that leave one end of a path in all directions within its surfaces form a thin pencil. Its width y is zero at that
+end, with the rate 1, and obeys y'' = -K y with the Gaussian curvature K of the surface; K = 0 on straight pieces. A
+path is a minimum if the width stays positive up to the other end [W. Klingenberg, Riemannian Geometry, 2.5]. Otherwise
+a path beside it is shorter. The fixed-point iteration may stay at such a path, since it sees no direction in which to
+go.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.kernels import call_where, choose
+from myoquat.muscle.wrapping.contact_solve import SolvedContact
+from myoquat.muscle.wrapping.fixed_point_iteration import Iterate, OrderedSegment
+from myoquat.muscle.wrapping.geodesic_segments import GeodesicSegment, followed
+from myoquat.muscle.wrapping.newton import NewtonProblem, newton_start
+from myoquat.muscle.wrapping.order_along_path import in_order
+from myoquat.muscle.wrapping.surfaces.vectors import always, size
+
+__all__ = ["is_saddle_point"]
+
+
+@dataclass(frozen=True)
+class _Path:
+    """The surfaces of a path, and its contacts in their frames."""
+
+    problem: NewtonProblem
+    contacts: tuple[SolvedContact, ...]
+
+
+@dataclass(frozen=True)
+class _OnSurface:
+    """A geodesic in the world, and whether (...) the path is on its surface."""
+
+    segment: GeodesicSegment
+    on: Array
+
+
+def is_saddle_point(segment: OrderedSegment, iterate: Iterate, where: Array) -> Array:
+    """(...) whether a path that solves its surfaces is no minimum of the length, `where` (...) that is asked."""
+    problem = NewtonProblem(segment.surfaces, tuple(iterate.on), segment.order, segment.ends)
+    return call_where(_is_saddle_point, _Path(problem, iterate.contacts), where, ~always(where))
+
+
+def _is_saddle_point(path: _Path) -> Array:
+    problem = path.problem
+    begin = newton_start(problem, path.contacts)
+    given = [
+        _OnSurface(followed(placed, geodesic, on, begin.turn), on)
+        for placed, geodesic, on in zip(problem.surfaces, begin.geodesics, problem.on, strict=True)
+    ]
+    x, end = problem.ends
+    zero = 0.0 * x[..., 0]
+    width, rate, least = zero, zero + 1.0, zero + 1.0
+    for surface in in_order(problem.order, given)[0]:
+        on, fields = surface.on, surface.segment
+        before = width + rate * size(fields.P.x - x)
+        after = fields.a * before + fields.r * rate, fields.da * before + fields.dr * rate
+        width, rate = choose(on, after, (width, rate))
+        least, x = np.where(on, np.minimum(least, width), least), np.where(on[..., None], fields.Q.x, x)
+    result: Array = np.minimum(least, width + rate * size(end - x)) <= 0
+    return result
