@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.language import FOLDERS, PAGES, ROOT, files
 
-__all__ = ["LONGEST", "Sentence", "long_sentences", "sentences"]
+__all__ = ["LONGEST", "Sentence", "long_sentences", "main", "sentences"]
 
 LONGEST = 25  # words
 ABBREVIATIONS = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|No|Fig|Eq|pp|p|Sec|Ch|Dr|St|approx|ed|eds|Vol|no|vol)\.")
@@ -138,7 +138,3 @@ def main() -> None:
     starts = paths or tuple(ROOT / name for name in (*FOLDERS, *PAGES, "docs"))
     count = sum(1 for file in files(starts) for _ in sentences(file))
     print(len(found), "of", count, "sentences have more than", LONGEST, "words")
-
-
-if __name__ == "__main__":
-    main()

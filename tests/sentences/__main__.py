@@ -1,0 +1,5 @@
+"""`python -m tests.sentences`."""
+
+from tests.sentences import main
+
+main()
