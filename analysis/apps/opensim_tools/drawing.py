@@ -18,6 +18,7 @@ from myoquat.joints.panels import Panel, draw_panels
 __all__ = ["chosen_curves", "curves", "inline_picture", "inline_svg"]
 
 MAX_DRAWN_COLUMNS = 96  # columns of a table that are drawn; the page names the others
+LAYOUT_DIGITS = 4  # of places in a figure, as parts of its size
 SHARED = ("N", "N m", "mm")  # units of axes with one scale
 TITLES = TITLES_OF_MOTION | {
     "N": "forces",
@@ -61,12 +62,25 @@ def _panel(table: pd.DataFrame, unit: str, units: Mapping[str, str], title: str)
 
 
 def inline_svg(figure: Figure) -> str:
-    """A figure as SVG without a date."""
+    """A figure as SVG without a date, the same from run to run."""
+    _lay_out(figure)
     stream = io.StringIO()
     with rc_context({"svg.hashsalt": "myoquat", "svg.fonttype": "none"}):
         figure.savefig(stream, format="svg", metadata={"Date": None})
     drawn = stream.getvalue()
     return drawn[drawn.index("<svg") :]
+
+
+def _lay_out(figure: Figure) -> None:
+    """Place the axes once, at rounded places: the last digits of constrained layouts depend on addresses in memory."""
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return
+    engine.execute(figure)
+    figure.set_layout_engine(None)
+    for axis in figure.axes:
+        left, bottom, width, height = np.round(axis.get_position().bounds, LAYOUT_DIGITS).tolist()
+        axis.set_position((left, bottom, width, height))
 
 
 def inline_picture(pixels: Array, words: str) -> str:

@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.apps.opensim_tools.drawing import curves
+from myoquat.analysis.apps.opensim_tools.drawing import curves, inline_svg
 from myoquat.analysis.apps.opensim_tools.report import Section, write_report
 from myoquat.analysis.apps.opensim_tools.sections import load_sections, marker_errors, scaling_sections
 from myoquat.analysis.apps.study_report import write_study_report
 from myoquat.analysis.motion import Markers, inverse_kinematics, scale_model
 from myoquat.analysis.recruitment import redundancy
+from myoquat.joints.picture import Picture
 from myoquat.muscle.coordinates import Marker
 
 TIME = pd.Index(np.linspace(0, 1, 5), name="time")
@@ -113,3 +114,15 @@ def test_a_study_is_reported_on_one_page(tmp_path):
     assert re.search(rf"<th>bodies.B.mass</th><td>[^<]*</td><td>{mean:.4g}</td>", page)
     with pytest.raises(FileNotFoundError):
         write_study_report(results, tmp_path / "none" / "a.html", "")
+
+
+def test_axes_of_drawn_figures_stand_at_rounded_places():
+    """The last digits of a constrained layout change from run to run; a page must not."""
+    figure = Picture(layout="constrained")
+    for axis, words in zip(figure.subplots(1, 2), ("short", "a much longer label"), strict=True):
+        axis.set_ylabel(words)
+    first = inline_svg(figure)
+    for axis in figure.axes:
+        places = 1e4 * np.array(axis.get_position().bounds)
+        np.testing.assert_allclose(places, places.round(), atol=1e-9)
+    assert inline_svg(figure) == first
