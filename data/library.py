@@ -39,7 +39,7 @@ def load_model(
 
     The suffix says the format: `.toml`, OpenSim's `.osim`, MuJoCo's `.xml` (MJCF), or `.urdf` (without muscles).
 
-    rotations: "file" leaves the joints as the file has them; anything else is what `Model.with_rotations` takes, such
+    rotations: "file" leaves the joints as the file has them. Anything else is what `Model.with_rotations` takes, such
     as "quaternion". strict: refuse an .osim, .xml or .urdf file with parts that are not supported, instead of warning.
     marker_set: a file of OpenSim's <MarkerSet>, whose markers the model gets, in place of its own of the same names.
 
@@ -47,7 +47,7 @@ def load_model(
     `WrapCylinder` or that of MuJoCo 4, a `SideCylinder`; anywhere=True: meshes and files that it includes may lie
     outside its folder; contact=True: geoms press on each
     other. In `.xml`, coordinates keep the names of hinges and slides, spatial tendons are muscles, sites
-    that no tendon uses markers, equality constraints of joints couplers; the keyframe "start", or the first, is the
+    that no tendon uses markers, equality constraints of joints couplers. The keyframe "start", or the first, is the
     start.
 
     options of `.urdf`:  base="fixed" welds the root to the world, "floating" puts it on a floating joint; joint_order,

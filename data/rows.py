@@ -22,7 +22,7 @@ Line = tuple[int, str]  # number and text
 def parse_rows(
     path: Path, lines: Iterable[Line], labels: Sequence[str], *, gaps: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(n, len(labels)) numbers and the numbers (n,) of their lines, a row each line that is not blank; ModelError with
+    """(n, len(labels)) numbers and the numbers (n,) of their lines, a row each line that is not blank. ModelError with
     the line for a wrong count or no number.
 
     gaps: an empty cell or 'nan' is a gap in the record, NaN; otherwise it is an error.

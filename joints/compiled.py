@@ -38,7 +38,7 @@ def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compil
     does not outlast this process: it holds functions, or classes whose code is not in this package.
 
     Such code may read what no key says, for example a global of a notebook that has changed since. The state of all
-    that it can read is then part of the key; where the state is not known completely, `build` traces at every call, and
+    that it can read is then part of the key. Where the state is not known completely, `build` traces at every call, and
     machine code is found by the traced program. The same holds for attributes of this package's classes
     and modules that a program has overwritten.
     """

@@ -98,7 +98,7 @@ def euler_from_quaternion(Q: ArrayLike, sequence: str) -> Array:
     [-pi/2, pi/2].
 
     With half angles the sum and the difference of p1 and p3 come separately, so R(phi) = R(Q) to round-off also at
-    the lock, where only one of the two is determined; the other is taken as zero. Half-angle idea: E. Bernardes,
+    the lock, where only one of the two is determined. The other is taken as zero. Half-angle idea: E. Bernardes,
     S. Viollet, PLoS ONE 17(11), 2022.
 
     >>> from myoquat import joints

@@ -120,7 +120,7 @@ def frame_jacobian_rate(
     axes: str = "world",
     backend: str = "kernel",
 ) -> Array:
-    """(..., 6, nu) dJ/dt along u, of the components in `axes`. In world axes J udot + Jdot u is the acceleration; in
+    """(..., 6, nu) dJ/dt along u, of the components in `axes`. In world axes J udot + Jdot u is the acceleration. In
     local axes it is the rate of the local components, which lacks omega x v.
 
     >>> import myoquat as mq

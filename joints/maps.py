@@ -51,7 +51,7 @@ def quaternion_to_spatial(J_Q: ArrayLike, Q: ArrayLike) -> Array:
 def spatial_to_quaternion(J: ArrayLike, Q: ArrayLike) -> Array:
     """(..., 4) 2 J G = J_Q (I4 - Q Q^T): the tangent part of J_Q.
 
-    The radial part J_Q Q depends on how l is extended off the unit sphere and is not in J; it is zero for the
+    The radial part J_Q Q depends on how l is extended off the unit sphere and is not in J. It is zero for the
     normalized extension l(Q/|Q|), whose J_Q is returned exactly.
 
     >>> from myoquat import joints

@@ -1,7 +1,7 @@
 """Small multiples in one style: curves over time, an angle or percent of a cycle, with one quantity and one unit per
 axis.
 
-An axis holds at most `MAX_CURVES` curves, which differ in colour, in lightness and in their dashes; more are divided
+An axis holds at most `MAX_CURVES` curves, which differ in colour, in lightness and in their dashes. More are divided
 into groups, the sides of the body first. Legends stand beside their axis. Curves that are zero throughout are left out,
 and a sentence says which.
 """
@@ -35,8 +35,8 @@ TITLES = {"deg": "angles", "deg/s": "angular velocities", "m": "positions", "m/s
 class Panel:
     """One quantity: the curves `names` with values (t, n) in `unit`, under a title.
 
-    spread (t, n) are standard deviations, drawn as bands; `reference` are bands (low (t,), high (t,)) by the names of
-    curves; `shared` tells whether all groups, and other shared panels of the unit, have one vertical scale.
+    spread (t, n) are standard deviations, drawn as bands. `reference` are bands (low (t,), high (t,)) by the names of
+    curves. `shared` tells whether all groups, and other shared panels of the unit, have one vertical scale.
     """
 
     title: str

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.language import WORDS, uses
+from tests.sentences import LONGEST, long_sentences
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("kernels", "joints", "muscle", "data", "dynamics", "analysis", "environments")
@@ -21,6 +22,7 @@ FILES = sorted(
 )
 OURS = [*FILES, *ROOT.glob("benchmarks/**/*.py")]
 EVERYTHING = [*OURS, *ROOT.glob("tests/**/*.py")]
+LONG_SENTENCES = 95  # of more than 25 words in pages
 LONGEST_FUNCTION, MEDIAN_FUNCTION, LONGEST_FILE, PARAMETERS = 60, 10, 500, 8
 MODULES_PER_FOLDER, PUBLIC_PARAMETERS = 20, 10
 RECORDS = {"inputs", "options", "output", "prior", "solver"}  # arguments that hold options in place of single ones
@@ -231,6 +233,25 @@ CLEAN_TESTS = tuple(f"tests/{name}" for name in TEST_FOLDERS)
 def test_words_of_the_list_do_not_come_back():
     """In folders and pages that are free of the words in `tests.language`."""
     assert not [str(use) for use in uses(tuple(ROOT / name for name in (*CLEAN, *CLEAN_TESTS)))]
+
+
+def test_long_sentences_of_pages_get_fewer():
+    """`python -m tests.sentences` lists them. The limit may only shrink."""
+    found = long_sentences(tuple(ROOT / name for name in PAGES))
+    assert len(found) <= LONG_SENTENCES, "\n".join(map(str, found))
+
+
+def test_a_long_sentence_is_found(monkeypatch, tmp_path):
+    """Code and examples do not count, and a sentence ends with its item."""
+    monkeypatch.setattr("tests.sentences.ROOT", tmp_path.resolve())
+    words = "word " * LONGEST
+    (tmp_path / "page.md").write_text(f"{words}.\n\n- {words}more.\n- `a b c` {words}\n\n```\n{words}more\n```\n")
+    (tmp_path / "code.py").write_text(f'"""{words}\n\n>>> {words} more\n"""\n\n\ndef f():\n    """{words}more."""\n')
+    assert [(x.path, x.line, x.words) for x in long_sentences((tmp_path,))] == [
+        ("code.py", 8, LONGEST + 1),
+        ("page.md", 3, LONGEST + 1),
+        ("page.md", 4, LONGEST + 1),  # `code` is one word
+    ]
 
 
 def test_words_are_found_in_names_comments_and_messages(monkeypatch, tmp_path):

@@ -158,7 +158,7 @@ class ModelComparison:
 
     def curves(self, muscle: str, quantity: str, over: str, values: Array) -> tuple[Array, Array]:
         """(n,) (n,) a "length", "moment arm" or "force" of a muscle of A, and of its partner, over values (n,) of a
-        coordinate of A that has a partner; the other coordinates are those of the starts.
+        coordinate of A that has a partner. The other coordinates are those of the starts.
 
         ValueError for names without a partner, and for other quantities.
         """

@@ -88,7 +88,7 @@ class _BoundedFormula(Record):
 class PathConstraint(_BoundedFormula, PathCondition):
     """lower <= formula(point) <= upper at every point of the motion where controls are defined.
 
-    formula: plain NumPy of a `Point`, returning one number or k of them, as many as the bounds are; it is traced and
+    formula: plain NumPy of a `Point`, returning one number or k of them, as many as the bounds are. It is traced and
     may not branch on values. Raises ValueError for a lower bound above the upper one.
 
     >>> from myoquat.analysis.control import PathConstraint

@@ -37,7 +37,7 @@ class Point:
     symbols with the same leading axes; parameters (np,) that are unknown.
 
     point["name"] is a coordinate, an angle that a quaternion has replaced, a velocity, a state, a control or a
-    parameter by its name; the rate of a state is point.rate("name"). At the ends of a motion rates are empty.
+    parameter by its name. The rate of a state is point.rate("name"). At the ends of a motion rates are empty.
 
     >>> import numpy as np
     >>> from myoquat.analysis.control import Equations

@@ -235,7 +235,7 @@ class Problem:
         watch: Callable[[Progress], object] | None = None,
     ) -> Solution:
         """The solution from a guess: a Motion (of the same system, over the duration), a former Solution, a
-        `MocoTrajectory`, or names -> a number or values (k,) evenly over the duration; "duration" [s] is its guess.
+        `MocoTrajectory`, or names -> a number or values (k,) evenly over the duration. "duration" [s] is its guess.
 
         None: the first tracked motion, otherwise evenly from the initial to the final pose, at rest, with small
         activations. Values out of bounds are moved inside; in a Motion or a mapping they raise ValueError. Raises

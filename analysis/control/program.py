@@ -15,7 +15,7 @@ __all__ = ["Pattern", "Program"]
 @dataclass(frozen=True, eq=False)
 class Pattern:
     """The nonzeros of a sparse matrix, column by column: `rows` (nonzeros,) and `columns`, the starts (n + 1,) of each
-    column; `nonzeros` has the nonzero of every entry of the blocks, -1 for entries that are left out."""
+    column. `nonzeros` has the nonzero of every entry of the blocks, -1 for entries that are left out."""
 
     rows: Array
     columns: Array

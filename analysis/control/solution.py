@@ -34,7 +34,7 @@ class Solution:
     control_time (k,) [s] and controls (k, nc) where the transcription has them: at nodes and inside intervals, for the
     midpoint rule in the middle of each. objective is the sum of `goals`, each with its weight. kkt_error is the
     greatest entry of the gradient of the Lagrangian, violation the greatest by which a constraint is missed, both
-    unscaled; norm_error the greatest | |Q| - 1 | at all sites. seconds is the time of the solver, evaluation_seconds
+    unscaled. norm_error the greatest | |Q| - 1 | at all sites. seconds is the time of the solver, evaluation_seconds
     that of the compiled formulas in it. meshes are those of a refinement, with their measured errors.
 
     >>> from myoquat.analysis.control import Duration, Equations, Problem
@@ -193,7 +193,7 @@ class Solution:
 
     def __getitem__(self, name: str) -> Array:
         """(t,) a coordinate, an angle that a quaternion has replaced, a velocity or a state at the nodes by its name,
-        (k,) a control at `control_time`, or () a parameter; KeyError for a name that is none of these."""
+        (k,) a control at `control_time`, or () a parameter. KeyError for a name that is none of these."""
         plant = self.statement.plant
         for names, values in (
             (plant.velocity_names, self.u),

@@ -24,7 +24,7 @@ class Certificate:
     """Errors of fitted paths at held-out poses.
 
     table     a row per muscle. `terms`; `length_rms`, `length_greatest`, `arm_rms` and `arm_greatest` [m] at the poses
-              that count, and `length_pose`, `arm_pose`, the numbers of those with the greatest errors; `near_jump` and
+              that count, and `length_pose`, `arm_pose`, the numbers of those with the greatest errors. `near_jump` and
               `beyond_jump`, the shares of poses that do not count; `length_anywhere` [m], the greatest error at all
               poses beside jumps, those beyond one included
     excluded  by muscle, the numbers of poses near a jump of the length or of a moment arm, or without a solved path
@@ -32,7 +32,7 @@ class Certificate:
               the fit by more than `PathFit.branch`
     poses     (n, nq) all of them
 
-    Moment arms are J along motions of unit size that constraints, couplers and locks allow; their error at a pose is
+    Moment arms are J along motions of unit size that constraints, couplers and locks allow. Their error at a pose is
     the norm over these, and `arm_rms` is that of one motion, over those that change the length.
 
     >>> import myoquat as mq

@@ -52,8 +52,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class MuscleFit:
-    """The best candidate; which poses, in the order of the group, are smooth and which of them are used; the error
-    from which a pose counts as beyond a jump; root mean squares of length and moment arm on held-out poses [m]."""
+    """The best candidate; which poses, in the order of the group, are smooth and which of them are used. The error
+    from which a pose counts as beyond a jump. Root mean squares of length and moment arm on held-out poses [m]."""
 
     best: Candidate
     smooth: Array
@@ -82,7 +82,7 @@ class _Level:
 
     def moments(self, k: int, y: Array, t: int, used: Array) -> list[Moments]:
         """Of observations y (1 + r, n) at the poses that are fitted, k = 0, or held out, k = 1, those of the lengths
-        and of the rates; without poses that are not `used` (n,)."""
+        and of the rates. Without poses that are not `used` (n,)."""
         found, poses = [], self.parts[k]
         unused = np.arange(len(used))[poses][~used[poses]]
         for G, rows in zip(self.squares[k], (slice(0, 1), slice(1, None)), strict=True):

@@ -20,7 +20,7 @@ class FitSettings(Record):
     degree          the highest degree, None for the one that `candidates` allow
     weight          positive weight of the sum of c^2 mean(phi^2) beside the mean square error, in the wanted errors
     near            [m] how near a jump of the length poses are left out, as for `path_flags`
-    branch          [m] how far a pose may be off the fit of a path that jumps elsewhere; beyond it, or 5 times the
+    branch          [m] how far a pose may be off the fit of a path that jumps elsewhere. Beyond it, or 5 times the
                     median if that is more, the pose counts as beyond a jump and is left out
     polynomials     polynomials alone, which `.osim` files of scalar coordinates can hold. Without it, where polynomials
                     miss the wanted errors, the straight path and terms of the surfaces (`SurfaceTerm`) are added

@@ -1,7 +1,7 @@
 """Lengths with terms of surfaces (`SurfaceTerm`), fitted by the Levenberg-Marquardt method.
 
 A length is a sum of parts: polynomials, and functions T(B) of polynomials B. Where a path touches a surface, or changes
-from one side of it to the other, moment arms have a corner or a jump; polynomials follow these slowly, T exactly.
+from one side of it to the other, moment arms have a corner or a jump. Polynomials follow these slowly, T exactly.
 """
 
 from collections.abc import Sequence
@@ -158,8 +158,8 @@ def first_sides(problem: SurfaceProblem, y: Array, count: int, first: int) -> li
 
 
 def _ways(problem: SurfaceProblem, y: Array, first: int, other: Array) -> tuple[float, list[Array]] | None:
-    """Two polynomials of the `first` terms, each of the poses that it fits better, and the sum of their squared errors;
-    at first the second one is that of the `other` poses. None where one has too few poses."""
+    """Two polynomials of the `first` terms, each of the poses that it fits better, and the sum of their squared errors.
+    At first the second one is that of the `other` poses. None where one has too few poses."""
     for _ in range(MAX_ASSIGNMENTS):
         if min(other.sum(), (~other).sum()) < MIN_SIDE_POSES:
             return None

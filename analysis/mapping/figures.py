@@ -160,7 +160,7 @@ def _grid(
 
 
 def check_folder(folder: Path, overwrite: bool = False, suffix: str = "png") -> None:
-    """Make the folder if need be; FileExistsError if a figure is there already and may not be replaced, ValueError for
+    """Make the folder if need be. FileExistsError if a figure is there already and may not be replaced, ValueError for
     another suffix than png, pdf and svg."""
     if suffix not in SUFFIXES:
         raise ValueError(f"figures are written as {', '.join(SUFFIXES)}, not {suffix!r}")

@@ -118,8 +118,8 @@ def mapping_analysis(
     """Compare all mappings between J, J_Q, J*_Q and J_phi of a model's muscles at n random poses.
 
     model: a Model or what `load_model` takes, with quaternions or Euler angles. Poses are uniform over all rotations
-    of the ball joints, both signs of Q0; strengths and activations that the model leaves open are drawn from the
-    seed, Fmax in [0, 250] N and activation in [0, 1]; elastic tendons are in equilibrium at rest. Equal arguments
+    of the ball joints, both signs of Q0. Strengths and activations that the model leaves open are drawn from the
+    seed, Fmax in [0, 250] N and activation in [0, 1]. Elastic tendons are in equilibrium at rest. Equal arguments
     give equal reports. `progress` shows a bar on standard error: True, False, or None for only on a
     terminal and in a notebook. Raises ValueError for n outside [1, 10^7], ModelError for a model without ball joints
     or muscles.

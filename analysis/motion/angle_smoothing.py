@@ -2,7 +2,7 @@
 
 Every coordinate of the file is filtered by itself: a Butterworth filter of third order by the bilinear transform, run
 forwards and backwards, over a record that is continued at both ends by half of its length, turned by half a turn about
-its end point; its first three values stay (Storage::pad and Signal::LowpassIIR of OpenSim 4.6). Values and derivatives
+its end point. Its first three values stay (Storage::pad and Signal::LowpassIIR of OpenSim 4.6). Values and derivatives
 are those of the natural spline of fifth degree through the frames, s''' = s'''' = 0 at its ends [H. J. Woltring, A
 Fortran package for generalized, cross-validatory spline smoothing and differentiation, Adv. Eng. Software 8, 1986].
 

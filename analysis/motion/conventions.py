@@ -3,7 +3,7 @@
 Axes of every segment: x forward, y up, z to the right. R takes components of the distal segment to those of the
 proximal one, as a sequence of turns about the proximal, the floating and the distal axis [E. S. Grood, W. J. Suntay, A
 joint coordinate system for the clinical description of three-dimensional motions, J. Biomech. Eng. 105, 1983]. Each
-group names its three angles by the direction in which they are positive, on the right side; on the left side the same
+group names its three angles by the direction in which they are positive, on the right side. On the left side the same
 names hold for the mirrored segments.
 
 Sources: G. Wu et al., ISB recommendation on definitions of joint coordinate system of various joints for the reporting

@@ -78,7 +78,7 @@ class JointTorques:
         '<coordinate>_moment' [N m] where the coordinate is an angle, '<coordinate>_force' [N] where it is a length.
 
         Of angles that a quaternion has replaced, as `Motion.angles` gives them, they are B^T tau, with omega = B xdot,
-        and exist in gimbal lock too; quaternion joints without named angles keep the columns of their velocities.
+        and exist in gimbal lock too. Quaternion joints without named angles keep the columns of their velocities.
         """
         system, q = self.motion.system, self.motion.q
         named = {ball.body: ball for ball in balls(system)}
@@ -124,17 +124,17 @@ def inverse_dynamics_of_motion(
     torque = M udot + b - J^T f_ext, less what the model's own limits and passive forces give; gravity, springs and
     dampers of the joints are in b, muscles are not (they are what produces the torque). loads: interpolated by straight
     lines at the times of the motion, each a force at a point and a free torque in the frames that it names, on the body
-    that it names; those on the ground do nothing.
+    that it names. Those on the ground do nothing.
 
     motors: the velocities, or coordinates of one velocity, that are driven. Then the model's constraints, couplers and
-    locks carry the rest, `JointTorques.constraints`, and torque is what the motors give; other velocities have what
+    locks carry the rest, `JointTorques.constraints`, and torque is what the motors give. Other velocities have what
     neither gives, zero but for rounding where the motors suffice. None: all velocities are driven, and forces of
-    constraints are part of the torque, since the motion does not determine them;
+    constraints are part of the torque, since the motion does not determine them.
     `myoquat.analysis.recruitment.free_torques` has torques without them.
 
     Raises ValueError for a motion of another system, or without u and udot (`smooth` and `differentiate` find them),
     loads on or in frames that do not exist (with the nearest ones), loads on no body yet, and times that the loads do
-    not cover, motors that do not exist, and motors that push against constraints, so that neither is determined;
+    not cover, motors that do not exist, and motors that push against constraints, so that neither is determined.
     ModelError where a moving leaf has no mass, and for constraints on velocities if motors are named.
 
     >>> import numpy as np

@@ -6,7 +6,7 @@ and those on velocities alone say nothing of a pose.
 
 Of angles that give the same pose, full turns of hinges and the two triples of three rotations, every frame has those
 nearest to the frame before. The first has those with which the most frames are in the model's ranges, or else its
-principal ones; with a start those nearest to it, and with a start for each frame every frame has those.
+principal ones. With a start those nearest to it, and with a start for each frame every frame has those.
 """
 
 import difflib

@@ -338,9 +338,9 @@ class PoseProblem(PoseStructure):
     def step(self, at: "Search", data: Array, far: bool = True) -> "Search":
         """One step of a search.
 
-        Where the cost falls, the pose is taken, a new step found there, and the damping reduced; where it does not, a
+        Where the cost falls, the pose is taken, a new step found there, and the damping reduced. Where it does not, a
         quarter of the step is tried next, and the damping of the next step is larger. Gauss-Newton steps leave out the
-        curvature of the residuals and are too long or too short where these are large; how much of the next one is
+        curvature of the residuals and are too long or too short where these are large. How much of the next one is
         tried is what would have been best for the last one, from the slopes at both of its ends. Short steps are
         Newton's.
 

@@ -147,7 +147,7 @@ def place_markers(
 ) -> tuple[Model, FittedMotion]:
     """The model with its markers where they were in a static trial, and the pose in which it stood.
 
-    The mean positions of the markers are fitted as `inverse_kinematics` does, with weights and wanted coordinates; then
+    The mean positions of the markers are fitted as `inverse_kinematics` does, with weights and wanted coordinates. Then
     every marker that was seen goes to its mean position on its body, except those in `fixed`, by default the ones that
     the model says keep their place. Markers that the trial lacks stay. Errors as in `inverse_kinematics`.
 

@@ -47,7 +47,7 @@ def calibrate_orientations(
     pose          (nq,) coordinates of the model in that frame, its start if None.
 
     `inverse_kinematics` takes the sensors. Raises ValueError for sensors that do not exist or did not show anything in
-    that frame, a heading that does not exist, and a recording without frames; ModelError for bodies that do not
+    that frame, a heading that does not exist, and a recording without frames. ModelError for bodies that do not
     exist.
 
     >>> import myoquat as mq

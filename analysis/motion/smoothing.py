@@ -5,13 +5,13 @@ differences of all other coordinates. Their running sum D(s) is a curve in flat 
 motion. The recorded motion q lies beside it by e = q s^-1, a rotation vector again, so that x = D(s) + e develops q
 without summing up its noise. With H the zero-phase low-pass filter, r = x - H x is what lies above the cutoff, and the
 new s = exp(e - r) s. One round from s = q would leave a part |omega| / (2 pi cutoff) of the noise; there are three.
-About a fixed axis, and for lengths and hinges, the result is the linear filter itself; it commutes with rotations of
+About a fixed axis, and for lengths and hinges, the result is the linear filter itself. It commutes with rotations of
 the laboratory and of the body and has no lock. Because r holds no low frequencies, the sums do not drift.
 
 H is a Butterworth filter of half the given order, run forwards and backwards, as in gait laboratories [D. A. Winter,
 Biomechanics and Motor Control of Human Movement, 4th ed., 2009, section 3.4.4]. Its attenuation at the cutoff is 1/2.
-At both ends the curve is continued by half of its length, turned by half a turn about its end point, as OpenSim does;
-order 6 is the order of OpenSim's filter.
+At both ends the curve is continued by half of its length, turned by half a turn about its end point, as OpenSim does.
+Order 6 is the order of OpenSim's filter.
 
 Derivatives. In the chart x_j = q_k^-1 q_{k+j} that is centred on frame k, u = dx/dt and udot = d2x/dt2 exactly: the
 derivative of the exponential is the identity at zero, and what its second derivative adds, [u, u], vanishes. The
@@ -56,7 +56,7 @@ def smooth(
     cutoff       where the zero-phase filter halves the amplitude; None for no filter, only derivatives.
     order        of both passes together, even: the amplitude falls with the order-th power of the frequency.
     longest_gap  [s] frames without data of a fitted motion are bridged up to this time, turning and sliding evenly
-                 between the frames beside them; longer gaps, and those at an end, are refused.
+                 between the frames beside them. Longer gaps, and those at an end, are refused.
     model        whose couplers and constraints hold after filtering, phi to 1e-10; those of a fitted motion do without
                  it. Poses and rates are moved onto them by the smallest changes: A u = -phi_t, A udot = b. Locked
                  coordinates stay.

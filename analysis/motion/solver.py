@@ -150,7 +150,7 @@ class _Solver:
     def _run(
         self, solve: Callable[..., Array], q: Array, data: Array, damping: float, one_frame: bool = False
     ) -> tuple[Array, Array, Array]:
-        """(poses, sizes of their next steps, costs, infinite where they are not numbers); searches of `one_frame` end
+        """(poses, sizes of their next steps, costs, infinite where they are not numbers). Searches of `one_frame` end
         where they cost much more than one that has ended."""
         data = np.ascontiguousarray(data)
         z = solve(self.problem.start(q, damping), data)

@@ -57,7 +57,7 @@ class Sensor:
 
 
 class Data(NamedTuple):
-    """What is wanted in each frame: positions (..., n, 3), rotations (..., s, 4), values (..., c), with weights; the
+    """What is wanted in each frame: positions (..., n, 3), rotations (..., s, 4), values (..., c), with weights. The
     sum of these, and the time [s], zero where no constraint needs it."""
 
     positions: Array

@@ -5,7 +5,7 @@ With constraints phi(q) = 0 and A = d phi / dv, a step solves
     minimise  v^T N v / 2 - f^T v   subject to   A v = -phi
 
 by its range-space equations [J. Nocedal, S. J. Wright, Numerical Optimization, 2nd ed., Springer 2006, eq. 16.17], with
-S = A N^-1 A^T. Its rows are scaled to a unit diagonal and factored without pivoting; rows that those before them imply
+S = A N^-1 A^T. Its rows are scaled to a unit diagonal and factored without pivoting. Rows that those before them imply
 have a pivot of round-off and are left out, and so are rows of zeros.
 """
 

@@ -37,7 +37,7 @@ class JointLoads:
     """wrench (t, bodies, 6): the force [N] and the torque [N m] that each body gets through its joint, at its origin in
     world axes: all that passes there, with actuators, springs, dampers, limits, couplers and locks of the joint, so
     that every body's momentum is balanced. NaN where redundant constraints leave it open: `undetermined` names these
-    joints. `applied` (t, bodies, 6) is what muscles and external loads do to the bodies, in the same way; `driven`
+    joints. `applied` (t, bodies, 6) is what muscles and external loads do to the bodies, in the same way. `driven`
     (t, nu) [N m, N] what muscles do to the coordinates that move points of their paths. `motion` has the accelerations
     that they belong to, `constraints` the forces of the model's constraints, None for a model without.
 
@@ -183,7 +183,7 @@ def joint_loads(
     followed; what holds them is in the loads. `Redundancy.joint_loads` has the loads of a solution.
 
     Raises ValueError for a motion of another system or without u, tensions, torques or wrenches of another shape or
-    with NaN, a table without a muscle of the model, and a torque that has no effect; ModelError for constraints on
+    with NaN, a table without a muscle of the model, and a torque that has no effect. ModelError for constraints on
     velocities, and passive forces of one's own that do not say on which bodies they act.
 
     >>> import myoquat as mq

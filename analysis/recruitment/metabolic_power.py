@@ -82,7 +82,7 @@ def metabolic_power(
     basal_...    basal power, coefficient * M^exponent with the mass M [kg] of the model.
 
     Raises ValueError for arrays that do not fit or lie outside [0, 1], unknown names, masses that are not positive, and
-    a motion without u; ModelError for a muscle whose law has no fiber.
+    a motion without u. ModelError for a muscle whose law has no fiber.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import metabolic_power

@@ -1,7 +1,7 @@
 """Moment arms as a labelled table, each named for what it is.
 
 For a coordinate x whose rate is its velocity, the moment arm is -dl/dx. A ball joint in quaternions has no coordinate
-that a moment arm could belong to; its columns are the torque vector of a unit tension, -J^T, in child- or parent-frame
+that a moment arm could belong to. Its columns are the torque vector of a unit tension, -J^T, in child- or parent-frame
 components, or -dl/dphi of a sequence that is asked for, where that is not locked.
 """
 

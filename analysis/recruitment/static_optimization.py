@@ -91,7 +91,7 @@ def static_optimization(
     reserves  R_j > 0 [N m, N]: one for all free velocities, or by name, 1 for those not named.
     backend   "kernel" compiles the solver at its first use for each size of problem; "numpy" does without.
 
-    Locked coordinates need no torque; those driven by couplers or constraints pass theirs on to what drives them, and
+    Locked coordinates need no torque. Those driven by couplers or constraints pass theirs on to what drives them, and
     poses must lie on the constraints (`myoquat.dynamics.constraints.assemble`). Activations reach
     from `minimum_activation` of a muscle's law, or 0, to 1. Elastic tendons are taken as rigid, as OpenSim's static
     optimization takes them. Raises ValueError for values that do not fit, and as `muscle_forces` does.
@@ -137,7 +137,7 @@ def torques_of_motion(
     """(q, u, torque) of a recorded motion q (t, nq) at evenly spaced times (t,): what its joints have to give.
 
     cutoff: [Hz] of a zero-lag Butterworth filter of order 4 (two passes of order 2), None for none. Velocities and
-    accelerations are derivatives of interpolating splines of degree 5; quaternions are filtered and interpolated by
+    accelerations are derivatives of interpolating splines of degree 5. Quaternions are filtered and interpolated by
     components on the side where neighbours are near, and divided by their length. f_ext (t, bodies, 6) as for
     `inverse_dynamics`. Raises ValueError for times that are not even, or too few, and a cutoff that they cannot carry.
 

@@ -59,7 +59,7 @@ class Study(Specification):
 
         The numbers are the same bit for bit however a study is run, on processors with the same instructions. Raises
         ValueError for values that the model refuses; StoreError for a store that is not this study's, that other code
-        began, that another process is writing, or that is removed meanwhile; OSError where nothing can be written. What
+        began, that another process is writing, or that is removed meanwhile. OSError where nothing can be written. What
         was stored stays and can be resumed.
         """
         options = RunOptions(resume, threads, block, client, scheduler, timeout, progress)

@@ -2,7 +2,7 @@
 
 R = R(a1, f1) R(a2, f2) R(a3, f3) with f_k a linear function of the coordinates x and fixed axes a_k (see
 `myoquat.joints.Angles`). The child's angular velocity in its own axes is omega = sum of b_k fdot_k with b_3 = a3,
-b_2 = R3^T a2, b_1 = R3^T R2^T a1; det [b1 b2 b3] is zero in gimbal lock.
+b_2 = R3^T a2, b_1 = R3^T R2^T a1. Det [b1 b2 b3] is zero in gimbal lock.
 """
 
 from collections.abc import Iterator

@@ -171,7 +171,7 @@ def load_emg(path: str | Path, channels: list[str] | tuple[str, ...] | None = No
 
     units: what the numbers are, as the file says it, or "V" where it does not, if None. Of a .c3d file, whose analog
     channels also are those of force plates, channels in "mV" and "uV" become volts. Raises ModelError for a file that
-    is broken or of another type, and for channels of several units; ValueError for a channel that is not there.
+    is broken or of another type, and for channels of several units. ValueError for a channel that is not there.
 
     >>> import pathlib, tempfile
     >>> from myoquat.data import Emg, load_emg

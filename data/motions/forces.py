@@ -184,7 +184,7 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
           the file; where a plate carries less than `threshold` [N] all its numbers are zero.
 
     axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
-    `axes_rotation`); without it they stay the file's. Raises ModelError with file and line for a file that is broken or
+    `axes_rotation`). Without it they stay the file's. Raises ModelError with file and line for a file that is broken or
     of another type, an identifier that finds no columns, and data files that do not exist.
 
     >>> import tempfile

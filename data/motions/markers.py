@@ -34,8 +34,8 @@ __all__ = ["Markers", "load_markers"]
 
 @dataclass(frozen=True, eq=False)
 class Markers:
-    """positions (t, n, 3) [m] of markers `names` (n,) at `time` (t,) [s], NaN where a marker was not seen;
-    hidden entries of a masked array become NaN.
+    """positions (t, n, 3) [m] of markers `names` (n,) at `time` (t,) [s], NaN where a marker was not seen.
+    Hidden entries of a masked array become NaN.
 
     `frame` names the axes of the components, "ground" those of a model's ground. Raises ValueError for times that do
     not increase, names that come twice, other shapes, infinities.

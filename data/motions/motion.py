@@ -201,7 +201,7 @@ def load_motion(
     """The motion of a model in a .mot or .sto file, read by the names of its columns.
 
     Columns are coordinates of the model, angles of the model's own file in whose place it has a quaternion, and speeds,
-    named as in `states_from_motion`; angles become quaternions, and their rates angular velocities. in_degrees is
+    named as in `states_from_motion`. Angles become quaternions, and their rates angular velocities. in_degrees is
     needed where the file does not say it. Coordinates that the file lacks come from `start` (nq,), if it is given, and
     columns in `ignore` are passed over. Radians of more than two turns raise a CoordinateWarning. A file whose nRows or
     nColumns is wrong is read with an ImplausibleWarning, or raises an error if `strict`. Raises ModelError with file

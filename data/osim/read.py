@@ -60,7 +60,7 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
 
 
 def read_frame(path: Path, name: str) -> Frame:
-    """The frame of a name, such as that of a joint on a body, "knee/tibia_offset", in a model's file; ModelError for a
+    """The frame of a name, such as that of a joint on a body, "knee/tibia_offset", in a model's file. ModelError for a
     name that is none."""
     document = read_document(path, ImplausibleValues())
     try:

@@ -21,7 +21,7 @@ class ForwardSetup:
     longest step [s].
 
     `equilibrium`: whether the muscles' own states start in balance. `controls`: files of controls; `prescribed`:
-    whether controllers with functions of their own stand in `root`, the element of the tool; `corrections`: stiffness
+    whether controllers with functions of their own stand in `root`, the element of the tool. `corrections`: stiffness
     and damping of controllers that hold the model to the states of the file. `left_out`: what is not known.
     """
 

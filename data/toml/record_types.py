@@ -44,7 +44,7 @@ def type_name(cls: type) -> str:
 
 
 def class_of_type(root: type, table: dict[str, Any], element: str, prefix: str) -> type:
-    """The class at or below `root` that the key `type` of a table names, which is taken out of the table; `root` itself
+    """The class at or below `root` that the key `type` of a table names, which is taken out of the table. `root` itself
     where no type is given and none is needed. ModelError for a type that is unknown."""
     own = _own_classes(root)
     if "type" not in table and root in own.values():

@@ -73,7 +73,7 @@ def _header(path: Path, keys: str, values: str) -> dict[str, str]:
 
 
 def _names(path: Path, text: str, count: str) -> list[str]:
-    """The markers' names. Each stands over the first of its three columns; in files where they are spaced otherwise, as
+    """The markers' names. Each stands over the first of its three columns. In files where they are spaced otherwise, as
     many names as the header announces are taken in their order, as OpenSim does."""
     cells = [cell.strip() for cell in text.rstrip().split("\t")]
     if cells[:2] != ["Frame#", "Time"]:

@@ -116,7 +116,7 @@ class Distance(Pair):
 class PointOnLine(Pair):
     """A point of the second body on a line of the first: phi = (e1 . d, e2 . d) (2) [m].
 
-    d goes from the line's `first_point` to `second_point`, in the first body's axes; e1 and e2 are perpendicular to the
+    d goes from the line's `first_point` to `second_point`, in the first body's axes. E1 and e2 are perpendicular to the
     line's `axis`, and to each other.
 
     >>> import numpy as np

@@ -2,7 +2,7 @@
 
 The rules are those of OpenSim's scaling (Model::scale and Body::scaleInertialProperties of OpenSim 4.6): what is fixed
 to a body is stretched by the body's factors s = (sx, sy, sz), the place of a joint on its parent by the parent's. A
-mass m becomes |sx sy sz| m. An inertia stretched alike in all directions becomes s^2 (m'/m) I; otherwise it is that of
+mass m becomes |sx sy sz| m. An inertia stretched alike in all directions becomes s^2 (m'/m) I. Otherwise it is that of
 a solid cylinder along the axis of the least moment I_a, m r^2 / 2 = I_a and m (l^2 / 12 + r^2 / 4) = the moment about
 the first of the other axes, whose length l and radius r are stretched.
 """

@@ -97,7 +97,7 @@ class Joint(Record, ABC):
 
     def scaled(self, parent: tuple[float, ...], child: tuple[float, ...]) -> Self:
         """The same joint between bodies that are stretched by factors (3,) along the axes of its frames: the lengths of
-        its own shape grow, with its parent's unless the type says otherwise; those that are coordinates do not."""
+        its own shape grow, with its parent's unless the type says otherwise. Those that are coordinates do not."""
         return self
 
     # ---- types -----------------------------------------------------------------------------------------------

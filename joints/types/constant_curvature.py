@@ -39,7 +39,7 @@ SLOPES = tuple(n * a for n, a in enumerate(SERIES[2:], start=1))  # of K
 
 @dataclass(frozen=True)
 class ConstantCurvatureJoint(CoordinateJoint):
-    """q = three angles (3) [rad] about x, z, y, u = their rates [rad/s]: R is the Euler sequence XZY at q + `rest`; the
+    """q = three angles (3) [rad] about x, z, y, u = their rates [rad/s]: R is the Euler sequence XZY at q + `rest`. The
     child's origin is the end of an arc of `length` d [m] that leaves the joint frame's origin along e = y and arrives
     along n = R e: p = d (n + e) / h, h = (1 + n . e) theta / sin(theta), theta the angle between e and n.
 

@@ -46,7 +46,7 @@ class CustomJoint(CoordinateJoint):
     """q = up to six coordinates named in `coordinates`, u = qdot.
 
     R = R(a1, f1) R(a2, f2) R(a3, f3) over `rotations`, each axis in the frame that the rotations before it have
-    reached; p = sum of f_k t_k over `translations`, axes in the joint frame. Axes need not be orthogonal. `units` of
+    reached. p = sum of f_k t_k over `translations`, axes in the joint frame. Axes need not be orthogonal. `units` of
     the coordinates, "rad" or "m", are radians where they are not given. Raises ValueError for more than six
     coordinates, three rotations or three translations, or an axis of a coordinate that is not there.
 
@@ -87,7 +87,7 @@ class CustomJoint(CoordinateJoint):
 
     def scaled(self, parent: tuple[float, ...], child: tuple[float, ...]) -> Self:
         """Translations grow by the sum of the parent's factors weighted by their direction's |components|, as in
-        OpenSim; those that are a coordinate itself, f(x) = x, do not."""
+        OpenSim. Those that are a coordinate itself, f(x) = x, do not."""
         return replace(self, translations=tuple(_stretched(axis, parent) for axis in self.translations))
 
     @property

@@ -39,8 +39,8 @@ class SphericalJoint(Joint):
     """q = Q (4), u = omega (3) [rad/s] of the child relative to the parent, in the components of `velocity_frame`:
     'child', or 'parent' (the joint frame). The system sets it for all of its joints.
 
-    `sequence` is the Euler sequence in which the joint is shown and compared, where angles are needed;
-    `extension` is how R(Q) continues off the unit sphere (see `myoquat.joints.rotation_matrix`); `angles` are the
+    `sequence` is the Euler sequence in which the joint is shown and compared, where angles are needed.
+    `extension` is how R(Q) continues off the unit sphere (see `myoquat.joints.rotation_matrix`). `angles` are the
     coordinates that a model file had in the quaternion's place, None without one.
 
     >>> import numpy as np

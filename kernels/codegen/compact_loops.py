@@ -45,7 +45,7 @@ def compact_loop(
 ) -> Builder:
     """A function (ptr %frame, i64 %count, ptr %own, i64 %own_stride): the loop over a step of this name, which takes
     several blocks itself or one, on states and constants of so many numbers each, whose arrays lie at %own one after
-    the other: start, constants, where, result; the rest as in `while_loop.WhileLoop`."""
+    the other: start, constants, where, result. The rest as in `while_loop.WhileLoop`."""
     loop = _CompactLoop(module.builder(), multi_block, times == 1, left is None)
     name = "_".join(["lanes_loop", *(word for word in ("multi_block", "once", "whole") if getattr(loop, word))])
 
@@ -67,7 +67,7 @@ def compact_loop(
 @dataclass(frozen=True)
 class _Layout:
     """Where the frame of a loop holds what, in bytes: how many states are left; where each came from; whether it goes
-    on; lists of those that do and of the others; the states after every other step; behind them the step's frame."""
+    on. Lists of those that do and of the others; the states after every other step; behind them the step's frame."""
 
     lanes: int
 
@@ -99,8 +99,8 @@ class _Layout:
 
 @dataclass(frozen=True)
 class _CompactLoop:
-    """A loop that is being written into `b`, with _PARAMETERS: whether its step takes several blocks itself; whether it
-    is taken once; whether all numbers of a state tell that it goes on, or the one that says what is left."""
+    """A loop that is being written into `b`, with _PARAMETERS: whether its step takes several blocks itself. Whether it
+    is taken once. Whether all numbers of a state tell that it goes on, or the one that says what is left."""
 
     b: Builder
     multi_block: bool

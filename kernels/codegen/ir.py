@@ -31,7 +31,7 @@ class Module:
 
     width: lanes of the processor's registers, of which a module for one lane packs elementary functions and loops.
     home: W of the kernel as a whole, also where a part of it takes more lanes (`widened`).
-    blocks: of W states that go through the kernel together; see `compaction`.
+    blocks: of W states that go through the kernel together. See `compaction`.
     units: who else wants to have the functions, as they are written.
     """
 

@@ -104,7 +104,7 @@ def _paired(nodes: list[Node], part: Sequence[int]) -> frozenset[int]:
 
 
 def _steps(b: Builder, nodes: list[Node], part: Sequence[int], paired: frozenset[int]) -> list[list[int]]:
-    """The nodes of a part in an order in which arguments come first; with one lane, calls of an elementary function
+    """The nodes of a part in an order in which arguments come first. With one lane, calls of an elementary function
     that do not depend on each other come together, up to the width of the registers.
 
     A node's level is the number of calls on the longest way to it. At every level the calls come first, then the rest.
@@ -149,8 +149,8 @@ def emit_values(
     ready: Callable[[int, str], None] | None = None,
     split: Callable[[], None] | None = None,
 ) -> list[str]:
-    """Write a whole tape into `b`; the register of each output. `leaf` gives flat input i; `ready` receives the number
-    and the register of an output that is an operation as soon as that is written; `split` begins a new block of code
+    """Write a whole tape into `b`; the register of each output. `leaf` gives flat input i. `ready` receives the number
+    and the register of an output that is an operation as soon as that is written. `split` begins a new block of code
     now and then."""
     nodes = tape.nodes
     part = [i for i, node in enumerate(nodes) if node.operation not in ("const", "input")]

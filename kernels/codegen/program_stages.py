@@ -232,7 +232,7 @@ class _TableLoop:
 
 @dataclass(frozen=True)
 class RepeatStage:
-    """Stages that run so many times, or until `running` is zero in every lane; after every round each buffer of
+    """Stages that run so many times, or until `running` is zero in every lane. After every round each buffer of
     `carry` takes over what its partner holds."""
 
     stages: tuple["Stage", ...]

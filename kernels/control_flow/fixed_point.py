@@ -43,7 +43,7 @@ def fixed_point(
     where: Array, watched: Callable[[State], Any] | None = None,
 ) -> State:  # fmt: skip
     """The state after state <- body(state, parameters) until no number of it changes by more than a tolerance, at most
-    `max_steps` times, where a condition (...) holds; it has all batch axes.
+    `max_steps` times, where a condition (...) holds. It has all batch axes.
 
     watched: gives the part of a state whose changes count, by default the whole state. A number that is NaN does not
     change. State, parameters and errors are those of `while_loop`.

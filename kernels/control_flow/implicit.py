@@ -29,8 +29,8 @@ def root(
 ) -> Array:
     """(..., n) x with residual(x, parameters) (..., n) = 0, as solve(guess (..., n), parameters) finds it.
 
-    The derivative of x by the parameters, a record of arrays, is that of the implicit function, to every order; the
-    guess has none. dr/dx must be regular at x. residual and solve may depend on nothing else that changes; solve may
+    The derivative of x by the parameters, a record of arrays, is that of the implicit function, to every order. The
+    guess has none. dr/dx must be regular at x. residual and solve may depend on nothing else that changes. Solve may
     hold loops (`while_loop`), of which only the result matters, and residual may not.
 
     >>> import numpy as np

@@ -66,8 +66,8 @@ def entries_of(
 class _Graph:
     """The terms between inputs and outputs.
 
-    order: the terms, arguments first; links: the pairs of a term and an argument that both lie between, in that order;
-    columns and rows: of each term, as bits, the inputs on which it depends and the outputs that depend on it.
+    order: the terms, arguments first; links: the pairs of a term and an argument that both lie between, in that order.
+    Columns and rows: of each term, as bits, the inputs on which it depends and the outputs that depend on it.
     """
 
     outputs: Sequence[Scalar]

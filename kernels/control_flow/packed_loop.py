@@ -30,7 +30,7 @@ def iterate(
     """(..., n) z after `count` times z <- step(z, constants), from z = `start` (..., n), with constants (..., c), where
     (...) a condition holds.
 
-    A state of which no number has changed by more than `settle` takes no further step; with `left`, one of which this
+    A state of which no number has changed by more than `settle` takes no further step. With `left`, one of which this
     number is 0, or has not changed by more than that. A number that is NaN does not change. Errors as of `while_loop`.
     """
     check_types(step=(step, CALLABLE), start=(start, np.ndarray), constants=(constants, np.ndarray), count=(count, int))

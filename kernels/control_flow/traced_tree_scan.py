@@ -24,7 +24,7 @@ class PassSignature(NamedTuple):
 @dataclass(frozen=True)
 class Stage:
     """What a member does in a pass. The tape takes slots of the member's own block, its numbers and what comes, one
-    after the other; it gives `slots` of the block, and then what goes."""
+    after the other. It gives `slots` of the block, and then what goes."""
 
     tape: Tape
     slots: tuple[int, ...]

@@ -151,9 +151,9 @@ def while_loop(
     """The state after state <- body(state, parameters) as long as cond(state) holds, at most `max_steps` times.
 
     state: a record of arrays, with the batch axes in front of each: a frozen dataclass (nested if needed), a named
-    tuple, a tuple, a dict, or one array. cond gives a condition (...) for each state of the batch; where it does not
+    tuple, a tuple, a dict, or one array. cond gives a condition (...) for each state of the batch. Where it does not
     hold the state stays as it is, whatever its neighbours do. parameters: a record of what the body needs besides the
-    state, with the same batch axes (of length 1 where the parameter is the same); body(state) where it is None. The
+    state, with the same batch axes (of length 1 where the parameter is the same). body(state) where it is None. The
     two formulas may depend on nothing else that changes. where (...): a state for which it is false stays at its start.
 
     Use it in formulas that are compiled: the machine code holds the body once. On floats NumPy runs it, and the body

@@ -45,7 +45,7 @@ class Compiled:
     """What all kernels share: the call on arrays, and the facts about the machine code.
 
     Called with one array (..., *shape) per input, by position or by name. Leading axes broadcast. float64 arrays with
-    contiguous rows are read where they lie; anything else is converted at every call: `conversions` counts such
+    contiguous rows are read where they lie. Anything else is converted at every call: `conversions` counts such
     arrays, and one of more than 1 MiB raises a ConversionWarning. Results are fresh C-order float64 arrays, or `out`.
     A state with NaN or infinities gives what the formula makes of it and touches no other state. A lane's bits depend
     neither on the number of lanes nor on threads, but on whether the processor has a fused multiply-add.

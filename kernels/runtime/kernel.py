@@ -121,7 +121,7 @@ class Kernel(Compiled):
     def jacobian(self, of: Names = None, wrt: Names = None, sparse: bool = False) -> "Kernel":
         """Kernel of the Jacobians 'dy/dx', (..., *y_shape, *x_shape), of the named outputs by the named inputs.
 
-        `sparse`: only the entries that are not structurally zero, (..., nonzeros) row by row; `patterns`, or `rows`
+        `sparse`: only the entries that are not structurally zero, (..., nonzeros) row by row. `patterns`, or `rows`
         and `cols` if there is one output, tell where they belong in the matrix (y.size, x.size).
         """
         return self._derived(differentiation.sparse_jacobian if sparse else differentiation.jacobian, of, wrt)

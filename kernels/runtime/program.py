@@ -175,7 +175,7 @@ class Program:
     @contextmanager
     def repeat(self, count: int, running: str, carry: Mapping[str, str] | None = None) -> Iterator[None]:
         """The stages added inside run `count` times, or until the buffer `running` () is zero in all states that are
-        evaluated side by side; after every iteration each buffer of `carry` takes over what its partner holds. A state
+        evaluated side by side. After every iteration each buffer of `carry` takes over what its partner holds. A state
         whose own `running` is zero is carried along until then: what it must keep, its formulas keep.
 
         >>> import numpy as np

@@ -38,7 +38,7 @@ def pull_back(tracer: Tracer, seeds: dict[Term, Scalar], inputs: Sequence[Term])
 
 
 def push_forward(tracer: Tracer, seeds: dict[Term, Scalar], order: Sequence[Term]) -> dict[Term, Scalar]:
-    """The derivatives of the terms in `order` along the direction in which the inputs have the seeds; those that are
+    """The derivatives of the terms in `order` along the direction in which the inputs have the seeds. Those that are
     not in the answer do not move."""
     dots = dict(seeds)
     for term in order:

@@ -25,7 +25,7 @@ __all__ = ["command"]
 def command(model: str, poses: int, seed: int, rotations: str) -> None:
     """Check that the powers of MODEL's muscles balance: F l' = -tau . u, lengths against moment arms, and that random
     poses can be brought onto its constraints. Poses lie inside the coordinates' ranges, as far as these are finite and
-    plausible, and on the constraints; the first lines say how they were drawn.
+    plausible, and on the constraints. The first lines say how they were drawn.
 
     Exit code 1 if they do not.
     """

@@ -52,17 +52,17 @@ def run_setup(
     with critically damped gains, and actuators of one control as reserves; tendons are rigid and controls act at once,
     as in `myoquat.analysis.recruitment.computed_muscle_control`, in coordinates of the file. Of ForwardTool: controls
     of files and of functions, external loads and corrections toward the states of a file; rows are as far apart as the
-    longest step allows, and no more than 0.01 s; analyses are those of AnalyzeTool.
+    longest step allows, and no more than 0.01 s. Analyses are those of AnalyzeTool.
 
     model: a file in place of the setup's <model_file>, which OpenSim's application leaves unassigned.
-    rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's
+    rotations: how ball joints of the model are described meanwhile, "file" or "quaternion". Results are in the file's
     coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. anywhere: the setup may
     write outside its own folder, which a stranger's should not. tell: called with every line about the progress.
     report: an .html page, in any folder, with all lines of `tell` and a figure of every table. Files are written after
     everything is computed, all or none; none if one would replace another, or a file that was read.
 
     ModelError with file and line for a setup that is broken, names files that do not exist, asks for what is not known
-    here, or would write outside its folder; otherwise errors of the functions that do the work, with the setup's name.
+    here, or would write outside its folder. Otherwise errors of the functions that do the work, with the setup's name.
     """
     page = None if report is None else Path(report)
     check_report(page, overwrite)

@@ -52,7 +52,7 @@ class Outputs:
         """Write all and return their paths; where one cannot be written, all is as it was.
 
         Raises ModelError, before anything is written, where two files have one place or one would replace a file that
-        was `read`; FileExistsError or NotADirectoryError where there is no place.
+        was `read`. FileExistsError or NotADirectoryError where there is no place.
         """
         self._check(read)
         with tempfile.TemporaryDirectory(prefix=".myoquat-", dir=self._folder()) as folder:

@@ -4,7 +4,7 @@ The model that the study saved with its solutions differs from the scaled file i
 imihasan/customized-rmr-solver: main_analyse_dataset.m, OpenSim Models, and the models beside the solutions]:
 
 hand          its script gives the hand its mass in the unscaled model, and 2.4 kg.
-constraint    OpenSim's ScaleTool leaves the points of constraints as they are; in the saved model the two points of the
+constraint    OpenSim's ScaleTool leaves the points of constraints as they are. In the saved model the two points of the
               acromioclavicular joint are stretched like the meshes of their bodies.
 marker        T8 lies in the middle of the back, 34 mm beside it in the scaled file.
 coordinates   those that the published angles hold were locked, at these angles: elbow, forearm and plane of elevation.

@@ -95,8 +95,8 @@ HASHES = {
 @dataclass(frozen=True, eq=False)
 class Trial:
     """What a trial's files hold: the model, the motion on the model's constraints, and the measured force (k, 3) [N] in
-    the glenoid's axes at times (k,) [s]; gap (h,) is how far [m, rad] the motion is off each constraint at most;
-    changes are sentences about how the model differs from its file, None where it was not to be prepared."""
+    the glenoid's axes at times (k,) [s]; gap (h,) is how far [m, rad] the motion is off each constraint at most.
+    Changes are sentences about how the model differs from its file, None where it was not to be prepared."""
 
     name: str
     model: Model

@@ -1,7 +1,7 @@
 """Bands of uncertain inputs on moments from EMG: what the calibration leaves open, and where muscles are attached.
 
 Both are sources of Saltelli's design (`UncertainInputs`): a draw of the posterior is one random element, whose numbers
-depend on each other; attachments are normal about those of the model, after the calibration.
+depend on each other. Attachments are normal about those of the model, after the calibration.
 """
 
 import numpy as np

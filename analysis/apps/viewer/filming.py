@@ -60,7 +60,7 @@ def film(
     """Write a motion of a model as a film, .mp4, .gif or .webp, without a browser.
 
     model, motion, compare, run, geometry and loads are those of `view`. Muscles are coloured by `color`, "activation"
-    or "force [N]", where the motion knows them, and as thick as they pull; loads that belong to the motion are arrows.
+    or "force [N]", where the motion knows them, and as thick as they pull. Loads that belong to the motion are arrows.
     speed: seconds of motion per second of watching; rate: pictures per second; size: width and height in pixels.
     options: `FilmOptions`, those from `color` on in a record instead of singly. Needs the extra `view`.
 

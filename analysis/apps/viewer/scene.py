@@ -79,7 +79,7 @@ class Part:
 
 @dataclass
 class Scene:
-    """A model at a start pose q (nq,); `geometry` are folders in which its geometry files may lie; `motion` (t, nq) are
+    """A model at a start pose q (nq,). `geometry` are folders in which its geometry files may lie. `motion` (t, nq) are
     poses that the camera sees too."""
 
     model: Model

@@ -51,14 +51,14 @@ def view(
     compare    another motion, shown as a ghost beside the first, at equal times.
     q          (nq,) the pose without a motion; the model's start by default.
     geometry   folders with the files (.vtp, .stl, .obj, .msh) that the model names, beside that of its own file and
-               `Geometry` there; bodies whose files are missing are drawn as limbs.
+               `Geometry` there. Bodies whose files are missing are drawn as limbs.
     port       of the local web server; the next free one where it is taken.
     browser    whether a window is opened.
     loads      recorded loads beside the motion, such as ground reactions, or what `load_forces` takes: arrows from
                their points along their forces, the greatest one half as long as the figure.
 
     The window shows the model upright against gravity. Sliders set the coordinates of the model's file, or rotation
-    vectors of ball joints that have none; muscles are coloured by activation or force; a click names one. Needs the
+    vectors of ball joints that have none. Muscles are coloured by activation or force; a click names one. Needs the
     extra `view`. Raises ModuleNotFoundError without it, and as `load_model` and `load_motion` do.
 
     >>> import myoquat as mq
@@ -247,7 +247,7 @@ class Viewer:
         """Save the motion as seen from an open window, or from the first camera where none is open, as .gif, .webp or
         .mp4, `rate` pictures a second.
 
-        Raises FileExistsError for a file that exists unless `overwrite` is True; ValueError without a motion, for
+        Raises FileExistsError for a file that exists unless `overwrite` is True. ValueError without a motion, for
         another ending, or for .mp4 where there is no ffmpeg. Nothing is written then.
         """
         path = check_output(path, overwrite)

@@ -1,6 +1,6 @@
 """Trajectories in the files of OpenSim Moco: solutions written for Moco and others, and Moco's read as guesses.
 
-A file is a table over time with states, controls, multipliers, derivatives, slacks and parameters, in this order; its
+A file is a table over time with states, controls, multipliers, derivatives, slacks and parameters, in this order. Its
 header says how many of each there are. States are named by paths such as /jointset/hip_r/hip_flexion_r/value and
 /forceset/soleus_r/activation, controls by those of forces. Source: OpenSim Moco, MocoTrajectory.h and .cpp
 (C. L. Dembia, N. A. Bianco, A. Falisse, J. L. Hicks, S. L. Delp, PLoS Comput. Biol. 16, e1008493, 2020).

@@ -14,7 +14,7 @@ class HermiteSimpson(Collocation):
     at the nodes and in the middle of every interval, the separated form of Moco and others
     [M. Kelly, An introduction to trajectory optimization, SIAM Review 59, 2017, section 4].
 
-    linear_controls: the control in the middle is the mean of those at both nodes, as Moco has it by default; controls
+    linear_controls: the control in the middle is the mean of those at both nodes, as Moco has it by default. Controls
     then have no part that alternates within an interval, and jumps of loads are tracked less closely.
 
     >>> from myoquat.analysis.control import HermiteSimpson

@@ -51,7 +51,7 @@ def solve_block_banded(programs: Programs, coupling: CouplingRows, lost: Array |
     """The solution of a block-banded program: each block is coupled to the next one, the objective is the sum.
 
     `lost` (k,): programs that are known to have no solution. A solution meets all rows to 1e-11 of their length, and
-    its objective is above the bound by at most 1e-10 of itself; ten times both where rounding errors end progress.
+    its objective is above the bound by at most 1e-10 of itself. Ten times both where rounding errors end progress.
     Coupled variables of a power below 2 must not have both signs.
     """
     rows = _Rows(programs)

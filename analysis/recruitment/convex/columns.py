@@ -1,7 +1,7 @@
 """The part of an interior-point step that runs over variables: groups of them, with their columns of B, are elements of
 tables.
 
-All formulas run on arrays (..., g, ...) of g variables: `columns` (..., g, r), rows of B^T; `fixed` (..., g, 6 or 7),
+All formulas run on arrays (..., g, ...) of g variables: `columns` (..., g, r), rows of B^T. `fixed` (..., g, 6 or 7),
 `state` (..., g, 5) and `way` (..., g, 4) are the columns of the records of `convex.records`. What belongs to a whole
 program has no axis of the variables: multipliers (..., r), frames (..., c, d, d), aim and mu (...).
 """

@@ -85,7 +85,7 @@ class Conditions:
     def measured(self, values: Array, balance: Array, target: Array, multipliers: Array, s: Array, about: Array
                  ) -> dict[str, Array]:  # fmt: skip
         """`off` (...), the distance of a point from a solution over the tolerance; `refuted`, 1 where the multipliers
-        prove that there is none; the mean product mu; and the rows (..., r), B x - target."""
+        prove that there is none. The mean product mu; and the rows (..., r), B x - target."""
         products, _, objective, least, most, size = sums_of(balance[..., 0, :])
         rows, e = values[..., 0, :] - target, self.shape.e
         terms = multipliers * target

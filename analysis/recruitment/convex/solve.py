@@ -20,7 +20,7 @@ EFFORT_WEIGHT = 1e-8  # of the effort, where violations have the weight 1
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """x (k, n); status (k,); objective and bound (k,), what no solution's objective is below; multipliers y (k, e) of
+    """x (k, n); status (k,); objective and bound (k,), what no solution's objective is below. Multipliers y (k, e) of
     the equations, the change of the objective with b, and z (k, c, d) of the cones; residual (k, e), A x - b; steps
     (k,). For an infeasible program x minimises the violation, the sum of squares of residuals over the lengths of the
     rows of A. Its multipliers prove that it is infeasible."""

@@ -134,7 +134,7 @@ def plot_socket(cone: StabilityRule, forces: Mapping[str, ArrayLike]) -> Figure:
     """A Figure of a socket seen from its joint: where forces (t, 3) on it point, in the axes of its
     stability rule, such as a `JointCone`.
 
-    The distance from the middle is the angle between a force and the cone's direction, in degrees; the thick
+    The distance from the middle is the angle between a force and the cone's direction, in degrees. The thick
     line is the edge of the rule. A dot marks where each course starts.
 
     >>> import numpy as np

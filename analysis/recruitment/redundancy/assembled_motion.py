@@ -26,7 +26,7 @@ MAX_VIOLATION = 1e-6  # of a position [m, rad], or of a rate relative to 1 and t
 
 def consistent_motion(model: Model, motion: MotionLike) -> Motion:
     """The motion on the model's couplers and constraints. Every pose is brought there by `assemble`, u and udot, where
-    there are any, by the smallest changes after which A u = 0 and A udot = b; dependent coordinates change first.
+    there are any, by the smallest changes after which A u = 0 and A udot = b. Dependent coordinates change first.
 
     A motion whose poses are moved needs its derivatives anew: `consistent_derivatives`. Raises AssemblyError for poses
     that cannot be brought there.

@@ -130,12 +130,12 @@ class Units(NamedTuple):
 
 class Demands:
     """Of every frame: torque (t, e) that muscles and reserves have to give on the free velocities `names`, of which a
-    unit tension of each muscle gives arms (t, m, e) and each reserve at c = 1 helps (t, r, e); forces on the parents of
+    unit tension of each muscle gives arms (t, m, e) and each reserve at c = 1 helps (t, r, e). Forces on the parents of
     the joints with cones, lines (t, c, m, 3) per tension, pushes (t, c, r, 3) per reserve and rest (t, c, 3), forces of
     constraints included: `through` (t, c, nu, 3) is what these pass there per unit of what the motion lacks, None
     without. `columns` (t, nu, r) or (nu, r) are what reserves at c = 1 give on all velocities, at all frames.
 
-    Demands(model, (q, u), torque, ...) are those of torques (t, nu) in poses q (t, nq) at speeds u (t, nu); `of_motion`
+    Demands(model, (q, u), torque, ...) are those of torques (t, nu) in poses q (t, nq) at speeds u (t, nu). `of_motion`
     also knows `needed`, what the motion needs by inverse dynamics."""
 
     needed: JointTorques

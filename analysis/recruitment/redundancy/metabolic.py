@@ -35,7 +35,7 @@ class MetabolicEffort(Effort):
 
     P is not convex in the activation: Umberger's heat goes with a^0.6, and both models recruit slow fibers first. A
     frame is `SOLVED` where no other activations cost less, by more than 1e-7, as the lower convex envelopes of all P
-    prove; where they do not, its status is `LOCAL`, nothing near costs less, and `bound` is what none is below.
+    prove. Where they do not, its status is `LOCAL`, nothing near costs less, and `bound` is what none is below.
 
     >>> from myoquat.analysis.recruitment import MetabolicEffort
     >>> from myoquat.muscle.metabolics import Bhargava2004

@@ -8,7 +8,7 @@ velocities that locks, couplers and constraints leave free. Tendons are rigid, o
 (`tendons`). A force law that is affine in the activation makes a frame a convex program. Other laws, such as Thelen's
 or one that is cut off at zero, are solved by tangents until the forces themselves meet the equations. A bound that
 holds for the law itself distinguishes solutions from local minima (`posed`). Without cones, where all efforts have a
-power of at least 2, most frames of a long motion start from the solutions beside them (`sequential_programming`); the
+power of at least 2, most frames of a long motion start from the solutions beside them (`sequential_programming`). The
 results are the same.
 """
 
@@ -56,7 +56,7 @@ def redundancy(
     reserves  actuators beside the muscles, on velocities (`Reserve`) or anywhere (`ReserveActuator`), or one strength
               [N m, N] for one on every free velocity.
     cones     stability rules of joints, such as `JointCone`; one at most may be searched (`BorderCone`, penalties).
-    dynamics  None: frames are independent; `Sequential()`: activations of muscles with `activation_dynamics` change no
+    dynamics  None: frames are independent. `Sequential()`: activations of muscles with `activation_dynamics` change no
               further between frames than excitations of 0 or 1 bring them; `Coupled()`: with the least total.
     tendons   "rigid", or "elastic" for those of the model's muscles that are: fiber and tendon pull alike in every
               frame, to 1e-7 of the greatest strength, and a fiber's speed is the derivative of its length over the

@@ -39,7 +39,7 @@ class Redundancy(MotionResult):
     (`myoquat.muscle.state_names`), of none where tendons were taken as rigid. external (t, bodies, 6) are the external
     loads [N, N m] on the bodies at their origins, in world axes.
     Where a frame is infeasible, activations and reserves violate its conditions the least, and price and pull prove
-    that it is. trial is a `WholeTrial` where all frames are one problem, None where they are not; effort and price are
+    that it is. trial is a `WholeTrial` where all frames are one problem, None where they are not. Effort and price are
     then parts and derivatives of the sum, and bound is still what a frame's own effort is not below.
 
     >>> import myoquat as mq
@@ -121,7 +121,7 @@ class Redundancy(MotionResult):
     def shares(self) -> "pd.DataFrame":
         """What shaped which muscle: rows (time, muscle), a column per velocity and per joint with a cone. Each is the
         price of the velocity's equation, or the pull of the joint's cone, times what more activation of the muscle
-        gives of it; where an activation is not at a bound they add up to the derivative of its effort. Of a whole trial
+        gives of it. Where an activation is not at a bound they add up to the derivative of its effort. Of a whole trial
         the column "reach" has the part of the frames beside it."""
         per_torque = self.price[:, None, :] * self.gains
         per_joint = np.einsum("tci,tmci->tmc", self.pull, self.joint_gains)

@@ -60,7 +60,7 @@ def sequential_iterations(
 
 class _Iterations:
     """Puts the program together: of e equations, n variables of which m are muscles, and size parameters. Inputs: arms
-    (m, e) and helps (n - m, e), what a unit of each gives; torque (e), enough (), what it may be missed by; x and y to
+    (m, e) and helps (n - m, e), what a unit of each gives; torque (e), enough (), what it may be missed by. x and y to
     start from; lengths and speeds (m); weight, centre, low and high (n); p (size) if there are any."""
 
     def __init__(self, shape: Shape, m: int, size: int, laws: LawParameters) -> None:

@@ -84,7 +84,7 @@ class WholeTrial:
     effort  the sum of the frames' efforts, with that of the rates; `bound`, a lower bound of it; `gap`, their
             difference, relative to the effort.
     status  `SOLVED` where the gap is at most 1e-7; `LOCAL` where it is more, and no activations near are better.
-            `INFEASIBLE` where the frames of this status have no solution that activations can reach; they violate their
+            `INFEASIBLE` where the frames of this status have no solution that activations can reach. They violate their
             conditions the least, and the others have the least effort that this leaves.
     frame, velocity, missing  where the equations are missed the most, and by how much [N m, N].
     beyond  how far activations are beyond what they can reach, at most.

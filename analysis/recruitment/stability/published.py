@@ -26,7 +26,7 @@ def published_rules(model: Model, joint: str, head: str, centre: str, rim: str) 
     al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012, with the constants of that study.
 
     The markers `head`, the centre of the humeral head, `centre`, that of the glenoid, and `rim`, on its posterior edge,
-    show the socket, as they lie in the model's start pose; ValueError for a marker that does not exist.
+    show the socket, as they lie in the model's start pose. ValueError for a marker that does not exist.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import published_rules

@@ -20,7 +20,7 @@ class StabilityRule:
 
     `joint` is named by itself or by the body that it carries; `direction` (3,) points into the socket, and is stored
     at length 1. A rule limits the direction of f by second-order cones and equations. The first entry of T f is at
-    least the length of the rest, and E f = 0; both depend on a parameter where the rule is not convex.
+    least the length of the rest, and E f = 0. Both depend on a parameter where the rule is not convex.
 
     Raises ValueError for a direction of length zero.
 

@@ -1,6 +1,6 @@
 """From markers to motions, and the motions that a trial has with other markers.
 
-Of a recorded motion without markers, the model's own markers at its poses stand for those that were seen; the
+Of a recorded motion without markers, the model's own markers at its poses stand for those that were seen. The
 differences of the poses that are fitted to them move the recorded ones.
 """
 

@@ -30,7 +30,7 @@ __all__ = ["Drive", "Drives", "read_actuators"]
 @dataclass(frozen=True)
 class Drive:
     """What pulls on a tendon: a law of the activation, which is the control (number `index` of the file's) less
-    `offset`, times `scale`; with dynamics it is the file's activation of number `state`."""
+    `offset`, times `scale`. With dynamics it is the file's activation of number `state`."""
 
     law: ForceLaw
     index: int
@@ -43,8 +43,8 @@ class Drive:
 
 @dataclass
 class Drives:
-    """The drives of tendons by the tendons' names, a list for each; those of joints whose laws only muscles have, by
-    their own names, with their joints; the actuators of joints and sites, the numbers of the activations that some of
+    """The drives of tendons by the tendons' names, a list for each. Those of joints whose laws only muscles have, by
+    their own names, with their joints. The actuators of joints and sites, the numbers of the activations that some of
     them have, by their names, and the forces that belong to them; and how many actuators the file has."""
 
     tendons: dict[str, list[Drive]] = field(default_factory=dict)

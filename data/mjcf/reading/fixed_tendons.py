@@ -20,7 +20,7 @@ FREE_REACH = 100.0  # [rad, m] of a coordinate without a range, 16 turns
 
 
 def combinations_of(document: Document, skeleton: Skeleton) -> dict[str, Combination]:
-    """The coefficients of all <fixed> tendons by coordinate, by the tendons' names, 'tendon_<number>' without one;
+    """The coefficients of all <fixed> tendons by coordinate, by the tendons' names, 'tendon_<number>' without one.
     ModelError with its line for a joint that is no hinge and no slide."""
     return {
         document.values(element).text("name", f"tendon_{number}"): _combination(element, document, skeleton)

@@ -26,7 +26,7 @@ SURFACE, VOLUMES = "shell", ("legacy", "exact", "convex")
 @dataclass
 class Meshes:
     """The meshes of a document, `elements` by their names, from the `folder` of its file: None for a compiled model,
-    whose bodies have their inertias already; `compiled` gives their vertices (v, 3) by name. Files must lie in that
+    whose bodies have their inertias already. `compiled` gives their vertices (v, 3) by name. Files must lie in that
     folder or below, unless `anywhere`."""
 
     elements: dict[str, Values]

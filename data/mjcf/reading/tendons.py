@@ -204,7 +204,7 @@ def _site(values: Values, key: str, skeleton: Skeleton) -> PathPoint:
 
 def _wrap_piece(wraps: list[Wrap], before: int | None, wrap: Wrap, end: int) -> int:
     """Add a surface on the piece that ends in point `end`, or let that of the piece before (its number, if it has one)
-    go on; returns the surface's number."""
+    go on. Returns the surface's number."""
     if before is not None and wraps[before].surface == wrap:
         first, _ = wraps[before].points or (end - 2, end - 1)
         wraps[before] = replace(wraps[before], points=(first, end))

@@ -2,7 +2,7 @@
 before its release, versions 30500 to 39999.
 
 Up to 30000 a joint stands in the body that it carries, the ground is a body, an inertia is six elements, bodies and
-coordinates are named without paths, and a switch says what is disabled; at first paths were those of muscles alone.
+coordinates are named without paths, and a switch says what is disabled. At first paths were those of muscles alone.
 Later drafts name bodies by connectors, or by sockets with a longer name. The elements are moved, with their lines; what
 they say is the same. Values that a file leaves out are those of OpenSim 4, as when it reads the file.
 """

@@ -21,7 +21,7 @@ ALL = "ALL"
 def read_inputs(
     model: Element, known: tuple[str, ...], unsupported: UnsupportedElements, folder: Path
 ) -> tuple[PrescribedInput, ...]:
-    """What the controllers of a model prescribe for the muscles and controls `known` that are read; others are noted,
+    """What the controllers of a model prescribe for the muscles and controls `known` that are read. Others are noted,
     and so are functions that are not known and tables that are not in the `folder`. ModelError with its line for a
     controller that names what does not exist, or has not one function for every actuator."""
     found: list[PrescribedInput] = []

@@ -1,6 +1,6 @@
 """OpenSim's joints as ours, with their coordinates.
 
-Sockets, offset frames and coordinates are alike in all of them; the motion of the child frame in the parent frame is
+Sockets, offset frames and coordinates are alike in all of them. The motion of the child frame in the parent frame is
 what tells them apart.
 """
 

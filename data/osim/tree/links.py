@@ -38,7 +38,7 @@ class Link:
 
 def linked(model: Any, elements: dict[str, Any], frames: Frames) -> tuple[list[Link], tuple[str, ...]]:
     """The joints of a <Model> in their order, then those that are added, <FreeJoint>s from the ground to bodies that no
-    joint links with it; the names of these bodies.
+    joint links with it. The names of these bodies.
 
     elements: all bodies but the ground, by name. ModelError for a joint that links a body with itself, or a loop that
     cannot be cut.

@@ -22,7 +22,7 @@ def scapular_bodies(element: Any, read: OsimJoint, parent: Frame, child: Frame, 
     """A massless body on the ellipsoid (abduction, elevation, upward rotation), one more on a hinge (winging), and the
     body itself fixed to it.
 
-    The ellipsoid's frame is the parent's, turned by a right angle about z, so that its radii are y, x, z; the hinge's
+    The ellipsoid's frame is the parent's, turned by a right angle about z, so that its radii are y, x, z. The hinge's
     axis lies in the plane that touches the ellipsoid, at an angle from that plane's y axis [A. Seth, R. Matias, A. P.
     Veloso, S. L. Delp, A biomechanical model of the scapulothoracic joint ..., PLoS ONE 11, 2016].
     """

@@ -1,7 +1,7 @@
 """exp, expm1, log, log1p, sinh, cosh, tanh on the lanes of a vector.
 
 Each writes straight-line code: no table, no branch. Special values (infinities, NaN, signed zeros, denormals, overflow)
-follow C's annex F. The coefficients of the logarithm are those of FreeBSD's msun, e_log.c (Sun Microsystems 1993); the
+follow C's annex F. The coefficients of the logarithm are those of FreeBSD's msun, e_log.c (Sun Microsystems 1993). The
 exponential uses its Taylor series, which at |r| <= ln(2)/2 needs 13 terms for 2^-58.
 """
 

@@ -33,7 +33,7 @@ _PRICE_COMPONENT = 0.3  # nanoseconds per component of the state and step, besid
 class StepRecipe:
     """The recipe of a step loop. Its entry takes the table: HEADER, then (pointer, stride) of the initial states,
     parameters, inputs, trajectory, final state, stopping step (NaN: none) and `Outcome`. It does the steps from `first`
-    to `until`; where the first is not 0, it goes on from the final states and outcomes of the call before."""
+    to `until`. Where the first is not 0, it goes on from the final states and outcomes of the call before."""
 
     plan: StepPlan
 

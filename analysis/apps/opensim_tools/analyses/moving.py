@@ -49,7 +49,7 @@ class Moving:
 
     @cached_property
     def controls(self) -> Array:
-        """(t, k) those given, or what the setup's controllers say, 0 where they say nothing; activations of the file of
+        """(t, k) those given, or what the setup's controllers say, 0 where they say nothing. Activations of the file of
         states in place of those that they follow with a delay."""
         if self.given_controls is not None:
             return self.given_controls

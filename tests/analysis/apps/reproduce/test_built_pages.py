@@ -13,7 +13,7 @@ RMS, PEAK, ANGLE = 0, 2, 4  # columns of the page's first table
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_page_of_every_study_is_on_the_site(study):
-    """As written by its command, without places of the machine, in the guide's contents, and with its licences."""
+    """As written by its command, without paths of the machine, in the guide's contents, and with its licences."""
     page = (DOCS / "_static" / "validation" / f"{study}.html").read_text(encoding="utf-8")
     shown = (DOCS / "validation" / f"{study}.md").read_text(encoding="utf-8")
     assert f"Command: myoquat reproduce {study}" in page
