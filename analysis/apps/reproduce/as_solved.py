@@ -32,14 +32,13 @@ OLD = {(name, old) for name, (old, _) in MOVED.items()}
 HELD = 1e-6  # [rad, m] within which the published angles are constant
 
 
-def prepared(model: Model, angles: Motion | None) -> Model:
-    """The model of the published solutions; angles are the published ones of this model, None where there are none."""
+def prepared(model: Model, angles: Motion) -> Model:
+    """The model of the published solutions; angles are the published ones of this model."""
     bodies = tuple(replace(b, mass=HAND_MASS) if b.name == HAND else b for b in model.system.bodies)
     constraints = tuple(_scaled(c, bodies) if isinstance(c, PointLoop) else c for c in model.constraints)
     markers = tuple(replace(m, position=MOVED[m.name][1]) if (m.name, m.position) in OLD else m for m in model.markers)
     system = replace(model.system, bodies=bodies)
-    changed = replace(model, system=system, constraints=constraints, markers=markers)
-    return changed if angles is None else _locked(changed, angles)
+    return _locked(replace(model, system=system, constraints=constraints, markers=markers), angles)
 
 
 def changes(before: Model, after: Model) -> list[str]:

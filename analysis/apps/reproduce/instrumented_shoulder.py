@@ -181,13 +181,13 @@ def load_trial(folder: Path, name: str, rotations: str = "quaternion", prepare: 
 
 
 def study_model(folder: Path, name: str, rotations: str, prepare: bool) -> tuple[Model, list[str] | None]:
-    """The model of a trial with the muscles of the solver, and what was changed if it was to be prepared."""
+    """The model of a trial with the muscles of the solver, and what was changed if it was to be prepared and the trial
+    has published angles, which say what was locked; without them it stays as its file has it."""
     model = with_solver_laws(load_model(folder / f"model_{name}.osim", rotations))
-    if not prepare:
-        return model, None
     published = folder / f"published_ik_{name}.mot"
-    angles = load_motion(published, model, start=model.start) if published.is_file() else None
-    found = prepared(model, angles)
+    if not (prepare and published.is_file()):
+        return model, None
+    found = prepared(model, load_motion(published, model, start=model.start))
     return found, changes(model, found)
 
 

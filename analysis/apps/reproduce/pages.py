@@ -65,7 +65,9 @@ def shoulder_page(folder: Path, output: Path, options: PageOptions) -> None:
         f"Distance of the motion from the model's constraints: {trial.gap.max(initial=0.0):.1e} m at most.",
     ]
     if trial.changes is None:
-        lines.append("Model: as its file has it.")
+        lines.append(
+            "Model: as its file has it" + (", since no published angles are there." if options.prepare else ".")
+        )
     else:
         said = "; ".join(trial.changes) or "no changes"
         lines.append(f"Model: that of the published solutions, against its file: {said}.")

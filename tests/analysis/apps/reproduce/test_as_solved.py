@@ -68,4 +68,4 @@ def test_model_of_the_solutions_differs_from_its_file_as_the_study_says():
     assert found.start[-1] == 0.3
     assert [words.split()[0] for words in said] == ["mass", "points", "marker", "flexion"]
     assert changes(found, prepared(found, angles)) == []
-    assert changes(model, prepared(model, None))[-1].startswith("marker T8 moved by 39 mm")
+    assert said[2] == "marker T8 moved by 39 mm"

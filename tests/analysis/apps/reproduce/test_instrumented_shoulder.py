@@ -1,6 +1,7 @@
 """`myoquat reproduce instrumented_shoulder` on a shoulder of its own, whose measured force is known."""
 
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from myoquat.analysis.apps.reproduce.instrumented_shoulder import (
     force_with_bands,
     load_trial,
     measured_force,
+    study_model,
 )
 from myoquat.analysis.studies import UncertainInputs
 from myoquat.analysis.studies.uncertainty.inputs import SOURCES
@@ -137,6 +139,14 @@ def test_bands_of_the_force_hold_the_recorded_one(folder):
     assert found.sources == SOURCES
     low, high = found.bands()
     assert (low < high).all()
+
+
+def test_model_stays_as_its_file_has_it_without_published_angles(folder, tmp_path):
+    """They say what was locked; half of the changes would be the model of nobody."""
+    shutil.copyfile(folder / "model_raise.osim", tmp_path / "model_raise.osim")
+    assert study_model(tmp_path, "raise", "file", prepare=True)[1] is None
+    assert study_model(folder, "raise", "file", prepare=True)[1] == []
+    assert study_model(folder, "raise", "file", prepare=False)[1] is None
 
 
 def test_a_file_without_a_table_is_refused(tmp_path):
