@@ -36,6 +36,8 @@ from myoquat.muscle.states import state_names
 from myoquat.muscle.wrapping import (
     InsideCylinder,
     InsideSphere,
+    MujocoInsideCylinder,
+    MujocoInsideSphere,
     SideCylinder,
     Wrap,
     WrapCylinder,
@@ -60,6 +62,8 @@ __all__ = [
     "Model",
     "ModelError",
     "MovingPoint",
+    "MujocoInsideCylinder",
+    "MujocoInsideSphere",
     "Muscle",
     "MuscleGroup",
     "Parameters",

@@ -2,7 +2,13 @@
 
 from myoquat.muscle.wrapping.contacts import path_contacts
 from myoquat.muscle.wrapping.segment_solver import Piece
-from myoquat.muscle.wrapping.side_site import InsideCylinder, InsideSphere, SideCylinder
+from myoquat.muscle.wrapping.side_site import (
+    InsideCylinder,
+    InsideSphere,
+    MujocoInsideCylinder,
+    MujocoInsideSphere,
+    SideCylinder,
+)
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 from myoquat.muscle.wrapping.surfaces.cylinder import WrapCylinder
 from myoquat.muscle.wrapping.surfaces.ellipsoid import WrapEllipsoid
@@ -13,6 +19,8 @@ __all__ = [
     "Contact",
     "InsideCylinder",
     "InsideSphere",
+    "MujocoInsideCylinder",
+    "MujocoInsideSphere",
     "Piece",
     "SideCylinder",
     "Wrap",

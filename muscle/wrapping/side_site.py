@@ -23,12 +23,11 @@ from myoquat.muscle.wrapping.surfaces.cylinder import WrapCylinder
 from myoquat.muscle.wrapping.surfaces.sphere import WrapSphere
 from myoquat.muscle.wrapping.surfaces.vectors import plane_of, project
 
-__all__ = ["InsideCylinder", "InsideSphere", "SideCylinder"]
+__all__ = ["InsideCylinder", "InsideSphere", "MujocoInsideCylinder", "MujocoInsideSphere", "SideCylinder"]
 
 MAX_NEWTON_STEPS = 60
-NEWTON_TOLERANCE = (
-    1e-12  # of the angle between the ends, by which the last step moves; the next one would move by its square
-)
+ANGLE_TOLERANCE = 2e-15  # [rad], a few times the round-off of a sum of angles
+MUJOCO_ANGLE_TOLERANCE = 1e-6  # [rad], that of MuJoCo 3.17 and 4.0, whose points of contact are those of this iteration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +77,13 @@ class _Touching:
     missed: Array
 
 
-def _within(a: Plane, b: Plane, radius: Array) -> _Touching:
+def _within(a: Plane, b: Plane, radius: Array, tolerance: float) -> _Touching:
     """The shortest string from a to b that touches the circle, where the straight segment does not meet it.
 
-    With psi the angle from a to P and G that from a to b, the length
-    sqrt(|a|^2 + r^2 - 2 |a| r cos psi) + sqrt(|b|^2 + r^2 - 2 |b| r cos(G - psi)) has one minimum in [0, G], which
-    Newton's method finds within brackets.
+    Both straight pieces meet the normal in P at one angle theta. With A and B the radius over the distances of the
+    ends from the centre and G the angle between the ends, f(theta) = asin(A sin theta) + asin(B sin theta) - 2 theta +
+    G = 0. f is concave and falls, so that Newton's method descends from pi / 2 to the solution. It ends at |f| <=
+    tolerance [rad].
     """
     square = radius * radius
     inside = ~(np.minimum(_dot(a, a), _dot(b, b)) > square)
@@ -91,63 +91,65 @@ def _within(a: Plane, b: Plane, radius: Array) -> _Touching:
     b = np.where(inside, 0.0, b[0]), np.where(inside, 2.0 * radius, b[1])
     x = _nearest(a, b)
     on = (_dot(x, x) > square) & ~inside
-    cross = a[0] * b[1] - a[1] * b[0]
-    G = np.arctan2(np.abs(cross), _dot(a, b))
     far, near = (np.sqrt(_dot(p, p)) for p in (a, b))
-    psi = 0.5 * G
-    search = _Bracket(psi, 0.0 * G, G, psi > np.inf)
-    triangle, where = _Triangle(far / radius, near / radius, G), on & (G > 0)
-    found = while_loop(_unconverged, _narrowed, search, triangle, max_steps=MAX_NEWTON_STEPS, where=where)
-    psi = np.where(cross < 0, -found.psi, found.psi)
-    cos, sin = np.cos(psi) * radius / far, np.sin(psi) * radius / far
-    P = cos * a[0] - sin * a[1], sin * a[0] + cos * a[1]
+    cross, both = a[0] * b[1] - a[1] * b[0], far * near
+    triangle = _Triangle(radius / far, radius / near, _dot(a, b) / both, np.abs(cross) / both)
+    begin = _search(np.pi / 2 + 0.0 * cross, triangle)
+    found = while_loop(
+        lambda search: search.f < -tolerance, _descended, begin, triangle, max_steps=MAX_NEWTON_STEPS, where=on
+    )
+    # from the end that is first in the positive sense, as MuJoCo turns: with f < 0 the other end gives another point
+    first = cross > 0
+    P = _turned(*(np.where(first, p, q) for p, q in zip(a, b, strict=True)), found.theta, radius)
     jump = np.stack([np.where(on | inside, np.abs(size - radius), np.inf) for size in (far, near)], axis=-1)
-    return _Touching(on, P, inside, jump, np.where(where & ~found.converged, 1.0, 0.0))
+    return _Touching(on, P, inside, jump, np.where(on & (found.f < -tolerance), 1.0, 0.0))
 
 
 @dataclass(frozen=True)
 class _Triangle:
-    """The distances A, B (...) of both ends from the centre of a circle of radius 1, and the angle G (...) between."""
+    """A, B (...): the radius of the circle over the distances of both ends from its centre. cos, sin (...) of the angle
+    between the ends."""
 
     A: Array
     B: Array
-    G: Array
+    cos: Array
+    sin: Array
 
 
 @dataclass(frozen=True)
-class _Bracket:
-    """The angle psi (...) between its lower and upper bound (...), and whether (...) it converged."""
+class _Search:
+    """The angle theta (...) [rad], and f (...) [rad] and its slope (...) there."""
 
-    psi: Array
-    low: Array
-    high: Array
-    converged: Array
-
-
-def _unconverged(search: _Bracket) -> Array:
-    return ~search.converged
+    theta: Array
+    f: Array
+    slope: Array
 
 
-def _narrowed(search: _Bracket, triangle: _Triangle) -> _Bracket:
-    """A step of Newton's method within the bracket, or its middle."""
-    psi, low, high = search.psi, search.low, search.high
-    A, B, G = triangle.A, triangle.B, triangle.G
-    (f, df), (g, dg) = _slope(A, psi), _slope(B, G - psi)
-    slope = f - g
-    low, high = np.where(slope < 0, psi, low), np.where(slope < 0, high, psi)
-    curve = df + dg
-    after = psi - slope / np.where(curve > 0, curve, 1.0)
-    bracketed = (curve > 0) & (after >= low) & (after <= high)
-    after = np.where(bracketed, after, 0.5 * (low + high))
-    return _Bracket(after, low, high, (np.abs(after - psi) <= NEWTON_TOLERANCE * G) | (slope == 0.0))
+def _descended(search: _Search, triangle: _Triangle) -> _Search:
+    """A step of Newton's method."""
+    return _search(search.theta - search.f / search.slope, triangle)
 
 
-def _slope(A: Array, psi: Array) -> tuple[Array, Array]:
-    """d and d^2 over dpsi of the distance sqrt(A^2 + 1 - 2 A cos psi) of a point from one on the unit circle."""
-    half = np.sin(0.5 * psi)
-    size = np.sqrt((A - 1.0) * (A - 1.0) + 4.0 * A * half * half)
-    first = A * np.sin(psi) / size
-    return first, (A * np.cos(psi) - first * first) / size
+def _search(theta: Array, triangle: _Triangle) -> _Search:
+    """f and its slope. f is the argument of one product of unit complex numbers, since it is between -pi and pi."""
+    sin, cos = np.sin(theta), np.cos(theta)
+    a, b = triangle.A * sin, triangle.B * sin
+    ca, cb = np.sqrt(1.0 - a * a), np.sqrt(1.0 - b * b)
+    x, y = ca * cb - a * b, ca * b + cb * a
+    x, y = x * triangle.cos - y * triangle.sin, x * triangle.sin + y * triangle.cos
+    double_cos, double_sin = cos * cos - sin * sin, 2.0 * sin * cos
+    f = np.arctan2(y * double_cos - x * double_sin, x * double_cos + y * double_sin)
+    return _Search(theta, f, triangle.A * cos / ca + triangle.B * cos / cb - 2.0)
+
+
+def _turned(x: Array, y: Array, theta: Array, radius: Array) -> Plane:
+    """The point of the circle in the direction of an end (x, y), turned by theta - asin(A sin theta)."""
+    size = np.sqrt(x * x + y * y)
+    sin, cos = np.sin(theta), np.cos(theta)
+    a = radius / size * sin
+    ca = np.sqrt(1.0 - a * a)
+    c, s = (cos * ca + sin * a) * radius / size, (sin * ca - cos * a) * radius / size
+    return c * x - s * y, s * x + c * y
 
 
 def _dot(p: Plane, q: Plane) -> Array:
@@ -169,6 +171,7 @@ class _Inside(Wrap):
 
     solved: ClassVar[bool] = True
     _sided: ClassVar[bool] = False
+    _tolerance: ClassVar[float] = ANGLE_TOLERANCE
 
     @property
     def divides(self) -> bool:
@@ -199,7 +202,7 @@ class InsideSphere(_Inside, WrapSphere):
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         e1, e2 = plane_of(A, B)
-        flat = _within(project(A, e1, e2), project(B, e1, e2), as_array(self.radius))
+        flat = _within(project(A, e1, e2), project(B, e1, e2), as_array(self.radius), self._tolerance)
         P = flat.P[0][..., None] * e1 + flat.P[1][..., None] * e2
         return Contact(flat.on, P, P, 0.0 * P[..., 0], flat.inside, flat.jump, flat.missed)
 
@@ -220,8 +223,44 @@ class InsideCylinder(_Inside, WrapCylinder):
     kind: ClassVar[str] = "inside_cylinder"
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
-        flat = _within((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), as_array(self.radius))
+        flat = _within((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), as_array(self.radius), self._tolerance)
         before, after = (np.sqrt((x[..., 0] - flat.P[0]) ** 2 + (x[..., 1] - flat.P[1]) ** 2) for x in (A, B))
         z = A[..., 2] + (B[..., 2] - A[..., 2]) * before / (before + after)
         P = np.stack([*flat.P, z], axis=-1)
         return Contact(flat.on, P, P, 0.0 * z, flat.inside, flat.jump, flat.missed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MujocoInsideSphere(InsideSphere):
+    """An `InsideSphere` whose point of contact is as inexact as MuJoCo's, whose iteration ends at 1e-6 rad.
+
+    The Jacobian equals MuJoCo's, and differs from the derivative of the length by up to 1e-7. The length differs by
+    the square of that.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import InsideSphere, MujocoInsideSphere
+    >>> A, B = np.array([0.05, 0.03, 0.0]), np.array([-0.02, 0.07, 0.0])
+    >>> exact, theirs = (cls(body="hand", radius=0.01).contact(A, B).P for cls in (InsideSphere, MujocoInsideSphere))
+    >>> bool(0 < np.linalg.norm(theirs - exact) < 1e-8)
+    True
+    """
+
+    kind: ClassVar[str] = "mujoco_inside_sphere"
+    _tolerance: ClassVar[float] = MUJOCO_ANGLE_TOLERANCE
+
+
+@dataclass(frozen=True, kw_only=True)
+class MujocoInsideCylinder(InsideCylinder):
+    """An `InsideCylinder` whose point of contact is as inexact as MuJoCo's: as a `MujocoInsideSphere`.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import InsideCylinder, MujocoInsideCylinder
+    >>> A, B = np.array([0.05, 0.03, 0.0]), np.array([-0.02, 0.07, 0.01])
+    >>> surfaces = [cls(body="hand", radius=0.01) for cls in (InsideCylinder, MujocoInsideCylinder)]
+    >>> exact, theirs = (surface.contact(A, B).P for surface in surfaces)
+    >>> bool(0 < np.linalg.norm(theirs - exact) < 1e-8)
+    True
+    """
+
+    kind: ClassVar[str] = "mujoco_inside_cylinder"
+    _tolerance: ClassVar[float] = MUJOCO_ANGLE_TOLERANCE

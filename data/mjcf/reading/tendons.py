@@ -20,7 +20,16 @@ from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.muscle.laws import ForceLaw, PathActuator, PathFriction, PathSpring, SlackSpring
 from myoquat.muscle.path import Muscle, Pulley
 from myoquat.muscle.points import PathPoint
-from myoquat.muscle.wrapping import InsideCylinder, InsideSphere, SideCylinder, Wrap, WrapCylinder, WrapSphere
+from myoquat.muscle.wrapping import (
+    InsideCylinder,
+    InsideSphere,
+    MujocoInsideCylinder,
+    MujocoInsideSphere,
+    SideCylinder,
+    Wrap,
+    WrapCylinder,
+    WrapSphere,
+)
 
 __all__ = ["Used", "read_tendons"]
 
@@ -228,7 +237,7 @@ def _surface(values: Values, paths: _Paths) -> Wrap | None:
             return None
         side = rotation_matrix(Q).T @ (np.array(site.position) - geom.place.p)
         if float(np.linalg.norm(side)) < geom.sizes[0]:
-            return _wrap(geom, INNER_SURFACES[geom.type], "all", geom.place.Q)
+            return _wrap(geom, INNER_SURFACES[paths.wrapping][geom.type], "all", geom.place.Q)
         side = side * ([1.0, 1.0, 0.0] if geom.type == "cylinder" else 1.0)
         quadrant, Q = _quadrant(side, Q)
     surface = SideCylinder if geom.type == "cylinder" and paths.wrapping == "mujoco" else OUTER_SURFACES[geom.type]
@@ -236,7 +245,10 @@ def _surface(values: Values, paths: _Paths) -> Wrap | None:
 
 
 OUTER_SURFACES: dict[str, Any] = {"sphere": WrapSphere, "cylinder": WrapCylinder}
-INNER_SURFACES: dict[str, Any] = {"sphere": InsideSphere, "cylinder": InsideCylinder}
+INNER_SURFACES: dict[str, dict[str, Any]] = {
+    "shortest": {"sphere": InsideSphere, "cylinder": InsideCylinder},
+    "mujoco": {"sphere": MujocoInsideSphere, "cylinder": MujocoInsideCylinder},
+}
 
 
 def _wrap(geom: Geom, surface: Any, quadrant: str, orientation: Array) -> Wrap:

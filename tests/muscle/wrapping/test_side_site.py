@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -12,6 +13,8 @@ from myoquat.muscle import (
     InsideCylinder,
     InsideSphere,
     Model,
+    MujocoInsideCylinder,
+    MujocoInsideSphere,
     Muscle,
     PathFlag,
     PathPoint,
@@ -98,6 +101,58 @@ def test_a_path_inside_is_the_shortest_that_touches(surface_type, rng):
         assert found == pytest.approx(np.hypot(best, rise), rel=1e-11)
 
 
+def beside(rng, count):
+    """Two ends (count, 3) each, every other pair on a line that misses the circle by 1e-12 to 0.1 of its radius."""
+    A, B = rng.normal(size=(2, count, 3)) * 0.07
+    phi, gap = rng.uniform(0, 2 * np.pi, count // 2), 10.0 ** rng.uniform(-12, -1, count // 2)
+    radial, along = (
+        np.stack([x, y, 0.0 * x], axis=1) for x, y in ((np.cos(phi), np.sin(phi)), (-np.sin(phi), np.cos(phi)))
+    )
+    for ends in (A, B):
+        ends[::2] = RADIUS * (1 + gap[:, None]) * radial + rng.uniform(-0.1, 0.1, (count // 2, 1)) * along
+    return A, B
+
+
+@pytest.mark.parametrize("surface_type", [InsideSphere, InsideCylinder])
+def test_both_pieces_meet_the_inner_side_at_one_angle_in_high_precision(surface_type, rng):
+    A, B = beside(rng, 400)
+    if surface_type is InsideCylinder:
+        A[:, 2] = B[:, 2] = 0.0
+    contact = surface_type(body="", radius=RADIUS).contact(A, B)
+    assert np.sum(contact.on) > 100
+    with mpmath.workdps(40):
+        for a, b, P in zip(A[contact.on], B[contact.on], contact.P[contact.on], strict=True):
+            normal, *pieces = (mpmath.matrix([mpmath.mpf(float(x)) for x in v]) for v in (P, a, b))
+            n = normal / mpmath.norm(normal)
+            ways = [(end - normal) / mpmath.norm(end - normal) for end in pieces]
+            sums = ways[0] + ways[1]
+            across = sums - n * (n.T * sums)[0]  # zero where both pieces make one angle with the normal
+            assert mpmath.norm(across) < 1e-11
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("surface_type", [MujocoInsideSphere, MujocoInsideCylinder])
+def test_the_point_inside_is_that_at_which_mujocos_iteration_ends(surface_type, rng):
+    geom = "sphere" if surface_type is MujocoInsideSphere else "cylinder"
+    bodies = "".join(f'<body mocap="true"><site name="{name}"/></body>' for name in "ab")
+    mujoco = pytest.importorskip("mujoco")
+
+    engine = mujoco.MjModel.from_xml_string(
+        f'<mujoco><worldbody>{bodies}<site name="side"/><geom name="ring" type="{geom}" size="{RADIUS} 1"/></worldbody>'
+        '<tendon><spatial><site site="a"/><geom geom="ring" sidesite="side"/><site site="b"/></spatial></tendon>'
+        "</mujoco>"
+    )
+    data = mujoco.MjData(engine)
+    A, B = beside(rng, 400)
+    contact = surface_type(body="", radius=RADIUS).contact(A, B)
+    for a, b, on, P in zip(A, B, contact.on, contact.P, strict=True):
+        data.mocap_pos[:] = a, b
+        mujoco.mj_fwdPosition(engine, data)
+        assert (data.ten_wrapnum[0] == 4) == on
+        if on:
+            np.testing.assert_allclose(data.wrap_xpos.reshape(-1, 3)[1], P, rtol=0, atol=1e-13)
+
+
 def rod(*wraps):
     """A rod that turns about z, with a path from the ground to its end around surfaces of the ground."""
     system = mq.ArticulatedSystem(
@@ -150,7 +205,11 @@ def test_the_surfaces_are_kept_in_files_and_written_for_mujoco(tmp_path):
     wraps = [
         surface_type(body="ground", radius=RADIUS, name=f"w{k}", **more)
         for k, (surface_type, more) in enumerate(
-            ((SideCylinder, {"quadrant": "+y"}), (InsideCylinder, {}), (InsideSphere, {"position": (0.0, 0.01, 0.0)}))
+            (
+                (SideCylinder, {"quadrant": "+y"}),
+                (MujocoInsideCylinder, {}),
+                (MujocoInsideSphere, {"position": (0.0, 0.01, 0.0)}),
+            )
         )
     ]
     muscles = tuple(replace(rod(wrap).muscles[0], name=f"m{k}") for k, wrap in enumerate(wraps))
