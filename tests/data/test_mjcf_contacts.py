@@ -225,3 +225,46 @@ def test_limits_have_the_resting_stiffness_of_mujocos_and_begin_at_their_margins
         assert spatial.stiffness == pytest.approx(k)
         k, _ = Softness().spring(float(engine.tendon_invweight0[1]))
         assert fixed.stiffness == pytest.approx(k)
+
+
+FALLING = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body><freejoint/><geom size="0.1" condim="{}"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(("condim", "what"), [(4, "spinning about the normal"), (6, "spinning and rolling")])
+def test_torsional_and_rolling_friction_are_reported_with_their_effect(condim, what, tmp_path):
+    path = tmp_path / "x.xml"
+    path.write_text(FALLING.format(condim))
+    with pytest.warns(UnsupportedWarning, match=f"condim {condim}; {what} is not braked"):
+        load_model(path, contact=True)
+    path.write_text(FALLING.format(3))
+    with pytest.warns(UnsupportedWarning) as caught:
+        load_model(path, contact=True)
+    assert "condim" not in str(caught[0].message)
+
+
+def test_a_condim_that_mujoco_lacks_raises_an_error_with_its_line(tmp_path):
+    path = tmp_path / "x.xml"
+    path.write_text(FALLING.format(2))
+    with pytest.raises(ModelError, match="condim is 1, 3, 4 or 6, not 2") as caught:
+        load_model(path, contact=True)
+    assert caught.value.line == 1
+
+
+@pytest.mark.parametrize(
+    "joints",
+    [
+        '<joint axis="0 1 0" range="-1 1"/>',
+        '<joint axis="0 1 0"/><joint axis="1 0 0" range="-1 1"/>',
+        '<joint name="x" type="slide" axis="1 0 0" range="-1 1"/><joint name="y" type="slide" axis="0 1 0"/>'
+        '<joint name="z" type="slide"/><joint type="ball"/>',
+    ],
+)
+def test_unnamed_joints_and_slides_of_a_free_body_have_limits(joints, tmp_path):
+    path = tmp_path / "x.xml"
+    path.write_text(
+        f'<mujoco><compiler angle="radian"/><worldbody><body>{joints}<geom size="0.1"/></body></worldbody></mujoco>'
+    )
+    (limit,) = load_model(path).limits
+    assert (limit.lower, limit.upper) == (-1.0, 1.0)
+    assert limit.upper_stiffness > 0

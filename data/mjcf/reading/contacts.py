@@ -8,7 +8,7 @@ import numpy as np
 
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.reading.document import Document, elements_of
-from myoquat.data.mjcf.reading.geoms import Geom
+from myoquat.data.mjcf.reading.geoms import Geom, read_condim
 from myoquat.data.mjcf.reading.softness import Mobilities, Softness, given_mobility, mixed_softness, read_softness
 from myoquat.data.mjcf.reading.solids import Solids
 from myoquat.data.mjcf.reading.values import Values
@@ -23,16 +23,18 @@ MAX_TOUCHING_GEOMS = 2000  # pairs grow with the square
 JOINTS = ("joint", "freejoint")
 SAMPLED_POSES, COINCIDENT_M = 4, 1e-9  # centres nearer than this at all random poses are one point
 QUIET = ("name", "class", "solreffriction", "gap")
+UNBRAKED = {4: "spinning about the normal", 6: "spinning and rolling"}
 
 
 @dataclass(frozen=True)
 class GeomPair:
-    """Two geoms that touch, their coefficient of sliding friction, 0 where condim is 1, the distance [m] at which they
-    begin to press, and how softly."""
+    """Two geoms that touch, their coefficient of sliding friction, 0 where condim is 1, the directions of force that
+    MuJoCo follows (1, 3, 4 or 6), the distance [m] at which they begin to press, and how softly."""
 
     first: Geom
     second: Geom
     friction: float
+    condim: int
     margin: float
     softness: Softness
 
@@ -50,6 +52,10 @@ def read_contacts(document: Document, skeleton: Skeleton, mobilities: Mobilities
             names = f"{_described(pair.first)} and {_described(pair.second)}{problem}"
             document.unsupported.count(pair.second.element, f"contact of {names}; they pass through each other")
             continue
+        if pair.condim > 3:
+            document.unsupported.count(
+                pair.second.element, f"condim {pair.condim}; {UNBRAKED[pair.condim]} is not braked by friction"
+            )
         forces += _forces(f"contact_{number}", pair, solids, mobilities)
     return tuple(forces)
 
@@ -124,7 +130,7 @@ def pairs_of(document: Document, skeleton: Skeleton) -> list[GeomPair]:
 def _implicit_pair(first: Geom, second: Geom) -> GeomPair:
     """Of two geoms that no <pair> names: margins add up; the softness is that of the higher priority, else the mean by
     `solmix`."""
-    return GeomPair(first, second, _friction(first, second), first.margin + second.margin, _softness(first, second))
+    return GeomPair(first, second, *_friction(first, second), first.margin + second.margin, _softness(first, second))
 
 
 def _softness(first: Geom, second: Geom) -> Softness:
@@ -138,16 +144,16 @@ def _collide(first: Geom, second: Geom) -> bool:
     return not {first.type, second.type} <= {"plane", "hfield"}
 
 
-def _friction(first: Geom, second: Geom, values: Values | None = None) -> float:
-    """The coefficient of a pair from its own `values`, else from the geom with the higher priority, else the greater
-    one; 0 where condim, found by the same rule, is 1."""
+def _friction(first: Geom, second: Geom, values: Values | None = None) -> tuple[float, int]:
+    """The coefficient and condim of a pair from its own `values`, else from the geom with the higher priority, else the
+    greater one; the coefficient is 0 where condim is 1."""
     priority = max(first.priority, second.priority)
     decisive = [geom for geom in (first, second) if geom.priority == priority]
     friction, condim = max(geom.friction for geom in decisive), max(geom.condim for geom in decisive)
     if values is not None:
         friction = values.numbers("friction", 1, 5, (friction,))[0]
-        condim = int(values.number("condim", condim))
-    return friction if condim > 1 else 0.0
+        condim = read_condim(values, condim)
+    return (friction if condim > 1 else 0.0), condim
 
 
 def _switched_off(document: Document) -> bool:
@@ -169,7 +175,7 @@ def _explicit(document: Document, skeleton: Skeleton) -> Iterator[GeomPair]:
         margin = values.number("margin", first.margin + second.margin)
         document.finish(values, *QUIET)
         if _weld(_body_of(first.element)) is not _weld(_body_of(second.element)):
-            yield GeomPair(first, second, friction, margin, softness)
+            yield GeomPair(first, second, *friction, margin, softness)
 
 
 def _excluded(document: Document, skeleton: Skeleton) -> Iterator[frozenset[str]]:

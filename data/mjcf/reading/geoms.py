@@ -13,7 +13,9 @@ from myoquat.data.mjcf.shapes import HALVED, whole_sizes
 from myoquat.data.xml import Element, complain
 from myoquat.joints.multibody.shapes import Shape
 
-__all__ = ["Geom", "read_geom"]
+__all__ = ["Geom", "read_condim", "read_geom"]
+
+CONDIMS = (1, 3, 4, 6)  # none, sliding, torsional and rolling friction
 
 TYPES = ("plane", "hfield", "mesh", "sdf", *SOLIDS)
 FIRST_HIDDEN_GROUP = 3  # MuJoCo shows geoms of groups 0 to 2 unless another choice is made
@@ -72,6 +74,14 @@ class Geom:
         )
 
 
+def read_condim(values: Values, default: int) -> int:
+    """The directions of a contact's force; ModelError for a number that is none of MuJoCo's."""
+    condim = values.number("condim", default)
+    if condim not in CONDIMS:
+        complain(values.element, f"condim is 1, 3, 4 or 6, not {condim:g}")
+    return int(condim)
+
+
 def read_geom(
     element: Element, document: Document, meshes: Meshes, body: str, outer: Place, childclass: str | None
 ) -> Geom:
@@ -98,7 +108,7 @@ def read_geom(
         conaffinity,
         values.numbers("friction", 1, 3, (1.0,))[0],
         int(values.number("priority", 0.0)),
-        int(values.number("condim", 3.0)),
+        read_condim(values, 3),
         values.number("margin", 0.0),
         read_softness(values),
         values.number("solmix", 1.0),

@@ -140,8 +140,8 @@ class Mobilities:
 
     def of_coordinate(self, name: str) -> float:
         """[1/kg or 1/(kg m^2)] of a hinge or a slide."""
-        k = self.system.velocity_names.index(f"{name}_dot")
-        return float(self._inverse[k, k])
+        row = self.system.rate_matrix(self._q)[self.system.coordinate_names.index(name)]
+        return float(row @ self._inverse @ row)
 
     def length_of(self, muscle: Muscle) -> float:
         """[m] of a path."""
