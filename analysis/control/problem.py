@@ -30,9 +30,9 @@ from myoquat.analysis.control.guesses import Frame, default_sites, sites_of_mapp
 from myoquat.analysis.control.periodicity import periodic_constraint
 from myoquat.analysis.control.plants import Equations, Plant, plant_of, prescribed_plant
 from myoquat.analysis.control.plants.bounds import Bound
-from myoquat.analysis.control.quantities import Ends, Quantities
+from myoquat.analysis.control.quantities import Ends, Quantities, Unknown
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement, refined
-from myoquat.analysis.control.solution import Solution, solution_of
+from myoquat.analysis.control.solution import Solution, goals_at, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, run_ipopt
 from myoquat.analysis.control.solvers.progress import Iterate, Progress
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
@@ -121,7 +121,7 @@ class Problem:
             if isinstance(condition, PathCondition):
                 condition.check(self.plant)
         self._check_ends()
-        _ = self.statement
+        self._check_data()
 
     def __repr__(self) -> str:
         low, high = self._span
@@ -195,13 +195,24 @@ class Problem:
         names = {unknown: name for name, unknown in self.quantities.unknowns.items()}
         for where, end in (("initial", first), ("final", last)):
             for unknown, bound in end.bounds.items():
-                check_inside(where, names.get(unknown, ""), bound, path.bounds.get(unknown))
+                check_inside(where, names.get(unknown, ""), bound, path.bounds.get(unknown, self._own_bound(unknown)))
                 if unknown.field == "controls":
                     raise ValueError(f"{where}: {names[unknown]!r} is a control, whose value at an end is not fixed")
             for name, bound in end.angles.items():
                 check_inside(where, name, bound, path.angles.get(name))
         if self.periodic is not None:
             check_periodic_ends(self.periodic, self.quantities, first, last)
+
+    def _check_data(self) -> None:
+        """ValueError where what is followed does not cover a duration that is given."""
+        if self.statement.fixed:
+            ends = self.start + np.array([0.0, self._span[1]])
+            for goal in self.statement.integrals:
+                goal.samples(self.plant, ends)
+
+    def _own_bound(self, unknown: Unknown) -> Bound | None:
+        """The bound that the plant itself has for a state."""
+        return Bound(*map(float, self.plant.state_bounds[unknown.place])) if unknown.field == "w" else None
 
     @cached_property
     def statement(self) -> Statement:
@@ -290,6 +301,21 @@ class Problem:
             return watch(Progress.of(iterate, motion))
 
         return seen
+
+    def goal_values(
+        self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None
+    ) -> dict[str, float]:
+        """What every goal costs at a guess, as `solve` takes it, with its weight: a solution of another mesh, or of
+        Moco, by the goals of this problem.
+
+        >>> from myoquat.analysis.control import Equations, OwnGoal, Problem
+        >>> cart = Equations(("x",), ("speed",), lambda point: (point["speed"],))
+        >>> problem = Problem(cart, 2.0, (OwnGoal(lambda point: point["speed"] ** 2, name="effort"),), intervals=4)
+        >>> problem.goal_values({"speed": 3.0})
+        {'effort': 18.0}
+        """
+        posed = self.posed(guess)
+        return goals_at(self.statement, posed.discretization, posed.x)
 
     def posed(self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None) -> Posed:
         """The nonlinear program about a guess, as `solve` takes it, with its checks."""

@@ -12,7 +12,7 @@ from myoquat.analysis.control.forward import Forward, interval_errors, run_forwa
 from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
 from myoquat.analysis.control.refinement import MeasuredMesh, mesh_lines
 from myoquat.analysis.control.solvers.ipopt import Iterates
-from myoquat.analysis.control.solvers.statuses import IPOPT, Status
+from myoquat.analysis.control.solvers.statuses import Status, status_of
 from myoquat.analysis.control.splines import interpolated_pose
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.lazy_imports import pandas as pd
@@ -23,7 +23,9 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.names import known
 
-__all__ = ["Solution", "solution_of"]
+__all__ = ["Solution", "goals_at", "solution_of"]
+
+MIN_STEPS, MOST = 6, 0.8  # from how many intervals on velocities may alternate, and at what part of the nodes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,7 +240,7 @@ class Solution:
         )
         lines.append(f"Objective {self.objective:.8g}:")
         lines += [f"  {name}: {value:.8g}" for name, value in self.goals.items()]
-        lines += [] if self.success else self._weak_controls()
+        lines += [] if self.success else [*self._weak_controls(), *self._obstacles()]
         lines += [*self.explanation.lines(), f"Greatest error of |Q|: {self.norm_error:.2g}."]
         return "\n".join([*lines, *mesh_lines(self.meshes)])
 
@@ -249,6 +251,22 @@ class Solution:
             at = sum(active.get(f"{name}, {side}", 0) for side in ("lower", "upper"))
             if at > count / 2:
                 found.append(f"{name!r} is at a bound at {at} of {count} points: it may be too weak for what is asked.")
+        return found
+
+    def _obstacles(self) -> list[str]:
+        """What is known to keep solvers with exact derivatives from a solution."""
+        plant, found = self.statement.plant, list[str]()
+        if isinstance(plant, MuscledPlant) and plant.jumping:
+            found.append(
+                f"The derivative of activation dynamics jumps where excitation and activation are equal "
+                f"({len(plant.jumping)} muscles, such as {plant.jumping[0]!r}); see Model.with_smooth_activation()."
+            )
+        names = [name for name, u in zip(plant.velocity_names, self.u.T, strict=True) if _alternates(u)]
+        if names:
+            found.append(
+                f"{', '.join(map(repr, names))}: from node to node up and down. Does a goal count these velocities, "
+                "and the controls that act on them?"
+            )
         return found
 
     def simulate(self, rtol: float = 1e-9) -> Forward:
@@ -271,6 +289,15 @@ class Solution:
         if statement.plant.system is not None:
             q = interpolated_pose(Motion(statement.plant.system, mine, self.sites.q[there]), at)
         return Sites(self.duration, q, fields, self.sites.parameters)
+
+
+def _alternates(values: Array) -> bool:
+    """Whether most changes (t,) from node to node take the last one back, and are most of what changes."""
+    steps = np.diff(values)
+    if len(steps) < MIN_STEPS:
+        return False
+    turns = np.mean(steps[1:] * steps[:-1] < 0)
+    return bool(turns > MOST and np.abs(np.diff(steps)).sum() > np.abs(steps).sum())
 
 
 def _resampled(layout: Layout, name: str, values: Array, at: Array) -> Array:
@@ -315,24 +342,28 @@ def _lagrange(points: Array, values: Array, at: Array) -> Array:
     return total
 
 
-def solution_of(
-    statement: Statement, discretization: Discretization, found: Iterates, explanation: Explanation
-) -> Solution:
-    """The solution from what the solver found."""
-    program, x = discretization.program, found.x
-    goals: dict[str, float] = {}
+def goals_at(statement: Statement, discretization: Discretization, x: Array) -> dict[str, float]:
+    """What every goal costs at the variables x, with its weight."""
+    program, goals = discretization.program, dict[str, float]()
     for block, values in zip(program.blocks, program.values(x), strict=True):
         if "terms" in values:
             sums = np.sum(values["terms"] * block.weights, axis=0)
             goals |= dict(zip(statement.term_names(block.formula.name), map(float, sums), strict=True))
-    status = IPOPT.get(found.status, Status.FAILED)
+    return goals
+
+
+def solution_of(
+    statement: Statement, discretization: Discretization, found: Iterates, explanation: Explanation
+) -> Solution:
+    """The solution from what the solver found."""
+    objective = discretization.program.objective(found.x)
     return Solution(
         statement,
         discretization.layout,
-        discretization.sites(x),
-        status,
-        program.objective(x),
-        goals,
+        discretization.sites(found.x),
+        status_of(found.status, objective),
+        objective,
+        goals_at(statement, discretization, found.x),
         explanation,
         found,
     )

@@ -57,11 +57,13 @@ def rows() -> list[dict[str, Any]]:
     guess = {name: GUESS for muscle in problem.model.muscle_names for name in (muscle, f"{muscle}.activation")}
     found = [timed(lambda: problem.solve(guess, SOLVER)) for _ in range(REPEATS + 1)]
     solution = found[0][0]
+    theirs = problem.goal_values(load_moco_trajectory(folder / THEIRS)) if (folder / THEIRS).is_file() else {}
     return [
         {"work": "moco_walk, 80 muscles, 57 intervals (Moco: 265.7 s, 58 iterations, 0.164666)", "route": "myoquat",
          "seconds": median(s for _, s in found[1:]), "first": found[0][1], "iterations": solution.iterations,
          "status": solution.status.value, "objective": solution.objective, **solution.goals,
-         "violation": solution.violation, "activation_rms": _difference(solution, folder / THEIRS)}
+         "violation": solution.violation, "activation_rms": _difference(solution, folder / THEIRS),
+         **{f"{name} of Moco's solution": value for name, value in theirs.items()}}
     ]  # fmt: skip
 
 

@@ -32,6 +32,8 @@ class Effort(IntegralGoal):
 
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
+        if not plant.control_names:
+            raise ValueError(f"goal {self.title!r}: the problem has no controls; give muscles, actuators or torques")
         indices_of("control", [*self.weights, *(self.of or ())], plant.control_names)
         check_weights(self.title, self.weights)
         if self.exponent < 1 or not float(self.exponent).is_integer():

@@ -20,6 +20,7 @@ from myoquat.muscle.states import activation_rates
 
 __all__ = ["MuscledPlant"]
 
+JUMPING = ("piecewise", "linear", "quadratic")  # forms of activation dynamics
 FIBER_RANGE = (0.2, 1.8)  # of the optimal fiber length: where active fibers have a force
 
 OfFibers = Callable[[Array, Array, Array], Array]  # of activations, states of the laws, their rates
@@ -47,12 +48,28 @@ class MuscledPlant(Plant):
         actuators = self.model.actuators if isinstance(self.model, Model) else ()
         bounds = [b for actuator in actuators for b in actuator.bounds]
         free = [(-np.inf, np.inf)] * len(self.torque_indices)
-        return np.array([(0.0, 1.0)] * len(self.muscle_names) + bounds + free).reshape(-1, 2)
+        least = self._least
+        excitations = [(least.get(name, 0.0), 1.0) for name in self.muscle_names]
+        return np.array(excitations + bounds + free).reshape(-1, 2)
+
+    @property
+    def _least(self) -> dict[str, float]:
+        """Of every muscle with activation dynamics the activation below which nothing changes."""
+        muscles = self.equations.muscled.muscles if self.muscle_names else ()
+        return {m.name: m.activation_dynamics.minimum_activation for m in muscles if m.activation_dynamics is not None}
+
+    @property
+    def jumping(self) -> tuple[str, ...]:
+        """The muscles whose activation dynamics have a derivative that jumps where excitation and activation are
+        equal."""
+        muscles = self.equations.muscled.muscles if self.muscle_names else ()
+        own = ((m.name, m.activation_dynamics) for m in muscles)
+        return tuple(name for name, dynamics in own if dynamics is not None and dynamics.form in JUMPING)
 
     @property
     def state_bounds(self) -> Array:
         laws = {m.name: m.law for m in self.equations.muscled.muscles} if self.muscle_names else {}
-        return np.array([_state_bound(name, laws) for name in self.state_names]).reshape(-1, 2)
+        return np.array([_state_bound(name, laws, self._least) for name in self.state_names]).reshape(-1, 2)
 
     def given(self, point: Point) -> dict[str, Array]:
         """What the forces depend on beside q and u, as `StateEquations` has it, but for external torques."""
@@ -96,10 +113,10 @@ class MuscledPlant(Plant):
         return parts
 
 
-def _state_bound(name: str, laws: Mapping[str, object]) -> tuple[float, float]:
-    """Activations in [0, 1], fiber lengths within FIBER_RANGE of the optimal one, where a law has one."""
+def _state_bound(name: str, laws: Mapping[str, object], least: Mapping[str, float]) -> tuple[float, float]:
+    """Activations from the least to 1, fiber lengths within FIBER_RANGE of the optimal one, where a law has one."""
     muscle, _, state = name.rpartition(".")
     if state == "activation":
-        return 0.0, 1.0
+        return least.get(muscle, 0.0), 1.0
     optimal = getattr(laws.get(muscle), "optimal_fiber_length", None)
     return (-np.inf, np.inf) if optimal is None else (FIBER_RANGE[0] * optimal, FIBER_RANGE[1] * optimal)

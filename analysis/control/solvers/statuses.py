@@ -2,7 +2,9 @@
 
 from enum import Enum
 
-__all__ = ["Status"]
+__all__ = ["Status", "status_of"]
+
+UNBOUNDED = -1e10  # an objective below it falls without bound
 
 
 class Status(Enum):
@@ -31,6 +33,7 @@ class Status(Enum):
     STUCK = "stuck", "the search direction became too small to go on"
     RESTORATION = "restoration", "could not get closer to the constraints from here (restoration failed)"
     DIVERGING = "diverging", "the unknowns grow without bound: a bound or a term of the objective is missing"
+    UNBOUNDED = "unbounded", "the objective falls without bound: a bound or a term of the objective is missing"
     OVERDETERMINED = (
         "overdetermined",
         "there are more equations than unknowns: conditions at the ends repeat each other",
@@ -61,3 +64,10 @@ IPOPT = {
     "Invalid_Number_Detected": Status.NOT_FINITE,
     "User_Requested_Stop": Status.INTERRUPTED,
 }  # of IPOPT's return status
+
+
+def status_of(word: str, objective: float) -> Status:
+    """The status by IPOPT's word for it. Where the objective fell too far that tells more than how IPOPT gave up."""
+    status = IPOPT.get(word, Status.FAILED)
+    ended = status.success or status in (Status.INTERRUPTED, Status.NOT_FINITE)
+    return Status.UNBOUNDED if objective < UNBOUNDED and not ended else status

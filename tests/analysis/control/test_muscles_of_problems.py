@@ -1,12 +1,14 @@
 """Muscles in optimal control: activation dynamics, rigid and elastic tendons, all with implicit equations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import myoquat as mq
-from myoquat.analysis.control import Duration, Effort, Problem, TrackPose
+from myoquat.analysis.control import Duration, Effort, Ipopt, Problem, TrackPose
 from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.laws import DeGrooteFregly2016
@@ -80,3 +82,36 @@ def test_elastic_tendon_obeys_newton_and_balances_its_fiber():
     assert np.allclose(tension, 0.5 * (9.81 - udot), rtol=1e-6)
     assert solution.state_names == ("muscle.activation", "muscle.fiber_length")
     assert np.abs(solution.simulate().error[:, 0]).max() < 1e-4
+
+
+def still(form, minimum=0.0):
+    """The hanging mass with this form of activation dynamics."""
+    model = hanging("rigid")
+    dynamics = ActivationDynamics(form=form, minimum_activation=minimum)
+    return replace(model, muscles=(replace(model.muscles[0], activation_dynamics=dynamics),))
+
+
+def test_least_activations_bound_excitations_and_activations():
+    """Below its minimum an activation changes nothing, so that unknowns there would be undetermined."""
+    model = still("smooth", minimum=0.02)
+    problem = Problem(model, 0.2, (Effort(),), 4, "midpoint", initial={"height": 0.15})
+    assert problem.plant.control_bounds.tolist() == problem.plant.state_bounds.tolist() == [[0.02, 1.0]]
+    with pytest.raises(ValueError, match=r"initial: 'muscle.activation' is 0.01 to 0.01, outside its bounds 0.02 to 1"):
+        Problem(model, 0.2, (Effort(),), 4, "midpoint", initial={"muscle.activation": 0.01})
+
+
+def test_a_failure_names_dynamics_that_jump_and_velocities_that_alternate():
+    """Without a goal of speeds the midpoint rule does not see poses that go up and down from node to node."""
+    model, rest = still("piecewise"), Motion(hanging("rigid"), [0.0, 0.2], [[0.15], [0.15]])
+    smooth = model.with_smooth_activation()
+    assert smooth.muscles[0].activation_dynamics == ActivationDynamics(form="smooth", smoothing=0.1)
+    assert smooth.with_smooth_activation().content_key == smooth.content_key
+    problem = Problem(model, 0.2, (TrackPose(rest), Effort()), 8, "midpoint")
+    last = problem.solve(rest, Ipopt(max_iterations=0))
+    assert "jumps where excitation and activation are equal (1 muscles, such as 'muscle')" in last.explain()
+    moved = last.sites.fields | {"u": np.where(np.arange(len(last.sites.q)) % 4 == 0, 1.0, -1.0)[:, None]}
+    assert (
+        "'height_dot': from node to node up and down"
+        in replace(last, sites=replace(last.sites, fields=moved)).explain()
+    )
+    assert "up and down" not in last.explain()

@@ -181,6 +181,27 @@ def test_iterations_run_out_with_a_reason():
     assert solution.status is Status.ITERATIONS
 
 
+def test_an_objective_without_bound_is_named():
+    """The farther the better, with a force of any size: IPOPT itself gives up at its number of iterations."""
+    far = OwnEndGoal(lambda first, last, duration: -last["x"], name="far")
+    cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
+    problem = Problem(cart, 1.0, (far,), intervals=2, initial={"x": 0.0, "v": 0.0}, transcription="midpoint")
+    solution = problem.solve(solver=Ipopt(max_iterations=40))
+    assert solution.status is Status.UNBOUNDED
+    assert "the objective falls without bound" in solution.explain()
+    assert problem.goal_values({"x": 2.0})["far"] == -2.0
+
+
+def test_a_problem_refuses_short_data_and_efforts_of_nothing_at_once():
+    """Before any guess is made, where the duration is given."""
+    short = TrackCoordinates(("x",), [0.0, 0.5], [[0.0], [1.0]])
+    falling = Equations(("x",), (), lambda point: (-point["x"],))
+    with pytest.raises(ValueError, match="the data cover 0 to 0.5 s"):
+        Problem(falling, 1.0, (short,), 4)
+    with pytest.raises(ValueError, match="goal 'Effort': the problem has no controls"):
+        Problem(falling, 1.0, (Effort(),), 4)
+
+
 def test_least_acceleration_is_a_cubic_and_parts_agree():
     """x = 3 s^2 - 2 s^3 and f = 6 - 12 s: the objective is 12; frames, controls and saved files say the same."""
     middle = BoundaryConstraint("advance", lambda first, last, duration: last["x"] - first["x"], 1.0, 1.0)
