@@ -196,7 +196,7 @@ def test_a_problem_refuses_short_data_and_efforts_of_nothing_at_once():
     """Before any guess is made, where the duration is given."""
     short = TrackCoordinates(("x",), [0.0, 0.5], [[0.0], [1.0]])
     falling = Equations(("x",), (), lambda point: (-point["x"],))
-    with pytest.raises(ValueError, match="the data cover 0 to 0.5 s"):
+    with pytest.raises(ValueError, match=r"the data cover 0 to 0.5 s"):
         Problem(falling, 1.0, (short,), 4)
     with pytest.raises(ValueError, match="goal 'Effort': the problem has no controls"):
         Problem(falling, 1.0, (Effort(),), 4)
