@@ -8,13 +8,14 @@ from matplotlib.figure import Figure
 from myoquat.analysis.apps.reproduce.belli_shoulder import Abduction, most_active
 from myoquat.analysis.apps.reproduce.emg_driven_leg import JOINTS, LegData, measured, part, published_moments
 from myoquat.analysis.apps.reproduce.instrumented_shoulder import Comparison, Trial
+from myoquat.analysis.apps.reproduce.leg_bands import JointForces
 from myoquat.analysis.recruitment import MomentPosterior, MomentTrial
 from myoquat.analysis.studies import UncertainCurves
 from myoquat.core.typing import Array
 from myoquat.joints.labels import figure_label
 from myoquat.joints.picture import Picture, curve_styles
 
-__all__ = ["activation_figure", "band_figure", "force_figures", "last_seconds", "moment_figure"]
+__all__ = ["activation_figure", "band_figure", "force_figures", "joint_force_figure", "last_seconds", "moment_figure"]
 
 AXES_PER_ROW = 4
 SHOWN_SECONDS = 5.0  # [s] of a trial
@@ -112,6 +113,20 @@ def moment_figure(data: LegData, name: str, posterior: MomentPosterior, bands: U
         axis.plot(time, own[:, k], color="#1f3b8f", linestyle="--", label="from EMG")
         axis.plot(time, theirs[:, k], color="#b3202c", linestyle=":", label="published parameters")
         axis.set_ylabel(f"{JOINTS[k]} [N m]")
+        axis.grid(True, color="0.9")
+    figure.axes[-1].set_xlabel("time [s]")
+    figure.axes[0].legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def joint_force_figure(forces: JointForces) -> Figure:
+    """What the muscles give to the forces in the joints, with the bands of the posterior."""
+    figure = Picture(figsize=(9.0, 5.0), layout="constrained")
+    for k, axis in enumerate(figure.subplots(len(JOINTS), sharex=True)):
+        label = f"{forces.level:.0%} of the posterior"
+        axis.fill_between(forces.time, *forces.bands[..., k], color="#9db7e8", lw=0, label=label)
+        axis.plot(forces.time, forces.values[:, k], color="#1f3b8f", label="from EMG")
+        axis.set_ylabel(f"{JOINTS[k].partition('_')[0]}, muscles [N]")
         axis.grid(True, color="0.9")
     figure.axes[-1].set_xlabel("time [s]")
     figure.axes[0].legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -4,11 +4,15 @@ Both are sources of Saltelli's design (`UncertainInputs`): a draw of the posteri
 depend on each other. Attachments are normal about those of the model, after the calibration.
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from myoquat.analysis.apps.reproduce.emg_driven_leg import JOINTS
 from myoquat.analysis.recruitment import MomentPosterior, MomentTrial
 from myoquat.analysis.recruitment.emg.moment_calibration import trial_arrays
+from myoquat.analysis.recruitment.redundancy.paths import joint_lines
 from myoquat.analysis.studies import UncertainCurves, UncertainInputs
 from myoquat.analysis.studies.execution.varied_demands import VariedDemands
 from myoquat.analysis.studies.uncertainty.inputs import KEYS, Samples
@@ -17,7 +21,7 @@ from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
 from myoquat.data import Motion
 
-__all__ = ["SOURCES", "moments_with_bands"]
+__all__ = ["SOURCES", "JointForces", "joint_forces", "moments_with_bands"]
 
 SOURCES = ("parameters", "attachments")
 
@@ -44,6 +48,35 @@ def moments_with_bands(posterior: MomentPosterior, trial: MomentTrial, inputs: U
     names, units = tuple(JOINTS), ("N m",) * len(JOINTS)
     nominal = calibration.moments_along(record)
     return UncertainCurves(motion.time, names, units, nominal, values, SOURCES, inputs.level)
+
+
+class JointForces(NamedTuple):
+    """What the muscles of a trial give to the forces in its joints [N] at times (t,): magnitudes (t, e) of the
+    calibration, and (2, t, e) the ends of the bands that hold the share `level` of the posterior's draws."""
+
+    time: Array
+    values: Array
+    bands: Array
+    level: float
+
+
+def joint_forces(posterior: MomentPosterior, trial: MomentTrial, inputs: UncertainInputs) -> JointForces:
+    """The muscles' part of the forces in the joints; what gravity, motion and ground add is not in it."""
+    calibration = posterior.calibration
+    model, motion = calibration.original, _rows_of(trial.motion, inputs.times(len(trial.motion.time)))
+    record = trial_arrays(model, MomentTrial(motion, trial.emg, {}), calibration.velocities)
+    system = model.system
+    bodies = [next(k for k, b in enumerate(system.bodies) if joint in (b.coordinate_names or ())) for joint in JOINTS]
+    lines = [joint_lines(system, model.muscles, motion.q, body)[0] for body in bodies]
+    values, draws = (_magnitudes(calibration.tensions_along(record, z), lines) for z in (None, posterior.draws))
+    ends = [(1 - inputs.level) / 2, (1 + inputs.level) / 2]
+    return JointForces(motion.time, values, np.asarray(np.quantile(draws, ends, axis=0)), inputs.level)
+
+
+def _magnitudes(tension: Array, lines: Sequence[Array]) -> Array:
+    """(..., t, e) of the forces of tensions (..., t, m) along lines (t, m, 3)."""
+    forces = [np.einsum("...tm,tmi->...ti", tension, line) for line in lines]
+    return np.stack([np.linalg.norm(force, axis=-1) for force in forces], axis=-1)
 
 
 def _rows_of(motion: Motion, rows: Array) -> Motion:

@@ -18,11 +18,12 @@ from myoquat.analysis.apps.reproduce.figures import (
     activation_figure,
     band_figure,
     force_figures,
+    joint_force_figure,
     last_seconds,
     moment_figure,
 )
 from myoquat.analysis.apps.reproduce.gait_bands import bands_of, curves_of
-from myoquat.analysis.apps.reproduce.leg_bands import moments_with_bands
+from myoquat.analysis.apps.reproduce.leg_bands import joint_forces, moments_with_bands
 from myoquat.analysis.apps.reproduce.published import at_published_angles
 from myoquat.analysis.apps.reproduce.statements import STATEMENTS
 from myoquat.analysis.recruitment import moment_posterior
@@ -140,6 +141,9 @@ def leg_page(folder: Path, output: Path, options: PageOptions) -> None:
         sections.append(Drawn(f"Moments of {name}", moment_figure(data, name, posterior, bands), words))
         if bands is not None:
             sections.append(Numbers(f"{name}: {SHARES}", bands.shares()))
+        forces = joint_forces(posterior, last_seconds(data, name), UncertainInputs(frames=LEG_FRAMES))
+        words = "Without what gravity, motion and ground add, whose forces the files do not hold."
+        sections.append(Drawn(f"{name}: force of the muscles in the joints", joint_force_figure(forces), words))
     used = [
         leg.MODEL,
         leg.CALIBRATED,

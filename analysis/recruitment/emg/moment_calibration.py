@@ -161,6 +161,10 @@ class MomentCalibration:
         """(..., t, e) [N m] as `moments`, of lengths, arms and signals."""
         return MomentModel(_laws(self.original), record, self.priors).moments(self.z if z is None else z)
 
+    def tensions_along(self, record: TrialArrays, z: Array | None = None) -> Array:
+        """(..., t, m) [N] tensions of the muscles, of lengths, arms and signals."""
+        return MomentModel(_laws(self.original), record, self.priors).tensions(self.z if z is None else z)
+
 
 def calibrate_moments(
     model: Model,

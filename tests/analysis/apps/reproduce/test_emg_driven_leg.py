@@ -1,11 +1,18 @@
 """`myoquat reproduce emg_driven_leg` on a leg of its own, and the published muscle in its limits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from myoquat.analysis.apps.command import main
 from myoquat.analysis.apps.reproduce.ceinms import ceinms_force, load_subject
 from myoquat.analysis.apps.reproduce.emg_driven_leg import load_leg, trial_names
+from myoquat.analysis.apps.reproduce.leg_bands import joint_forces
+from myoquat.analysis.recruitment import calibrate_moments, moment_posterior
+from myoquat.analysis.recruitment.emg.moment_calibration import trial_arrays
+from myoquat.analysis.studies import UncertainInputs
+from myoquat.data import Emg
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.types import RevoluteJoint
@@ -84,9 +91,28 @@ def test_page_shows_calibration_and_prediction_and_repeats_its_bits(folder, caps
         assert float(row[f"{joint}here"][0]) < float(row[f"{joint}published"][0])
     text = pages[0].read_text()
     assert text == pages[1].read_text()
-    assert text.count("<svg") == 2
+    assert text.count("<svg") == 4
     assert text.count("90% of the 16 samples of parameters, attachments lie in the bands") == 2
     assert "Other content than published under this name: gait2392_subject.osim, subjectCalibrated.xml" in text
+
+
+def test_joint_forces_are_those_of_the_muscles_that_pass(folder):
+    """The shank has muscles of both joints: with one muscle at each joint, its tension, and the band holds it."""
+    data = load_leg(folder, ["slow"])
+    own = tuple(m for m in data.model.muscles if m.name in ("soleus", "vastus"))
+    trial = data.trials["slow"]
+    signal = trial.emg.signal[:, [data.model.muscle_names.index(m.name) for m in own]]
+    trial = replace(trial, emg=Emg(trial.emg.time, tuple(m.name for m in own), signal, "1"))
+    found = calibrate_moments(replace(data.model, muscles=own), [trial], error_time=0.5)
+    forces = joint_forces(moment_posterior(found, samples=40), trial, UncertainInputs(frames=11))
+    rows = UncertainInputs(frames=11).times(len(trial.motion.time))
+    record = trial_arrays(found.original, replace(trial, moments={}), found.velocities).at(rows)
+    tension = found.tensions_along(record)
+    order = [found.original.muscle_names.index(name) for name in ("soleus", "vastus")]  # ankle, knee
+    np.testing.assert_allclose(forces.values, tension[:, order], rtol=1e-12)
+    low, high = forces.bands
+    assert (low < high).all()
+    assert ((forces.values > low) & (forces.values < high)).mean() > 0.8
 
 
 def test_muscle_at_rest_pulls_as_its_curves_say(folder):
