@@ -19,7 +19,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.regularity import check_massive, check_regular
-from myoquat.dynamics.sensitivity.points import StatePoint
+from myoquat.dynamics.sensitivity.points import StatePoint, one_sided_paths
 from myoquat.dynamics.sensitivity.variables import DynamicsVariables, second_order_displaced
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.joints.compiled import kernel_for
@@ -50,6 +50,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
     inputs       name -> (..., nu, n): activation, controls and muscle_states, where the model's forces act.
     parameters   name -> (..., nu): numbers of the model.
     multipliers  the same of the multipliers (..., k) of the constraints.
+    one_sided    (..., muscles), where it was asked for: the derivative by the pose is that of one side of a jump.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -67,6 +68,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
     inputs: Mapping[str, Array] = NOTHING
     parameters: Mapping[str, Array] = NOTHING
     multipliers: "ForwardDynamicsDerivatives | None" = None
+    one_sided: Array | None = None
 
 
 class InverseDynamicsDerivatives(NamedTuple):
@@ -89,6 +91,7 @@ class InverseDynamicsDerivatives(NamedTuple):
     inputs: Mapping[str, Array] = NOTHING
     parameters: Mapping[str, Array] = NOTHING
     multipliers: "InverseDynamicsDerivatives | None" = None
+    one_sided: Array | None = None
 
 
 class DynamicsHessianProduct(NamedTuple):
@@ -107,7 +110,7 @@ class DynamicsHessianProduct(NamedTuple):
 def forward_dynamics_derivatives(
     model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, *,
     inputs: Inputs | None = None, constraints: Sequence[Constraint] = (), parameters: str | Iterable[str] = (),
-    backend: str = "kernel",
+    one_sided: bool = False, backend: str = "kernel",
 ) -> ForwardDynamicsDerivatives:  # fmt: skip
     """Derivatives of `forward_dynamics` at torques tau and wrenches f_ext in world axes.
 
@@ -115,9 +118,10 @@ def forward_dynamics_derivatives(
                  forces, contact, actuators and the model's couplers and constraints act too, as in `simulate`.
     constraints  beside the model's own, with `inputs`; the state lies on them.
     parameters   names or patterns of numbers of the model, as `myoquat.muscle.Parameters.of` takes them.
+    one_sided    with `inputs`: also tell of every muscle whether its path has a kink or jumps at q
+                 (`myoquat.muscle.path_flags`), where the derivative is that of one side.
 
-    Solutions of iterative solvers (wrapped paths, fibers) have implicit derivatives. Where a path has a kink or jumps,
-    the derivative is that of one side, and `myoquat.muscle.path_flags` tells. Raises as `forward_dynamics` and
+    Solutions of iterative solvers (wrapped paths, fibers) have implicit derivatives. Raises as `forward_dynamics` and
     `simulate` do.
 
     >>> import myoquat as mq
@@ -135,13 +139,13 @@ def forward_dynamics_derivatives(
     asked = _Request.of(model, call, "tau", inputs, constraints, parameters)
     found = asked.evaluated("forward_dynamics_derivatives", backend)
     record: ForwardDynamicsDerivatives = asked.split(ForwardDynamicsDerivatives, found)
-    return record
+    return record._replace(one_sided=_sides(model, call, inputs, one_sided))
 
 
 def inverse_dynamics_derivatives(
     model: SystemLike, q: ArrayLike, u: ArrayLike, udot: ArrayLike, f_ext: ArrayLike | None = None, *,
     inputs: Inputs | None = None, constraints: Sequence[Constraint] = (), parameters: str | Iterable[str] = (),
-    backend: str = "kernel",
+    one_sided: bool = False, backend: str = "kernel",
 ) -> InverseDynamicsDerivatives:  # fmt: skip
     """Derivatives of `inverse_dynamics` at wrenches f_ext in world axes; arguments as `forward_dynamics_derivatives`
     has them.
@@ -161,7 +165,7 @@ def inverse_dynamics_derivatives(
     asked = _Request.of(model, call, "udot", inputs, constraints, parameters)
     found = asked.evaluated("inverse_dynamics_derivatives", backend)
     record: InverseDynamicsDerivatives = asked.split(InverseDynamicsDerivatives, found)
-    return record
+    return record._replace(one_sided=_sides(model, call, inputs, one_sided))
 
 
 def forward_dynamics_hvp(
@@ -207,6 +211,14 @@ def inverse_dynamics_hvp(
     check_followed_locks(call.system, call.inputs["q"].array, "inverse_dynamics_hvp")
     check_massive(call.system, bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ())))
     return _Request.of(model, call, "udot", inputs, (), ()).hessian_product("inverse_dynamics_hvp", weights, direction)
+
+
+def _sides(model: SystemLike, call: Call, inputs: Inputs | None, asked: bool) -> Array | None:
+    if not asked:
+        return None
+    if inputs is None:
+        raise ValueError("one_sided: it tells of the paths of muscles, which act with inputs=Inputs(...)")
+    return one_sided_paths(model, call.inputs["q"].array)
 
 
 @dataclass(frozen=True)

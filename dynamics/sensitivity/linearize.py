@@ -9,7 +9,7 @@ from myoquat import kernels
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.sensitivity.points import StatePoint
+from myoquat.dynamics.sensitivity.points import StatePoint, one_sided_paths
 from myoquat.dynamics.sensitivity.tangent import StateTangent, changed_inputs
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.joints.compiled import kernel_for
@@ -24,7 +24,7 @@ class Linearization(NamedTuple):
     """dx/dt = rate + A dx + B dv to first order, for small changes dx of the state and dv of the inputs.
 
     rate (..., n), A (..., n, n), B (..., n, m); state_names (n,), input_names (m,). dx = (small motion, du, changes of
-    muscles' states): three numbers for each quaternion.
+    muscles' states): three numbers for each quaternion. one_sided (..., muscles), where it was asked for.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -41,11 +41,12 @@ class Linearization(NamedTuple):
     B: Array
     state_names: tuple[str, ...]
     input_names: tuple[str, ...]
+    one_sided: Array | None = None
 
 
 def linearize(
     model: SystemLike, q: ArrayLike | None = None, u: ArrayLike | None = None, *, inputs: Inputs | None = None,
-    constraints: Sequence[Constraint] = (), time: float = 0.0,
+    constraints: Sequence[Constraint] = (), time: float = 0.0, one_sided: bool = False,
 ) -> Linearization:  # fmt: skip
     """The equations of motion of a Model or an ArticulatedSystem beside the state q (..., nq), u (..., nu).
 
@@ -59,7 +60,7 @@ def linearize(
 
     A state need not be an equilibrium: beside a motion, a small change of a ball joint's pose in the child's frame
     moves by d(dq)/dt = -omega x dq + du. Under constraints, accelerations are those with multipliers. Where a path has
-    a kink or jumps (`myoquat.muscle.path_flags`), A is that of one side.
+    a kink or jumps, A is that of one side: `one_sided` tells of every muscle whether (by `myoquat.muscle.path_flags`).
 
     Raises as `simulate` does.
 
@@ -74,7 +75,8 @@ def linearize(
     equations = point.equations
     kernel = kernel_for(("linearize", equations.key), lambda content: _kernel(equations, content))
     rate, A, B = kernel(point.time, point.x, *point.values)
-    return Linearization(rate, A, B, StateTangent(equations).names, point.input_names)
+    sides = one_sided_paths(model, equations.split(point.x)[0]) if one_sided else None
+    return Linearization(rate, A, B, StateTangent(equations).names, point.input_names, sides)
 
 
 def _kernel(equations: StateEquations, content: str | None) -> kernels.Kernel:

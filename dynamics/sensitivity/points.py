@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.integrators import StateEquations
@@ -13,8 +15,21 @@ from myoquat.dynamics.simulation.start import Start
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.stacking import joined
 from myoquat.joints.validation import SystemLike, system_of
+from myoquat.muscle.evaluate import path_flags
+from myoquat.muscle.model import Model
+from myoquat.muscle.segments.flags import PathFlag
 
-__all__ = ["StatePoint", "checked_start"]
+__all__ = ["StatePoint", "checked_start", "one_sided_paths"]
+
+
+ONE_SIDED = PathFlag.JUMP | PathFlag.UNSOLVED | PathFlag.COINCIDENT | PathFlag.LOCKED
+
+
+def one_sided_paths(model: SystemLike, q: ArrayLike) -> Array:
+    """(..., m) bool: muscles whose path at q has a jump or a kink nearby, or no certain solution: bits of ONE_SIDED."""
+    if not isinstance(model, Model):
+        return np.zeros((*np.shape(q)[:-1], 0), dtype=bool)
+    return (path_flags(model, q) & int(ONE_SIDED)) != 0
 
 
 def checked_start(

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import NamedTuple
 
+import numpy as np
+
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.sensitivity.collocation import RadauStep
-from myoquat.dynamics.sensitivity.points import StatePoint
+from myoquat.dynamics.sensitivity.points import StatePoint, one_sided_paths
 from myoquat.dynamics.sensitivity.stages import StepChain
 from myoquat.dynamics.sensitivity.tangent import StateTangent, state_tangent
 from myoquat.dynamics.simulation.controls import Inputs
@@ -24,6 +26,7 @@ class StepDerivatives(NamedTuple):
 
     A (..., n, n), B (..., n, m); state_names (n,), input_names (m,). dx is a change at the state before the step, dx'
     at the one after it: a small motion, three numbers for each quaternion, du, and changes of muscles' states.
+    one_sided (..., muscles), where it was asked for.
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics import step_derivatives
@@ -41,12 +44,13 @@ class StepDerivatives(NamedTuple):
     B: Array
     state_names: tuple[str, ...]
     input_names: tuple[str, ...]
+    one_sided: Array | None = None
 
 
 def step_derivatives(
     model: SystemLike, q: ArrayLike | None = None, u: ArrayLike | None = None, step: float = 1e-3, *,
     method: str = "rk4", stabilization: str = "projection", inputs: Inputs | None = None,
-    constraints: Sequence[Constraint] = (), time: float = 0.0,
+    constraints: Sequence[Constraint] = (), time: float = 0.0, one_sided: bool = False,
 ) -> StepDerivatives:  # fmt: skip
     """One step of `step` [s] from q (..., nq), u (..., nu), as `simulate` makes it, and its derivatives.
 
@@ -54,6 +58,8 @@ def step_derivatives(
     inputs                  `Inputs`, constant during the step: torques on u, activations or excitations, controls,
                             muscle_states; those of `simulate` by default.
     constraints, time       as for `simulate`, time that of the start of the step.
+    one_sided               also tell of every muscle whether its path has a kink or jumps at the start or the end of
+                            the step (`myoquat.muscle.path_flags`), so that the derivatives are those of one side.
 
     For optimizers and filters of one's own: x' = F(x, v), with exact A = dF/dx and B = dF/dv. Solutions inside the step
     (wrapped paths, fibers, constraints, the equations of the variational method) have implicit derivatives. Raises as
@@ -75,7 +81,9 @@ def step_derivatives(
     after, J = stepped(found.time, step, found.x, found.values, constants)
     A, B = _on_tangents(equations, found.x, after, J)
     q, u = equations.split(after)
-    return StepDerivatives(q, u, equations.rest(after), A, B, StateTangent(equations).names, found.input_names)
+    poses = (equations.split(found.x)[0], q) if one_sided else ()
+    sides = np.logical_or(*(one_sided_paths(model, pose) for pose in poses)) if one_sided else None
+    return StepDerivatives(q, u, equations.rest(after), A, B, StateTangent(equations).names, found.input_names, sides)
 
 
 def differentiated_step(method: str, equations: StateEquations, stabilization: str) -> StepChain | RadauStep:

@@ -1,10 +1,12 @@
 """Linearization and derivatives of single steps: against closed forms, and against motions of changed starts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.dynamics import Inputs, linearize, simulate, step_derivatives
+from myoquat.dynamics import Inputs, forward_dynamics_derivatives, linearize, simulate, step_derivatives
 from myoquat.dynamics.constraints import PointLoop
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.joints.multibody.sampling import random_system
@@ -130,6 +132,25 @@ def test_constrained_changes_stay_on_the_constraint():
     assert np.abs(G @ found.B[chain.nu :]).max() < 1e-12 * np.abs(found.B).max()
     free = np.linalg.svd(G)[2][3:].T
     assert np.abs(G @ found.A[chain.nu :, chain.nu :] @ free).max() < 1e-12
+
+
+def test_one_sided_derivatives_are_flagged():
+    """A point that comes at 0.5 rad: beside it the derivative of one side, elsewhere the derivative."""
+    arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, center_of_mass=(0.2, 0, 0))
+    (angle,) = mq.ArticulatedSystem((arm,)).coordinate_names
+    ends = mq.muscle.PathPoint("ground", (0.0, 0.3, 0.0)), mq.muscle.PathPoint("arm", (0.3, 0.0, 0.0))
+    via = mq.muscle.ConditionalPoint("arm", (0.1, 0.05, 0.0), angle, (0.5, 1.5))
+    muscles = [mq.Muscle(str(len(path)), path) for path in ((ends[0], via, ends[1]), ends)]
+    laws = [replace(each, law=mq.muscle.ExponentialMuscle(0.3, 10.0)) for each in muscles]
+    model, half = mq.Model(mq.ArticulatedSystem((arm,)), tuple(laws)), Inputs([0.5, 0.5])
+    q, u, tau = np.array([[0.2], [0.49999]]), np.zeros((2, 1)), np.zeros((2, 1))
+    expected = [[False, False], [True, False]]
+    assert linearize(model, q, u, inputs=half, one_sided=True).one_sided.tolist() == expected
+    assert step_derivatives(model, q, u, 1e-3, inputs=half, one_sided=True).one_sided.tolist() == expected
+    assert forward_dynamics_derivatives(model, q, u, tau, inputs=half, one_sided=True).one_sided.tolist() == expected
+    assert linearize(model, q, u, inputs=half).one_sided is None
+    with pytest.raises(ValueError, match="one_sided"):
+        forward_dynamics_derivatives(model, q, u, tau, one_sided=True)
 
 
 def test_what_is_wrong_is_named():
