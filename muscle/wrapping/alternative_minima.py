@@ -43,7 +43,7 @@ from myoquat.muscle.wrapping.surfaces.base import Wrap
 from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot, nearest
 
-__all__ = ["MAX_LENGTH_RATIO", "SAME_LENGTH_M", "passes_over", "shortest", "touches_several"]
+__all__ = ["SAME_LENGTH_M", "around_front", "passes_over", "shortest", "touches_several"]
 
 MAX_ROUGH_ITERATIONS = 3  # without a surface: over one other a single one is enough
 PLANES_PER_LINE = 8  # planes of initial guesses through one line, at equal angles
@@ -110,7 +110,7 @@ def _planned(segment: OrderedSegment, found: Iterate, longest: Array, where: Arr
     some_round = reduce(or_, [on[i] for i in round_surfaces(types)], ~always(longest))
     several = touches_several(on) | (some_round & (length_of(segment, found) > longest + SAME_LENGTH_M))
     tilted = [several & x for x in _promising(segment, found, several & where)]
-    moved = [several & _around_front(segment, found, i) & (segment.order[i] != float(x)) for i, x in _moves(types)]
+    moved = [around_front(segment, found, i) & (segment.order[i] != float(x)) for i, x in _moves(types)]
     return [*(on[i] for i in _one_sided(types)), *(several & on[i] for i in two_sided_surfaces(types)), *tilted, *moved]
 
 
@@ -125,7 +125,7 @@ def _numbered_moves(types: Sequence[Wrap]) -> list[tuple[int, tuple[int, int]]]:
     return list(enumerate(_moves(types), first))
 
 
-def _around_front(segment: OrderedSegment, found: Iterate, number: int) -> Array:
+def around_front(segment: OrderedSegment, found: Iterate, number: int) -> Array:
     """(...) whether a path touches a cylinder with a side past its front, though both neighbours are behind."""
     ahead, ends = segment.surfaces[number].prototype.ahead, segment.neighbours(number, points_of(found.points))
     if ahead is None:

@@ -22,6 +22,8 @@ from myoquat.muscle.wrapping.surfaces.vectors import always, size
 
 __all__ = ["is_saddle_point"]
 
+MIN_WIDTH_M = 1e-4  # [m/rad] of the pencil, below which a minimum is about to end in a saddle point
+
 
 @dataclass(frozen=True)
 class _Path:
@@ -40,7 +42,8 @@ class _OnSurface:
 
 
 def is_saddle_point(segment: OrderedSegment, iterate: Iterate, where: Array) -> Array:
-    """(...) whether a path that solves its surfaces is no minimum of the length, `where` (...) that is asked."""
+    """(...) whether a path that solves its surfaces is no minimum of the length, or one that is about to end, `where`
+    (...) that is asked."""
     problem = NewtonProblem(segment.surfaces, tuple(iterate.on), segment.order, segment.ends)
     return call_where(_is_saddle_point, _Path(problem, iterate.contacts), where, ~always(where))
 
@@ -61,5 +64,5 @@ def _is_saddle_point(path: _Path) -> Array:
         after = fields.a * before + fields.r * rate, fields.da * before + fields.dr * rate
         width, rate = choose(on, after, (width, rate))
         least, x = np.where(on, np.minimum(least, width), least), np.where(on[..., None], fields.Q.x, x)
-    result: Array = np.minimum(least, width + rate * size(end - x)) <= 0
+    result: Array = np.minimum(least, width + rate * size(end - x)) <= MIN_WIDTH_M
     return result

@@ -22,8 +22,8 @@ from myoquat.joints.vectors import matvec
 from myoquat.kernels import choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.alternative_minima import (
-    MAX_LENGTH_RATIO,
     SAME_LENGTH_M,
+    around_front,
     passes_over,
     shortest,
     touches_several,
@@ -50,7 +50,8 @@ from myoquat.muscle.wrapping.surfaces.vectors import always
 
 __all__ = ["Piece", "over_one_surface", "over_surfaces"]
 
-ROUGH_ITERATIONS = 2  # on an opposite side, after which a path longer by MAX_LENGTH_RATIO is given up
+ROUGH_ITERATIONS = 2  # on an opposite side, after which a path longer by the next ratio is given up
+MAX_ROUGH_LENGTH_RATIO = 1.2  # a ratio of 1.01 gave up some sides on which the path was the shortest in the end
 MAX_TRIES = 2  # times that a path is sought, where it runs through surfaces
 
 
@@ -106,19 +107,32 @@ def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -
     tries = 1 if prescribed else MAX_TRIES
     begin = _Try(Iterate.at(none), order, (never,) * len(wraps), never, order, zero + float(tries), zero)
     found = _on_shorter_sides(begin, segment)
-    iterate = found.iterate.beside_a_jump(_is_saddle_point(found, segment))
+    iterate = found.iterate.beside_a_jump(_is_doubtful(found, segment))
     contacts = zip(wraps, iterate.contacts, found.order, found.through, strict=True)
     return Piece(wraps, tuple(_in_body(*each) for each in contacts), found.iterate.unsolved)
 
 
-def _is_saddle_point(found: _Try, segment: Segment) -> Array:
-    """(...) whether a path that is solved is a saddle point of the length. One over a single surface without a side is
-    none, unless another surface with a side has led it there."""
-    on = found.iterate.on
-    sided = any(own.ahead is not None for own in segment.types)
-    led = reduce(or_, [on[i] for i in round_surfaces(segment.types)], ~found.clear & found.clear)
-    asked = touches_several(on) | led if sided else touches_several(on)
-    return is_saddle_point(OrderedSegment.over_all(segment, found.order), found.iterate, found.clear & asked)
+def _is_doubtful(found: _Try, segment: Segment) -> Array:
+    """(...) whether a path that is solved is a saddle point of the length, or a local minimum beside others that are
+    not all searched. Such a path runs past the front of a cylinder with a side, with both neighbours behind. It also
+    touches another surface, whose other side turns the neighbours, or a round surface lies between its ends.
+
+    A path over a single surface without a side is no saddle point, unless another surface with a side has led it there.
+    """
+    ordered, on, rounds = OrderedSegment.over_all(segment, found.order), found.iterate.on, round_surfaces(segment.types)
+    held = [i for i, own in enumerate(segment.types) if own.held]
+    asked = touches_several(on)
+    if any(own.ahead is not None for own in segment.types):
+        asked = reduce(or_, [on[i] for i in rounds], asked)
+    doubtful = is_saddle_point(ordered, found.iterate, found.clear & asked)
+    if held:
+        around = reduce(or_, [around_front(ordered, found.iterate, i) for i in held]) & found.clear
+        doubtful = doubtful | (around & touches_several(on))
+        for i in rounds:
+            placed = segment.surfaces[i]
+            line = placed.seen(segment.start), placed.seen(segment.end)
+            doubtful = doubtful | is_cut(placed.prototype, placed.numbers, line, around & ~on[i])
+    return doubtful
 
 
 def _solved(begin: _Try, segment: Segment) -> _Try:
@@ -240,7 +254,7 @@ def _begun(was: _Try, begin: _Try, segment: Segment, first: Array) -> _Try:
     rough = rough_iterate(turned, points, ROUGH_ITERATIONS, ~first, near)
     before = length_of(turned, was.iterate)
     rings = any(own.ring for own in segment.types)
-    left = np.where(first | rings | (length_of(turned, rough) < MAX_LENGTH_RATIO * before), begin.left, 0.0)
+    left = np.where(first | rings | (length_of(turned, rough) < MAX_ROUGH_LENGTH_RATIO * before), begin.left, 0.0)
     start = choose(first, begin.iterate, Iterate.at(rough.points))
     return replace(begin, iterate=start, order=was.order, next_order=was.order, left=left)
 
@@ -261,7 +275,9 @@ def _may_be_shorter(found: _Try, length: Array, problem: _SearchProblem, selecti
     """(...) whether a path of a `length` (...) [m] may be longer than one on a selection of opposite sides."""
     types, on = problem.segment.types, found.iterate.on
     dividing, least = dividing_surfaces(types), reduce(np.maximum, problem.shorter, found.longest)
-    longer = reduce(or_, [on[i] for i in (*dividing, *round_surfaces(types))]) & (length > least + SAME_LENGTH_M)
+    held = [i for i, own in enumerate(types) if own.held]
+    longer = reduce(or_, [on[i] for i in (*dividing, *round_surfaces(types), *held)])
+    longer = longer & (length > least + SAME_LENGTH_M)
     bounds = [problem.longer[dividing.index(i)] for i in selection]
     result: Array = found.clear & (touches_several(on) | longer) & (length > reduce(np.maximum, bounds))
     return result
