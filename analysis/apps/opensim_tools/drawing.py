@@ -18,7 +18,7 @@ from myoquat.joints.panels import Panel, draw_panels
 __all__ = ["chosen_curves", "curves", "inline_picture", "inline_svg"]
 
 MAX_DRAWN_COLUMNS = 96  # columns of a table that are drawn; the page names the others
-LAYOUT_DIGITS = 4  # of places in a figure, as parts of its size
+LAYOUT_DIGITS = 4  # of positions in a figure, as parts of its size
 SHARED = ("N", "N m", "mm")  # units of axes with one scale
 TITLES = TITLES_OF_MOTION | {
     "N": "forces",
@@ -72,7 +72,7 @@ def inline_svg(figure: Figure) -> str:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Place the axes once, at rounded places: the last digits of constrained layouts depend on addresses in memory."""
+    """Set the positions of the axes, rounded: last digits of constrained layouts depend on addresses in memory."""
     engine = figure.get_layout_engine()
     if engine is None:
         return

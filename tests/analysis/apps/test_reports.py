@@ -116,13 +116,13 @@ def test_a_study_is_reported_on_one_page(tmp_path):
         write_study_report(results, tmp_path / "none" / "a.html", "")
 
 
-def test_axes_of_drawn_figures_stand_at_rounded_places():
+def test_axes_of_drawn_figures_have_rounded_positions():
     """The last digits of a constrained layout change from run to run; a page must not."""
     figure = Picture(layout="constrained")
     for axis, words in zip(figure.subplots(1, 2), ("short", "a much longer label"), strict=True):
         axis.set_ylabel(words)
     first = inline_svg(figure)
     for axis in figure.axes:
-        places = 1e4 * np.array(axis.get_position().bounds)
-        np.testing.assert_allclose(places, places.round(), atol=1e-9)
+        position = 1e4 * np.array(axis.get_position().bounds)
+        np.testing.assert_allclose(position, position.round(), atol=1e-9)
     assert inline_svg(figure) == first

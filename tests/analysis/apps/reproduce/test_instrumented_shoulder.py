@@ -142,7 +142,7 @@ def test_bands_of_the_force_hold_the_recorded_one(folder):
 
 
 def test_model_stays_as_its_file_has_it_without_published_angles(folder, tmp_path):
-    """They say what was locked; half of the changes would be the model of nobody."""
+    """They say what was locked; half of the changes would be no published model."""
     shutil.copyfile(folder / "model_raise.osim", tmp_path / "model_raise.osim")
     assert study_model(tmp_path, "raise", "file", prepare=True)[1] is None
     assert study_model(folder, "raise", "file", prepare=True)[1] == []
