@@ -1,5 +1,5 @@
 """Forward dynamics, inverse dynamics and the mass matrix of chains of 2 to 64 spherical joints and of a tree, and the
-derivatives of forward dynamics of the tree.
+derivatives of forward dynamics of the tree and of a chain of 8.
 
 The kernels of `dynamics` beside Pinocchio's C++ and MuJoCo's C, on one thread. Each computes the same from the same
 states: ABA M^-1 (tau - b), RNEA M udot + b, CRBA M. MuJoCo's times hold what it always computes beside: mj_forward
@@ -28,6 +28,7 @@ SIZES = (2, 4, 8, 16, 32, 64)
 DERIVATIVE_STATES = 64  # 1.1 MB of results
 BLOCK_BYTES = 2**22  # of inputs and results: a block stays in the last cache, and calls cost little beside it
 KERNEL, PINOCCHIO, MUJOCO = "kernel", "Pinocchio, C++ loop", "MuJoCo, C loop"
+WRITING = "one number written to every result"  # what memory alone takes
 TOLERANCE = 1e-8  # condition numbers of M reach 2e7
 
 
@@ -41,7 +42,8 @@ def run(sizes: tuple[int, ...] = SIZES, repeats: int = 5) -> list[dict[str, Any]
             medians.setdefault((row["algorithm"], row["route"]), []).append(row["median"])
             if row["route"] == KERNEL:
                 medians.setdefault((row["algorithm"], "kernel, operations"), []).append(row["operations"])
-    found += _compare(person(), repeats) + _compare_derivatives(person(), repeats)
+    found += _compare(person(), repeats)
+    found += _compare_derivatives(person(), repeats) + _compare_derivatives(chain(8), repeats)
     found += _compare_entries(person(), repeats)
     return found + [_exponent(*key, sizes, values) for key, values in medians.items()]
 
@@ -55,6 +57,8 @@ def _compare(system: ArticulatedSystem, repeats: int) -> list[dict[str, Any]]:
         differences = _differences(algorithm, kernel, peers, states)
         routes = {KERNEL: _kernel_route(kernel, states)}
         routes |= {name: _peer_route(peer, algorithm, states) for name, peer in peers.items()}
+        if algorithm == "CRBA":
+            routes[WRITING] = _writing_route(kernel, states)
         work = f"{algorithm}, {system.name}, per state"
         for row in rows(work, alternate(routes, repeats), PINOCCHIO, algorithm=algorithm):
             operations = kernel.instructions if row["route"] == KERNEL else None
@@ -70,6 +74,7 @@ def _compare_derivatives(system: ArticulatedSystem, repeats: int) -> list[dict[s
     states = random_state(system, DERIVATIVE_STATES)
     _differences(DERIVATIVES, kernel, {PINOCCHIO: peer}, states)
     routes = {KERNEL: _kernel_route(kernel, states), PINOCCHIO: _peer_route(peer, DERIVATIVES, states)}
+    routes[WRITING] = _writing_route(kernel, states)
     work = f"derivatives of ABA, {system.name}, per state"
     return rows(work, alternate(routes, repeats), PINOCCHIO, algorithm="derivatives of ABA", asked=8.0)
 
@@ -103,6 +108,11 @@ def _kernel_route(kernel: kernels.Kernel, states: tuple[np.ndarray, ...]) -> Rou
     arguments = states[: len(kernel.inputs)]
     out = kernel(*arguments)
     return _repeated(lambda: kernel(*arguments, out=out, threads=1), len(states[0]))
+
+
+def _writing_route(kernel: kernels.Kernel, states: tuple[np.ndarray, ...]) -> Route:
+    out = kernel(*states[: len(kernel.inputs)])
+    return _repeated(lambda: out.fill(1.0), len(states[0]))
 
 
 def _peer_route(peer: Any, algorithm: str, states: tuple[np.ndarray, ...]) -> Route:
