@@ -240,11 +240,14 @@ def _bodies(sides: tuple[Side, Side], matching: Matching, found: tuple[Quantitie
     for pair in matching.pairs:
         one, two = a[pair.first], b[pair.second]
         yield _record("body", pair, "mass", np.array([one.mass]), np.array([two.mass]))
-        yield _of_vector(pair, "centre", one.center[None], two.center[None])
+        has_center = one.mass > 0 or two.mass > 0
+        if has_center:
+            yield _of_vector(pair, "centre", one.center[None], two.center[None])
         inertia = _record("body", pair, "inertia", one.inertia[None], two.inertia[None])
         yield _scaled(inertia, float(np.trace(one.inertia)))
         i, j = first.index(pair.first), second.index(pair.second)
-        yield _of_vector(pair, "centre in the ground", found[0].centers[:, i], found[1].centers[:, j])
+        if has_center:
+            yield _of_vector(pair, "centre in the ground", found[0].centers[:, i], found[1].centers[:, j])
 
 
 def _of_vector(pair: Any, quantity: str, one: Array, two: Array) -> Record:

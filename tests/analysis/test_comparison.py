@@ -11,8 +11,9 @@ import pytest
 import myoquat as mq
 from myoquat.analysis import compare_models, compare_with_engine
 from myoquat.analysis.apps.command import main
+from myoquat.analysis.apps.comparison_report import write_comparison_report
 from myoquat.analysis.comparison.matching import match_names
-from myoquat.joints import RevoluteJoint
+from myoquat.joints import FixedJoint, RevoluteJoint
 from myoquat.joints.functions import Linear
 from myoquat.muscle import PathPoint, WrapSphere
 from myoquat.muscle.coordinates import Coordinate, Coupler
@@ -183,6 +184,20 @@ def test_a_missing_law_is_a_difference():
     found = compare_models(model, driven, poses=2)
     assert not found.agrees(1.0)
     assert "One side alone has a value, at some poses or all, of force of 1: flexor" in found.to_text()
+
+
+def test_bodies_without_mass_have_no_centre_to_compare(tmp_path):
+    model = arm()
+    frame = mq.Body("frame", "rod", FixedJoint(), center_of_mass=(0.8, 0, 0))
+    one, two = (
+        replace(model, system=mq.ArticulatedSystem((*model.system.bodies, body)))
+        for body in (frame, replace(frame, center_of_mass=(0.0, 0, 0)))
+    )
+    found = compare_models(one, two, poses=5)
+    assert found.agrees(1e-12), found.to_text()
+    assert set(found.table[found.table["name"] == "frame"]["quantity"]) == {"mass", "inertia"}
+    write_comparison_report(found, tmp_path / "x.html")
+    assert "nan" not in (tmp_path / "x.html").read_text().lower()
 
 
 @pytest.mark.peers
