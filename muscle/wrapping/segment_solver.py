@@ -119,16 +119,16 @@ def _is_doubtful(found: _Try, segment: Segment) -> Array:
 
     A path over a single surface without a side is no saddle point, unless another surface with a side has led it there.
     """
-    ordered, on, rounds = OrderedSegment.over_all(segment, found.order), found.iterate.on, round_surfaces(segment.types)
+    ordered, on, curved = OrderedSegment.over_all(segment, found.order), found.iterate.on, round_surfaces(segment.types)
     held = [i for i, own in enumerate(segment.types) if own.held]
     asked = touches_several(on)
     if any(own.ahead is not None for own in segment.types):
-        asked = reduce(or_, [on[i] for i in rounds], asked)
+        asked = reduce(or_, [on[i] for i in curved], asked)
     doubtful = is_saddle_point(ordered, found.iterate, found.clear & asked)
     if held:
         around = reduce(or_, [around_front(ordered, found.iterate, i) for i in held]) & found.clear
         doubtful = doubtful | (around & touches_several(on))
-        for i in rounds:
+        for i in curved:
             placed = segment.surfaces[i]
             line = placed.seen(segment.start), placed.seen(segment.end)
             doubtful = doubtful | is_cut(placed.prototype, placed.numbers, line, around & ~on[i])

@@ -100,6 +100,10 @@ def test_inertia_is_that_of_mujocos_compiler(how, suffix, scale, tmp_path, rng):
     turn = " ".join(map(repr, (1.3 * TURN).tolist()))
     mesh = f'inertia="{how}" scale="{scale}" refpos="0.01 0.02 -0.03" refquat="{turn}"'
     path = written(tmp_path, *blob(rng), mesh, suffix=suffix)
+    if (suffix, how) == ("msh", "exact") and scale.startswith("-") and mujoco.__version__ < "4":
+        with pytest.raises(ValueError, match="misoriented"):  # 4.0 takes a mirrored .msh
+            mujoco.MjModel.from_xml_path(str(path))
+        return
     engine = mujoco.MjModel.from_xml_path(str(path))
     found = body(path)
     assert found.mass == pytest.approx(engine.body_mass[1], rel=1e-6)
