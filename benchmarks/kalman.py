@@ -95,4 +95,16 @@ def _recorded(folder: Path) -> dict[str, Any]:
         seconds = time.perf_counter() - began
     ratio = float(np.mean(found.squared_innovation[half:] / found.degrees[half:]))
     work = f"filter of {model.system.nu} velocities, {len(sensors)} recorded sensors of {noise.sensor * scale:.3f} rad"
-    return {"work": work, "frames per second": len(seen.time) / seconds, "asked": 100.0, "ratio": ratio}
+    row = {"work": work, "frames per second": len(seen.time) / seconds, "asked": 100.0, "ratio": ratio}
+    return row | {"headings since calibration [deg]": _headings(placed, seen, "pelvis_imu")}
+
+
+def _headings(placed: mo.Orientations, seen: mo.Orientations, base: str) -> dict[str, int]:
+    """By how much each sensor has turned about the vertical from calibration to the first frame, beside the base. A
+    person who stands straight in both has nearly zero everywhere, where the sensors have kept their headings."""
+    turned = {}
+    for name in seen.names:
+        before = placed.quaternions[0, placed.names.index(name)]
+        w, _, y, _ = quaternion_multiply(seen.quaternions[0, seen.names.index(name)], before * (1, -1, -1, -1))
+        turned[name] = float(np.degrees(2 * np.arctan2(y, w)))
+    return {name: round((angle - turned[base] + 180) % 360 - 180) for name, angle in turned.items()}
