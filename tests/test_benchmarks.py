@@ -8,6 +8,7 @@ import pytest
 
 import benchmarks
 from benchmarks import figure, machine
+from benchmarks.control import moco
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.names import NAMES
 from benchmarks.wrapping.jumps import jumps
@@ -88,3 +89,14 @@ def _names_of(source):
         elif isinstance(node, ast.Assign):
             found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return found
+
+
+def test_moco_runs_where_it_is_asked_for(monkeypatch):
+    monkeypatch.delenv("MYOQUAT_MOCO_RUNS", raising=False)
+    monkeypatch.delenv("MYOQUAT_MOCO", raising=False)
+    assert moco.rows() == []
+    monkeypatch.setenv("MYOQUAT_MOCO_RUNS", "track")
+    assert moco.rows()[0]["work"] == "MYOQUAT_MOCO names no folder"
+    monkeypatch.setenv("MYOQUAT_MOCO_RUNS", "tracks")
+    with pytest.raises(ValueError, match="'tracks' is none of track, inverse"):
+        moco.rows()

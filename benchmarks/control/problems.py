@@ -4,7 +4,7 @@
 walk_gait1018_state_reference.mot, walk_gait1018_subject01_grf.xml and .mot), `MYOQUAT_MOCO_INVERSE` one with those of
 `testMocoInverse`, `MYOQUAT_MOCO_WALK` with those of `exampleMocoTrack`, `MYOQUAT_ELEVATION` with a measured arm
 elevation, `MYOQUAT_SHOULDER` one with an abduction, and `MYOQUAT_GAIT` the file gait10dof18musc.osim of OpenSim's
-models. Times are of the processor.
+models. Times are of the processor. `MYOQUAT_MOCO_RUNS=track,inverse` runs Moco itself beside the second and third.
 """
 
 import os
@@ -17,7 +17,7 @@ import casadi
 import numpy as np
 
 import myoquat as mq
-from benchmarks.control import elevation, shoulder, walk, walking
+from benchmarks.control import elevation, moco, shoulder, walk, walking
 from benchmarks.control import inverse as inverse_problem
 from benchmarks.control.timing import timed
 from myoquat.analysis.control import (
@@ -53,7 +53,7 @@ FOLLOWS = 0.02  # rad, rad/s
 def run() -> list[dict[str, Any]]:
     """A row per problem and route."""
     rows = [*_two_link(100), *_two_link(400, peer=False), *_gait(), *inverse_problem.rows(), *walk.rows()]
-    return [*rows, *_lock(), *elevation.rows(), *shoulder.rows(), *walking.rows()]
+    return [*rows, *moco.rows(), *_lock(), *elevation.rows(), *shoulder.rows(), *walking.rows()]
 
 
 # ---- two_link beside CasADi alone ------------------------------------------------------------------------------

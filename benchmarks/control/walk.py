@@ -21,6 +21,7 @@ from benchmarks.control.timing import timed
 from benchmarks.own.fits import opensim_polynomials
 from myoquat.analysis.control import (
     Effort,
+    HermiteSimpson,
     Ipopt,
     Periodic,
     Problem,
@@ -57,7 +58,7 @@ def rows() -> list[dict[str, Any]]:
     guess = {name: GUESS for muscle in problem.model.muscle_names for name in (muscle, f"{muscle}.activation")}
     found = [timed(lambda: problem.solve(guess, SOLVER)) for _ in range(REPEATS + 1)]
     solution = found[0][0]
-    theirs = problem.goal_values(load_moco_trajectory(folder / THEIRS)) if (folder / THEIRS).is_file() else {}
+    theirs = _goals_of_theirs(problem, folder / THEIRS)
     return [
         {"work": "moco_walk, 80 muscles, 57 intervals (Moco: 265.7 s, 58 iterations, 0.164666)", "route": "myoquat",
          "seconds": median(s for _, s in found[1:]), "first": found[0][1], "iterations": solution.iterations,
@@ -65,6 +66,14 @@ def rows() -> list[dict[str, Any]]:
          "violation": solution.violation, "activation_rms": _difference(solution, folder / THEIRS),
          **{f"{name} of Moco's solution": value for name, value in theirs.items()}}
     ]  # fmt: skip
+
+
+def _goals_of_theirs(problem: Problem, file: Path) -> dict[str, float]:
+    """What Moco's solution costs by the goals here, on its own points of Hermite-Simpson; empty without its file."""
+    if not file.is_file():
+        return {}
+    same = replace(problem, transcription=HermiteSimpson(linear_controls=True))
+    return same.goal_values(load_moco_trajectory(file))
 
 
 def _problem(folder: Path) -> Problem:
