@@ -29,7 +29,8 @@ def one_sided_paths(model: SystemLike, q: ArrayLike) -> Array:
     """(..., m) bool: muscles whose path at q has a jump or a kink nearby, or no certain solution: bits of ONE_SIDED."""
     if not isinstance(model, Model):
         return np.zeros((*np.shape(q)[:-1], 0), dtype=bool)
-    return (path_flags(model, q) & int(ONE_SIDED)) != 0
+    found: Array = (path_flags(model, q) & int(ONE_SIDED)) != 0
+    return found
 
 
 def checked_start(

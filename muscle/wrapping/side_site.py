@@ -100,7 +100,7 @@ def _within(a: Plane, b: Plane, radius: Array, tolerance: float) -> _Touching:
     )
     # from the end that is first in the positive sense, as MuJoCo turns: with f < 0 the other end gives another point
     first = cross > 0
-    P = _turned(*(np.where(first, p, q) for p, q in zip(a, b, strict=True)), found.theta, radius)
+    P = _turned(np.where(first, a[0], b[0]), np.where(first, a[1], b[1]), found.theta, radius)
     jump = np.stack([np.where(on | inside, np.abs(size - radius), np.inf) for size in (far, near)], axis=-1)
     return _Touching(on, P, inside, jump, np.where(on & (found.f < -tolerance), 1.0, 0.0))
 
