@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import singledispatch
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,47 +54,76 @@ class Stretch:
         return float(np.linalg.norm(p1 + R1 @ np.array(part.first_point) - p2 - R2 @ np.array(part.second_point)))
 
 
+@singledispatch
 def scaled_constraint(constraint: Constraint, stretch: Stretch) -> Constraint:
     """The constraint between the stretched bodies: points move with them, angles of frames stay, a distance grows as
     that of its points at the start, the axis of a line and the half axes of an ellipsoid as the body does along them.
 
-    ModelError for a type of constraint whose lengths are not known."""
-    if isinstance(constraint, (PointLoop, Weld)):
-        return stretch.placed(constraint)
-    if isinstance(constraint, Distance):
-        new = stretch.placed(constraint)
-        return replace(new, distance=constraint.distance * stretch.growth(constraint, new))
-    if isinstance(constraint, PointOnLine):
-        axis = stretch.of(constraint.first) * constraint.axis
-        return replace(stretch.placed(constraint), axis=_vector(axis))
-    if isinstance(constraint, OnSurface):
-        turned = rotation_matrix(quaternion_from_euler(np.array(constraint.first_angles), "XYZ"))
-        radii = np.array(constraint.radii) * _along(stretch.of(constraint.first), turned)
-        return replace(stretch.placed(constraint), radii=_vector(radii))
+    A type of constraint registers its own rule. ModelError for one whose lengths are not known."""
     raise ModelError("what scaling makes of its lengths is not determined", element=constraint.label)
 
 
+@scaled_constraint.register(PointLoop)
+@scaled_constraint.register(Weld)
+def _(constraint: PointLoop | Weld, stretch: Stretch) -> Constraint:
+    return stretch.placed(constraint)
+
+
+@scaled_constraint.register
+def _(constraint: Distance, stretch: Stretch) -> Constraint:
+    new = stretch.placed(constraint)
+    return replace(new, distance=constraint.distance * stretch.growth(constraint, new))
+
+
+@scaled_constraint.register
+def _(constraint: PointOnLine, stretch: Stretch) -> Constraint:
+    return replace(stretch.placed(constraint), axis=_vector(stretch.of(constraint.first) * constraint.axis))
+
+
+@scaled_constraint.register
+def _(constraint: OnSurface, stretch: Stretch) -> Constraint:
+    turned = rotation_matrix(quaternion_from_euler(np.array(constraint.first_angles), "XYZ"))
+    radii = np.array(constraint.radii) * _along(stretch.of(constraint.first), turned)
+    return replace(stretch.placed(constraint), radii=_vector(radii))
+
+
+@singledispatch
 def scaled_force(force: PassiveForce, stretch: Stretch) -> PassiveForce:
     """The force between the stretched bodies, by the same rules; stiffnesses stay, and so do forces on coordinates.
 
-    ModelError for a type of force whose lengths are not known."""
-    if isinstance(force, CoordinateForce):
-        return force
-    if isinstance(force, FrameForce):
-        return stretch.placed(force)
-    if isinstance(force, PointSpring):
-        new = stretch.placed(force)
-        return replace(new, rest_length=force.rest_length * stretch.growth(force, new))
-    if isinstance(force, SmoothSphereHalfSpace):
-        sphere, half_space = (_surface(surface, stretch) for surface in (force.sphere, force.half_space))
-        return replace(force, sphere=sphere, half_space=half_space)  # type: ignore[arg-type]
-    if isinstance(force, HuntCrossley):
-        materials = (
-            replace(material, surfaces=tuple(_surface(surface, stretch) for surface in material.surfaces))
-            for material in force.materials
-        )
-        return replace(force, materials=tuple(materials))
+    A type of force registers its own rule. ModelError for one whose lengths are not known."""
     raise ModelError("what scaling makes of its lengths is not determined", element=force.element)
+
+
+@scaled_force.register
+def _(force: CoordinateForce, stretch: Stretch) -> PassiveForce:
+    return force
+
+
+@scaled_force.register
+def _(force: FrameForce, stretch: Stretch) -> PassiveForce:
+    return stretch.placed(force)
+
+
+@scaled_force.register
+def _(force: PointSpring, stretch: Stretch) -> PassiveForce:
+    new = stretch.placed(force)
+    return replace(new, rest_length=force.rest_length * stretch.growth(force, new))
+
+
+@scaled_force.register
+def _(force: SmoothSphereHalfSpace, stretch: Stretch) -> PassiveForce:
+    sphere, half_space = (_surface(surface, stretch) for surface in (force.sphere, force.half_space))
+    return replace(force, sphere=sphere, half_space=half_space)  # type: ignore[arg-type]
+
+
+@scaled_force.register
+def _(force: HuntCrossley, stretch: Stretch) -> PassiveForce:
+    materials = (
+        replace(material, surfaces=tuple(_surface(surface, stretch) for surface in material.surfaces))
+        for material in force.materials
+    )
+    return replace(force, materials=tuple(materials))
 
 
 def _surface(surface: ContactSurface, stretch: Stretch) -> ContactSurface:

@@ -89,20 +89,16 @@ def run_setup(
 def _run(setup: Setup, outputs: Outputs, rotations: str, tell: Callable[[str], None]) -> None:
     """Compute what the setup asks for."""
     tell(f"{type(setup).__name__.removesuffix('Setup')} {setup.name!r}, model {setup.model.name}")
-    if isinstance(setup, ScaleSetup):
-        run_scale(setup, outputs, tell)
-    elif isinstance(setup, InverseKinematicsSetup):
-        run_inverse_kinematics(setup, outputs, rotations, tell)
-    elif isinstance(setup, InverseDynamicsSetup):
-        run_inverse_dynamics(setup, outputs, rotations, tell)
-    elif isinstance(setup, CmcSetup):
-        run_cmc(setup, outputs, tell)
-    elif isinstance(setup, ForwardSetup):
-        run_forward(setup, outputs, tell)
-    elif isinstance(setup, SensorPlacerSetup):
-        run_sensor_placer(setup, outputs, tell)
-    elif isinstance(setup, SensorTrackingSetup):
-        run_sensor_tracking(setup, outputs, rotations, tell)
-    else:
-        assert isinstance(setup, AnalyzeSetup)
-        run_analyze(setup, outputs, rotations, tell)
+    RUNS[type(setup)](setup, outputs, rotations, tell)
+
+
+RUNS: dict[type, Callable[..., None]] = {  # a tool is one row
+    ScaleSetup: lambda setup, outputs, rotations, tell: run_scale(setup, outputs, tell),
+    InverseKinematicsSetup: run_inverse_kinematics,
+    InverseDynamicsSetup: run_inverse_dynamics,
+    CmcSetup: lambda setup, outputs, rotations, tell: run_cmc(setup, outputs, tell),
+    ForwardSetup: lambda setup, outputs, rotations, tell: run_forward(setup, outputs, tell),
+    SensorPlacerSetup: lambda setup, outputs, rotations, tell: run_sensor_placer(setup, outputs, tell),
+    SensorTrackingSetup: run_sensor_tracking,
+    AnalyzeSetup: run_analyze,
+}

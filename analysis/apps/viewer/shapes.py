@@ -1,5 +1,6 @@
 """Triangles: limbs, tubes, surfaces that muscles wrap, and the shapes of a model's bodies."""
 
+from functools import singledispatch
 from pathlib import Path
 
 import numpy as np
@@ -44,19 +45,32 @@ def sphere(radii: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Mesh:
     return Mesh(ball.vertices * np.array(radii), ball.faces)
 
 
+@singledispatch
 def surface(wrap: Wrap, size: float) -> Mesh:
     """A surface that muscles wrap, in its own frame; a cylinder without end is drawn `size` [m] long."""
-    if isinstance(wrap, WrapSphere):
-        return sphere((wrap.radius,) * 3)
-    if isinstance(wrap, WrapEllipsoid):
-        return sphere(wrap.radii)
-    if isinstance(wrap, WrapCylinder):
-        half = (wrap.length if np.isfinite(wrap.length) else size) / 2
-        return _turned(np.array([-half, half]), np.full(2, wrap.radius))
-    if isinstance(wrap, WrapTorus):
-        angle = np.linspace(0, 2 * np.pi, SIDES + 1)
-        return _turned(-wrap.tube_radius * np.sin(angle), wrap.ring_radius - wrap.tube_radius * np.cos(angle))
     raise TypeError(f"the viewer has no shape for a {wrap.kind}")
+
+
+@surface.register
+def _(wrap: WrapSphere, size: float) -> Mesh:
+    return sphere((wrap.radius,) * 3)
+
+
+@surface.register
+def _(wrap: WrapEllipsoid, size: float) -> Mesh:
+    return sphere(wrap.radii)
+
+
+@surface.register
+def _(wrap: WrapCylinder, size: float) -> Mesh:
+    half = (wrap.length if np.isfinite(wrap.length) else size) / 2
+    return _turned(np.array([-half, half]), np.full(2, wrap.radius))
+
+
+@surface.register
+def _(wrap: WrapTorus, size: float) -> Mesh:
+    angle = np.linspace(0, 2 * np.pi, SIDES + 1)
+    return _turned(-wrap.tube_radius * np.sin(angle), wrap.ring_radius - wrap.tube_radius * np.cos(angle))
 
 
 def shape_mesh(shape: Shape, folders: tuple[Path, ...]) -> Mesh | None:
