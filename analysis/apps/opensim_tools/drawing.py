@@ -78,6 +78,8 @@ def _lay_out(figure: Figure) -> None:
         return
     engine.execute(figure)
     figure.set_layout_engine(None)
+    for part in figure.subfigs:
+        part.bbox_relative.set_points(np.round(part.bbox_relative.get_points(), LAYOUT_DIGITS))
     for axis in figure.axes:
         left, bottom, width, height = np.round(axis.get_position().bounds, LAYOUT_DIGITS).tolist()
         axis.set_position((left, bottom, width, height))
