@@ -55,7 +55,7 @@ def test_what_is_wrong_is_named():
         model_function(MODEL, "step", step=0.0)
     with pytest.raises(TypeError, match="muscles"):
         model_function(SYSTEM, "path_lengths")
-    with pytest.raises(TypeError, match="kernel"):
+    with pytest.raises(TypeError, match="must be a Kernel"):
         mq.kernels.Differentiable.of(np.sin)
     with pytest.raises(NotImplementedError, match="derivative of path_lengths"):
         model_function(MODEL, "path_lengths").jacobians().jacobians()
