@@ -1,5 +1,6 @@
 """The base installation: what works without any extra, and what names the extra that it needs."""
 
+import inspect
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from myoquat.core.lazy_imports import EXTRAS
+from myoquat.core.lazy_imports import EXTRAS, Library
 
 ROOT = Path(__file__).parents[1]
 WITHOUT = f"""
@@ -181,3 +182,10 @@ def test_the_site_needs_nothing_but_what_the_readme_installs_for_it():
     assert done.returncode == 0, done.stderr[-2000:]
     done = subprocess.run([*call[:3], "numpy"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert "ModuleNotFoundError: No module named 'matplotlib'" in done.stderr  # others are hidden
+
+
+def test_a_namespace_with_a_missing_library_can_be_inspected():
+    missing = Library("library_not_installed")
+    assert inspect.unwrap(missing) is missing
+    with pytest.raises(ModuleNotFoundError, match="library_not_installed"):
+        missing.anything  # noqa: B018

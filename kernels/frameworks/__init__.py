@@ -1,1 +1,3 @@
 """Compiled formulas as functions of JAX and PyTorch."""
+
+__all__: list[str] = []
