@@ -22,7 +22,7 @@ from myoquat.joints.multibody.checks import warn_far
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.validation import SystemLike, system_of
 
-__all__ = ["Motion", "load_motion"]
+__all__ = ["Motion", "load_motion", "selected_frames"]
 
 QUANTITIES = ("q", "u", "udot")
 
@@ -187,6 +187,12 @@ class Motion(Shown):
             indices = indices_of(axis, names, [str(name) for name in data[axis].values])
             given[quantity] = data[quantity].transpose("time", axis).values[:, indices]
         return cls(system, data["time"].values, **given)
+
+
+def selected_frames(motion: Motion, rows: Array) -> Motion:
+    """Some frames of a motion, without residuals of a fit."""
+    u, udot = (None if x is None else x[rows] for x in (motion.u, motion.udot))
+    return Motion(motion.system, motion.time[rows], motion.q[rows], u, udot)
 
 
 def load_motion(

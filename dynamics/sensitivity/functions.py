@@ -118,8 +118,7 @@ def _lazy(
         kernel: Kernel = kernel_for(
             key, lambda content: kernels.compile(formula, shapes, outputs, name=name, content=content)
         )
-        found = kernel(*arrays)
-        return found if isinstance(found, tuple) else (found,)
+        return Differentiable.of(kernel).value(*arrays)
 
     return call
 

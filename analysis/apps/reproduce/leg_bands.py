@@ -15,11 +15,12 @@ from myoquat.analysis.recruitment.emg.moment_calibration import trial_arrays
 from myoquat.analysis.recruitment.redundancy.paths import joint_lines
 from myoquat.analysis.studies import UncertainCurves, UncertainInputs
 from myoquat.analysis.studies.execution.varied_demands import VariedDemands
+from myoquat.analysis.studies.uncertainty.curves import central_band
 from myoquat.analysis.studies.uncertainty.inputs import KEYS, Samples
 from myoquat.analysis.studies.uncertainty.numbers import VariedNumbers
 from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
-from myoquat.data import Motion
+from myoquat.data.motions.motion import selected_frames
 
 __all__ = ["SOURCES", "JointForces", "joint_forces", "moments_with_bands"]
 
@@ -29,7 +30,7 @@ SOURCES = ("parameters", "attachments")
 def moments_with_bands(posterior: MomentPosterior, trial: MomentTrial, inputs: UncertainInputs) -> UncertainCurves:
     """The moments of a trial [N m] with bands, at some of its frames."""
     calibration = posterior.calibration
-    model, motion = calibration.original, _rows_of(trial.motion, inputs.times(len(trial.motion.time)))
+    model, motion = calibration.original, selected_frames(trial.motion, inputs.times(len(trial.motion.time)))
     seen = MomentTrial(motion, trial.emg, {})
     record = trial_arrays(model, seen, calibration.velocities)
     numbers = VariedNumbers.of(model, ("attachments",))
@@ -63,22 +64,16 @@ class JointForces(NamedTuple):
 def joint_forces(posterior: MomentPosterior, trial: MomentTrial, inputs: UncertainInputs) -> JointForces:
     """The muscles' part of the forces in the joints; what gravity, motion and ground add is not in it."""
     calibration = posterior.calibration
-    model, motion = calibration.original, _rows_of(trial.motion, inputs.times(len(trial.motion.time)))
+    model, motion = calibration.original, selected_frames(trial.motion, inputs.times(len(trial.motion.time)))
     record = trial_arrays(model, MomentTrial(motion, trial.emg, {}), calibration.velocities)
     system = model.system
     bodies = [next(k for k, b in enumerate(system.bodies) if joint in (b.coordinate_names or ())) for joint in JOINTS]
     lines = [joint_lines(system, model.muscles, motion.q, body)[0] for body in bodies]
     values, draws = (_magnitudes(calibration.tensions_along(record, z), lines) for z in (None, posterior.draws))
-    ends = [(1 - inputs.level) / 2, (1 + inputs.level) / 2]
-    return JointForces(motion.time, values, np.asarray(np.quantile(draws, ends, axis=0)), inputs.level)
+    return JointForces(motion.time, values, central_band(draws, inputs.level), inputs.level)
 
 
 def _magnitudes(tension: Array, lines: Sequence[Array]) -> Array:
     """(..., t, e) of the forces of tensions (..., t, m) along lines (t, m, 3)."""
     forces = [np.einsum("...tm,tmi->...ti", tension, line) for line in lines]
     return np.stack([np.linalg.norm(force, axis=-1) for force in forces], axis=-1)
-
-
-def _rows_of(motion: Motion, rows: Array) -> Motion:
-    u, udot = (None if x is None else x[rows] for x in (motion.u, motion.udot))
-    return Motion(motion.system, motion.time[rows], motion.q[rows], u, udot)

@@ -16,7 +16,7 @@ from myoquat.analysis.mapping import MappingReport, mapping_analysis
 from myoquat.analysis.mapping.figures import along, plot_singular, prescribed_path
 from myoquat.analysis.mapping.formulas import Pair
 from myoquat.analysis.studies import UncertainInputs
-from myoquat.analysis.studies.uncertainty.curves import BAND_COLOR
+from myoquat.analysis.studies.uncertainty.curves import BAND_COLOR, central_band
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.joints import convert_coordinates, quaternion_to_spatial, spatial_to_constrained
@@ -104,8 +104,7 @@ def _bands(model: Model, q: Array, samples: int) -> list[Array]:
         found[0].append(np.concatenate([b.reading.from_spatial(s, phi[:, b.phi]) for b, s in balls], axis=-1))
         found[1].append(np.concatenate([J[:, b.q] for b in pair.balls], axis=-1))
         found[2].append(np.concatenate([spatial_to_constrained(s, q[:, b.q], 0) for b, s in balls], axis=-1))
-    ends = [(1 - inputs.level) / 2, (1 + inputs.level) / 2]
-    return [np.asarray(np.quantile(values, ends, axis=0)) for values in found]
+    return [central_band(np.array(values), inputs.level) for values in found]
 
 
 def singular_figure(report: MappingReport, name: str) -> Figure:

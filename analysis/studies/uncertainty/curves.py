@@ -15,10 +15,15 @@ from myoquat.joints.labels import figure_label
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["UncertainCurves"]
+__all__ = ["UncertainCurves", "central_band"]
 
 BAND_COLOR, CURVE_COLOR = "#9db7e8", "#1f3b8f"
 CONSTANT = 1e-9  # of the greatest value: outputs that change less have no shares
+
+
+def central_band(samples: Array, level: float) -> Array:
+    """(2, ...) the lower and the upper quantile that hold the share `level` of samples (n, ...)."""
+    return np.asarray(np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +65,7 @@ class UncertainCurves:
         if not 0 < part < 1:
             raise ValueError(f"level must lie between 0 and 1, not {part}")
         every = self.samples.reshape(-1, *self.values.shape)
-        return np.asarray(np.quantile(every, [(1 - part) / 2, (1 + part) / 2], axis=0))
+        return central_band(every, part)
 
     def shares(self) -> pd.DataFrame:
         """A row per curve: unit, standard deviation (its mean over time), and of each source the first-order and the

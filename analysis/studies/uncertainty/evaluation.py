@@ -25,6 +25,7 @@ from myoquat.analysis.studies.uncertainty.numbers import VariedNumbers
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Markers, Motion
+from myoquat.data.motions.motion import selected_frames
 from myoquat.data.tables import column_units
 from myoquat.joints.compiled import traced_once
 from myoquat.muscle import Model
@@ -82,9 +83,9 @@ def uncertain_angles(
     rows = inputs.times(len(trial.poses.time))
 
     def evaluate(samples: Samples, keys: dict[str, int], motion: Motion) -> pd.DataFrame:
-        return _rows_of(motion, rows).angles(in_degrees=True)
+        return selected_frames(motion, rows).angles(in_degrees=True)
 
-    nominal = _rows_of(trial.poses, rows).angles(in_degrees=True)
+    nominal = selected_frames(trial.poses, rows).angles(in_degrees=True)
     units = {name: "deg" if unit == "rad" else unit for name, unit in coordinate_units(model).items()}
     return _curves(
         nominal, [units.get(str(n), "1") for n in nominal], (inputs, sources, missing), trial.poses_of, evaluate
@@ -110,11 +111,11 @@ def uncertain_torques(
     """
     trial, inputs, sources, missing = _begun(model, recording, inputs, steps, OF_TORQUES)
     bare, rows = replace(model, muscles=(), groups=()), inputs.times(len(trial.poses.time))
-    numbers, moving = VariedNumbers.of(bare, sources), _rows_of(trial.steps.moving(model, trial.poses), rows)
+    numbers, moving = VariedNumbers.of(bare, sources), selected_frames(trial.steps.moving(model, trial.poses), rows)
     base = None if numbers is None else VariedDemands(bare, moving, loads, ((), ()), numbers.parameters)
 
     def needed_of(samples: Samples, keys: dict[str, int]) -> tuple[JointTorques, VariedDemands | None]:
-        part = _rows_of(trial.moving(samples, keys), rows)
+        part = selected_frames(trial.moving(samples, keys), rows)
         varied = None if base is None else base.along(part)
         return (inverse_dynamics_of_motion(bare, part, loads) if varied is None else varied.needed), varied
 
@@ -155,14 +156,14 @@ def uncertain_loads(
     numbers = VariedNumbers.of(rigid, sources)
     if numbers is None:
         raise ValueError("the model has no strengths, attachments or inertias that could vary")
-    moving = _rows_of(trial.steps.moving(model, trial.poses), rows)
+    moving = selected_frames(trial.steps.moving(model, trial.poses), rows)
     base = VariedDemands(rigid, moving, loads, (wanted.reserves, wanted.cones), numbers.parameters)
 
     def evaluate(samples: Samples, keys: dict[str, int], motion: VariedDemands) -> pd.DataFrame:
         return _solved(motion, numbers.drawn(samples, keys), wanted)
 
     def demands_of(samples: Samples, keys: dict[str, int]) -> VariedDemands:
-        return base.along(_rows_of(trial.moving(samples, keys), rows))
+        return base.along(selected_frames(trial.moving(samples, keys), rows))
 
     nominal = _solved(base, numbers.parameters.defaults, wanted)
     units = {
@@ -254,9 +255,3 @@ def _solved_rows(values: Array, nominal: pd.DataFrame) -> Array:
     """(rows,) whether all samples are known where the trial itself is."""
     known = np.isfinite(nominal.to_numpy())
     return np.asarray((np.isfinite(values) | ~known).all(axis=(0, 2, 3)))
-
-
-def _rows_of(motion: Motion, rows: Array) -> Motion:
-    """Some of the frames."""
-    u, udot = (None if x is None else x[rows] for x in (motion.u, motion.udot))
-    return Motion(motion.system, motion.time[rows], motion.q[rows], u, udot)

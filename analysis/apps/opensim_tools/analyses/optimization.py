@@ -23,6 +23,7 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.core.typing import Array
 from myoquat.data.files import file_name
 from myoquat.data.motions import Motion
+from myoquat.data.motions.motion import selected_frames
 from myoquat.data.osim.control_bounds import read_control_bounds
 from myoquat.data.setups.analyses import StaticOptimizationSetup
 from myoquat.joints.errors import ModelError
@@ -101,7 +102,7 @@ def _frames(moving: Moving, rows: Array) -> Motion:
             file=moving.setup.path,
         )
     assert motion.u is not None
-    return Motion(motion.system, motion.time[rows], motion.q[rows], motion.u[rows], motion.udot[rows])
+    return selected_frames(motion, rows)
 
 
 def _strengths(model: Model, motion: Motion, pulling: Sequence[int], physiology: bool) -> tuple[Array, Array, Array]:
