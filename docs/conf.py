@@ -4,6 +4,7 @@ Before the build, `docs/site_pages.py` writes what is made from the source: the 
 force laws, the pictures of the gallery, and copies of the notebooks, shown with their stored outputs.
 """
 
+import gc
 import sys
 from pathlib import Path
 
@@ -13,6 +14,10 @@ import site_pages
 import site_reference
 
 import myoquat
+
+# Sphinx keeps the trees of all pages: at its default thresholds, Python's collector of cyclic garbage, which visits
+# them each time, took a fifth of the build.
+gc.set_threshold(100_000, 50, 100)
 
 project = "myoquat"
 author = "the authors of myoquat"
