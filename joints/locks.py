@@ -5,7 +5,7 @@ mass matrix is singular there. A quaternion has no lock, but a frame with inerti
 (`FollowerJoint`) turns without bound.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +25,10 @@ __all__ = ["FOLLOWED_SINE", "check_followed_locks", "check_locks", "followed_sin
 ANGLE_SINE = 1 / CONDITION_LIMIT  # distance from the lock of angles that are coordinates [rad]
 FOLLOWED_SINE = 1e-8  # of angles that come from a quaternion: nearer, rounding errors of their rates exceed the rates
 NEAR_SINE = 1e-3  # what a stopped simulation reports
+NEAR_HALF_TURNS = 1e-7  # from a lock, within which the sine decides; rounding of 1e6 half turns is 1000 times less
 MAX_KNOWN_SYSTEMS = 1024
 
-_known: dict[str, tuple["_Lock", ...]] = {}  # by content of the system
+_known: dict[str, "_Locks"] = {}  # by content of the system
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,22 @@ class _Lock:
 
     def first_near(self, q: Array, least: float) -> tuple[int, ...] | None:
         """Indices of the first pose of q (..., nq) at which the sine is at most the least; None if there is none."""
-        if isinstance(self.joint, (CustomJoint, GimbalJoint)) and self.angles is not None:  # they are its coordinates
-            locked = self.angles.locked([q[..., i] for i in self.indices], least)
-        else:
-            locked = self.sine(q) <= least
-        return None if locked is None else _first(locked)
+        return _first(self.sine(q) <= least)
+
+    @property
+    def line(self) -> tuple[int, float, float] | None:
+        """(index, factor, offset): factor q[index] + offset is a whole number in the lock, counted in half turns. None
+        if several coordinates or a quaternion turn the second rotation."""
+        if isinstance(self.joint, EulerJoint):
+            first, _, third = self.joint.sequence
+            return self.indices[1], 1 / np.pi, 0.0 if first == third else 0.5
+        if self.angles is None or not isinstance(self.joint, (CustomJoint, GimbalJoint)):
+            return None
+        (places,) = np.nonzero(self.angles.matrix[1])
+        if len(places) != 1:
+            return None
+        offset = self.angles.offsets[1] - float(self.angles.beside_lock(np.array(0.0)))
+        return self.indices[places[0]], float(self.angles.matrix[1, places[0]]) / np.pi, offset / np.pi
 
     @property
     def label(self) -> str:
@@ -67,16 +79,42 @@ class _Lock:
         return names or ", ".join(self.angles.names if self.angles is not None else ())
 
 
+class _Locks:
+    """The locks of all joints of a system. `near` gives those that some poses may be in, at the cost of a few
+    operations on all joints together, of which none is a sine."""
+
+    def __init__(self, locks: Iterable[_Lock]) -> None:
+        self.all = tuple(locks)
+        lines = [line for lock in self.all if (line := lock.line) is not None]
+        self._columns = [index for index, _, _ in lines]
+        self._factors = np.array([factor for _, factor, _ in lines])
+        self._offsets = np.array([offset for _, _, offset in lines])
+        self._other = tuple(lock for lock in self.all if lock.line is None)
+
+    def near(self, q: Array) -> tuple[_Lock, ...]:
+        """The locks whose sines must be tested at poses q (..., nq): none for symbols."""
+        if is_symbolic(q):
+            return ()
+        if not self._columns or not q.size:
+            return self._other
+        half_turns = q[..., self._columns]
+        half_turns *= self._factors
+        half_turns += self._offsets
+        half_turns -= np.rint(half_turns)
+        return self._other if np.abs(half_turns, out=half_turns).min() > NEAR_HALF_TURNS else self.all
+
+
 def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
     """ValueError if angles of a joint are locked at a pose of q (..., nq), or frames with inertia follow such angles.
 
     Coordinates count as locked past a condition number of 1e12, angles of a quaternion within 1e-8 rad.
     """
-    check_followed_locks(system, q, function)
-    for lock in _locks(system):
+    near = _locks(system).near(q)
+    _check_followed(near, q, function)
+    for lock in near:
         if isinstance(lock.joint, EulerJoint):
             check_lock(q[..., list(lock.indices)], lock.joint.sequence, f"{function}: body {lock.body!r}")
-        elif not lock.regular and not is_symbolic(q) and (where := lock.first_near(q, ANGLE_SINE)) is not None:
+        elif not lock.regular and (where := lock.first_near(q, ANGLE_SINE)) is not None:
             raise ValueError(
                 f"{function}: body {lock.body!r}: the angles {lock.label} are in gimbal lock at pose {list(where)}; "
                 "describe this joint by a quaternion, with_rotations('quaternion')"
@@ -85,8 +123,12 @@ def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
 
 def check_followed_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
     """ValueError if frames with inertia follow angles that are locked at a pose of q (..., nq)."""
-    for lock in _locks(system):
-        if lock.followers and not is_symbolic(q) and (where := lock.first_near(q, FOLLOWED_SINE)) is not None:
+    _check_followed(_locks(system).near(q), q, function)
+
+
+def _check_followed(near: Iterable[_Lock], q: Array, function: str) -> None:
+    for lock in near:
+        if lock.followers and (where := lock.first_near(q, FOLLOWED_SINE)) is not None:
             raise ValueError(
                 f"{function}: the angles {lock.label} of body {lock.body!r} are in gimbal lock at pose {list(where)}, "
                 f"where {', '.join(lock.followers)} would turn without bound; set the mass and the inertia of these "
@@ -123,7 +165,7 @@ def near_locks(system: ArticulatedSystem, q: Array) -> str:
     near = [
         f"the angles {lock.label} of body {lock.body!r} are {sine:.2g} rad from their gimbal lock"
         + (f", where {', '.join(lock.followers)} would turn without bound" if lock.followers else "")
-        for lock in _locks(system)
+        for lock in _locks(system).all
         if (not lock.regular or lock.followers) and (sine := float(lock.sine(q))) < NEAR_SINE
     ]
     return "; ".join(near)
@@ -134,13 +176,13 @@ def _first(locked: Array) -> tuple[int, ...] | None:
     return tuple(int(i) for i in np.argwhere(locked)[0]) if np.any(locked) else None
 
 
-def _locks(system: ArticulatedSystem) -> tuple[_Lock, ...]:
+def _locks(system: ArticulatedSystem) -> _Locks:
     """The locks of all joints, kept by the content of the system."""
     key = system.content_key
     if key not in _known:
         if len(_known) >= MAX_KNOWN_SYSTEMS:
             _known.clear()
-        _known[key] = tuple(_found(system))
+        _known[key] = _Locks(_found(system))
     return _known[key]
 
 

@@ -29,7 +29,6 @@ from myoquat.kernels.symbolic.analytic import arctan2
 from myoquat.kernels.symbolic.arrays import as_array, formula
 
 __all__ = [
-    "are_between_locks",
     "beside_lock",
     "condition_davenport",
     "davenport_from_quaternion",
@@ -41,7 +40,6 @@ __all__ = [
 ]
 
 PARALLEL_SINE = 1e-6  # least sine of the angle between two successive axes
-LOCK_MARGIN = 1e-6  # [rad] from a lock, nearer than which the sine decides
 LOCK_AT_ZERO = 1e-9  # [rad] f* this close to 0 or +-pi counts as there, so that f2 = 0 is an end of its interval
 Axes = Sequence[Sequence[float]]
 
@@ -204,13 +202,6 @@ def lock_sine(f2: Array, directions: Axes) -> Array:
     start, _ = _lock_angle(tuple(map(tuple, directions)))
     result: Array = np.abs(np.sin(f2 - start))
     return result
-
-
-def are_between_locks(low: float, high: float, directions: Axes) -> bool:
-    """Whether second angles f2 [rad] from low to high all lie between the same two locks, 1e-6 rad from both."""
-    start, _ = _lock_angle(tuple(map(tuple, directions)))
-    first = np.floor((low - start) / np.pi) * np.pi + start
-    return bool(low - first > LOCK_MARGIN and first + np.pi - high > LOCK_MARGIN)
 
 
 @lru_cache(maxsize=256)

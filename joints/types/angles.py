@@ -1,6 +1,5 @@
 """The named angles of a ball joint: what a model file called its rotations before they became a quaternion."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +10,6 @@ from myoquat.core.typing import Array
 from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
 from myoquat.joints.rotations.davenport import (
-    are_between_locks,
     beside_lock,
     davenport_from_quaternion,
     davenport_rate_matrix,
@@ -219,16 +217,6 @@ class Angles(Record):
     def lock_sine(self, x: Array) -> Array:
         """(...) |sin| of the angle from the second rotation to the lock: zero in it, one half way between two."""
         return lock_sine(self.rotations(x)[..., 1], self.axes)
-
-    def locked(self, x: Sequence[Array], least: float) -> Array | None:
-        """(...) whether |sin| is at most the least, of coordinates x1, x2 and x3 (...) each; None, without a sine of
-        each, where all second rotations lie between the same two locks."""
-        parts = [factor * one for factor, one in zip(self.matrix[1], x, strict=True) if factor]
-        second = sum(parts[1:], parts[0]) + self.offsets[1]
-        if not second.size or are_between_locks(second.min(), second.max(), self.axes):
-            return None
-        found: Array = lock_sine(second, self.axes) <= least
-        return found
 
     def beside_lock(self, distance: Array) -> Array:
         """(...) second rotation f2 [rad] at a distance (...) from a lock, inside the interval of the first solution."""

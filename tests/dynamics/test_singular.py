@@ -30,7 +30,7 @@ from myoquat.joints import (
     RevoluteJoint,
     SphericalJoint,
 )
-from myoquat.joints.locks import near_locks
+from myoquat.joints.locks import check_locks, near_locks
 
 SOLID = {"mass": 1.0, "center_of_mass": (0.0, 0.0, -0.5), "inertia": (0.1, 0.1, 0.02, 0.0, 0.0, 0.0)}
 DYNAMICS = {
@@ -118,6 +118,24 @@ def test_angles_about_any_axes_lock(joint):
         simulate(system, locked, duration=0.01)
     assert near_locks(system, near) == "the angles a, b, c of body 'arm' are 1e-09 rad from their gimbal lock"
     assert near_locks(system, np.array([0.1, second + 0.1, 0.2])) == near_locks(rotor, near) == ""
+
+
+SCALED = GimbalJoint(Angles(("a", "b", "c"), AXES, factors=(1.0, -2.0, 1.0), offsets=(0.0, 0.3, 0.0)))
+
+
+@pytest.mark.parametrize("turns", [0, 5, -1000])
+@pytest.mark.parametrize(
+    ("joint", "second"),
+    [(EulerJoint("YZY"), 0.0), (EulerJoint("XYZ"), np.pi / 2), (SCALED, (np.arctan2(0.6, 0.8) - 0.3) / -2)],
+    ids=["proper", "Tait-Bryan", "scaled"],
+)
+def test_one_locked_pose_of_many_is_found(joint, second, turns):
+    system = ArticulatedSystem((Body("arm", "ground", joint, coordinate_names=("a", "b", "c"), **SOLID),))
+    q = np.random.default_rng(3).uniform(-9.0, 9.0, (500, 3))
+    check_locks(system, q, "these")
+    q[123, 1] = second + turns * np.pi / (2.0 if joint is SCALED else 1.0)
+    with pytest.raises(ValueError, match=r"gimbal lock at pose \[123\]"):
+        check_locks(system, q, "these")
 
 
 def test_arrays_that_do_not_fit():
