@@ -10,8 +10,8 @@ A a = b these have the same one [F. E. Udwadia, A. D. Schutte, Equations of moti
 Lagrangian mechanics, Acta Mech. 213, 2010; J. Appl. Mech. 77, 2010], which is determined if M + A^T A is regular.
 """
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,11 +24,9 @@ from myoquat.dynamics.regularity import singular_velocity
 from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import matvec, vecmat
 
 __all__ = ["Constraints"]
-
-Solver = Callable[[Array], Array]
 
 
 class Constraints:
@@ -89,20 +87,20 @@ class Constraints:
         one nearest to the free one in the metric M (Gauss's principle), and the forces A^T lambda that make it so.
         `rest` (..., k) is added to b: stabilization."""
         b = self.bias(q, u, t) if rest is None else self.bias(q, u, t) + rest
-        A, solve = self.jacobian(q, t), self._solver(q, t)
+        A, metric = self.jacobian(q, t), self._metric(q, t)
         force = tau - inverse.inverse(self.system, q, u, None)
         if self.weightless:
-            force = force + matvec(np.swapaxes(A, -1, -2), b)
-        free = solve(force[..., None])[..., 0]
-        step, multipliers = _least(solve, A, b - matvec(A, free), self.redundant)
-        return free + step, multipliers
+            force = force + vecmat(b, A)
+        free = metric.solve(force)
+        multipliers = _multipliers(metric, A, b - matvec(A, free), self.redundant)
+        return free + metric.solve(vecmat(multipliers, A)), multipliers
 
     def carried(self, q: Array, t: Array, force: Array) -> tuple[Array, Array]:
         """(A^T lambda (..., nu), lambda (..., k)): what the constraints carry of a generalized force (..., nu): the
         lambda that leave least of it in the metric of M^-1, A M^-1 A^T lambda = A M^-1 force."""
-        A, solve = self.jacobian(q, t), self._solver(q, t)
-        _, multipliers = _least(solve, A, matvec(A, solve(force[..., None])[..., 0]), self.redundant)
-        return matvec(np.swapaxes(A, -1, -2), multipliers), multipliers
+        A, metric = self.jacobian(q, t), self._metric(q, t)
+        multipliers = _multipliers(metric, A, matvec(A, metric.solve(force)), self.redundant)
+        return vecmat(multipliers, A), multipliers
 
     def stabilization(self, q: Array, u: Array, t: Array, time_constant: Array) -> Array:
         """(..., k) -2/T phidot - phi/T^2, critically damped; -psi/T on velocities alone.
@@ -119,15 +117,15 @@ class Constraints:
 
     @former_argument("rounds", "newton_steps")
     def nearest(self, q: Array, u: Array, t: Array, newton_steps: int = 2) -> tuple[Array, Array]:
-        """(q, u) projected onto the constraints along M^-1 A^T: `newton_steps` for q, then u at once."""
+        """(q, u) projected onto the constraints along M^-1 A^T: `newton_steps` for q, then u at once. A is that of each
+        pose, M that of the first one: poses move by the error of a step, so that other M would change the point on the
+        constraints by the product of that and its own size, not the distance from them."""
         parts = [c for c in self.parts if c.position(self.system, q, t).shape[-1]]
-        held = Constraints(self.system, parts, self.redundant)
+        held, metric = Constraints(self.system, parts, self.redundant), self._metric(q, t)
         for _ in range(newton_steps if held.parts else 0):
-            phi = held.position(q, t)
-            step, _ = _least(self._solver(q, t), held.position_jacobian(q, t), -phi, self.redundant)
+            step = _least(metric, held.position_jacobian(q, t), -held.position(q, t), self.redundant)
             q = state.integrate(self.system.layout, q, step)
-        correction, _ = _least(self._solver(q, t), self.jacobian(q, t), -self.rate(q, u, t), self.redundant)
-        return q, u + correction
+        return q, u + _least(metric, self.jacobian(q, t), -self.rate(q, u, t), self.redundant)
 
     def position_jacobian(self, q: Array, t: Array) -> Array:
         """(..., h, nu) d phi / d motion."""
@@ -135,22 +133,40 @@ class Constraints:
         batch = np.broadcast_shapes(*(A.shape[:-2] for A in rows))
         return np.concatenate([np.broadcast_to(A, (*batch, *A.shape[-2:]), subok=True) for A in rows], axis=-2)
 
-    def _solver(self, q: Array, t: Array) -> Solver:
-        """M^-1, of columns (..., nu, n); (M + A^T A)^-1 where M is singular."""
-        if self.weightless:
-            A = self.jacobian(q, t)
-            order = [(k, list(range(k))) for k in range(self.system.nu)]
-            F = factor.factor(order, composite.mass(self.system, q) + np.swapaxes(A, -1, -2) @ A)
-        else:
-            order, F = factor.ancestors(self.system), factor.mass_factor(self.system, q)
-        return lambda B: factor.solve(order, F, B)
+    def _metric(self, q: Array, t: Array) -> "_Metric":
+        """M; M + A^T A where M is singular."""
+        if not self.weightless:
+            return _Metric(factor.ancestors(self.system), factor.mass_factor(self.system, q))
+        A = self.jacobian(q, t)
+        order = [(k, list(range(k))) for k in range(self.system.nu)]
+        return _Metric(order, factor.factor(order, composite.mass(self.system, q) + np.swapaxes(A, -1, -2) @ A))
 
 
-def _least(solve: Solver, A: Array, wanted: Array, redundant: bool) -> tuple[Array, Array]:
-    """(M^-1 A^T lambda (..., nu), lambda (..., k)): the least motion with A (...) = wanted (..., k)."""
-    W = solve(np.swapaxes(A, -1, -2))
-    multipliers = solve_small(A @ W, wanted[..., None], redundant)[..., 0]
-    return matvec(W, multipliers), multipliers
+class _Metric(NamedTuple):
+    """M = L^T D L by its factor F (..., nu, nu) in the order of velocities with their ancestors."""
+
+    order: list[tuple[int, list[int]]]
+    F: Array
+
+    def solve(self, force: Array) -> Array:
+        """(..., nu) M^-1 force."""
+        return factor.solve(self.order, self.F, force[..., None])[..., 0]
+
+    def inverse_product(self, A: Array) -> Array:
+        """(..., k, k) A M^-1 A^T = Y^T D^-1 Y with Y = L^-T A^T, which is as sparse as the branches that rows reach."""
+        Y = factor.descended(self.order, self.F, np.swapaxes(A, -1, -2))
+        inverse_pivots = np.diagonal(self.F, axis1=-2, axis2=-1)
+        return np.swapaxes(Y, -1, -2) @ (inverse_pivots[..., None] * Y)
+
+
+def _multipliers(metric: _Metric, A: Array, wanted: Array, redundant: bool) -> Array:
+    """(..., k) lambda with A M^-1 A^T lambda = wanted (..., k)."""
+    return solve_small(metric.inverse_product(A), wanted[..., None], redundant)[..., 0]
+
+
+def _least(metric: _Metric, A: Array, wanted: Array, redundant: bool) -> Array:
+    """(..., nu) M^-1 A^T lambda: the least motion with A (...) = wanted (..., k)."""
+    return metric.solve(vecmat(_multipliers(metric, A, wanted, redundant), A))
 
 
 def _stacked(parts: list[Any]) -> Array:
