@@ -7,12 +7,14 @@ and writes those of its outputs. Long ones are split into functions that hand va
 instruction selection and register allocation of one huge block take more than linear time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from myoquat.kernels.codegen.elementary import functions
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.multi_block import Call, CallForm, MultiBlock, listed, pointers_of
+from myoquat.kernels.codegen.skipped_region import SkippedRegion, skipped_region
 from myoquat.kernels.codegen.stack import slots
 from myoquat.kernels.codegen.stack.slot_allocation import Schedule
 from myoquat.kernels.codegen.stack.slots import Place
@@ -92,6 +94,24 @@ class _Emitter:
         for index, (value,) in zip(group, functions.call_packed(self.b, nodes[0].operation, rows), strict=True):
             self.values[index] = value
 
+    @contextmanager
+    def skipping(self, region: SkippedRegion) -> Iterator[None]:
+        """Write what only lanes with a condition need as a block that is entered if it holds in one of them; what the
+        block gives is zero where it is not entered."""
+        b, known = self.b, (dict(self.values), dict(self.pairs))
+        inside, end = b.label("inside"), b.label("behind")
+        condition, before = b.any(self.truth(region.condition)), b.block
+        b.fork(condition, inside, end)
+        b.begin(inside)
+        yield
+        found, last = [self.raw(i) for i in region.ends], b.block
+        b.jump(end)
+        b.begin(end)
+        self.values, self.pairs = known
+        for index, value in zip(region.ends, found, strict=True):
+            llvm_type = b.B if self.nodes[index].operation in _TRUTH else b.T
+            self.values[index] = b.let(f"phi {llvm_type} [{value}, %{last}], [zeroinitializer, %{before}]")
+
     def _of_pair(self, node: Node) -> str:
         if node.a not in self.pairs:
             self.pairs[node.a] = functions.call_sincos(self.b, self.number(node.a))
@@ -158,14 +178,25 @@ def emit_values(
     for number, index in enumerate(tape.outputs):
         receivers.setdefault(index, []).append(number)
     emitter = _Emitter(b, nodes, lambda i: leaf(int(nodes[i].number)), _paired(nodes, part))
-    for count, group in enumerate(_steps(b, nodes, part, emitter.paired), start=1):
-        emitter.write(group)
-        for index in group:
-            for number in receivers.get(index, ()):
-                if ready:
-                    ready(number, emitter.number(index))
-        if split and count % _OPERATIONS_PER_BLOCK == 0:
-            split()
+
+    def write(part: Sequence[int]) -> None:
+        for count, group in enumerate(_steps(b, nodes, part, emitter.paired), start=1):
+            emitter.write(group)
+            for index in group:
+                for number in receivers.get(index, ()):
+                    if ready:
+                        ready(number, emitter.number(index))
+            if split and count % _OPERATIONS_PER_BLOCK == 0:
+                split()
+
+    region = skipped_region(tape) if b.lanes > 1 else None
+    if region is None:
+        write(part)
+    else:
+        write(region.before)
+        with emitter.skipping(region):
+            write(region.inside)
+        write(region.after)
     return [emitter.number(index) for index in tape.outputs]
 
 

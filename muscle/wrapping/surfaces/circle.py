@@ -58,11 +58,12 @@ def around(
         aside, sense = np.where(behind, -aside, aside), np.where(behind, -sense, sense)
     before, after = (np.sqrt(_square(p) - radius * radius) for p in (a, b))
     even, odd = radius * radius - before * after, radius * (before + after)
-    angle = np.arctan2(aside * even - along * odd, along * even + aside * odd)
+    real, imaginary = along * even + aside * odd, aside * even - along * odd
+    angle = np.arctan2(imaginary, real)
     if ahead is not None:
         angle = np.where(behind & (angle < 0), angle + 2 * np.pi, angle)
     P, Q = _tangent(a, before, radius, sense), _tangent(b, after, radius, -sense)
-    on = (angle > 0) & ~inside
+    on = ((imaginary > 0) | ((imaginary == 0) & (real < 0)) | behind) & ~inside  # angle > 0, known before the angle
     return Winding(on, before, after, P, Q, angle, inside, _jump(on, inside, depth, sides), behind)
 
 
