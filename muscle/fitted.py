@@ -11,10 +11,10 @@ P0^2 = 1 - P1^2 - P2^2 - P3^2: the hyperspherical harmonics of even degree. Ther
 Near the center P1, P2, P3 are half the components of the rotation vector, so that |alpha| is the order of a term there.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from itertools import groupby, pairwise
+from functools import cache, cached_property, reduce
+from itertools import chain, groupby, pairwise
 from operator import or_
 from typing import Any
 
@@ -394,15 +394,21 @@ def fitted_path(
 def powers_up_to(variables: PoseVariables, degree: int) -> tuple[tuple[int, ...], ...]:
     """All powers whose order is at most `degree`: that of P1, P2, P3 and of scalar coordinates, with P0 to the power 0
     or 1 that makes each ball joint's sum even; by order."""
-    orders = [tuple(alpha) for alpha in _orders(3 * len(variables.balls) + len(variables.coordinates), degree)]
-    return tuple(_with_parity(alpha, len(variables.balls)) for alpha in sorted(orders, key=lambda a: (sum(a), a)))
+    return _powers(len(variables.balls), len(variables.coordinates), degree)
 
 
-def _orders(count: int, degree: int) -> Iterable[tuple[int, ...]]:
-    """All powers of so many variables whose sum is at most `degree`."""
+@cache
+def _powers(balls: int, coordinates: int, degree: int) -> tuple[tuple[int, ...], ...]:
+    orders = chain.from_iterable(_orders(3 * balls + coordinates, order) for order in range(degree + 1))
+    return tuple(_with_parity(alpha, balls) for alpha in orders)
+
+
+@cache
+def _orders(count: int, order: int) -> tuple[tuple[int, ...], ...]:
+    """All powers of so many variables whose sum is `order`, sorted."""
     if count == 0:
-        return [()]
-    return [(i, *rest) for i in range(degree + 1) for rest in _orders(count - 1, degree - i)]
+        return ((),) if order == 0 else ()
+    return tuple((i, *rest) for i in range(order + 1) for rest in _orders(count - 1, order - i))
 
 
 def _with_parity(alpha: tuple[int, ...], balls: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.fitted import PoseVariables, powers_up_to
 
-__all__ = ["Basis", "greatest_degree"]
+__all__ = ["Basis", "greatest_degree", "term_count", "variable_rates"]
 
 Power = tuple[int, ...]
 MAX_DEGREE = 12  # beyond it powers of variables in [-1, 1] are dependent in double precision
@@ -20,7 +20,6 @@ MAX_DEGREE = 12  # beyond it powers of variables in [-1, 1] are dependent in dou
 class Basis:
     """All terms up to a degree of some variables."""
 
-    system: ArticulatedSystem
     variables: PoseVariables
     degree: int
 
@@ -30,47 +29,69 @@ class Basis:
         return powers_up_to(self.variables, self.degree)
 
     @cached_property
-    def _steps(self) -> tuple[list[tuple[int, int]], list[int]]:
-        """How every term, and those on the way to it, is a product: (a term before, a variable); and where the terms of
-        `powers` stand among these. Term 0 is 1."""
-        numbers: dict[Power, int] = {(0,) * self.variables.size: 0}
-        steps: list[tuple[int, int]] = []
+    def _steps(self) -> list[tuple[int, tuple[int, ...]]]:
+        """How every term but the first, which is 1, is a product: a term before it, and one variable or two."""
+        numbers = {power: k for k, power in enumerate(self.powers)}
+        steps = []
+        for power in self.powers[1:]:
+            factor = self._last_factor(power)
+            before = list(power)
+            for k in factor:
+                before[k] -= 1
+            steps.append((numbers[tuple(before)], factor))
+        return steps
 
-        def place(power: Power) -> int:
-            if power not in numbers:
-                k = next(k for k in reversed(range(len(power))) if power[k])
-                before = place((*power[:k], power[k] - 1, *power[k + 1 :]))
-                steps.append((before, k))
-                numbers[power] = len(steps)
-            return numbers[power]
+    def _last_factor(self, power: Power) -> tuple[int, ...]:
+        """A scalar coordinate, or two components of one quaternion, so that the rest of the term is even, too."""
+        scalars = 4 * len(self.variables.balls)
+        last = max(k for k, p in enumerate(power) if p)
+        if last >= scalars:
+            return (last,)
+        start = last - last % 4
+        units = [k for k in range(start + 1, start + 4) for _ in range(power[k])]
+        return (start, units[0]) if len(units) == 1 else (units[-2], units[-1])
 
-        return steps, [place(power) for power in self.powers]
+    def evaluated(self, x: Array, dx: Array) -> Array:
+        """(terms, 1 + r, n) every term, then its rates, by the variables x (v, n) and their rates dx (v, r, n)."""
+        terms = np.empty((len(self.powers), 1 + dx.shape[1], x.shape[-1]))
+        terms[0], terms[0, 0] = 0.0, 1.0
+        factors = {factor: _product(factor, x, dx) for factor in {factor for _, factor in self._steps}}
+        for k, (before, factor) in enumerate(self._steps, start=1):
+            f, df = factors[factor]
+            np.multiply(terms[before], f, out=terms[k])
+            terms[k, 1:] += terms[before, 0] * df
+        return terms
 
-    def evaluated(self, q: Array, motions: Array) -> Array:
-        """(terms, 1 + r, n) every term at poses q (n, nq), then its rates along motions (n, nu, r)."""
-        steps, wanted = self._steps
-        x = np.stack(self.variables.values(self.system, q))  # (v, n)
-        dx = self._rates(q, motions)  # (v, r, n)
-        count, r, n = len(steps) + 1, motions.shape[-1], len(q)
-        terms = np.zeros((count, 1 + r, n))
-        terms[0, 0] = 1.0
-        for k, (before, variable) in enumerate(steps, start=1):
-            np.multiply(terms[before], x[variable], out=terms[k])
-            terms[k, 1:] += terms[before, 0] * dx[variable]
-        return terms[wanted]
 
-    def _rates(self, q: Array, motions: Array) -> Array:
-        """(v, r, n) of every variable: variables are affine in q, and qdot = N u."""
-        nq = self.system.nq
-        zero = np.zeros(nq)
-        start = np.stack([np.asarray(x) for x in self.variables.values(self.system, zero)])
-        slopes = np.stack(self.variables.values(self.system, np.eye(nq)), axis=0) - start[:, None]  # (v, nq)
-        rates = slopes @ self.system.rate_matrix(q)  # (n, v, nu)
-        found: Array = np.ascontiguousarray(np.moveaxis(rates @ motions, 0, -1))
-        return found
+def _product(factor: tuple[int, ...], x: Array, dx: Array) -> tuple[Array, Array]:
+    """A product of one variable or two, (n,), and its rates (r, n)."""
+    if len(factor) == 1:
+        return x[factor[0]], dx[factor[0]]
+    i, j = factor
+    return x[i] * x[j], x[i] * dx[j] + x[j] * dx[i]
+
+
+def variable_rates(
+    system: ArticulatedSystem, variables: PoseVariables, q: Array, motions: Array
+) -> tuple[Array, Array]:
+    """(v, n) the variables at poses q (n, nq), and (v, r, n) their rates along motions (n, nu, r).
+
+    Variables are affine in q, and qdot = N u."""
+    zero = np.zeros(system.nq)
+    start = np.stack([np.asarray(x) for x in variables.values(system, zero)])
+    slopes = np.stack(variables.values(system, np.eye(system.nq)), axis=0) - start[:, None]  # (v, nq)
+    x = np.stack(variables.values(system, q))
+    if not motions.shape[-1]:
+        return x, np.zeros((len(x), 0, len(q)))
+    rates = system.rates(np.broadcast_to(q[:, None], (*motions.shape[::2], system.nq)), np.swapaxes(motions, -1, -2))
+    return x, np.ascontiguousarray(np.moveaxis(rates @ slopes.T, -1, 0).swapaxes(-1, -2))
+
+
+def term_count(variables: PoseVariables, degree: int) -> int:
+    """The number of terms up to a degree."""
+    return comb(3 * len(variables.balls) + len(variables.coordinates) + degree, degree)
 
 
 def greatest_degree(variables: PoseVariables, terms: int) -> int:
     """The highest degree with at most so many terms."""
-    size = 3 * len(variables.balls) + len(variables.coordinates)
-    return max(d for d in range(1, MAX_DEGREE + 1) if d == 1 or comb(size + d, d) <= terms)
+    return max(d for d in range(1, MAX_DEGREE + 1) if d == 1 or term_count(variables, d) <= terms)

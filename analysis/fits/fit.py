@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.fits.arguments import chosen_muscles, given_poses
-from myoquat.analysis.fits.basis import Basis
+from myoquat.analysis.fits.basis import Basis, variable_rates
 from myoquat.analysis.fits.crossing import crossings
 from myoquat.analysis.fits.group import Candidate, Group, MuscleFit
 from myoquat.analysis.fits.settings import FitSettings
@@ -177,8 +177,8 @@ def _function(basis: Basis, chosen: Array, coefficients: Array) -> PoseFunction:
 
 def fitted_set(model: Model, variables: PoseVariables, q: Array) -> FittedSet:
     """The set of poses q (n, nq), as a function of some variables."""
-    basis = Basis(model.system, variables, SET_DEGREE)
-    phi = basis.evaluated(q, np.zeros((len(q), model.system.nu, 0)))[:, 0]
+    still = np.zeros((len(q), model.system.nu, 0))
+    phi = Basis(variables, SET_DEGREE).evaluated(*variable_rates(model.system, variables, q, still))[:, 0]
     moments = phi @ phi.T / len(q)
     moments += SET_WEIGHT * np.mean(np.diag(moments)) * np.eye(len(moments))
     L = scipy.linalg.solve_triangular(np.linalg.cholesky(moments), np.eye(len(moments)), lower=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.fits.arguments import chosen_muscles, given_poses
-from myoquat.analysis.fits.basis import Basis, greatest_degree
+from myoquat.analysis.fits.basis import Basis, greatest_degree, variable_rates
 from myoquat.analysis.fits.crossing import Crossing, crossings
 from myoquat.analysis.fits.selection import Moments, Selection, select_terms
 from myoquat.analysis.fits.settings import FitSettings
@@ -116,8 +116,8 @@ def _group(
     """The number, functions and held-out error of every muscle that crosses the same joints."""
     variables, n = crossing.variables, len(solved.q)
     degree = greatest_degree(variables, settings.candidates) if settings.degree is None else settings.degree
-    basis = Basis(model.system, variables, degree)
-    terms = basis.evaluated(solved.q, np.zeros((n, model.system.nu, 0)))[:, 0]
+    basis, still = Basis(variables, degree), np.zeros((n, model.system.nu, 0))
+    terms = basis.evaluated(*variable_rates(model.system, variables, solved.q, still))[:, 0]
     held = np.random.default_rng(n).permutation(n) < settings.held_out * n
     for k in crossing.muscles:
         parts = [(terms[:, part], force[part, k]) for part in (usable[:, k] & ~held, usable[:, k] & held)]

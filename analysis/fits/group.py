@@ -1,13 +1,13 @@
 """The fits of muscles that cross the same joints."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
 
 import numpy as np
 
-from myoquat.analysis.fits.basis import Basis, greatest_degree
+from myoquat.analysis.fits.basis import Basis, greatest_degree, term_count, variable_rates
 from myoquat.analysis.fits.crossing import Crossing
 from myoquat.analysis.fits.selection import Moments, Selection, all_terms, select_terms
 from myoquat.analysis.fits.settings import FitSettings
@@ -15,7 +15,6 @@ from myoquat.analysis.fits.solved import SolvedPaths, is_straight
 from myoquat.analysis.fits.surface_fit import Part, SurfaceProblem, first_contact, first_sides, part_values, widened
 from myoquat.core.typing import Array
 from myoquat.muscle import Model, Muscle, PathFlag
-from myoquat.muscle.fitted import powers_up_to
 
 __all__ = ["Candidate", "Group", "MuscleFit"]
 
@@ -63,40 +62,60 @@ class MuscleFit:
 
 
 @dataclass(frozen=True)
-class _Level:
-    """All terms up to a degree (t, 1 + r, n) at the poses of a group, those that are fitted before those held out."""
+class _Poses:
+    """All terms up to a degree (t, 1 + r, n) at some poses."""
 
-    basis: Basis
     terms: Array
-    parts: tuple[slice, slice]
 
     @cached_property
-    def squares(self) -> list[tuple[Array, Array]]:
-        """Means of phi phi^T over the poses of each part, of lengths and of rates."""
-        return [(self._square(part, slice(0, 1)), self._square(part, slice(1, None))) for part in self.parts]
+    def squares(self) -> list[Array]:
+        """Means of phi phi^T over the poses, of lengths and of rates."""
+        return [phi @ phi.T / max(1, phi.shape[1]) for phi in self._rows(len(self.terms))]
 
-    def _square(self, part: slice, rows: slice) -> Array:
-        phi = self.terms[:, rows, part].reshape(len(self.terms), -1)
-        result: Array = phi @ phi.T / max(1, phi.shape[1])
-        return result
+    def _rows(self, t: int) -> list[Array]:
+        """(t, ...) the first terms of lengths and those of rates."""
+        return [self.terms[:t, 0], self.terms[:t, 1:].reshape(t, -1)]
 
-    def moments(self, k: int, y: Array, t: int, used: Array) -> list[Moments]:
-        """Of observations y (1 + r, n) at the poses that are fitted, k = 0, or held out, k = 1, those of the lengths
-        and of the rates. Without poses that are not `used` (n,)."""
-        found, poses = [], self.parts[k]
-        unused = np.arange(len(used))[poses][~used[poses]]
-        for G, rows in zip(self.squares[k], (slice(0, 1), slice(1, None)), strict=True):
-            z, phi = np.where(used, y, 0.0)[rows, poses], self.terms[:t, rows, poses]
-            less = self.terms[:t, rows][..., unused].reshape(t, -1)
-            n = max(1, z.size - less.shape[1])
-            kept = (G[:t, :t] * z.size - less @ less.T) / n if less.size else G[:t, :t]
-            found.append(Moments(kept, np.einsum("trn,rn->t", phi, z) / n, float(np.sum(z * z)) / n))
+    def moments(self, y: Array, t: int, used: Array) -> list[Moments]:
+        """Of observations y (1 + r, n), those of the lengths and of the rates. Without poses that are not `used`."""
+        unused = np.flatnonzero(~used)
+        less = self.terms[:t][..., unused]
+        found = []
+        for G, phi, z, left in zip(
+            self.squares,
+            self._rows(t),
+            (y[:1], y[1:]),
+            (less[:, 0], less[:, 1:].reshape(t, -1)),
+            strict=True,
+        ):
+            z = np.where(used, z, 0.0).ravel()
+            n = max(1, z.size - left.shape[1])
+            kept = (G[:t, :t] * z.size - left @ left.T) / n if left.size else G[:t, :t]
+            found.append(Moments(kept, phi @ z / n, float(z @ z) / n))
         return found
+
+
+@dataclass(frozen=True)
+class _Level:
+    """All terms up to a degree at the poses of a group, those that are fitted and those held out."""
+
+    basis: Basis
+    parts: tuple[_Poses, _Poses]
+
+    @property
+    def size(self) -> int:
+        """The number of terms."""
+        return len(self.basis.powers)
 
     def values(self, best: Selection) -> Array:
         """(1 + r, n) a selection at every pose."""
-        found: Array = np.tensordot(best.coefficients, self.terms[best.chosen], axes=1)
-        return found
+        c = np.zeros(self.size)
+        c[best.chosen] = best.coefficients
+        return np.concatenate([np.tensordot(c, part.terms, axes=1) for part in self.parts], axis=-1)
+
+    def sum_of(self, parts: Sequence[Part]) -> Array:
+        """(1 + r, n) the sum of parts at every pose."""
+        return np.concatenate([part_values(parts, own.terms) for own in self.parts], axis=-1)
 
 
 class Group:
@@ -119,6 +138,7 @@ class Group:
         self.order = np.random.default_rng(n).permutation(n)  # the poses that are fitted, then those held out
         self._fitted = n - int(settings.held_out * n)
         self.motions = crossing.motions(allowed, n, model.system.nu)[self.order]
+        self._variables = variable_rates(model.system, crossing.variables, solved.q[self.order], self.motions)
         self._wanted = settings.length_error, settings.arm_error
         self._level = cache(self._new_level)
 
@@ -139,9 +159,10 @@ class Group:
         return MuscleFit(best, smooth, used, float(limit), self._errors(seen - values, used))
 
     def _new_level(self, degree: int) -> _Level:
-        basis = Basis(self.model.system, self.crossing.variables, degree)
-        terms = basis.evaluated(self._solved.q[self.order], self.motions)
-        return _Level(basis, terms, (slice(0, self._fitted), slice(self._fitted, None)))
+        basis, (x, dx), k = Basis(self.crossing.variables, degree), self._variables, self._fitted
+        return _Level(
+            basis, (_Poses(basis.evaluated(x[:, :k], dx[..., :k])), _Poses(basis.evaluated(x[:, k:], dx[..., k:])))
+        )
 
     def _degree(self, candidates: int) -> int:
         """That of the settings, or the highest with so many terms."""
@@ -165,9 +186,9 @@ class Group:
         variables = self.crossing.variables
         highest = min(level.basis.degree, greatest_degree(variables, TRIMMING_TERMS))
         for degree in range(min(2, highest), highest + 1) if jumps else [highest]:
-            t = len(powers_up_to(variables, degree))
+            t = term_count(variables, degree)
             for _ in range(MAX_TRIMMINGS):
-                moments = self._together(level.moments(0, seen, t, used))
+                moments = self._together(self._moments(level, seen, t, used)[0])
                 values = level.values(all_terms(moments, self.settings.weight))
                 before = used
                 if jumps:
@@ -187,11 +208,11 @@ class Group:
 
     def _best(self, muscle: int, y: Array, used: Array) -> Candidate:
         """The candidate with the least error: polynomials, then fits with surfaces, then polynomials of more terms, as
-        long as none has the wanted errors. Without surfaces polynomials of more terms come before the straight path."""
+        long as none has the wanted errors. Of paths without surfaces the straight one comes before these."""
         path, best = self.model.muscles[muscle], self._polynomial(self._degree(FIRST_CANDIDATES), y, used)
         found = self._with_surfaces(muscle, path, y, used) if self._straight is not None else iter(())
         if not path.wraps:
-            found = chain(self._more_terms(y, used), found)
+            found = chain(found, self._more_terms(y, used))
         while best.error > 1.0 and (each := next(found, None)) is not None:
             best = min(best, each, key=lambda x: x.error)
         if path.wraps and best.error > ACCEPTED:
@@ -208,15 +229,19 @@ class Group:
         """The terms to which observations y (1 + r, n) lead. Of many terms those of all poses count: leaving out those
         that are not `used` (n,) would cost more than all the rest."""
         level = self._level(degree)
-        t = len(level.terms)
-        counted = used if t <= TRIMMING_TERMS else np.ones(len(used), dtype=bool)
-        fitted, held = (level.moments(k, y, t, counted) for k in range(2))
+        counted = used if level.size <= TRIMMING_TERMS else np.ones(len(used), dtype=bool)
+        fitted, held = self._moments(level, y, level.size, counted)
 
         def error(chosen: Array, c: Array) -> float:
             return max(m.error(chosen, c) / e for m, e in zip(held, self._wanted, strict=True))
 
         best = select_terms(self._together(fitted), self.settings.weight, self.settings.terms, error)
         return Candidate(level.basis, best.chosen, (Part(best.coefficients),), False, best.error, level.values(best))
+
+    def _moments(self, level: _Level, y: Array, t: int, used: Array) -> list[list[Moments]]:
+        """Of the first terms and observations (1 + r, n), at the poses that are fitted and at those held out."""
+        at = slice(0, self._fitted), slice(self._fitted, None)
+        return [own.moments(y[:, k], t, used[k]) for own, k in zip(level.parts, at, strict=True)]
 
     def _together(self, parts: list[Moments]) -> Moments:
         """Lengths and rates in units of their wanted errors, as one problem."""
@@ -228,28 +253,27 @@ class Group:
         """Fits by the straight path alone, by a contact, and by two sides, of growing degree as long as it helps."""
         straight = is_straight(path)
         base = self._observed(*self._straight, muscle) if self._straight is not None else 0.0 * y
-        level, rest = self._level(self._degree(FIRST_CANDIDATES)), y - base
-        counts = [len(powers_up_to(self.crossing.variables, d)) for d in SURFACE_DEGREES]
-        counts = [c for c in counts if c <= min(SURFACE_TERMS, len(level.terms))]
-        first = len(powers_up_to(self.crossing.variables, min(SIDE_DEGREE, level.basis.degree)))
-        sides = bool(self._solved.jumping[self.order, muscle].any()) if self._solved.jumping.ndim else False
-        contact: list[Part] = []
+        level = self._level(self._degree(FIRST_CANDIDATES))
         if straight:
             nothing = (Part(np.zeros(1)),)
             yield Candidate(level.basis, np.arange(1), nothing, True, self._error(base - y, used), base)
         if not path.wraps:
             return
+        counts = [term_count(self.crossing.variables, d) for d in SURFACE_DEGREES]
+        counts = [c for c in counts if c <= min(SURFACE_TERMS, level.size)]
+        problem = self._problem(level, y - base, used, max(counts, default=0))
+        first = term_count(self.crossing.variables, min(SIDE_DEGREE, level.basis.degree))
+        sides = bool(self._solved.jumping[self.order, muscle].any()) if self._solved.jumping.ndim else False
+        contact: list[Part] = []
         for plan in (*(("contact",) if straight else ()), "sides" if sides else "rest"):
             parts: list[Part] | None = None
             last = np.inf
             for count in counts:
-                problem = self._problem(level, rest, used, 2 * count)
-                if parts is None:
-                    parts = _first_parts(plan, problem, count, first, contact)
+                parts = _first_parts(plan, problem, count, first, contact) if parts is None else widened(parts, count)
                 if parts is None:
                     break
-                parts = problem.fitted(widened(parts, count))
-                values = base + part_values(parts, level.terms)
+                parts = problem.fitted(parts)
+                values = base + level.sum_of(parts)
                 error = self._error(values - y, used)
                 if plan == "contact":
                     contact = parts
@@ -259,12 +283,12 @@ class Group:
                 last = error
 
     def _problem(self, level: _Level, y: Array, used: Array, count: int) -> SurfaceProblem:
-        """At as many of the poses that are fitted as so many terms need."""
+        """Of the first terms, at as many of the poses that are fitted as two parts of them need."""
         poses = np.flatnonzero(used[: self._fitted])
-        poses = poses[: max(MIN_SURFACE_POSES, ROWS_PER_TERM * count // len(y))]
+        poses = poses[: max(MIN_SURFACE_POSES, ROWS_PER_TERM * 2 * count // len(y))]
         weights = np.full((len(y), 1), 1.0 / self._wanted[1])
         weights[0] = 1.0 / self._wanted[0]
-        terms = np.take(level.terms[:SURFACE_TERMS], poses, axis=-1)  # side by side in memory
+        terms = np.take(level.parts[0].terms[:count], poses, axis=-1)  # side by side in memory
         return SurfaceProblem(terms, y[:, poses], weights)
 
     def _error(self, off: Array, used: Array) -> float:
@@ -287,7 +311,7 @@ def _first_parts(plan: str, problem: SurfaceProblem, count: int, first: int, con
         return None if found is None else [found]
     if plan == "rest":
         rest = problem.y - part_values(contact, problem.terms)
-        return [*contact, Part(problem.linear(rest, count))] if contact else None
+        return [*widened(contact, count), Part(problem.linear(rest, count))] if contact else None
     return first_sides(problem, problem.y, count, first)
 
 

@@ -6,6 +6,7 @@ from one side of it to the other, moment arms have a corner or a jump. Polynomia
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from myoquat.muscle.fitted import surface_shape
 __all__ = ["Part", "SurfaceProblem", "first_contact", "first_sides", "part_values", "widened"]
 
 MAX_STEPS = 12  # of the Levenberg-Marquardt method, for each degree
-MIN_GAIN = 3e-3  # relative decrease of the objective, below which it ends
+MIN_GAIN = 1e-2  # relative decrease of the objective, below which it ends
 FIRST_DAMPING, LAST_DAMPING, LEAST_DAMPING = 1e-6, 1e4, 1e-9
 WEIGHT = 1e-9  # of the squares of coefficients in linear least squares, relative to those of their terms
 CONTACT_WIDTH = 0.01  # of the greatest B of a contact
@@ -24,6 +25,7 @@ SIDES_WIDTH_M = 3e-4
 MAX_CENSORED, MAX_ASSIGNMENTS = 20, 20  # iterations of the first guesses
 FAR_QUANTILE = 0.85  # of the errors of one polynomial, above which poses make the guess of the other side
 MIN_SIDE_POSES = 50
+FAR_WIDTHS = 3.0  # from B = 0 to where T(B) is that of a width of zero
 ON_SURFACE_M = 1e-9  # [m] by which a path that touches a surface is longer than a straight one
 
 
@@ -44,73 +46,151 @@ class SurfaceProblem:
     y: Array
     weights: Array
 
+    @cached_property
+    def gram(self) -> Array:
+        """(t, t) weighted sums of the products of terms over all poses."""
+        return self.gram_of(len(self.terms), slice(None))
+
+    def gram_of(self, count: int, poses: Array | slice) -> Array:
+        """(count, count) the same of the first terms over some poses."""
+        phi = (self.terms[:count][..., poses] * self.weights).reshape(count, -1)
+        found: Array = phi @ phi.T
+        return found
+
     def linear(self, y: Array, count: int, used: Array | None = None) -> Array:
         """(count,) coefficients of the first terms that fit other observations y, at the poses that are `used`."""
-        at = slice(None) if used is None else used
-        phi = (self.terms[:count][..., at] * self.weights).reshape(count, -1)
-        return _solved(phi @ phi.T, phi @ (y[:, at] * self.weights).ravel(), WEIGHT)
+        G = self.gram[:count, :count] if used is None else self.gram_of(count, used)
+        wanted = self.weights**2 * (y if used is None else np.where(used, y, 0.0))
+        return _solved(G, self.terms[:count].reshape(count, -1) @ wanted.ravel(), WEIGHT)
 
     def fitted(self, parts: Sequence[Part]) -> list[Part]:
         """The parts with better coefficients."""
-        parts, damping = list(parts), FIRST_DAMPING
-        cost = self._cost(parts)
+        state, damping = self._state(parts), FIRST_DAMPING
+        sides = _Sides(self) if [part.effect for part in parts] == [None, "sides"] else None
         for _ in range(MAX_STEPS):
-            G, g = self._normal(parts)
-            better, new, damping = self._step(parts, cost, G, g, damping)
+            G = self._touched(state) if sides is None else sides.normal(state)
+            better, damping = self._better(state, G, damping)
             if better is None:
                 break
-            gain, parts, cost, damping = 1.0 - new / cost, better, new, max(damping / 10.0, LEAST_DAMPING)
+            gain, state, damping = 1.0 - better.cost / state.cost, better, max(damping / 10.0, LEAST_DAMPING)
             if gain < MIN_GAIN:
                 break
-        return parts
+        return list(state.parts)
 
-    def _step(
-        self, parts: list[Part], cost: float, G: Array, g: Array, damping: float
-    ) -> tuple[list[Part] | None, float, float]:
-        """Parts of less cost, their cost and the damping that led to them; None where there are none."""
+    def _better(self, state: "_State", G: Array, damping: float) -> tuple["_State | None", float]:
+        """A state of less cost and the damping that led to it; None where there is none."""
+        g = np.concatenate(self._gradients(state))
+        ends = np.cumsum([len(part.coefficients) for part in state.parts])[:-1]
         while damping < LAST_DAMPING:
-            step = _solved(G, g, damping)
-            pieces = np.split(step, np.cumsum([len(part.coefficients) for part in parts])[:-1])
-            found = [replace(part, coefficients=part.coefficients + x) for part, x in zip(parts, pieces, strict=True)]
-            new = self._cost(found)
-            if new < cost:
-                return found, new, damping
+            steps = np.split(_solved(G, g, damping), ends)
+            found = self._state(
+                [replace(p, coefficients=p.coefficients + x) for p, x in zip(state.parts, steps, strict=True)]
+            )
+            if found.cost < state.cost:
+                return found, damping
             damping *= 10.0
-        return None, cost, damping
+        return None, damping
 
-    def _cost(self, parts: Sequence[Part]) -> float:
-        return float(np.sum(((part_values(parts, self.terms) - self.y) * self.weights) ** 2))
+    def _state(self, parts: Sequence[Part]) -> "_State":
+        combined = [_combined(part.coefficients, self.terms[: len(part.coefficients)]) for part in parts]
+        off = self.y - sum(_part_value(part, B) for part, B in zip(parts, combined, strict=True))
+        return _State(tuple(parts), combined, off, float(np.sum((off * self.weights) ** 2)))
 
-    def _normal(self, parts: Sequence[Part]) -> tuple[Array, Array]:
-        """J J^T and J r of the derivatives J by all coefficients and the errors r."""
-        rows = []
-        for part in parts:
-            phi = self.terms[: len(part.coefficients)]
-            if part.effect is None:
-                rows.append(phi)
-                continue
-            B = _combined(part.coefficients, phi)
-            _, first, second = surface_shape(part.effect, B[0], part.width)
-            J = phi * first
-            J[:, 1:] += phi[:, :1] * (second * B[1:])
-            rows.append(J)
-        J = np.concatenate(rows)
-        J *= self.weights
-        J = J.reshape(len(J), -1)
-        off = ((self.y - part_values(parts, self.terms)) * self.weights).ravel()
-        return J @ J.T, J @ off
+    def _gradients(self, state: "_State") -> list[Array]:
+        """J r by the derivatives J by the coefficients of every part, and the errors r."""
+        found = []
+        for part, B in zip(state.parts, state.combined, strict=True):
+            pull = self.weights**2 * state.off
+            if part.effect is not None:
+                _, first, second = surface_shape(part.effect, B[0], part.width)
+                along = np.sum(B[1:] * pull[1:], axis=0)
+                pull = pull * first
+                pull[0] += second * along
+            count = len(part.coefficients)
+            found.append(self.terms[:count].reshape(count, -1) @ pull.ravel())
+        return found
+
+    def rows(self, part: Part, B: Array, poses: Array) -> tuple[Array, Array]:
+        """(t, 1 + r, n) weighted terms of a part at some poses, and the derivatives of its observations by its
+        coefficients; (1 + r, n) is its polynomial."""
+        _, first, second = surface_shape(str(part.effect), B[0, poses], part.width)
+        phi = np.take(self.terms[: len(part.coefficients)], poses, axis=-1)
+        phi *= self.weights
+        J = phi * first
+        J[:, 1:] += phi[:, :1] * (second * B[1:, poses] * (self.weights[1:] / self.weights[0]))
+        return phi, J
+
+    def _touched(self, state: "_State") -> Array:
+        """J J^T of a contact, with a polynomial of as many terms beside it or alone; without poses far from it."""
+        (contact, *rest), B = state.parts, state.combined[0]
+        near = np.flatnonzero(B[0] > -FAR_WIDTHS * contact.width)
+        phi, J = (x.reshape(len(x), -1) for x in self.rows(contact, B, near))
+        if not rest:
+            found: Array = J @ J.T
+            return found
+        across = J @ phi.T
+        return np.block([[J @ J.T, across], [across.T, self.gram[: len(phi), : len(phi)]]])
+
+
+@dataclass(frozen=True)
+class _State:
+    """Parts, the polynomial B of each and its rates, (1 + r, n), the errors, and their weighted sum of squares."""
+
+    parts: tuple[Part, ...]
+    combined: list[Array]
+    off: Array
+    cost: float
+
+
+class _Sides:
+    """J J^T of a polynomial A and two sides, A + T(B).
+
+    Far from B = 0 it is that of A - |B|: sums of the products of terms over the poses of each side. From one step to
+    the next few poses change sides, and only these and those near B = 0 are looked at again.
+    """
+
+    def __init__(self, problem: SurfaceProblem) -> None:
+        self._problem = problem
+        self._positive, self._gram = np.zeros(problem.y.shape[1], dtype=bool), np.zeros((0, 0))
+
+    def normal(self, state: _State) -> Array:
+        """(2 t, 2 t) J J^T of the derivatives J by the coefficients of A and of B."""
+        B, problem, part = state.combined[1], self._problem, state.parts[1]
+        count = len(part.coefficients)
+        G, own = problem.gram[:count, :count], self._first(count, B[0] > 0)
+        near = np.flatnonzero(np.abs(B[0]) < FAR_WIDTHS * part.width)
+        phi, J = (x.reshape(count, -1) for x in problem.rows(part, B, near))
+        far = np.tile(np.where(B[0, near] > 0, -1.0, 1.0), len(B))  # the slope of -|B|
+        square = phi @ phi.T
+        across = G - 2.0 * own + phi @ J.T - (phi * far) @ phi.T
+        return np.block([[G, across], [across.T, G - square + J @ J.T]])
+
+    def _first(self, count: int, positive: Array) -> Array:
+        """(count, count) the products of terms over the poses of the first side, where B > 0."""
+        if len(self._gram) != count:
+            self._positive, self._gram = np.zeros(len(positive), dtype=bool), np.zeros((count, count))
+            if np.mean(positive) > 0.5:
+                self._positive, self._gram = ~self._positive, self._problem.gram[:count, :count]
+        come, gone = (np.flatnonzero(x) for x in (positive & ~self._positive, self._positive & ~positive))
+        self._gram = self._gram + self._problem.gram_of(count, come) - self._problem.gram_of(count, gone)
+        self._positive = positive
+        return self._gram
 
 
 def part_values(parts: Sequence[Part], terms: Array) -> Array:
     """(1 + r, n) the sum of parts: lengths and their rates, by terms (t, 1 + r, n)."""
     total = np.zeros(terms.shape[1:])
     for part in parts:
-        B = _combined(part.coefficients, terms[: len(part.coefficients)])
-        if part.effect is not None:
-            T, slope, _ = surface_shape(part.effect, B[0], part.width)
-            B = np.concatenate([T[None], slope * B[1:]])
-        total += B
+        total += _part_value(part, _combined(part.coefficients, terms[: len(part.coefficients)]))
     return total
+
+
+def _part_value(part: Part, B: Array) -> Array:
+    """(1 + r, n) a part of which (1 + r, n) is the polynomial."""
+    if part.effect is None:
+        return B
+    T, slope, _ = surface_shape(part.effect, B[0], part.width)
+    return np.concatenate([T[None], slope * B[1:]])
 
 
 def widened(parts: Sequence[Part], count: int) -> list[Part]:

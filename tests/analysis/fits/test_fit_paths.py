@@ -55,8 +55,8 @@ def test_a_harmonic_is_recovered():
     assert np.abs(path_jacobian(fitted, q) - path_jacobian(model, q)).max() < 1e-7
 
 
-def test_a_straight_path_is_fitted_to_the_wanted_errors_and_certified():
-    settings = FitSettings(length_error=3e-4, arm_error=1.5e-3)
+def test_polynomials_have_the_wanted_errors_and_a_certificate():
+    settings = FitSettings(length_error=3e-4, arm_error=1.5e-3, polynomials=True)
     fits = fit_paths(ARM, range_poses(ARM, 2000, turns={"upper": 1.5}), settings=settings)
     fit, q = fits.fits["biceps"], range_poses(ARM, 500, turns={"upper": 1.5}, seed=3)
     assert fit.length_error <= settings.length_error
@@ -76,7 +76,10 @@ def test_a_straight_path_is_fitted_to_the_wanted_errors_and_certified():
 
 def test_wider_errors_need_fewer_terms():
     q = range_poses(ARM, 1000, turns={"upper": 1.0})
-    counts = [fit_paths(ARM, q, settings=FitSettings(e, 5 * e)).fits["biceps"].terms for e in (3e-3, 1e-3, 3e-4)]
+    counts = [
+        fit_paths(ARM, q, settings=FitSettings(e, 5 * e, polynomials=True)).fits["biceps"].terms
+        for e in (3e-3, 1e-3, 3e-4)
+    ]
     assert counts == sorted(counts)
     assert counts[0] < counts[-1]
 
