@@ -3,7 +3,6 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -84,16 +83,21 @@ class Report(ABC):
     def described(self, description: str, count: int, shown: str) -> str:
         """The message for `count` occurrences of a description, of which the first are `shown`."""
 
+    def descriptions(self) -> list[str]:
+        """What was noted, a line for each description with its count and the first examples."""
+        lines = []
+        for description, count in self._counts.items():
+            shown = ", ".join(map(str, self._found[description])) + (", ..." if count > MAX_EXAMPLES else "")
+            lines.append(self.described(shortened(description), count, shown))
+        return lines
+
     def report(self, path: Path | str, strict: bool) -> None:
         """Raise a ModelError if `strict`, else warn once, with counts and examples; do nothing if nothing was noted."""
         if not self._found:
             return
-        parts = []
-        for description, count in islice(self._counts.items(), MAX_DESCRIPTIONS):
-            shown = ", ".join(map(str, self._found[description])) + (", ..." if count > MAX_EXAMPLES else "")
-            parts.append(self.described(shortened(description), count, shown))
-        if len(self._counts) > MAX_DESCRIPTIONS:
-            parts.append(f"{len(self._counts) - MAX_DESCRIPTIONS} others")
+        parts = self.descriptions()
+        if len(parts) > MAX_DESCRIPTIONS:
+            parts[MAX_DESCRIPTIONS:] = [f"{len(parts) - MAX_DESCRIPTIONS} others"]
         message = f"{self.opening}: " + "; ".join(parts)
         if strict:
             raise ModelError(message, file=path)

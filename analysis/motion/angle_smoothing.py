@@ -30,7 +30,7 @@ from myoquat.joints.types.successive import angular_drift, child_axes
 from myoquat.joints.validation import SystemLike
 from myoquat.joints.vectors import cross, matvec, vecmat
 
-__all__ = ["natural_spline", "smooth_angles"]
+__all__ = ["natural_spline", "smooth_angles", "smoothed_columns"]
 
 SPLINE_DEGREE = 5
 FILTER_ORDER = 3  # of the Butterworth filter; as many values at the start of a pass stay as they are
@@ -63,7 +63,9 @@ def smooth_angles(motion: MotionLike, cutoff: float | None = 6.0, *, model: Syst
                 "its quaternion has no named angles; smooth(motion) needs none", element=f"body {body.name!r}"
             )
     table = angle_table(system, time, motion.q, None, in_degrees=False)
-    curves = _Curves([str(label) for label in table.columns], *_splined(time, table.to_numpy(dtype=float), cutoff))
+    curves = _Curves(
+        [str(label) for label in table.columns], *smoothed_columns(time, table.to_numpy(dtype=float), cutoff)
+    )
     q, u, udot = motion.q.copy(), np.zeros((len(time), system.nu)), np.zeros((len(time), system.nu))
     for i, (body, iq, iu) in enumerate(zip(system.bodies, system.q_slices, system.u_slices, strict=True)):
         names = body.names_of_coordinates
@@ -109,8 +111,8 @@ def _turned(ball: BallAngles, x: Array, rate: Array, bend: Array) -> tuple[Array
     return ball.angles.quaternion(x), matvec(B, rate), matvec(B, bend) + drift
 
 
-def _splined(time: Array, x: Array, cutoff: float | None) -> tuple[Array, Array, Array]:
-    """(t, n) values, first and second derivatives of filtered columns."""
+def smoothed_columns(time: Array, x: Array, cutoff: float | None) -> tuple[Array, Array, Array]:
+    """(t, n) values, first and second derivatives of columns x (t, n), filtered at `cutoff` [Hz] unless it is None."""
     at = time
     if cutoff is not None:
         check_cutoff(time, cutoff)

@@ -1,5 +1,6 @@
 """From the file to the model."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,17 @@ from myoquat.data.osim.reading.forces import FORCES, can_read, read_force
 from myoquat.data.osim.reading.geometry import count_unknown_geometry, ground_geometry
 from myoquat.data.osim.reading.muscles import has_path, has_resolved_wraps, read_groups, read_muscle
 from myoquat.data.osim.reading.passive import read_limit, with_springs
-from myoquat.data.osim.reading.version import read_document
+from myoquat.data.osim.reading.version import in_current_schema, read_document
 from myoquat.data.osim.reading.wraps import Surfaces, with_wrap_ranges
 from myoquat.data.osim.tree.joints import STARTS, is_blank
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
-from myoquat.data.xml import located
+from myoquat.data.xml import Element, located
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 
-__all__ = ["read_frame", "read_model"]
+__all__ = ["read_frame", "read_inner_model", "read_model"]
 
 SILENT = {"ProbeSet", "ComponentSet"}  # counted, if they hold anything
 SENSOR = "IMU"  # only names a frame, which `sensor_frames` reads
@@ -44,10 +45,21 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     unsupported joint or function is an error too, because the model would move differently without it.
     """
     path = Path(path)
+    return _reported(path, strict, lambda implausible: read_document(path, implausible))
+
+
+def read_inner_model(element: Element, version: int, path: Path, strict: bool = False) -> Model:
+    """The model in a <Model> of another document, such as a problem of Moco, which is changed in place; as `read_model`
+    otherwise. version: that of the document."""
+    return _reported(path, strict, lambda implausible: in_current_schema(element, version, implausible))
+
+
+def _reported(path: Path, strict: bool, read: Callable[[ImplausibleValues], Element]) -> Model:
+    """The model of the element <Model> that `read` gives, with reports of what was not read."""
     unsupported, implausible = UnsupportedElements(), ImplausibleValues()
     document = None
     try:
-        document = read_document(path, implausible)
+        document = read(implausible)
         model = _model(document, path, unsupported, implausible)
     except ModelError as error:
         raise located(error, path, document) from None

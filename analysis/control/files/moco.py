@@ -30,7 +30,7 @@ from myoquat.joints.validation import system_of
 from myoquat.muscle import muscle_forces
 from myoquat.muscle.laws import HillLaw
 
-__all__ = ["MocoTrajectory", "load_moco_trajectory", "moco_trajectory", "sites_of_trajectory"]
+__all__ = ["MocoTrajectory", "joint_names", "load_moco_trajectory", "moco_trajectory", "sites_of_trajectory"]
 
 COLUMNS = ("states", "controls", "input_controls", "multipliers", "derivatives", "slacks")  # in the order of a file
 ACTIVATION, TENDON = "activation", "normalized_tendon_force"
@@ -177,7 +177,7 @@ def _of_coordinates(motion: Motion) -> tuple[dict[str, Array], dict[str, Array]]
     frame = motion_from_states(motion.system, motion.time, motion.q, motion.u)
     values: dict[str, Array] = {}
     speeds: dict[str, Array] = {}
-    joints = _joints(motion.system)
+    joints = joint_names(motion.system)
     for label in map(str, frame.columns):
         speed = label.endswith("_u") and label[:-2] in joints
         name = label[:-2] if speed else label
@@ -186,7 +186,7 @@ def _of_coordinates(motion: Motion) -> tuple[dict[str, Array], dict[str, Array]]
     return values, speeds
 
 
-def _joints(system: ArticulatedSystem) -> dict[str, str]:
+def joint_names(system: ArticulatedSystem) -> dict[str, str]:
     """The name of the joint of every coordinate, and of every angle that a quaternion has replaced."""
     found = {name: body.joint_name or body.name for body in system.bodies for name in body.names_of_coordinates}
     for name, (k, _) in system.angle_names.items():
@@ -232,7 +232,7 @@ def _driven_coordinates(plant: MuscledPlant) -> dict[str, str]:
     """'<joint>_<coordinate>' of every torque, by the name of its control."""
     first, system = len(plant.muscle_names) + len(plant.actuator_names), system_of(plant.model)
     rows = {int(system.indices.velocities_of_coordinate(name)[0]): name for name in _plain(system)}
-    joints, found = _joints(system), {}
+    joints, found = joint_names(system), {}
     for control, place in zip(plant.control_names[first:], plant.torque_indices, strict=True):
         name = rows.get(int(place), system.velocity_names[place])
         found[control] = f"{joints[name]}_{name}" if name in joints else name

@@ -11,7 +11,7 @@ from myoquat.data.reports import ImplausibleValues
 from myoquat.data.xml import Element, parse
 from myoquat.joints.errors import ModelError
 
-__all__ = ["read_document"]
+__all__ = ["in_current_schema", "read_document", "read_root"]
 
 LAST_NESTED = 30000  # the last version whose joints are children of bodies
 FIRST_DRAFT, FIRST_RELEASE, NEWEST_VERSION = 30500, 40000, 49999
@@ -21,6 +21,15 @@ _COLONS = re.compile(r"(</?\w+)::(?=\w)")  # OpenSim writes C++ names into tags,
 def read_document(path: Path, implausible: ImplausibleValues) -> Element:
     """The element <Model> of a file, in the schema of version 40000; ModelError with the line for anything else, or
     another document version. Text that is not UTF-8, or no XML, and names that are not unique are noted."""
+    root = read_root(path, implausible)
+    model = root.find("Model")
+    if model is None:
+        raise ModelError("<OpenSimDocument> holds no <Model>", file=path, line=root.sourceline)
+    return in_current_schema(model, int(root.get("Version", "0")), implausible)
+
+
+def read_root(path: Path, implausible: ImplausibleValues) -> Element:
+    """The element <OpenSimDocument> of a file, of a version that is read."""
 
     def decoded(content: bytes) -> str:
         try:
@@ -41,9 +50,11 @@ def read_document(path: Path, implausible: ImplausibleValues) -> Element:
             file=path,
             line=root.sourceline,
         )
-    model = root.find("Model")
-    if model is None:
-        raise ModelError("<OpenSimDocument> holds no <Model>", file=path, line=root.sourceline)
+    return root
+
+
+def in_current_schema(model: Element, version: int, implausible: ImplausibleValues) -> Element:
+    """A <Model> of a document version, changed in place into the schema of version 40000."""
     if version <= LAST_NESTED:
         close_names(model, implausible)
     if version < FIRST_RELEASE:

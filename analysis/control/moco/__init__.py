@@ -1,0 +1,1 @@
+"""Problems of OpenSim Moco, .omoco, as problems here: one file for each part of a study."""

@@ -1,0 +1,69 @@
+"""Names of states and controls: those of Moco, which are paths, and those of a problem here."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from myoquat.analysis.control.files.moco import joint_names
+from myoquat.muscle.model import Model
+
+__all__ = ["MocoNames", "tail"]
+
+SETS = ("jointset", "forceset", "bodyset", "markerset", "constraintset")
+
+
+def tail(path: str) -> str:
+    """A path without the set at its start: '/jointset/hip_r/hip_flexion_r/value' -> 'hip_r/hip_flexion_r/value'."""
+    parts = path.strip("/").split("/")
+    return "/".join(parts[1:] if parts[0] in SETS and len(parts) > 1 else parts)
+
+
+@dataclass(frozen=True, eq=False)
+class MocoNames:
+    """Names here by the tails of Moco's paths: `values`, `speeds`, `states` of muscles, and `controls`, whose keys are
+    those of forces; fibers: tails of tendon forces, which are fiber lengths here."""
+
+    values: Mapping[str, str]
+    speeds: Mapping[str, str]
+    states: Mapping[str, str]
+    controls: Mapping[str, str]
+    fibers: Iterable[str] = field(default=())
+
+    @classmethod
+    def of(cls, model: Model, added: Mapping[str, str]) -> "MocoNames":
+        """Those of a model. added: the velocities of actuators that operators have added, by the actuators' names."""
+        system, joints = model.system, joint_names(model.system)
+        plain = [n for n in system.coordinate_names if n in joints]
+        rates = {n: system.indices.velocities_of_coordinate(n) for n in plain}
+        one = {n: system.velocity_names[int(rows[0])] for n, rows in rates.items() if len(rows) == 1}
+        controls = {name: name for name in (*model.muscle_names, *model.control_names)}
+        return cls(
+            {f"{joints[n]}/{n}/value": n for n in plain},
+            {f"{joints[n]}/{n}/speed": velocity for n, velocity in one.items()},
+            {f"{m.name}/activation": f"{m.name}.activation" for m in model.muscles if m.activation_dynamics},
+            controls | {name: f"{velocity}.torque" for name, velocity in added.items()},
+            tuple(f"{m.name}/normalized_tendon_force" for m in model.muscles if getattr(m.law, "states", ())),
+        )
+
+    @property
+    def all_states(self) -> dict[str, str]:
+        """Values, speeds and states of muscles."""
+        return {**self.values, **self.speeds, **self.states}
+
+    def state(self, path: str) -> str | None:
+        """The name of a state; a bare name of a coordinate is one too."""
+        bare = {name: name for name in self.values.values()}
+        return self.all_states.get(tail(path), bare.get(path))
+
+    def control(self, path: str) -> str | None:
+        """The name of a control."""
+        return self.controls.get(tail(path))
+
+    def matching(self, pattern: str, known: Mapping[str, str]) -> list[str]:
+        """Names among `known` whose whole path matches a regular expression."""
+        return [name for end, name in known.items() if any(re.fullmatch(pattern, path) for path in _paths(end))]
+
+
+def _paths(end: str) -> tuple[str, ...]:
+    """The paths that a tail may have."""
+    return f"/{end}", f"/jointset/{end}", f"/forceset/{end}"
