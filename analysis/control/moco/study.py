@@ -66,13 +66,20 @@ def load_moco_study(path: str | Path, strict: bool = False) -> MocoStudy:
     and line for a broken file, unknown names, and operators without an equal, because the model would move differently.
 
     >>> import tempfile
+    >>> from pathlib import Path
+    >>> import myoquat as mq
     >>> from myoquat.analysis.control import load_moco_study
-    >>> file = tempfile.mkdtemp() + "/study.omoco"
-    >>> with open(file, "w") as to:
-    ...     _ = to.write('<OpenSimDocument Version="40600"><MocoStudy name="none"/></OpenSimDocument>')
-    >>> load_moco_study(file)
-    Traceback (most recent call last):
-    myoquat.joints.errors.ModelError: ...: MocoStudy 'none': a <MocoProblem> needs one <MocoPhase>, not 0
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> block = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+    >>> mq.Model(mq.ArticulatedSystem((block,))).save(folder / "block.osim")
+    >>> model = "<ModelProcessor name='model'><filepath>block.osim</filepath></ModelProcessor>"
+    >>> end = "<MocoFinalBounds><bounds>2</bounds></MocoFinalBounds>"
+    >>> time = f"<MocoInitialBounds><bounds>0</bounds></MocoInitialBounds>{end}"
+    >>> phase = f"<MocoProblem><MocoPhase>{model}{time}</MocoPhase></MocoProblem>"
+    >>> text = f'<OpenSimDocument Version="40600"><MocoStudy name="rest">{phase}</MocoStudy></OpenSimDocument>'
+    >>> _ = (folder / "rest.omoco").write_text(text)
+    >>> load_moco_study(folder / "rest.omoco").problem
+    <Problem 2 s, 100 intervals of hermite_simpson, 0 goals>
     """
     check_types(path=(path, PATH))
     file, unsupported = read_moco(path), UnsupportedElements()

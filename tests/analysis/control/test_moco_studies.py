@@ -25,7 +25,8 @@ from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
 
-STUDY = """<OpenSimDocument Version="40600"><MocoStudy name="slide"><MocoProblem name="problem"><MocoPhase name="phases">
+STUDY = """<OpenSimDocument Version="40600"><MocoStudy name="slide"><MocoProblem>
+<MocoPhase name="phases">
 <ModelProcessor name="model"><filepath>slide.osim</filepath><operators>{operators}</operators></ModelProcessor>
 <MocoInitialBounds name="time_initial_bounds"><bounds>{start}</bounds></MocoInitialBounds>
 <MocoFinalBounds name="time_final_bounds"><bounds>{end}</bounds></MocoFinalBounds>
@@ -161,7 +162,7 @@ def test_what_has_no_equal_is_reported(study):
         + "\n<MocoOutputGoal name='power'/>\n<MocoFinalTimeGoal name='twice'><divide_by_displacement>true\
     </divide_by_displacement></MocoFinalTimeGoal>"
     )
-    with pytest.warns(UnsupportedWarning, match=r"1 MocoOutputGoal \(goal\), line 11"):
+    with pytest.warns(UnsupportedWarning, match=r"1 MocoOutputGoal \(goal\), line 12"):
         found = study(strict=False, goals=goals, start="0 1")
     assert len(found.left_out) == 3
     assert any("a free initial time, taken as 0 s" in line for line in found.left_out)
