@@ -19,7 +19,7 @@ from benchmarks.pinocchio.dynamics import DERIVATIVES
 from benchmarks.pinocchio.dynamics import DynamicsLoop as PinocchioLoop
 from myoquat import kernels
 from myoquat.dynamics import articulated, composite, factor, inverse
-from myoquat.dynamics.sensitivity.recursions import forward_derivatives
+from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives
 from myoquat.joints import ArticulatedSystem
 
 __all__ = ["run"]

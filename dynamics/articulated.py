@@ -26,7 +26,7 @@ from myoquat.kernels.control_flow.tree_scan import becomes_loops, tree_scan
 from myoquat.kernels.control_flow.tree_scan_members import Member, Pass
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 
-__all__ = ["forward"]
+__all__ = ["accelerated", "eliminations_of", "forward"]
 
 MIN_SCANNED_LINKS, MIN_LINKS_PER_TYPE = MinRows.TREE_SCAN, MinRows.TREE_SCAN_TYPE
 
@@ -50,6 +50,14 @@ def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Ar
 
 def _one_by_one(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None) -> list[Array]:
     """[(..., nu of the joint) udot of every link]."""
+    found = accelerated(system, eliminations_of(system, q, u, tau, f_ext))
+    return [udot for udot, _ in found]
+
+
+def eliminations_of(
+    system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None
+) -> list[Elimination | None]:
+    """How every joint is eliminated, by tau less the joints' own springs and damping; None for one that follows."""
     tree = system.tree
     motion = kinematics(tree, q, u)
     bodies = _bodies(system, motion, f_ext)
@@ -63,7 +71,7 @@ def _one_by_one(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext
         eliminations[i] = eliminated(link, rotor, bodies[i], moved, q[..., link.q], tau[..., link.u])
         if link.parent != WORLD:
             bodies[link.parent] = bodies[link.parent].plus(eliminations[i].passed())
-    return _descend(system, eliminations)
+    return eliminations
 
 
 def _bodies(system: ArticulatedSystem, motion: Motion, f_ext: Array | None) -> list[Articulated]:
@@ -75,20 +83,19 @@ def _bodies(system: ArticulatedSystem, motion: Motion, f_ext: Array | None) -> l
     return [Articulated(b.I, b.H, b.M, b.n - n, b.f - f) for b, (n, f) in zip(found, outside, strict=True)]
 
 
-def _descend(system: ArticulatedSystem, eliminations: list[Elimination | None]) -> list[Array]:
-    """udot of every joint, root first; gravity as an acceleration of the world."""
-    found: dict[int, Pair] = {}
-    parts = []
+def accelerated(system: ArticulatedSystem, eliminations: list[Elimination | None]) -> list[tuple[Array, Pair | None]]:
+    """udot of every joint and its link's acceleration, root first; gravity as an acceleration of the world."""
+    found: list[tuple[Array, Pair | None]] = []
     world = np.zeros(3), -as_array(system.gravity)
-    for i, elimination in enumerate(eliminations):
+    for elimination in eliminations:
         if elimination is None:
-            parts.append(np.zeros(0))
+            found.append((np.zeros(0), None))
             continue
         parent = elimination.link.parent
-        udot, a = _accelerated(elimination, world if parent == WORLD else found[parent])
-        found[i] = a
-        parts.append(udot)
-    return parts
+        above = world if parent == WORLD else found[parent][1]
+        assert above is not None
+        found.append(_accelerated(elimination, above))
+    return found
 
 
 def _accelerated(elimination: Elimination, parent: Pair) -> tuple[Array, Pair]:

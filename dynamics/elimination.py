@@ -20,7 +20,15 @@ from myoquat.joints.multibody.tree import Link
 from myoquat.joints.vectors import congruent, full, matvec, product_upper, row_cross, skew, symmetric_times, vecmat
 from myoquat.kernels.symbolic.arrays import may_be_nonzero
 
-__all__ = ["Articulated", "Elimination", "alone", "eliminated"]
+__all__ = [
+    "Articulated",
+    "Elimination",
+    "FreeElimination",
+    "GeneralElimination",
+    "RotationElimination",
+    "alone",
+    "eliminated",
+]
 
 
 @dataclass(frozen=True)
@@ -127,6 +135,7 @@ class GeneralElimination(Elimination):
         D = np.swapaxes(S_omega, -1, -2) @ self.U_omega + np.swapaxes(S_v, -1, -2) @ self.U_v
         if may_be_nonzero(rotor):
             D = D + rotor * np.eye(link.joint.nu)
+        self.D = D
         excess = tau - vecmat(body.n, S_omega) - vecmat(body.f, S_v)
         right = [excess[..., None], np.swapaxes(self.U_omega, -1, -2), np.swapaxes(self.U_v, -1, -2)]
         found = solve_small(D, _beside(right))

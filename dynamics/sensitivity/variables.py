@@ -11,7 +11,8 @@ from myoquat.dynamics import articulated, inverse
 from myoquat.dynamics.constraints import Constraints
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.regularity import singular_velocity
-from myoquat.dynamics.sensitivity.recursions import forward_derivatives, has_recursion, inverse_derivatives
+from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives
+from myoquat.dynamics.sensitivity.recursions import has_recursion, inverse_derivatives
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.layout import Layout
 from myoquat.joints.multibody.system import ArticulatedSystem

@@ -67,13 +67,27 @@ class Straight:
         tape, groups = self._grouped(tape, module.width if module.lanes == 1 else 1)
         schedule, frames = _planned(module, tape, groups, frame)
         for number, (group, own) in enumerate(zip(groups, frames, strict=True)):
-            call = write_group(module, f"{name}_inner{number}", own, group, write_formula)
+            wanted = self._wanted(tape, len(read), group[0], outputs)
+            call = write_group(module, f"{name}_inner{number}", own, group, write_formula, wanted)
             read, written = [*read, *map(Place, call.given)], [*written, *map(Place, call.taken)]
             calls.append(Call(call.name, len(call.given), len(call.taken), call.way, call.arrays))
             cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
         multi_block = frame.blocks > 1 and self.traced.multi_block
         emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more), multi_block)
         return cost
+
+    def _wanted(self, tape: Tape, first: int, construct: Construct, outputs: Ports) -> int | None:
+        """The slot of an output that is the result of a construct and nothing else; its numbers are the inputs of the
+        tape from `first` on."""
+        size, start = construct.ends.gives, 0
+        for port in (outputs[key] for key in self.signature.outputs):
+            nodes = [tape.nodes[i] for i in tape.outputs[start : start + port.length]]
+            start += port.length
+            if port.length == size and port.base == "%frame" and all(
+                node.operation == "input" and node.number == first + k for k, node in enumerate(nodes)
+            ):
+                return port.slot
+        return None
 
     def _grouped(self, tape: Tape, width: int) -> tuple[Tape, list[list[Construct]]]:
         """What is inside in groups of at most `width` that run side by side, and the tape in their order."""

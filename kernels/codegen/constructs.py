@@ -7,6 +7,7 @@ for each type how it is written; adding a construct adds one row.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from myoquat.kernels.codegen.cell_visits import write_cell_walk
 from myoquat.kernels.codegen.ir import Module
 from myoquat.kernels.codegen.jacobian_directions import write_directions
 from myoquat.kernels.codegen.loops import FormulaPorts, shared, suffix, write_lanes, write_loop
@@ -16,6 +17,7 @@ from myoquat.kernels.codegen.parts import Cost, InnerCall, WriteFormula, price, 
 from myoquat.kernels.codegen.stack.stack_frames import Behind, Frame
 from myoquat.kernels.codegen.table_search import write_search
 from myoquat.kernels.codegen.tree_passes import write_tree_scan
+from myoquat.kernels.control_flow.cell_walk import CellWalk
 from myoquat.kernels.control_flow.compressed_jacobian import CompressedJacobian
 from myoquat.kernels.control_flow.map_rows import RowMap
 from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall
@@ -45,9 +47,14 @@ def emitter_of(construct: Construct) -> Emitter:
     return _EMITTERS[type(construct)]
 
 
-def write_group(module: Module, name: str, frame: Frame, group: Sequence[Construct], write: WriteFormula) -> InnerCall:
-    """Define `void name(ptr frame)` for a construct, or for several loops of one step side by side."""
+def write_group(
+    module: Module, name: str, frame: Frame, group: Sequence[Construct], write: WriteFormula, result: int | None = None
+) -> InnerCall:
+    """Define `void name(ptr frame)` for a construct, or for several loops of one step side by side. result: the first
+    slot of where a walk's result is wanted."""
     first = group[0]
+    if isinstance(first, CellWalk):
+        return write_cell_walk(module, name, frame, first, result)
     if len(group) > 1:
         assert isinstance(first, WhileLoop)
         return write_lanes(module, name, frame, first, len(group), write)
@@ -99,4 +106,7 @@ _EMITTERS: dict[type, Emitter] = {
         lambda module, name, frame, scan, write: write_tree_scan(module, name, frame, scan), arrays_suffice=False
     ),
     CompressedJacobian: Emitter(write_directions, arrays_suffice=False),
+    CellWalk: Emitter(
+        lambda module, name, frame, walk, write: write_cell_walk(module, name, frame, walk, None), arrays_suffice=False
+    ),
 }

@@ -348,7 +348,8 @@ class _Split:
         """Outputs that are inputs, constants or of earlier parts: many of them in loops over tables of their slots."""
         nodes = self.tape.nodes
         fixed = [(nodes[i].number, place) for i, place in passed if nodes[i].operation == "const"]
-        copies = [(self._place(i), place) for i, place in passed if nodes[i].operation != "const"]
+        moved = [(self._place(i), place) for i, place in passed if nodes[i].operation != "const"]
+        copies = [(here, there) for here, there in moved if here != there]
         slots.copy(b, f"{name}_copies", copies)
         slots.fill(b, f"{name}_constants", fixed)
 

@@ -21,7 +21,8 @@ from myoquat.dynamics import (
     linearize,
     mass_matrix,
 )
-from myoquat.dynamics.sensitivity.recursions import forward_derivatives, inverse_derivatives
+from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives
+from myoquat.dynamics.sensitivity.recursions import inverse_derivatives
 from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.kernels import as_casadi_vector, symbols_casadi

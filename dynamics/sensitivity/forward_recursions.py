@@ -1,0 +1,98 @@
+"""Derivatives of forward dynamics by recursions over the links, without the mass matrix.
+
+What a small motion or speed of joint j changes, the columns m, n and the Coriolis matrices B of
+`myoquat.dynamics.sensitivity.recursions`, reaches the links that it carries as their accelerations beta and the angular
+parts w of m. It reaches all others as the force F that the joint passes on. In the axes of a link, with X from its
+parent, Lambda its acceleration by a force on it, and P the Coriolis matrices 2 B of all that it carries where their
+joints yield:
+
+    du = -W (X beta_p) - D^-1 S^T P w,    beta = X beta_p + S du,    w = R^T w_p    in links that joint j carries,
+    beta = n - X Lambda_p F + S du,       du = -W (n - X Lambda_p F) - D^-1 (S^T P w + t)          in its own link,
+    F = X^T (I_A (n + S du) + P w + Phi x* f),    du, t without the parent's acceleration,  what it passes on.
+
+Of a unit of torque at joint i the same rules give the force F_i = X^T W^T and the acceleration V of each link: a force
+F at a link accelerates joint i by -V . F. So columns of forces, on their way to the ground, give all entries: with the V
+of a joint those above, and as the covectors of the rows du, with beta and w of a joint, those below.
+
+Sources: J. Carpentier, N. Mansard, Analytical derivatives of rigid body dynamics algorithms, RSS 2018; S. Singh, R.
+P. Russell, P. M. Wensing, Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra, IEEE
+Robot. Autom. Lett. 7, 2022; the response of a tree to forces as in [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms,
+Springer 2008, chapter 7. Here M^-1 is not multiplied: each entry takes a product of 6 or 9 numbers.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.dynamics.sensitivity.column_walk import walked_derivatives, walks
+from myoquat.dynamics.sensitivity.columns import transposed, work
+from myoquat.dynamics.sensitivity.crossings import Carried, beside
+from myoquat.dynamics.sensitivity.responses import Mobility
+from myoquat.dynamics.sensitivity.sources import Source, sources_of
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.tree import WORLD
+
+__all__ = ["forward_derivatives"]
+
+
+def forward_derivatives(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
+    """(..., nu, 3 nu) of udot by a small motion, by u and by tau, the last M^-1."""
+    sources = sources_of(system, q, u, tau, f_ext)
+    if walks(system, q):
+        return walked_derivatives(system, sources)
+    entries = _Entries(system.nu)
+    arrived: list[list[tuple[list[int], Carried]]] = [[] for _ in sources]
+    for i in reversed(range(len(sources))):
+        source, groups = sources[i], arrived[i]
+        entries.put(source.places, source.places, source.own)
+        for k, group in enumerate(groups):
+            for other in groups[:k]:
+                entries.put_apart(source.mobility, group, other)
+        passed = [(source.places, source.passed)] if source.places else []
+        if groups:
+            places, carried = [place for own, _ in groups for place in own], beside([group for _, group in groups])
+            entries.put_carried(source, places, carried)
+            passed.append((places, source.crossing.passed(carried)))
+        if source.link.parent != WORLD and passed:
+            places = [place for own, _ in passed for place in own]
+            arrived[source.link.parent].append((places, beside([group for _, group in passed])))
+    return entries.dense(q)
+
+
+class _Entries:
+    """Blocks of the result, by lists of rows and columns."""
+
+    def __init__(self, nu: int) -> None:
+        self.nu = nu
+        self.blocks: list[tuple[list[int], list[int], Any]] = []
+
+    def put(self, rows: list[int], columns: list[int], blocks: Sequence[Any]) -> None:
+        """The blocks by dq, du and tau, as many as there are."""
+        for turn, block in enumerate(blocks):
+            self.blocks.append((rows, [turn * self.nu + k for k in columns], block))
+
+    def put_carried(self, source: Source, places: list[int], carried: Carried) -> None:
+        """Of a joint and all that its link carries."""
+        if source.places:
+            above, below = source.crossing.entries(carried)
+            self.put(source.places, places, above)
+            self.put(places, source.places, below)
+
+    def put_apart(self, mobility: Mobility, one: tuple[list[int], Carried], other: tuple[list[int], Carried]) -> None:
+        """Of two groups that one link carries, each on its own."""
+        (a, first), (b, second) = one, other
+        moved = mobility.times(first.tau)
+        both = work(moved, second.tau)
+        self.put(a, b, [work(moved, second.q), work(moved, second.u), both])
+        moved = mobility.times(second.tau)
+        self.put(b, a, [work(moved, first.q), work(moved, first.u), transposed(both)])
+
+    def dense(self, like: Array) -> Array:
+        """(..., nu, 3 nu) the matrix; zero where there is no block."""
+        batch = np.broadcast_shapes(like.shape[:-1], *(block.shape[:-2] for *_, block in self.blocks))
+        D: Array = 0.0 * like[..., :1, None] + np.zeros((*batch, self.nu, 3 * self.nu))  # of floats or symbols
+        for rows, columns, block in self.blocks:
+            D[..., np.array(rows, dtype=int)[:, None], np.array(columns, dtype=int)] = block
+        return D

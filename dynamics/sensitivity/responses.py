@@ -1,0 +1,264 @@
+"""How links respond to forces: the joints as the articulated-body algorithm eliminates them, for many columns at once.
+
+A link on which the acceleration a of its parent, in the link's axes, a force F and a joint torque -t act, accelerates
+by a + S du with du = -W a - D^-1 (S^T F + t), where D = S^T I_A S and W = D^-1 S^T I_A. To its parent it passes F less
+W^T S^T F. Joints that leave all rotations free have S^T I_A a in closed form, and floating joints pass nothing on.
+Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, chapter 7 and section 9.5.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.dynamics.blocks import inverse3, solve_small
+from myoquat.dynamics.elimination import Elimination, FreeElimination, GeneralElimination, RotationElimination
+from myoquat.dynamics.sensitivity.columns import plus, times, transposed, work
+from myoquat.joints.motion import Pair
+from myoquat.joints.vectors import congruent, full, product_upper, skew, upper
+
+__all__ = ["Mobility", "Response", "Yield", "response_of"]
+
+
+class Mobility(NamedTuple):
+    """The acceleration of a link by a force on it: a_omega = A n + C f, a_v = C^T n + E f."""
+
+    A: Any
+    C: Any
+    E: Any
+
+    def times(self, force: Pair) -> Pair:
+        """(a_omega, a_v) of forces in columns."""
+        n, f = force
+        return full(self.A) @ n + self.C @ f, transposed(self.C) @ n + full(self.E) @ f
+
+    def in_child(self, transform: Pair) -> "Mobility":
+        """Of the point of the link at which a child has its origin, in the child's axes."""
+        R, p = transform
+        turned, lever = transposed(R), skew(p)
+        C = self.C + full(self.A) @ lever
+        E = self.E + upper(transposed(self.C) @ lever - lever @ C)
+        return Mobility(congruent(turned, self.A), turned @ C @ R, congruent(turned, E))
+
+
+class RotationYield(NamedTuple):
+    """How a joint yields to forces in columns that leaves all rotations free, and nothing else; G = I^-1 H."""
+
+    G: Any
+
+    def along(self, force: Pair) -> Array:
+        """(..., r, k) the parts of forces to which the joint yields: r = 3, in the link's axes."""
+        return force[0]
+
+    def passed(self, force: Pair) -> Pair:
+        """What the parent feels of forces on the link, at the link's origin in its axes."""
+        n, f = force
+        return np.zeros(n.shape[-2:]), f - transposed(self.G) @ n
+
+
+class FreeYield(NamedTuple):
+    """The same of a joint that leaves all motions free: r = 6, and the parent feels nothing."""
+
+    def along(self, force: Pair) -> Array:
+        """As of other joints."""
+        return np.concatenate(np.broadcast_arrays(*force, subok=True), axis=-2)
+
+    def passed(self, force: Pair) -> Pair:
+        """As of other joints."""
+        zero = np.zeros(force[0].shape[-2:])
+        return zero, zero
+
+
+class GeneralYield(NamedTuple):
+    """The same of any joint, r = nu, by its subspace S and the transpose of W in columns."""
+
+    S: Pair
+    W: Pair
+
+    def along(self, force: Pair) -> Array:
+        """As of other joints."""
+        return work(self.S, force)
+
+    def passed(self, force: Pair) -> Pair:
+        """As of other joints."""
+        n, f = times(self.W, self.along(force))
+        return force[0] - n, force[1] - f
+
+
+Yield = RotationYield | FreeYield | GeneralYield
+
+
+class Response(ABC):
+    """A joint that yields, with all that its link carries. D_inverse (..., nu, nu); W the transpose (..., 3, nu) each
+    of W, what the parent feels of a unit of the joint's torque."""
+
+    yields: Yield
+    D_inverse: Any
+    W: Pair
+
+    def along(self, force: Pair) -> Array:
+        """(..., r, k) the parts of forces in columns to which the joint yields."""
+        return self.yields.along(force)
+
+    def passed(self, force: Pair) -> Pair:
+        """What the parent feels of forces on the link, at the link's origin in its axes."""
+        return self.yields.passed(force)
+
+    @abstractmethod
+    def yielded(self, along: Array) -> Array:
+        """(..., r, k) how the joint accelerates by those parts, with the sign changed."""
+
+    @abstractmethod
+    def torque_along(self, t: Array) -> Array:
+        """(..., r, k) those parts of torques t (..., nu, k)."""
+
+    @abstractmethod
+    def udot(self, a: Pair | None, yielded: Array) -> Array:
+        """(..., nu, k) du at accelerations a, None for zero, and forces that make the joint yield so."""
+
+    @abstractmethod
+    def moved(self, a: Pair | None, yielded: Array) -> Pair:
+        """The link's acceleration then."""
+
+    @abstractmethod
+    def transmitted(self, acceleration: Pair, force: Pair, t: Array) -> Pair:
+        """What the joint transmits: I_A acceleration + force, whose part along the joint is -t."""
+
+    @abstractmethod
+    def mobility(self, parent: Mobility | None) -> Mobility:
+        """Of the link, from that of the point of the parent that it hangs on; None for the ground."""
+
+
+class RotationResponse(Response):
+    """All rotations are free, and nothing else: r = 3, in the link's axes."""
+
+    def __init__(self, elimination: RotationElimination) -> None:
+        self.body, self.G, self.B = elimination.body, elimination.G, elimination.B
+        self.I_inverse = full(elimination.inverse)
+        self.D_inverse = self.B @ self.I_inverse @ transposed(self.B)
+        self.W = transposed(self.B), transposed(self.G) @ transposed(self.B)
+        self.yields = RotationYield(self.G)
+
+    def yielded(self, along: Array) -> Array:
+        result: Array = self.I_inverse @ along
+        return result
+
+    def torque_along(self, t: Array) -> Array:
+        result: Array = transposed(self.B) @ t
+        return result
+
+    def udot(self, a: Pair | None, yielded: Array) -> Array:
+        result: Array = -(self.B @ (yielded if a is None else a[0] + self.G @ a[1] + yielded))
+        return result
+
+    def moved(self, a: Pair | None, yielded: Array) -> Pair:
+        if a is None:
+            return -yielded, np.zeros(yielded.shape[-2:])
+        return -(self.G @ a[1] + yielded), a[1]
+
+    def transmitted(self, acceleration: Pair, force: Pair, t: Array) -> Pair:
+        a_omega, a_v = acceleration
+        f = transposed(self.body.H) @ a_omega + full(self.body.M) @ a_v + force[1]
+        return -self.torque_along(t), f
+
+    def mobility(self, parent: Mobility | None) -> Mobility:
+        own = self.I_inverse
+        if parent is None:
+            return Mobility(upper(own), np.zeros((3, 3)), np.zeros(6))
+        GE = self.G @ full(parent.E)
+        return Mobility(upper(own) + product_upper(GE, self.G), -GE, parent.E)
+
+
+class FreeResponse(Response):
+    """All motions are free: the link accelerates by itself, and r = 6."""
+
+    def __init__(self, elimination: FreeElimination) -> None:
+        body = elimination.body
+        M_inverse = inverse3(body.M)
+        HM = body.H @ full(M_inverse)
+        A = inverse3(body.I - product_upper(HM, body.H))
+        C = -(full(A) @ HM)
+        self.own = Mobility(A, C, M_inverse - product_upper(transposed(C), transposed(HM)))
+        self.S = elimination.subspace
+        self.D_inverse = work(self.S, self.own.times(self.S))
+        self.W = self.S
+        self.yields = FreeYield()
+
+    def yielded(self, along: Array) -> Array:
+        found = self.own.times((along[..., :3, :], along[..., 3:, :]))
+        return np.concatenate(np.broadcast_arrays(*found, subok=True), axis=-2)
+
+    def torque_along(self, t: Array) -> Array:
+        return self.along(times(self.S, t))
+
+    def udot(self, a: Pair | None, yielded: Array) -> Array:
+        total = yielded[..., :3, :], yielded[..., 3:, :]
+        return -work(self.S, total if a is None else plus(total, a))
+
+    def moved(self, a: Pair | None, yielded: Array) -> Pair:
+        return -yielded[..., :3, :], -yielded[..., 3:, :]
+
+    def transmitted(self, acceleration: Pair, force: Pair, t: Array) -> Pair:
+        n, f = times(self.S, t)
+        return -n, -f
+
+    def mobility(self, parent: Mobility | None) -> Mobility:
+        return self.own
+
+
+class GeneralResponse(Response):
+    """Any joint: r = nu, in its own velocities."""
+
+    def __init__(self, elimination: GeneralElimination) -> None:
+        self.body, self.S = elimination.body, elimination.subspace
+        self.D_inverse = solve_small(elimination.D, np.eye(elimination.link.joint.nu))
+        self.W = transposed(elimination.W_omega), transposed(elimination.W_v)
+        self.yields = GeneralYield(self.S, self.W)
+
+    def yielded(self, along: Array) -> Array:
+        result: Array = self.D_inverse @ along
+        return result
+
+    def torque_along(self, t: Array) -> Array:
+        return t
+
+    def udot(self, a: Pair | None, yielded: Array) -> Array:
+        return -yielded if a is None else -(work(self.W, a) + yielded)
+
+    def moved(self, a: Pair | None, yielded: Array) -> Pair:
+        own = times(self.S, self.udot(a, yielded))
+        return own if a is None else plus(a, own)
+
+    def transmitted(self, acceleration: Pair, force: Pair, t: Array) -> Pair:
+        a_omega, a_v = acceleration
+        body = self.body
+        n = full(body.I) @ a_omega + body.H @ a_v
+        f = transposed(body.H) @ a_omega + full(body.M) @ a_v
+        return plus((n, f), force)
+
+    def mobility(self, parent: Mobility | None) -> Mobility:
+        S_omega, S_v = self.S
+        if parent is None:
+            D = self.D_inverse
+            return Mobility(upper(S_omega @ D @ transposed(S_omega)), S_omega @ D @ transposed(S_v),
+                            upper(S_v @ D @ transposed(S_v)))  # fmt: skip
+        T_omega, T_v = parent.times(self.W)
+        D = self.D_inverse + work(self.W, (T_omega, T_v))
+        left = S_omega @ D - T_omega, S_v @ D - T_v
+        return Mobility(
+            parent.A + upper(left[0] @ transposed(S_omega) - S_omega @ transposed(T_omega)),
+            parent.C + left[0] @ transposed(S_v) - S_omega @ transposed(T_v),
+            parent.E + upper(left[1] @ transposed(S_v) - S_v @ transposed(T_v)),
+        )
+
+
+_RESPONSES: dict[type, Any] = {
+    RotationElimination: RotationResponse, FreeElimination: FreeResponse, GeneralElimination: GeneralResponse,
+}  # fmt: skip
+
+
+def response_of(elimination: Elimination) -> Response:
+    """How the joint responds."""
+    found: Response = _RESPONSES[type(elimination)](elimination)
+    return found

@@ -1,0 +1,186 @@
+"""Many small formulas on one array of cells, in the order of a list: recursions whose code does not grow with them.
+
+`cell_walk` takes an array of cells, kinds of visits, each with a formula, and the order in which runs of visits are
+made. A visit reads some cells and writes others, whose first ones a table gives; later visits read what earlier ones
+wrote. While a kernel is traced the visits are not unrolled: the kernel holds the formula of every kind once, in a loop
+over its table, on cells that stay where they are.
+"""
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from myoquat.core.digests import digest
+from myoquat.core.typing import Array
+from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
+from myoquat.kernels.symbolic.elements import is_term, is_traced
+from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer
+from myoquat.kernels.tracing.context import pending_constructs, unrolls_constructs
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, interpret
+from myoquat.kernels.tracing.trace import name_of, tape_inside_loop
+from myoquat.kernels.tracing.traced import OfLoop
+
+__all__ = ["Block", "CellWalk", "Run", "TracedVisit", "VisitKind", "cell_walk", "walks_in_loops"]
+
+
+class Block(NamedTuple):
+    """Cells of every visit of a kind: the first one (k,), and how far the others lie behind it (m,)."""
+
+    first: Array
+    behind: Array
+
+    def cells(self, visit: int) -> Array:
+        """(m,) those of a visit."""
+        found: Array = self.first[visit] + self.behind
+        return found
+
+
+class VisitKind(NamedTuple):
+    """formula(what each block of `takes` holds (m,), in order) -> (n,) what those of `gives` hold afterwards, one after
+    the other. Only the first block of `gives` may be one that is read."""
+
+    formula: Callable[..., Array]
+    takes: tuple[Block, ...]
+    gives: tuple[Block, ...]
+
+
+class Run(NamedTuple):
+    """Visits first ... last - 1 of a kind."""
+
+    kind: int
+    first: int
+    last: int
+
+
+def walks_in_loops(array: Array) -> bool:
+    """Whether a walk over cells with such symbols becomes loops: in a kernel that is traced, and not differentiated."""
+    return pending_constructs.get() is not None and not unrolls_constructs.get() and _tracer_of(array) is not None
+
+
+def cell_walk(cells: Array, kinds: Sequence[VisitKind], order: Sequence[Run], size: int) -> Array:
+    """(size,) what the first cells hold after all visits. cells (n,): floats and symbols at the start, None where a
+    visit writes before any reads.
+
+    Beside floats and symbols of SymPy and CasADi, derivatives too see every visit by itself."""
+    flat = np.asarray(cells)
+    known = [i for i, x in enumerate(flat) if x is not None]
+    pending, tracer = pending_constructs.get(), _tracer_of(flat[known])
+    if pending is None or tracer is None or unrolls_constructs.get():
+        return _one_by_one(flat.copy(), kinds, order)[:size].view(SymbolArray)
+    result = symbols_of(tracer, (size,))
+    pending.append(PendingWalk(flat, known, tuple(kinds), tuple(order), list(np.asarray(result).flat)))
+    return result
+
+
+def _one_by_one(cells: Array, kinds: Sequence[VisitKind], order: Sequence[Run]) -> Array:
+    """The cells after all visits."""
+    for run in order:
+        formula, takes, gives = kinds[run.kind]
+        for visit in range(run.first, run.last):
+            given = formula(*(cells[block.cells(visit)].view(SymbolArray) for block in takes))
+            cells[np.concatenate([block.cells(visit) for block in gives])] = np.asarray(given)
+    return cells
+
+
+def _tracer_of(array: Array) -> Tracer | None:
+    """The tracing to which all symbols belong, None if there are none or others."""
+    flat = list(np.asarray(array).flat) if is_symbolic(array) or np.asarray(array).dtype == object else []
+    if not all(map(is_traced, flat)):
+        return None
+    return next((x.tracer for x in flat if is_term(x)), None)
+
+
+@dataclass(frozen=True)
+class PendingWalk:
+    """A walk met while a formula was traced: its cells, which of them are known at the start, and the symbols that stand
+    for the result."""
+
+    cells: Array
+    known: list[int]
+    kinds: tuple[VisitKind, ...]
+    order: tuple[Run, ...]
+    given: list[Term]
+
+    @property
+    def taken(self) -> list[Scalar]:
+        """What goes in."""
+        return list(self.cells[self.known])
+
+    def kept(self, live: Set[Term]) -> "PendingWalk | None":
+        """The walk, if one of its results is among the terms that are needed."""
+        return None if live.isdisjoint(self.given) else self
+
+    def traced(self) -> "CellWalk":
+        """The walk with the formula of each kind traced. TypeError for one with a loop inside."""
+        visits = tuple(TracedVisit(self._tape(kind), kind.takes, kind.gives) for kind in self.kinds)
+        return CellWalk(visits, self.order, len(self.cells), tuple(self.known), len(self.given))
+
+    def _tape(self, kind: VisitKind) -> Tape:
+        shapes = {f"block{k}": len(block.behind) for k, block in enumerate(kind.takes)}
+        tape = tape_inside_loop(kind.formula, shapes, None, name_of(kind.formula))
+        if tape is None:
+            raise TypeError(f"{name_of(kind.formula)}: a loop inside a visit to cells is not supported")
+        return tape
+
+
+@dataclass(frozen=True)
+class TracedVisit:
+    """A kind of visits: the tape of its formula, and the blocks that it takes and gives."""
+
+    tape: Tape
+    takes: tuple[Block, ...]
+    gives: tuple[Block, ...]
+
+    def identity(self) -> str:
+        """Text that two kinds share only if they do the same to the same cells."""
+        parts = [part.tobytes() for block in (*self.takes, *self.gives) for part in block]
+        return digest(self.tape.identity(), str((len(self.takes), len(self.gives))), *parts)
+
+
+@dataclass(frozen=True)
+class CellWalk:
+    """A walk over so many cells: its kinds of visits and their order, the cells that are known at the start, and how
+    many of the first ones are the result."""
+
+    kinds: tuple[TracedVisit, ...]
+    order: tuple[Run, ...]
+    cells: int
+    known: tuple[int, ...]
+    size: int
+    has_solver: ClassVar[bool] = False
+    multi_block: ClassVar[bool] = False
+
+    @property
+    def ends(self) -> Ends:
+        """How many numbers it gives and takes."""
+        return Ends(self.size, len(self.known))
+
+    def visits(self, kind: int) -> int:
+        """How many visits of a kind there are."""
+        return sum(run.last - run.first for run in self.order if run.kind == kind)
+
+    def identity(self) -> str:
+        """Text that two walks share only if they write the same code."""
+        sizes = str((self.order, self.cells, self.size))
+        known = np.array(self.known, dtype=np.int64).tobytes()
+        return digest("cell walk", sizes, known, *(kind.identity() for kind in self.kinds))
+
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
+        """The visits one after the other."""
+        return Inner(self._play, *self.ends)
+
+    def _play(self, apply: Apply, taken: list[Any]) -> list[Any]:
+        zero = apply(Node("const", number=0.0))
+        cells = [zero] * self.cells
+        for place, value in zip(self.known, taken, strict=True):
+            cells[place] = value
+        for run in self.order:
+            kind = self.kinds[run.kind]
+            for visit in range(run.first, run.last):
+                read = [cells[i] for block in kind.takes for i in block.cells(visit)]
+                written = [int(i) for block in kind.gives for i in block.cells(visit)]
+                for place, value in zip(written, interpret(kind.tape, read, apply), strict=True):
+                    cells[place] = value
+        return cells[: self.size]
