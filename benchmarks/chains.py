@@ -1,5 +1,5 @@
 """Forward dynamics, inverse dynamics and the mass matrix of chains of 2 to 64 spherical joints and of a tree, and the
-derivatives of forward dynamics of the tree and of a chain of 8.
+derivatives of forward dynamics of the tree and of chains of 8 and 32.
 
 The kernels of `dynamics` beside Pinocchio's C++ and MuJoCo's C, on one thread. Each computes the same from the same
 states: ABA M^-1 (tau - b), RNEA M udot + b, CRBA M. MuJoCo's times hold what it always computes beside: mj_forward
@@ -25,7 +25,7 @@ from myoquat.joints import ArticulatedSystem
 __all__ = ["run"]
 
 SIZES = (2, 4, 8, 16, 32, 64)
-DERIVATIVE_STATES = 64  # 1.1 MB of results
+DERIVATIVE_STATES = 64  # of the tree 1.1 MB of results
 BLOCK_BYTES = 2**22  # of inputs and results: a block stays in the last cache, and calls cost little beside it
 KERNEL, PINOCCHIO, MUJOCO = "kernel", "Pinocchio, C++ loop", "MuJoCo, C loop"
 WRITING = "one number written to every result"  # what memory alone takes
@@ -43,7 +43,8 @@ def run(sizes: tuple[int, ...] = SIZES, repeats: int = 5) -> list[dict[str, Any]
             if row["route"] == KERNEL:
                 medians.setdefault((row["algorithm"], "kernel, operations"), []).append(row["operations"])
     found += _compare(person(), repeats)
-    found += _compare_derivatives(person(), repeats) + _compare_derivatives(chain(8), repeats)
+    for system, asked in ((person(), 8.0), (chain(8), 5.0), (chain(32), 5.0)):
+        found += _compare_derivatives(system, repeats, asked)
     found += _compare_entries(person(), repeats)
     return found + [_exponent(*key, sizes, values) for key, values in medians.items()]
 
@@ -66,7 +67,7 @@ def _compare(system: ArticulatedSystem, repeats: int) -> list[dict[str, Any]]:
     return found
 
 
-def _compare_derivatives(system: ArticulatedSystem, repeats: int) -> list[dict[str, Any]]:
+def _compare_derivatives(system: ArticulatedSystem, repeats: int, asked: float) -> list[dict[str, Any]]:
     """Derivatives of forward dynamics, which MuJoCo has by differences only, in blocks that stay in a cache."""
     nu, peer = system.nu, PinocchioLoop(system)
     sizes = {"q": system.nq, "u": nu, "x": nu}
@@ -76,7 +77,7 @@ def _compare_derivatives(system: ArticulatedSystem, repeats: int) -> list[dict[s
     routes = {KERNEL: _kernel_route(kernel, states), PINOCCHIO: _peer_route(peer, DERIVATIVES, states)}
     routes[WRITING] = _writing_route(kernel, states)
     work = f"derivatives of ABA, {system.name}, per state"
-    return rows(work, alternate(routes, repeats), PINOCCHIO, algorithm="derivatives of ABA", asked=8.0)
+    return rows(work, alternate(routes, repeats), PINOCCHIO, algorithm="derivatives of ABA", asked=asked)
 
 
 def _compare_entries(system: ArticulatedSystem, repeats: int) -> list[dict[str, Any]]:

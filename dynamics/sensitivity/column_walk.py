@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.dynamics.sensitivity.columns import work
-from myoquat.dynamics.sensitivity.crossings import Carried, Crossing
+from myoquat.dynamics.sensitivity.crossings import Carried, Edge, about_origin, at_point
 from myoquat.dynamics.sensitivity.responses import Mobility
 from myoquat.dynamics.sensitivity.sources import Source
 from myoquat.joints.motion import Pair
@@ -33,16 +33,17 @@ def walks(system: ArticulatedSystem, q: Array) -> bool:
 def walked_derivatives(system: ArticulatedSystem, sources: Sequence[Source]) -> Array:
     """(nu, 3 nu) of udot by a small motion, by u and by tau, of symbols."""
     walk = _Walk(system.nu, sources)
-    arrived: list[list[list[int]]] = [[] for _ in sources]
+    arrived: list[list[tuple[list[int], Any]]] = [[] for _ in sources]
     for i in reversed(range(len(sources))):
         source, groups = sources[i], arrived[i]
         walk.put_own(source)
         if len(groups) > 1:
             walk.visit_apart(source, groups)
-        below = [place for group in groups for place in group]
-        walk.visit_crossing(source, below)
-        if source.link.parent != WORLD:
-            arrived[source.link.parent].append([*source.places, *below])
+        for places, p in groups:
+            walk.visit_crossing(source, places, p)
+        places = [*source.places, *(place for group, _ in groups for place in group)]
+        if source.link.parent != WORLD and places:
+            arrived[source.link.parent].append((places, source.origin))
     return walk.result()
 
 
@@ -54,16 +55,25 @@ class _Numbers(NamedTuple):
 
     @classmethod
     def of(cls, record: Any) -> "_Numbers":
-        """Of arrays, or tuples of records."""
+        """Of arrays, None, or tuples of records."""
+        if record is None:
+            return cls(None, [])
         if isinstance(record, tuple):
             parts = [cls.of(part) for part in record]
             return cls((type(record), tuple(part.nest for part in parts)), [x for part in parts for x in part.row])
         array = np.asarray(record)
         return cls(array.shape, list(array.flat))
 
+    @property
+    def zeros(self) -> tuple[bool, ...]:
+        """Which numbers are zero in every state."""
+        return tuple(isinstance(x, float) and x == 0.0 for x in self.row)
+
 
 def _record(nest: Any, row: Array) -> tuple[Any, Array]:
     """The record of a row, and what of the row is left."""
+    if nest is None:
+        return None, row
     if nest and isinstance(nest[0], type):
         kind, parts, found = nest[0], nest[1], []
         for part in parts:
@@ -75,10 +85,10 @@ def _record(nest: Any, row: Array) -> tuple[Any, Array]:
 
 
 class _Table:
-    """The visits of a kind while they are collected: rows of numbers, those of each block of every visit."""
+    """The visits of a kind while they are collected: the first cells of each block of every visit."""
 
-    def __init__(self, formula: Callable[..., Array], sizes: tuple[list[Array], list[Array]]) -> None:
-        self.formula, (self.takes, self.gives) = formula, sizes
+    def __init__(self, formula: Callable[..., Array], takes: Sequence[Array], gives: Sequence[Array]) -> None:
+        self.formula, self.takes, self.gives = formula, takes, gives
         self.firsts: list[tuple[int, ...]] = []
 
     def kind(self) -> VisitKind:
@@ -89,20 +99,19 @@ class _Table:
 
 
 class _Walk:
-    """Cells: the result by rows, a row of forces for every column, a row of accelerations for those that meet others, and
-    the numbers of the joints."""
+    """Cells: the result by rows, a row of forces for every column, a row of accelerations for those that meet others,
+    and the numbers of the joints."""
 
     def __init__(self, nu: int, sources: Sequence[Source]) -> None:
-        self.nu, self.a = nu, sources[0].passed.rows.shape[-2]
-        width = _FORCES + self.a
+        self.nu, self.width = nu, _FORCES + sources[0].passed.rows.shape[-2]
         self.cells: list[Any] = [0.0] * (3 * nu * nu)
-        self.forces = [len(self.cells) + width * k for k in range(nu)]
-        self.cells += [None] * (width * nu)
+        self.forces = [len(self.cells) + self.width * k for k in range(nu)]
+        self.cells += [None] * (self.width * nu)
         self.moved = [len(self.cells) + 6 * k for k in range(nu)]
         self.cells += [None] * (6 * nu)
+        self.zeros: list[tuple[bool, ...]] = [()] * nu  # of every column which numbers of its forces are zero now
         self.tables: dict[Hashable, _Table] = {}
         self.order: list[Run] = []
-        self.shared = _shared_numbers(sources)
 
     def result(self) -> Array:
         """The derivatives after the walk."""
@@ -121,52 +130,68 @@ class _Walk:
             for i, row in zip(source.places, np.asarray(block), strict=True):
                 for k, entry in zip(source.places, row, strict=True):
                     self.cells[3 * nu * i + turn * nu + k] = entry
+        parts = [part for F in source.passed[:3] for part in F]
         for column, place in enumerate(source.places):
-            parts = [np.asarray(part)[..., column] for F in source.passed[:3] for part in F]
-            row = np.concatenate([*parts, np.asarray(source.passed.rows)[..., column]])
-            self.cells[self.forces[place] : self.forces[place] + len(row)] = list(row)
+            numbers = _Numbers.of(tuple(np.asarray(part)[..., column] for part in (*parts, source.passed.rows)))
+            self.cells[self.forces[place] : self.forces[place] + self.width] = numbers.row
+            self.zeros[place] = numbers.zeros
 
-    def visit_crossing(self, source: Source, below: Sequence[int]) -> None:
-        """All columns from below cross a joint."""
-        if not below or not (source.places or source.link.parent != WORLD):
-            return
-        numbers, hung, own = _Numbers.of(source.crossing), source.link.parent != WORLD, len(source.places)
-        key, known = self.shared[source.link.u.start, source.link.name]
-        if key not in self.tables:
-            formula = _crossing_formula(numbers.nest, known, hung)
-            self.tables[key] = _Table(formula, self._crossing_blocks(len(known) - len(_kept(known)), hung, own))
+    def visit_crossing(self, source: Source, places: Sequence[int], p: Any) -> None:
+        """Columns that came through one joint cross the next."""
+        edge = _Numbers.of(source.crossing.edge(p))
         data = len(self.cells)
-        self.cells += [x for x, fixed in zip(numbers.row, known, strict=True) if fixed is None]
-        first = source.link.u.start
-        rows = [
-            (data, self.forces[k], *([self.forces[k]] * hung), *([3 * self.nu * first + k, 3 * self.nu * k + first] * bool(own)))
-            for k in below
-        ]
-        self._run(key, rows)
+        self.cells += edge.row
+        together: dict[tuple[bool, ...], list[int]] = {}
+        for k in places:
+            together.setdefault(self.zeros[k], []).append(k)
+        for zeros, own in together.items():
+            key = edge.nest, edge.zeros, zeros
+            visit = _CrossingVisit(edge, zeros)
+            if key not in self.tables:
+                above, below = self._entries(len(source.places))
+                takes = [np.flatnonzero(~np.array(edge.zeros)), np.flatnonzero(~np.array(zeros))]
+                gives = [visit.kept, above, below]
+                self.tables[key] = _Table(visit, takes, [block for block in gives if block.size])
+            first, hung, entries = source.link.u.start, bool(visit.kept.size), bool(source.places)
+            rows = []
+            for k in own:
+                written = [self.forces[k]] * hung + [3 * self.nu * first + k, 3 * self.nu * k + first] * entries
+                rows.append((data, self.forces[k], *written))
+            self._run(key, rows)
+            for k in own:
+                self.zeros[k] = visit.passed_zeros
 
-    def _crossing_blocks(self, size: int, hung: bool, own: int) -> tuple[list[Array], list[Array]]:
-        """How far the cells of each block lie behind the first: of numbers, forces, and what is written."""
-        nu, force = self.nu, np.arange(_FORCES + self.a)
-        above = np.array([turn * nu + 3 * nu * i for turn in range(3) for i in range(own)])
-        below = np.array([turn * nu + i for turn in range(3) for i in range(own)])
-        return [np.arange(size), force], [*([force] * hung), *([above, below] * bool(own))]
-
-    def visit_apart(self, source: Source, groups: Sequence[Sequence[int]]) -> None:
-        """Columns of different groups meet on a link: each moves it, and the others feel that."""
+    def _entries(self, own: int) -> tuple[Array, Array]:
+        """How far the entries of a joint lie behind the first, in its rows and in its columns."""
         nu = self.nu
-        mobility, data = _Numbers.of(source.mobility), len(self.cells)
-        self.cells += mobility.row
+        above = np.array([turn * nu + 3 * nu * i for turn in range(3) for i in range(own)], dtype=int)
+        return above, np.array([turn * nu + i for turn in range(3) for i in range(own)], dtype=int)
+
+    def visit_apart(self, source: Source, groups: Sequence[tuple[Sequence[int], Any]]) -> None:
+        """Columns of different groups meet on a link: each moves it, and the others feel that."""
+        nu, data = self.nu, len(self.cells)
+        self.cells += _Numbers.of(source.mobility).row
+        points = []
+        for _, p in groups:
+            points.append(len(self.cells))
+            self.cells += list(np.asarray(p))
         if "moved" not in self.tables:
-            tau = np.arange(12, _FORCES)
-            self.tables["moved"] = _Table(_moved, ([np.arange(21), tau], [np.arange(6)]))
-            self.tables["both"] = _Table(_both, ([np.arange(6), np.arange(_FORCES)], [nu * np.arange(3), np.zeros(1, int)]))
-            self.tables["one"] = _Table(_one, ([np.arange(6), np.arange(12)], [nu * np.arange(2)]))
-        self._run("moved", [(data, self.forces[k], self.moved[k]) for group in groups for k in group])
-        pairs = [(i, k) for n, group in enumerate(groups) for other in groups[:n] for i in group for k in other]
-        at = [3 * nu * i + k for i, k in pairs]
-        self._run("both", [(self.moved[i], self.forces[k], x, 3 * nu * k + 2 * nu + i)
-                           for (i, k), x in zip(pairs, at, strict=True)])  # fmt: skip
-        self._run("one", [(self.moved[k], self.forces[i], 3 * nu * k + i) for i, k in pairs])
+            point, six = np.arange(3), np.arange(6)
+            self.tables["moved"] = _Table(_moved, [np.arange(21), point, np.arange(12, _FORCES)], [six])
+            self.tables["both"] = _Table(_both, [six, point, np.arange(_FORCES)], [nu * point, np.zeros(1, dtype=int)])
+            self.tables["one"] = _Table(_one, [six, point, np.arange(12)], [nu * np.arange(2)])
+        rows = [(data, at, self.forces[k], self.moved[k]) for (group, _), at in zip(groups, points, strict=True)
+                for k in group]  # fmt: skip
+        self._run("moved", rows)
+        both, one = [], []
+        for n, (group, _) in enumerate(groups):
+            for m, (other, _) in enumerate(groups[:n]):
+                for i, k in ((i, k) for i in group for k in other):
+                    there, back = 3 * nu * i + k, 3 * nu * k + i
+                    both.append((self.moved[i], points[m], self.forces[k], there, back + 2 * nu))
+                    one.append((self.moved[k], points[n], self.forces[i], back))
+        self._run("both", both)
+        self._run("one", one)
 
     def _run(self, key: Hashable, rows: Sequence[tuple[int, ...]]) -> None:
         """Visits of a kind, by the first cells of their blocks."""
@@ -175,78 +200,78 @@ class _Walk:
         table.firsts += rows
 
 
-def _kept(known: Sequence[Any]) -> list[Any]:
-    return [x for x in known if x is not None]
+class _CrossingVisit:
+    """The formula of columns that cross a joint: (numbers of the edge, forces) that are not zero in every state -> the
+    forces on the parent that are not, or were not before, and the entries."""
 
+    __name__ = "crossing"
 
-def _shared_numbers(sources: Sequence[Source]) -> dict[tuple[int, str], tuple[Hashable, list[Any]]]:
-    """Of every joint the key of its kind, and the numbers that are the same constants in all joints of it, else None:
-    joints of a kind have zeros in the same places."""
-    kinds: dict[Hashable, list[tuple[tuple[int, str], list[Any]]]] = {}
-    for source in sources:
-        nest, row = _Numbers.of(source.crossing)
-        zeros = tuple(isinstance(x, float) and x == 0.0 for x in row)
-        key = nest, zeros, source.link.parent != WORLD, len(source.places)
-        kinds.setdefault(key, []).append(((source.link.u.start, source.link.name), row))
-    found = {}
-    for key, members in kinds.items():
-        columns = list(zip(*(row for _, row in members), strict=True))
-        known = [x[0] if all(isinstance(y, float) for y in x) and len(set(x)) == 1 else None for x in columns]
-        found |= {link: (key, known) for link, _ in members}
-    return found
+    def __init__(self, edge: _Numbers, zeros: tuple[bool, ...]) -> None:
+        self.nest, self.zeros = edge.nest, (edge.zeros, zeros)
+        rng = np.random.default_rng(0)  # at numbers at random, what is zero is so in every state
+        probe = [rng.uniform(1.0, 2.0, zeros.count(False)) for zeros in self.zeros]
+        passed = np.asarray(self._passed(*self._given(probe)))
+        self.passed_zeros = tuple((passed == 0.0).tolist())
+        self.kept = np.flatnonzero((passed != 0.0) | ~np.array(zeros)) if passed.size else np.arange(0)
 
-
-def _crossing_formula(nest: Any, known: Sequence[Any], hung: bool) -> Callable[..., Array]:
-    """One column crosses a joint: (numbers, forces) -> the forces on the parent, and the entries."""
-    free = [i for i, x in enumerate(known) if x is None]
-
-    def crossing(numbers: Array, forces: Array) -> Array:
-        row = np.array([0.0 if x is None else x for x in known], dtype=object)
-        row[free] = np.asarray(numbers)
-        crossing, _ = _record(nest, row.view(SymbolArray))
-        carried = _carried(forces)
-        found: list[Any] = []
-        if hung:
-            passed = crossing.passed(carried)
-            found += [part[..., 0] for F in passed[:3] for part in F] + [passed.rows[..., 0]]
-        if crossing.V[0].shape[-1]:
-            above, below = crossing.entries(carried)
+    def __call__(self, numbers: Array, forces: Array) -> Array:
+        edge, carried = self._given((numbers, forces))
+        found: list[Any] = [self._passed(edge, carried)[self.kept]]
+        if edge.V[0].shape[-1]:
+            above, below = edge.entries(carried)
             found += [block[:, 0] for block in above] + [block[0] for block in below]
         joined: Array = np.concatenate(found)
         return joined
 
-    return crossing
+    def _given(self, numbers: Sequence[Array]) -> tuple[Edge, Carried]:
+        """The edge and the column."""
+        rows = []
+        for own, zeros in zip(numbers, self.zeros, strict=True):
+            row = np.full(len(zeros), 0.0, dtype=own.dtype)
+            row[~np.array(zeros)] = np.asarray(own)
+            rows.append(row.view(SymbolArray) if row.dtype == object else row)
+        edge, _ = _record(self.nest, rows[0])
+        return edge, _carried(rows[1])
+
+    def _passed(self, edge: Edge, carried: Carried) -> Array:
+        """(18 + a,) the forces on the parent; none on the ground."""
+        if edge.passage is None:
+            return np.zeros(0)
+        passed = edge.passage.passed(carried)
+        found: Array = np.concatenate([*(part[..., 0] for F in passed[:3] for part in F), passed.rows[..., 0]])
+        return found
 
 
 def _carried(forces: Array) -> Carried:
     """A column of its forces (18 + a,)."""
     parts = [forces[start : start + 3, None] for start in range(0, _FORCES, 3)]
     pairs: list[Pair] = [(parts[k], parts[k + 1]) for k in range(0, 6, 2)]
-    return Carried(*pairs, forces[_FORCES:, None])
+    return Carried(pairs[0], pairs[1], pairs[2], forces[_FORCES:, None])
 
 
-def _moved(mobility: Array, tau: Array) -> Array:
-    """(6,) the acceleration by a unit of a torque."""
-    A, C, E = mobility[:6], mobility[6:15].reshape(3, 3), mobility[15:]
-    found: Array = np.concatenate(Mobility(A, C, E).times((tau[:3, None], tau[3:, None])))[:, 0]
-    return found
+def _moved(mobility: Array, p: Array, tau: Array) -> Array:
+    """(6,) the acceleration of a link by a unit of a torque, whose force is about a point p."""
+    found = _record((Mobility, ((6,), (3, 3), (6,))), mobility)[0]
+    force = about_origin((tau[:3, None], tau[3:, None]), p)
+    joined: Array = np.concatenate(found.times(force))[:, 0]
+    return joined
 
 
-def _felt(moved: Array, forces: Array) -> list[Array]:
-    """What forces do at an acceleration, (1,) each."""
-    columns = moved[:3, None], moved[3:, None]
+def _felt(moved: Array, p: Array, forces: Array) -> list[Array]:
+    """What forces about a point p do at an acceleration of the link, (1,) each."""
+    columns = at_point((moved[:3, None], moved[3:, None]), p)
     parts = [(forces[k : k + 3, None], forces[k + 3 : k + 6, None]) for k in range(0, len(forces), 6)]
     return [work(columns, F)[0] for F in parts]
 
 
-def _both(moved: Array, forces: Array) -> Array:
+def _both(moved: Array, p: Array, forces: Array) -> Array:
     """(4,) of dq, du and torques, the last once more for its mirrored place."""
-    found = _felt(moved, forces)
+    found = _felt(moved, p, forces)
     joined: Array = np.concatenate([*found, found[-1]])
     return joined
 
 
-def _one(moved: Array, forces: Array) -> Array:
+def _one(moved: Array, p: Array, forces: Array) -> Array:
     """(2,) of dq and du."""
-    joined: Array = np.concatenate(_felt(moved, forces))
+    joined: Array = np.concatenate(_felt(moved, p, forces))
     return joined

@@ -1,6 +1,7 @@
 """Columns of forces on their way to the ground, and the entries that they leave at the joints which they cross.
 
-The mathematics is in `myoquat.dynamics.sensitivity.forward_recursions`.
+The mathematics is in `myoquat.dynamics.sensitivity.forward_recursions`. Forces that a joint passes on stay about its
+own origin, in the axes of the parent: those of joints that leave all rotations free then have no moment.
 """
 
 from collections.abc import Sequence
@@ -9,15 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.sensitivity.columns import columns_to_parent, transposed, work
-from myoquat.dynamics.sensitivity.responses import Yield
+from myoquat.dynamics.sensitivity.columns import transposed, work
+from myoquat.dynamics.sensitivity.responses import RotationYield, Yield
 from myoquat.joints.motion import Pair
+from myoquat.joints.vectors import row_cross, skew
 
-__all__ = ["Carried", "Crossing", "beside", "joined_columns", "turned"]
+__all__ = ["Carried", "Crossing", "Edge", "about_origin", "at_point", "beside", "joined_columns", "turned"]
 
 
 class Carried(NamedTuple):
-    """Columns of forces on one link: of dq, du and torques, F each, and rows (..., a, k) that w is multiplied with."""
+    """Columns of forces on one link, about a point of it: of dq, du and torques, F each, and rows (..., a, k) that w is
+    multiplied with."""
 
     q: Pair
     u: Pair
@@ -25,42 +28,106 @@ class Carried(NamedTuple):
     rows: Any
 
 
-class Crossing(NamedTuple):
-    """A joint that forces cross, in the axes of its link.
+class RotationPassage(NamedTuple):
+    """What a joint that leaves all rotations free passes on of forces (n, f) about a point p of its link: the force
+    R (f - G^T (n + p x f)) = A f - RG n, and of rows R rows - RZ n - RZp f."""
 
-    transform     to the parent.
+    R: Any
+    A: Any
+    RG: Any
+    RZ: Any
+    RZp: Any
+
+    @classmethod
+    def of(cls, R: Array, yields: RotationYield, yielded_by_w: Array, p: Array) -> "RotationPassage":
+        """About the point p."""
+        RG, RZ, lever = R @ transposed(yields.G), turned(R, transposed(yielded_by_w)), skew(p)
+        return cls(R, R - RG @ lever, RG, RZ, RZ @ lever)
+
+    def passed(self, carried: Carried) -> Carried:
+        """About the joint's origin, in the parent's axes."""
+        zero = np.zeros((3, carried.tau[0].shape[-1]))
+        q, u, tau = ((zero, self.A @ f - self.RG @ n) for n, f in carried[:3])
+        n, f = carried.tau
+        return Carried(q, u, tau, turned(self.R, carried.rows) - self.RZ @ n - self.RZp @ f)
+
+
+class Passage(NamedTuple):
+    """The same of any joint."""
+
+    R: Any
+    yields: Yield
+    yielded_by_w: Any
+    p: Any
+
+    def passed(self, carried: Carried) -> Carried:
+        """About the joint's origin, in the parent's axes."""
+        forces = [about_origin(F, self.p) for F in carried[:3]]
+        rows = carried.rows - transposed(self.yielded_by_w) @ self.yields.along(forces[2])
+        q, u, tau = ((self.R @ n, self.R @ f) for n, f in map(self.yields.passed, forces))
+        return Carried(q, u, tau, turned(self.R, rows))
+
+
+class Edge(NamedTuple):
+    """What forces about a point of a link find at its joint: how they pass, None on the ground, and in columns
+    (..., 3, nu) each, of dq and du the accelerations beta of that point and the vectors w (..., a, nu), of torques the
+    accelerations V."""
+
+    passage: "RotationPassage | Passage | None"
+    beta: tuple[Pair, Pair]
+    w: tuple[Any, Any]
+    V: Pair
+
+    def entries(self, carried: Carried) -> tuple[list[Array], list[Array]]:
+        """Of dq, du and torques: (..., nu, k) each in the rows of the joint, (..., k, nu) each in its columns."""
+        above = [-work(self.V, F) for F in carried[:3]]
+        below = [
+            -(work(carried.tau, beta) + transposed(carried.rows) @ w) for beta, w in zip(self.beta, self.w, strict=True)
+        ]
+        return above, [*below, transposed(above[2])]
+
+
+class Crossing(NamedTuple):
+    """A joint that forces cross, in the axes of its link, at its origin.
+
+    R             to the parent's axes; None on the ground.
     yields        how it yields to forces.
     yielded_by_w  (..., r, a) how it yields by w, D^-1 S^T P.
-    beta, w, V    columns (..., 3, nu) each: of dq and du the accelerations beta and the vectors w (..., a, nu), of
-                  torques the accelerations V.
+    beta, w, V    as of an `Edge`.
     """
 
-    transform: Pair
+    R: Any
     yields: Yield
     yielded_by_w: Any
     beta: tuple[Pair, Pair]
     w: tuple[Any, Any]
     V: Pair
 
-    def passed(self, carried: Carried) -> Carried:
-        """Columns on its link as columns on the parent."""
-        along = self.yields.along(carried.tau)
-        rows = carried.rows - transposed(self.yielded_by_w) @ along
-        q, u, tau = (columns_to_parent(self.transform, self.yields.passed(F)) for F in carried[:3])
-        return Carried(q, u, tau, turned(self.transform[0], rows))
+    def edge(self, p: Array) -> Edge:
+        """For forces about a point p (..., 3) of the link."""
+        passage: RotationPassage | Passage | None = None
+        if self.R is not None and isinstance(self.yields, RotationYield):
+            passage = RotationPassage.of(self.R, self.yields, self.yielded_by_w, p)
+        elif self.R is not None:
+            passage = Passage(self.R, self.yields, self.yielded_by_w, p)
+        beta_q, beta_u, V = (at_point(a, p) for a in (*self.beta, self.V))
+        return Edge(passage, (beta_q, beta_u), self.w, V)
 
-    def entries(self, carried: Carried) -> tuple[list[Array], list[Array]]:
-        """Of dq, du and torques: (..., nu, k) each in the rows of the joint, (..., k, nu) each in its columns."""
-        above = [-work(self.V, F) for F in carried[:3]]
-        below = [
-            -(work(carried.tau, beta) + transposed(carried.rows) @ w)
-            for beta, w in zip(self.beta, self.w, strict=True)
-        ]
-        return above, [*below, transposed(above[2])]
+
+def at_point(motion: Pair, p: Array) -> Pair:
+    """Motions in columns of a point p of the link, in its axes."""
+    omega, v = motion
+    return omega, v - row_cross(p, omega)
+
+
+def about_origin(force: Pair, p: Array) -> Pair:
+    """Forces in columns about a point p of the link as ones about its origin."""
+    n, f = force
+    return n + row_cross(p, f), f
 
 
 def beside(groups: Sequence[Carried]) -> Carried:
-    """All columns of several groups."""
+    """All columns of several groups about one point."""
     q, u, tau = ((joined_columns([F[0] for F in kind]), joined_columns([F[1] for F in kind]))
                  for kind in zip(*(group[:3] for group in groups), strict=True))  # fmt: skip
     return Carried(q, u, tau, joined_columns([group.rows for group in groups]))

@@ -10,26 +10,25 @@ joints yield:
     beta = n - X Lambda_p F + S du,       du = -W (n - X Lambda_p F) - D^-1 (S^T P w + t)          in its own link,
     F = X^T (I_A (n + S du) + P w + Phi x* f),    du, t without the parent's acceleration,  what it passes on.
 
-Of a unit of torque at joint i the same rules give the force F_i = X^T W^T and the acceleration V of each link: a force
-F at a link accelerates joint i by -V . F. So columns of forces, on their way to the ground, give all entries: with the V
-of a joint those above, and as the covectors of the rows du, with beta and w of a joint, those below.
+Of a unit of torque at joint i the same rules give the force F_i = X^T W^T and the acceleration V of each link. A force
+F at a link accelerates joint i by -V . F. So columns of forces, on their way to the ground, give all entries: with the
+V of a joint those above, and as the covectors of the rows du, with beta and w of a joint, those below.
 
 Sources: J. Carpentier, N. Mansard, Analytical derivatives of rigid body dynamics algorithms, RSS 2018; S. Singh, R.
 P. Russell, P. M. Wensing, Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra, IEEE
-Robot. Autom. Lett. 7, 2022; the response of a tree to forces as in [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms,
-Springer 2008, chapter 7. Here M^-1 is not multiplied: each entry takes a product of 6 or 9 numbers.
+Robot. Autom. Lett. 7, 2022. The response of a tree to forces is that of [RBDA] R. Featherstone, Rigid Body Dynamics
+Algorithms, Springer 2008, chapter 7. Here M^-1 is not multiplied: each entry takes a product of 6 or 9 numbers.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.dynamics.sensitivity.column_walk import walked_derivatives, walks
 from myoquat.dynamics.sensitivity.columns import transposed, work
-from myoquat.dynamics.sensitivity.crossings import Carried, beside
-from myoquat.dynamics.sensitivity.responses import Mobility
+from myoquat.dynamics.sensitivity.crossings import Carried, about_origin, at_point, beside
 from myoquat.dynamics.sensitivity.sources import Source, sources_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
@@ -43,22 +42,28 @@ def forward_derivatives(system: ArticulatedSystem, q: Array, u: Array, tau: Arra
     if walks(system, q):
         return walked_derivatives(system, sources)
     entries = _Entries(system.nu)
-    arrived: list[list[tuple[list[int], Carried]]] = [[] for _ in sources]
+    arrived: list[list[_Group]] = [[] for _ in sources]
     for i in reversed(range(len(sources))):
         source, groups = sources[i], arrived[i]
         entries.put(source.places, source.places, source.own)
-        for k, group in enumerate(groups):
-            for other in groups[:k]:
-                entries.put_apart(source.mobility, group, other)
-        passed = [(source.places, source.passed)] if source.places else []
-        if groups:
-            places, carried = [place for own, _ in groups for place in own], beside([group for _, group in groups])
-            entries.put_carried(source, places, carried)
-            passed.append((places, source.crossing.passed(carried)))
+        entries.put_apart(source, groups)
+        passed = [_Group(source.places, source.passed, source.origin)] if source.places else []
+        for group in groups:
+            passed += entries.put_carried(source, group)
         if source.link.parent != WORLD and passed:
-            places = [place for own, _ in passed for place in own]
-            arrived[source.link.parent].append((places, beside([group for _, group in passed])))
+            places = [place for group in passed for place in group.places]
+            arrived[source.link.parent].append(
+                _Group(places, beside([group.carried for group in passed]), source.origin)
+            )
     return entries.dense(q)
+
+
+class _Group(NamedTuple):
+    """Columns that came to a link through one joint: their places in u, and the joint's origin p."""
+
+    places: list[int]
+    carried: Carried
+    p: Any
 
 
 class _Entries:
@@ -73,21 +78,26 @@ class _Entries:
         for turn, block in enumerate(blocks):
             self.blocks.append((rows, [turn * self.nu + k for k in columns], block))
 
-    def put_carried(self, source: Source, places: list[int], carried: Carried) -> None:
-        """Of a joint and all that its link carries."""
+    def put_carried(self, source: Source, group: _Group) -> list[_Group]:
+        """Of a joint and columns on its link; what of these goes on."""
+        edge = source.crossing.edge(group.p)
         if source.places:
-            above, below = source.crossing.entries(carried)
-            self.put(source.places, places, above)
-            self.put(places, source.places, below)
+            above, below = edge.entries(group.carried)
+            self.put(source.places, group.places, above)
+            self.put(group.places, source.places, below)
+        return [] if edge.passage is None else [_Group(group.places, edge.passage.passed(group.carried), source.origin)]
 
-    def put_apart(self, mobility: Mobility, one: tuple[list[int], Carried], other: tuple[list[int], Carried]) -> None:
-        """Of two groups that one link carries, each on its own."""
-        (a, first), (b, second) = one, other
-        moved = mobility.times(first.tau)
-        both = work(moved, second.tau)
-        self.put(a, b, [work(moved, second.q), work(moved, second.u), both])
-        moved = mobility.times(second.tau)
-        self.put(b, a, [work(moved, first.q), work(moved, first.u), transposed(both)])
+    def put_apart(self, source: Source, groups: Sequence[_Group]) -> None:
+        """Of groups that one link carries, each on its own."""
+        if len(groups) < 2:
+            return
+        moved = [source.mobility.times(about_origin(group.carried.tau, group.p)) for group in groups]
+        for k, (one, own) in enumerate(zip(groups, moved, strict=True)):
+            for other, theirs in zip(groups[:k], moved[:k], strict=True):
+                here, there = at_point(own, other.p), at_point(theirs, one.p)
+                both = work(here, other.carried.tau)
+                self.put(one.places, other.places, [*(work(here, F) for F in other.carried[:2]), both])
+                self.put(other.places, one.places, [*(work(there, F) for F in one.carried[:2]), transposed(both)])
 
     def dense(self, like: Array) -> Array:
         """(..., nu, 3 nu) the matrix; zero where there is no block."""

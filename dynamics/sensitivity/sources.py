@@ -4,7 +4,7 @@ The mathematics is in `myoquat.dynamics.sensitivity.forward_recursions`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from myoquat.dynamics.sensitivity.columns import (
     AngularForce,
     Columns,
     columns_of,
-    columns_to_child,
     columns_to_parent,
     force_cross,
     plus,
@@ -41,18 +40,19 @@ __all__ = ["Source", "sources_of"]
 class Source:
     """A joint as a source of changes.
 
-    crossing  what forces from beyond it find, with its own beta, w and V.
+    crossing  what forces from beyond it find.
     own       (..., nu, nu) each: the entries of the joint itself by dq, du and torques.
-    passed    the forces that it passes on to its parent.
+    passed    the forces that it passes on to its parent, about its own origin.
     mobility  of its link.
+    origin    (..., 3) the joint's, on the parent.
     """
 
     link: Link
-    response: Response
     crossing: Crossing
     own: tuple[Any, Any, Any]
     passed: Carried
     mobility: Mobility
+    origin: Any
 
     @property
     def places(self) -> list[int]:
@@ -76,32 +76,31 @@ class Source:
             beta = response.moved(n, yielded)
             found.append((response.udot(n, yielded), beta, response.transmitted(beta, coriolis, t)))
         (du_q, beta_q, F_q), (du_u, beta_u, F_u) = found
-        forces = [columns_to_parent(transform, F) for F in (plus(F_q, force_cross(phi, force)), F_u, response.W)]
+        forces = plus(F_q, force_cross(phi, force)), F_u, response.W
         yielded_by_w = response.yielded(response.along(P))
-        rows = -transposed(response.udot(None, yielded_by_w))
         V = response.moved(None, response.yielded(response.torque_along(-np.eye(nu))))
-        found_at_rest = cls(
-            link, response, Crossing(transform, response.yields, yielded_by_w, (beta_q, beta_u), ws, V),
-            (du_q, du_u, mirrored(response.D_inverse)), Carried(*forces, turned(transform[0], rows)),
-            response.mobility(None if above is None else above.in_child(transform)),
-        )  # fmt: skip
-        return found_at_rest if above is None else found_at_rest._moved_by(above)
+        R = None if above is None else transform[0]
+        crossing = Crossing(R, response.yields, yielded_by_w, (beta_q, beta_u), ws, V)
+        own = du_q, du_u, mirrored(response.D_inverse)
+        hung = None if above is None else above.in_child(transform)
+        if hung is not None:
+            crossing, own = _with_parent(response, crossing, own, [hung.times(F) for F in forces], forces)
+        q, u, tau = ((transform[0] @ n, transform[0] @ f) for n, f in forces)
+        rows = turned(transform[0], -transposed(response.udot(None, yielded_by_w)))
+        return cls(link, crossing, own, Carried(q, u, tau, rows), response.mobility(hung), transform[1])
 
-    def _moved_by(self, above: Mobility) -> "Source":
-        """With what its forces do to a parent that moves."""
-        back = [above.times(F) for F in self.passed[:3]]
-        crossing = self.crossing
-        beta_q, beta_u, V = (
-            plus(a, self._passed_motion(b)) for a, b in zip((*crossing.beta, crossing.V), back, strict=True)
-        )
-        q, u, tau = (own + work(back[2], F) for own, F in zip(self.own, self.passed[:3], strict=True))
-        return replace(self, crossing=crossing._replace(beta=(beta_q, beta_u), V=V), own=(q, u, mirrored(tau)))
 
-    def _passed_motion(self, back: Pair) -> Pair:
-        """How the link accelerates where its parent does by the negative of `back`."""
-        nothing = np.zeros((self.response.along(back).shape[-2], back[0].shape[-1]))
-        a_omega, a_v = self.response.moved(columns_to_child(self.crossing.transform, back), nothing)
-        return -a_omega, -a_v
+def _with_parent(
+    response: Response, crossing: Crossing, own: tuple[Any, Any, Any], back: Sequence[Pair], forces: Sequence[Pair]
+) -> tuple[Crossing, tuple[Any, Any, Any]]:
+    """A joint and its own entries where the forces that it passes on accelerate its parent by the negative of
+    `back`."""
+    moved = []
+    for a, (b_omega, b_v) in zip((*crossing.beta, crossing.V), back, strict=True):
+        nothing = np.zeros((response.along((b_omega, b_v)).shape[-2], b_omega.shape[-1]))
+        moved.append(plus(a, response.moved((-b_omega, -b_v), nothing)))
+    q, u, tau = (entries + work(back[2], F) for entries, F in zip(own, forces, strict=True))
+    return crossing._replace(beta=(moved[0], moved[1]), V=moved[2]), (q, u, mirrored(tau))
 
 
 def sources_of(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None) -> list[Source]:

@@ -83,8 +83,10 @@ class Straight:
         for port in (outputs[key] for key in self.signature.outputs):
             nodes = [tape.nodes[i] for i in tape.outputs[start : start + port.length]]
             start += port.length
-            if port.length == size and port.base == "%frame" and all(
-                node.operation == "input" and node.number == first + k for k, node in enumerate(nodes)
+            if (
+                port.length == size
+                and port.base == "%frame"
+                and all(node.operation == "input" and node.number == first + k for k, node in enumerate(nodes))
             ):
                 return port.slot
         return None

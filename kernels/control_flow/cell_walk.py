@@ -94,8 +94,8 @@ def _tracer_of(array: Array) -> Tracer | None:
 
 @dataclass(frozen=True)
 class PendingWalk:
-    """A walk met while a formula was traced: its cells, which of them are known at the start, and the symbols that stand
-    for the result."""
+    """A walk met while a formula was traced: its cells, which of them are known at the start, and the symbols that
+    stand for the result."""
 
     cells: Array
     known: list[int]

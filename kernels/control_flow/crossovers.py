@@ -37,7 +37,7 @@ class MinRows(IntEnum):
     PROGRAM = 50
     TREE_SCAN = 48
     TREE_SCAN_TYPE = 8
-    CROSSINGS = 12
+    CROSSINGS = 32
 
     def reached_by(self, rows: float) -> bool:
         """Whether so many rows are enough."""

@@ -21,8 +21,10 @@ from myoquat.dynamics import (
     linearize,
     mass_matrix,
 )
+from myoquat.dynamics.sensitivity.column_walk import walked_derivatives
 from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives
 from myoquat.dynamics.sensitivity.recursions import inverse_derivatives
+from myoquat.dynamics.sensitivity.sources import sources_of
 from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.kernels import as_casadi_vector, symbols_casadi
@@ -75,6 +77,16 @@ def test_recursions_hold_for_every_joint_type(types, frame):
     f_ext = RNG.normal(size=(len(system.bodies), 6))
     for recursion, dynamics in ((forward_derivatives, articulated.forward), (inverse_derivatives, inverse.inverse)):
         assert close(recursion(system, q, u, w, f_ext), complex_step(system, dynamics, q, u, w, f_ext))
+
+
+@pytest.mark.parametrize("types", [("spherical",), ("floating", "revolute"), ("euler", "fixed", "constant_curvature")])
+def test_columns_may_cross_the_joints_one_after_the_other(types):
+    """As kernels of large systems have it: the same formulas, with the numbers of the joints in cells."""
+    system = random_system(6, np.random.default_rng(7), types, passive=True)
+    q, (u, tau) = system.random(1, RNG)[0], RNG.normal(size=(2, system.nu))
+    for f_ext in (None, RNG.normal(size=(len(system.bodies), 6))):
+        found = walked_derivatives(system, sources_of(system, q, u, tau, f_ext))
+        assert close(np.asarray(found, dtype=float), forward_derivatives(system, q, u, tau, f_ext), 1e-13)
 
 
 @pytest.mark.parametrize(("dynamics", "derivatives"), FUNCTIONS)

@@ -1,0 +1,61 @@
+"""Walks over cells: the same numbers in loops, one by one, and in what they stand for."""
+
+import numpy as np
+
+from myoquat import kernels
+from myoquat.kernels.control_flow.cell_walk import Block, Run, VisitKind, cell_walk
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.kernels.tracing.trace import trace
+
+# cells 0 and 1: results; 2 ... 5: a chain, each entry from the one before; 6: a factor
+STEP = VisitKind(
+    lambda before, own, factor: factor * np.sin(before) + own,
+    tuple(Block(np.array(first), np.arange(1)) for first in ([2, 3, 4], [3, 4, 5], [6, 6, 6])),
+    (Block(np.array([3, 4, 5]), np.arange(1)),),
+)  # fmt: skip
+ENDS = VisitKind(
+    lambda ends: np.concatenate([ends * ends[::-1]]),
+    (Block(np.array([2]), np.array([0, 3])),),
+    (Block(np.array([0]), np.arange(2)),),
+)
+ORDER = (Run(0, 0, 2), Run(0, 2, 3), Run(1, 0, 1))
+
+
+def walked(x):
+    cells = np.empty(7, dtype=object)
+    cells[2:] = np.asarray(x)
+    return cell_walk(cells, (STEP, ENDS), ORDER, 2)
+
+
+def expected(x):
+    last = x[0]
+    for k in (1, 2, 3):
+        last = x[4] * np.sin(last) + x[k]
+    return np.array([x[0] * last, x[0] * last])
+
+
+def test_a_walk_is_the_recursion_that_it_stands_for():
+    x = np.random.default_rng(0).normal(size=(9, 5))
+    kernel = kernels.compile(walked, {"x": 5}, ["y"])
+    wanted = np.stack([expected(row) for row in x])
+    assert np.abs(kernel(x) - wanted).max() < 1e-15
+    assert np.abs(kernel(x[0]) - wanted[0]).max() < 1e-15  # one state
+    assert np.array_equal(np.asarray(walked(x[0]), dtype=float), wanted[0])
+
+
+def test_a_result_may_be_one_output_among_others():
+    kernel = kernels.compile(lambda x: (walked(x), 2.0 * walked(x)), {"x": 5}, ["y", "twice"])
+    y, twice = kernel(np.ones((3, 5)))
+    assert np.array_equal(2.0 * y, twice)
+    assert np.abs(y - expected(np.ones(5))).max() < 1e-15
+
+
+def test_derivatives_and_casadi_see_every_visit():
+    x = np.random.default_rng(1).normal(size=5)
+    J = kernels.compile(lambda x: jacobian_at(walked, x), {"x": 5}, ["J"])(x)
+    h = 1e-6
+    slopes = np.stack([(expected(x + h * e) - expected(x - h * e)) / (2 * h) for e in np.eye(5)], axis=-1)
+    assert np.abs(J - slopes).max() < 1e-8
+    traced = trace(walked, {"x": 5}, ["y"])
+    assert len(traced.inner) == 1
+    assert np.abs(np.array(traced.function(x)).ravel() - expected(x)).max() < 1e-15
