@@ -80,8 +80,8 @@ def _still(statement: Statement, layout: Layout) -> Sites:
 
 
 def with_fibers(statement: Statement, layout: Layout, sites: Sites) -> Sites:
-    """The sites with fibers in equilibrium at rest and at the default activation. Fibers are at their optimal lengths
-    where a pose allows no balance."""
+    """The sites with fibers in equilibrium at the default activation, and the rates of these lengths along the motion.
+    Fibers are at their optimal lengths where a pose allows no balance."""
     plant = statement.plant
     if not isinstance(plant, MuscledPlant) or not plant.muscle_names or not state_names(plant.equations.muscled):
         return sites
@@ -95,9 +95,11 @@ def with_fibers(statement: Statement, layout: Layout, sites: Sites) -> Sites:
     except ValueError:
         laws = [m.law for m in model.muscles if m.law is not None and m.law.states]
         fibers = np.array([getattr(law, "optimal_fiber_length", 1.0) for law in laws for _ in law.states])
-    w = np.array(sites.fields["w"])
+    w, wdot = np.array(sites.fields["w"]), np.array(sites.fields["wdot"])
     w[:, first:last] = fibers
-    return Sites(sites.duration, sites.q, sites.fields | {"w": w})
+    if sites.duration > 0 and np.isfinite(sites.duration):
+        wdot[:, first:last] = np.gradient(w[:, first:last], layout.fractions * sites.duration, axis=0)
+    return Sites(sites.duration, sites.q, sites.fields | {"w": w, "wdot": wdot})
 
 
 def _middle(low: float, high: float) -> float:
