@@ -27,6 +27,7 @@ from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement
 from myoquat.analysis.control.solution import Solution
+from myoquat.analysis.control.solvers.fatrop import Fatrop
 from myoquat.analysis.control.solvers.ipopt import Ipopt
 from myoquat.analysis.control.solvers.progress import Progress
 from myoquat.analysis.control.solvers.statuses import Status
@@ -52,6 +53,7 @@ __all__ = [
     "EndGoal",
     "Equations",
     "Explanation",
+    "Fatrop",
     "Finding",
     "Forward",
     "Gauss",

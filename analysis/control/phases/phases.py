@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from myoquat.analysis.control.solution import Solution, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Iterates, run_ipopt
 from myoquat.analysis.control.solvers.statuses import Status
 from myoquat.analysis.control.statement import Rows
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 
 __all__ = ["PhasedSolution", "Phases"]
@@ -70,6 +72,7 @@ class Phases:
     def solve(self, guesses: Sequence[Any] | None = None, solver: Ipopt | None = None) -> "PhasedSolution":
         """The solution from a guess for each phase, as `Problem.solve` takes them, None for those of the problems.
         Raises what `Problem.solve` raises."""
+        check_types(solver=(solver, (Ipopt, NoneType)))
         given = [None] * len(self.problems) if guesses is None else list(guesses)
         if len(given) != len(self.problems):
             raise ValueError(f"{len(self.problems)} phases need as many guesses, not {len(given)}")

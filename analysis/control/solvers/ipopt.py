@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.program import Pattern, Program
+from myoquat.analysis.control.program import Program
+from myoquat.analysis.control.solvers.callbacks import NONE, Timed, sparsity_of
 from myoquat.analysis.control.solvers.progress import Iterate, Stop, interruptible
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import casadi
@@ -21,9 +22,7 @@ from myoquat.core.typing import Array
 __all__ = ["Ipopt", "Iterates", "run_ipopt"]
 
 HESSIANS = ("exact", "limited-memory")
-Evaluation = Callable[[Sequence[Array], Sequence[Array]], None]  # of arguments and results, () for those left out
 Watch = Callable[[Iterate], Any]  # True asks to stop
-NONE = np.zeros(0)
 UNPERMUTED = 0  # MUMPS permutes nothing for its scaling: a third less time on a walk of 80 muscles
 
 
@@ -144,40 +143,31 @@ class _Watcher:
         results[0][0] = float(self.stop.came)
 
 
-class _Functions:
-    """The program as functions of CasADi, with the time that they take and the errors that they raise."""
+class _Functions(Timed):
+    """The program as functions of CasADi."""
 
     def __init__(self, program: Program, exact: bool) -> None:
-        self.program, self.errors, self.seconds = program, list[BaseException](), 0.0
+        super().__init__()
+        self.program = program
         n, m = program.size, program.rows
         dense = casadi.Sparsity.dense
         x, p = {"x": dense(n)}, {"p": dense(0, 1)}
-        self.nlp = self._function("nlp", x | p, {"f": dense(1), "g": dense(m)}, self._values)
-        jacobian = _sparsity(program.jacobian_pattern, (m, n))
+        self.nlp = self.function("nlp", x | p, {"f": dense(1), "g": dense(m)}, self._values)
+        jacobian = sparsity_of(program.jacobian_pattern, (m, n))
         self.options = {
-            "grad_f": self._function("grad_f", x | p, {"f": dense(1), "grad_f_x": dense(n)}, self._gradient),
-            "jac_g": self._function("jac_g", x | p, {"g": dense(m), "jac_g_x": jacobian}, self._jacobian),
+            "grad_f": self.function("grad_f", x | p, {"f": dense(1), "grad_f_x": dense(n)}, self._gradient),
+            "jac_g": self.function("jac_g", x | p, {"g": dense(m), "jac_g_x": jacobian}, self._jacobian),
         }
         if exact:
             inputs = x | p | {"lam_f": dense(1), "lam_g": dense(m)}
-            outputs = {"triu_hess_gamma_x_x": _sparsity(program.hessian_pattern, (n, n))}
-            self.options["hess_lag"] = self._function("hess_lag", inputs, outputs, self._hessian)
-
-    def _function(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], evaluation: Evaluation) -> Any:
-        def timed(arguments: Sequence[Array], results: Sequence[Array]) -> None:
-            begun = time.perf_counter()
-            try:
-                evaluation(arguments, results)
-            finally:
-                self.seconds += time.perf_counter() - begun
-
-        return _callback_class()(name, inputs, outputs, timed, self.errors)
+            outputs = {"triu_hess_gamma_x_x": sparsity_of(program.hessian_pattern, (n, n))}
+            self.options["hess_lag"] = self.function("hess_lag", inputs, outputs, self._hessian)
 
     def watcher(self, watcher: _Watcher) -> Any:
         """A function of CasADi that is called at every iterate."""
         n, m, dense = self.program.size, self.program.rows, casadi.Sparsity.dense
         inputs = {"x": dense(n), "f": dense(1), "g": dense(m), "lam_x": dense(n), "lam_g": dense(m)}
-        return self._function("watch", inputs | {"lam_p": dense(0, 1)}, {"stop": dense(1)}, watcher)
+        return self.function("watch", inputs | {"lam_p": dense(0, 1)}, {"stop": dense(1)}, watcher)
 
     def _values(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
         self._constraints_and_objective(arguments[0], results[0], results[1])
@@ -202,63 +192,3 @@ class _Functions:
         x, _, factor, multipliers = arguments
         if results[0].size:
             self.program.hessian(x, float(factor[0]) if factor.size else 0.0, multipliers, results[0])
-
-
-def _sparsity(pattern: Pattern, shape: tuple[int, int]) -> Any:
-    return casadi.Sparsity(*shape, pattern.columns.tolist(), pattern.rows.tolist())
-
-
-_made: list[Any] = []
-
-
-def _callback_class() -> Any:
-    """A class of CasADi's callbacks, made when CasADi is first needed."""
-    if not _made:
-
-        class Callback(casadi.Callback):
-            """A function of CasADi that reads and writes CasADi's own arrays."""
-
-            def __init__(
-                self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], evaluation: Evaluation, errors: Any
-            ) -> None:
-                casadi.Callback.__init__(self)
-                self._inputs, self._outputs = list(inputs.items()), list(outputs.items())
-                self._evaluation, self._errors = evaluation, errors
-                self.construct(name, {})
-
-            def get_n_in(self) -> int:
-                return len(self._inputs)
-
-            def get_n_out(self) -> int:
-                return len(self._outputs)
-
-            def get_name_in(self, i: int) -> str:
-                return str(self._inputs[i][0])
-
-            def get_name_out(self, i: int) -> str:
-                return str(self._outputs[i][0])
-
-            def get_sparsity_in(self, i: int) -> Any:
-                return self._inputs[i][1]
-
-            def get_sparsity_out(self, i: int) -> Any:
-                return self._outputs[i][1]
-
-            def has_eval_buffer(self) -> bool:
-                return True
-
-            def eval_buffer(self, arguments: Any, results: Any) -> int:
-                try:
-                    self._evaluation([_floats(a) for a in arguments], [_floats(r) for r in results])
-                except BaseException as error:
-                    self._errors.append(error)
-                    return 1
-                return 0
-
-        _made.append(Callback)
-    return _made[0]
-
-
-def _floats(buffer: Any) -> Array:
-    """A buffer of CasADi as an array on the same memory; empty for one that it does not need."""
-    return NONE if buffer is None else np.frombuffer(buffer, dtype=float)
