@@ -51,16 +51,18 @@ class Friction:
     viscous: float
     transition: float
 
-    def over_speed(self, square: Array) -> Array:
+    def over_speed(self, square: Array, rounded: bool = False) -> Array:
         """(...) friction per pressure and speed [s/m] at the square (...) of the speed of slip v: with r = v / v_t,
 
             mu / v = min(r, 1) (mu_d + 2 (mu_s - mu_d) / (1 + r^2)) / v + mu_v,   min(r, 1) / v = 1 / max(v, v_t)
 
-        [Simbody, HuntCrossleyForce], finite at rest. Real friction sticks; this one creeps at up to v_t.
+        [Simbody, HuntCrossleyForce], finite at rest. Real friction sticks; this one creeps at up to v_t. rounded:
+        without the corner at v_t, by 1 / sqrt(v^2 + v_t^2) in place of 1 / max(v, v_t), at most 29 % less.
         """
         r2 = square / self.transition**2
         mu = self.dynamic + 2 * (self.static - self.dynamic) / (1 + r2)
-        result: Array = mu / np.sqrt(np.maximum(square, self.transition**2)) + self.viscous
+        least = self.transition**2
+        result: Array = mu / np.sqrt(square + least if rounded else np.maximum(square, least)) + self.viscous
         return result
 
 

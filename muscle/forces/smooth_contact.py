@@ -31,8 +31,10 @@ class SmoothSphereHalfSpace(ContactForce):
         f = h (1 + 3/2 c v) (1 + tanh(b_v (v + 2 / (3 c)))) / 2
 
     e = constant_contact_force, b_d = hertz_smoothing [1/m], b_v = hunt_crossley_smoothing [s/m]; friction mu f as
-    `Friction.over_speed` tells, at the square s^2 + e. A sphere that hangs over the floor is pulled or pushed by what
-    the switches leave: with 1e-5 and 300, by less than 1e-4 of its force at 1 cm depth from 2 cm upwards.
+    `Friction.over_speed` tells, at the square s^2 + e. OpenSim's has a corner at the transition velocity, which
+    rounded_friction rounds, so that solvers with second derivatives converge. A sphere that hangs over the floor is
+    pulled or pushed by what the switches leave: with 1e-5 and 300, by less than 1e-4 of its force at 1 cm depth from
+    2 cm upwards.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, SmoothSphereHalfSpace
@@ -55,6 +57,7 @@ class SmoothSphereHalfSpace(ContactForce):
     constant_contact_force: Positive = 1e-5
     hertz_smoothing: Positive = 300.0
     hunt_crossley_smoothing: Positive = 50.0
+    rounded_friction: bool = False
 
     @property
     def pairs(self) -> Sequence[tuple[ContactSurface, ContactSurface]]:
@@ -68,7 +71,7 @@ class SmoothSphereHalfSpace(ContactForce):
         friction = Friction(
             self.static_friction, self.dynamic_friction, self.viscous_friction, self.transition_velocity
         )
-        return f, f * friction.over_speed(square + e)
+        return f, f * friction.over_speed(square + e, self.rounded_friction)
 
     def _hertz(self, depth: Array, radius: Array) -> Array:
         """(...) h [N]."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.ranges import NotNegative
+from myoquat.kernels.symbolic.arrays import may_be_nonzero
 from myoquat.muscle.metabolics.base import Fiber, MetabolicCost, recruited
 
 __all__ = ["Bhargava2004"]
@@ -22,6 +23,11 @@ class Bhargava2004(MetabolicCost):
     alpha = 0.25 F while the fiber shortens and 0 else, or, force_dependent, 0.16 a f_L F0 + 0.18 F and 0.157 F, F the
     whole force along the fiber. Heat coefficients in [W/kg].
 
+    speed_rounding [1/s], in optimal lengths, and length_rounding round the corners of alpha and of L, for solvers that
+    take derivatives: the factor of shortening is (1 - tanh(v / (speed_rounding l0))) / 2, and max(y, 0) in L becomes
+    (y + sqrt(y^2 + length_rounding^2)) / 2 [after A. D. Koelewijn, E. Dorschky, A. J. van den Bogert, A metabolic
+    energy expenditure model with a continuous first derivative, Comput. Methods Biomech. Biomed. Eng. 21, 2018].
+
     >>> from myoquat.muscle.laws import Thelen2003
     >>> from myoquat.muscle.metabolics import Bhargava2004, Fiber
     >>> law = Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2, tendon="rigid")
@@ -35,13 +41,24 @@ class Bhargava2004(MetabolicCost):
     slow_maintenance: NotNegative = 74.0
     fast_maintenance: NotNegative = 111.0
     force_dependent: bool = False
+    speed_rounding: NotNegative = 0.0
+    length_rounding: NotNegative = 0.0
 
     def heat(self, fiber: Fiber) -> Array:
         slow, fast = recruited(fiber.excitation, fiber.slow)
-        long = np.maximum(np.minimum(np.maximum(fiber.length, 0.5), 3 - 2 * fiber.length), 0.0)
+        long = self._maintained(fiber.length)
         activation = self.slow_activation * slow + self.fast_activation * fast
         maintenance = long * (self.slow_maintenance * slow + self.fast_maintenance * fast)
         result: Array = fiber.mass * (activation + maintenance) - self._alpha(fiber) * fiber.speed
+        return result
+
+    def _maintained(self, length: Array | float) -> Array:
+        """(...) L of the normalized length."""
+        if not may_be_nonzero(self.length_rounding):
+            return np.maximum(np.minimum(np.maximum(length, 0.5), 3 - 2 * length), 0.0)
+        d = self.length_rounding
+        above = [(y + np.sqrt(y * y + d * d)) / 2 for y in (length - 0.5, length - 1.0, length - 1.5)]
+        result: Array = 0.5 + above[0] - 3 * above[1] + 2 * above[2]
         return result
 
     def _alpha(self, fiber: Fiber) -> Array:
@@ -49,5 +66,13 @@ class Bhargava2004(MetabolicCost):
         force = fiber.active_force + fiber.passive_force
         if self.force_dependent:
             isometric = fiber.activation * fiber.isometric * fiber.max_isometric_force
-            return np.where(fiber.speed <= 0, 0.16 * isometric + 0.18 * force, 0.157 * force)
-        return np.where(fiber.speed <= 0, 0.25 * force, 0.0 * force)
+            return self._switched(fiber, 0.16 * isometric + 0.18 * force, 0.157 * force)
+        return self._switched(fiber, 0.25 * force, 0.0 * force)
+
+    def _switched(self, fiber: Fiber, shortening: Array, lengthening: Array) -> Array:
+        """(...) one value while the fiber shortens, the other while it lengthens."""
+        if not may_be_nonzero(self.speed_rounding):
+            return np.where(fiber.speed <= 0, shortening, lengthening)
+        speed = fiber.speed / (self.speed_rounding * fiber.optimal_length)
+        result: Array = lengthening + (shortening - lengthening) * (0.5 - 0.5 * np.tanh(speed))
+        return result

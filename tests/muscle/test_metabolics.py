@@ -102,7 +102,10 @@ def test_opensims_probes(sled, rng, tmp_path, in_opensim):
         np.testing.assert_allclose(found.total, expected[:, 0], atol=1e-9 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("cost", [Umberger2010(), Bhargava2004()], ids=lambda c: type(c).__name__)
+ROUNDED = Bhargava2004(speed_rounding=0.1, length_rounding=0.02)
+
+
+@pytest.mark.parametrize("cost", [Umberger2010(), Bhargava2004(), ROUNDED], ids=["umberger", "bhargava", "rounded"])
 def test_all_number_types(cost, scalar):
     law = Thelen2003(800.0, 0.1, 0.2, tendon="rigid")
 
@@ -112,6 +115,20 @@ def test_all_number_types(cost, scalar):
 
     x = np.array([[0.29, -0.2, 0.4, 0.6], [0.33, 0.1, 0.7, 0.2], [0.25, -0.7, 0.02, 0.0]])
     np.testing.assert_allclose(scalar(power, x), [power(row) for row in x], rtol=1e-12)
+
+
+def test_rounded_heat_is_that_of_the_source_away_from_its_corners():
+    """It differs near 0.5, 1 and 1.5 optimal lengths and at slow fibers only, and tends to it with the rounding."""
+    law = Thelen2003(800.0, 0.1, 0.2, tendon="rigid")
+    length, speed = np.meshgrid(np.linspace(0.235, 0.36, 26), np.linspace(-0.8, 0.8, 17))
+    fiber = Fiber.of(law, (length, speed, 0.5), 0.6, mass=0.3)
+    sharp = Bhargava2004().heat(fiber)
+    far = np.abs(fiber.speed) > 0.05
+    for corner in (0.5, 1.0, 1.5):
+        far &= np.abs(fiber.length - corner) > 0.05
+    np.testing.assert_allclose(ROUNDED.heat(fiber)[far], sharp[far], rtol=0.01)
+    close = Bhargava2004(speed_rounding=1e-4, length_rounding=1e-5)
+    np.testing.assert_allclose(close.heat(fiber), sharp, atol=1e-3 * np.abs(sharp).max())
 
 
 def test_bounds(sled, rng):

@@ -47,7 +47,9 @@ class TendonForceRates(IntegralGoal):
         return result
 
 
-WITHOUT_CORNERS = Bhargava2004(forbid_negative_power=False, enforce_minimum_heat=False)
+WITHOUT_CORNERS = Bhargava2004(
+    forbid_negative_power=False, enforce_minimum_heat=False, speed_rounding=0.1, length_rounding=0.02
+)
 
 
 def _elastic(plant: MuscledPlant) -> dict[int, float]:
@@ -75,9 +77,10 @@ class MetabolicPower(IntegralGoal):
     """The integral of the metabolic power [W] of all muscles, or its mean over time if `mean`, divided by `scale`, such
     as the weight of the body.
 
-    cost: a `MetabolicCost`; slow_twitch and masses as `analysis.recruitment.metabolic_power` takes them. The bounds of
-    the heat have corners, and the power of zero activation has an infinite slope: without them the solver needs fewer
-    iterations, and activations need a positive lower bound. By default heat and power therefore have no bounds.
+    cost: a `MetabolicCost`; slow_twitch and masses as `analysis.recruitment.metabolic_power` takes them. Corners of the
+    heat keep solvers with exact second derivatives from converging, so that by default it is Bhargava's without bounds
+    and with rounded corners. The power of zero activation has an infinite slope: activations need a positive lower
+    bound.
 
     Raises ValueError for a model without muscles, ModelError for a law without a fiber.
 

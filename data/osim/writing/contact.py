@@ -78,7 +78,9 @@ def write_hunt_crossley(entry: Element, force: HuntCrossley) -> None:
 
 
 def write_smooth(entry: Element, force: SmoothSphereHalfSpace) -> None:
-    """The children of a <SmoothSphereHalfSpaceForce>."""
+    """The children of a <SmoothSphereHalfSpaceForce>; ModelError for rounded friction, which OpenSim does not have."""
+    if force.rounded_friction:
+        raise ModelError("OpenSim's SmoothSphereHalfSpaceForce cannot have rounded_friction", element=force.element)
     add(entry, "socket_sphere", f"/contactgeometryset/{force.sphere.name}")
     add(entry, "socket_half_space", f"/contactgeometryset/{force.half_space.name}")
     for key in SMOOTH:

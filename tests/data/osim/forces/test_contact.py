@@ -18,6 +18,7 @@ from myoquat.dynamics import external_force, forward_dynamics, ground_reactions,
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, convert_velocities
 from myoquat.joints.types import EulerJoint, FloatingJoint, PrismaticJoint
 from myoquat.muscle import Model, ModelError, limit_torques
+from myoquat.muscle.contact.touch import Touch
 from myoquat.muscle.forces import (
     ContactEllipsoid,
     ContactHalfSpace,
@@ -374,3 +375,16 @@ def test_coefficients_can_be_parameters():
         one = simulate(replace(model, forces=(changed,)), [0.0, RADIUS], [1.0, 0.0], duration=0.02, step=1e-4)
         np.testing.assert_allclose(many.q[k], one.q, atol=1e-14)
         np.testing.assert_allclose(many.torques[k], one.torques, atol=1e-9)
+
+
+def test_rounded_friction_has_no_corner(tmp_path):
+    """At the transition velocity it is 1 / sqrt(2) of OpenSim's, at ten times that it is equal to 0.5 %."""
+    sharp = replace(FORCES["undamped"], viscous_friction=0.0, dynamic_friction=0.5)
+    rounded = replace(sharp, rounded_friction=True)
+    place = Touch(np.array(0.01), np.zeros(3), np.array([0.0, 1.0, 0.0]), 0.1)
+    for slip, ratio in ((0.1, np.sqrt(0.5)), (1.0, 1 / np.sqrt(1.01))):
+        square = slip**2 - sharp.constant_contact_force
+        forces = [force.pressed(0, place, np.zeros(()), square)[1] for force in (rounded, sharp)]
+        assert forces[0] / forces[1] == pytest.approx(ratio)
+    with pytest.raises(ModelError, match="SmoothSphereHalfSpaceForce cannot have rounded_friction"):
+        replace(MODEL, forces=(rounded,)).save(tmp_path / "rounded.osim")
