@@ -28,6 +28,7 @@ from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.solvers.fatrop import Fatrop
+from myoquat.analysis.control.solvers.history import IterateHistory
 from myoquat.analysis.control.solvers.ipopt import Ipopt
 from myoquat.analysis.control.solvers.progress import Progress
 from myoquat.analysis.control.solvers.statuses import Status
@@ -62,6 +63,7 @@ __all__ = [
     "InsideCone",
     "IntegralGoal",
     "Ipopt",
+    "IterateHistory",
     "Jerk",
     "Join",
     "JointLoad",

@@ -170,7 +170,7 @@ class Discretization:
         size, terms = variables.shape[1], instances.weights.shape[1]
         plant = self.statement.plant
         held = plant.constraints.key if plant.constraints else None
-        unknown = (plant.unknown.names, tuple(plant.unknown.scales))
+        unknown = (plant.unknown.names, tuple(map(float, plant.unknown.scales)))
         key = (content, fixed, plant.nw, plant.nc, held, unknown)
         formula = BlockFormula(instances.name, function, size, data.shape[1], len(bounds), terms, key)
         rows = self.rows.add(bounds, instances.row_names, instances.fractions)

@@ -71,7 +71,8 @@ class Problem:
     prescribed     a motion that the model follows exactly: poses and velocities are no unknowns, controls and states of
                    muscles are. Between frames it is a spline, on couplers and constraints; locked coordinates stay.
     parameters     unknown numbers of the model, such as "bodies.*.mass": names or patterns, as
-                   `muscle.parameter_names` has them -> (lower, upper); of equations of one's own, any names.
+                   `muscle.parameter_names` has them -> (lower, upper), or one number, with which problems share their
+                   kernels; of equations of one's own, any names.
 
     The unknown of a ball joint is a rotation vector about the guess at its site: |Q| = 1 by construction, without a
     lock. Raises ValueError, before any solver starts, for unknown names, contradicting bounds, ends outside the bounds,

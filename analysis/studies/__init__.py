@@ -12,6 +12,7 @@ except ModuleNotFoundError as error:
 from myoquat.analysis.studies.definition.trial import MuscleTrial
 from myoquat.analysis.studies.export import export, to_table, to_trajectories
 from myoquat.analysis.studies.figures import plot_bands, plot_heat_map, plot_sobol, plot_spaghetti, plot_tornado
+from myoquat.analysis.studies.problems import ProblemStudy
 from myoquat.analysis.studies.recompute import recompute, study_of
 from myoquat.analysis.studies.sensitivity import correlation, main_effects, sobol_indices
 from myoquat.analysis.studies.storage.errors import StoreError
@@ -34,6 +35,7 @@ __all__ = [
     "LockedError",
     "MotionSteps",
     "MuscleTrial",
+    "ProblemStudy",
     "StoreError",
     "Study",
     "UncertainCurves",

@@ -2,8 +2,8 @@
 
 No recording is tracked. The motion is symmetric, the speed is given and the duration is not. The mean metabolic power
 by weight and speed counts, with terms that keep controls and accelerations small and the trunk upright. `MYOQUAT_GAIT`
-names OpenSim's gait10dof18musc.osim. Places of the contact are those of Moco's example2DWalking [A. Falisse, in C. L.
-Dembia et al., PLoS Comput. Biol. 16, e1008493, 2020], its stiffness and friction those of [A. Falisse et al., J. R.
+names OpenSim's gait10dof18musc.osim. Positions of the contact are those of Moco's example2DWalking [A. Falisse, in C.
+L. Dembia et al., PLoS Comput. Biol. 16, e1008493, 2020], its stiffness and friction those of [A. Falisse et al., J. R.
 Soc. Interface 16, 20190402, 2019], rounded. `MYOQUAT_WALK_PICTURE` names a .png to which the walk is drawn. Times are
 of the processor.
 """

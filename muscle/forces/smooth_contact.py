@@ -32,7 +32,7 @@ class SmoothSphereHalfSpace(ContactForce):
 
     e = constant_contact_force, b_d = hertz_smoothing [1/m], b_v = hunt_crossley_smoothing [s/m]; friction mu f as
     `Friction.over_speed` tells, at the square s^2 + e. OpenSim's has a corner at the transition velocity, which
-    rounded_friction rounds, so that solvers with second derivatives converge. A sphere that hangs over the floor is
+    rounded_friction removes, so that solvers with second derivatives converge. A sphere that hangs over the floor is
     pulled or pushed by what the switches leave: with 1e-5 and 300, by less than 1e-4 of its force at 1 cm depth from
     2 cm upwards.
 

@@ -26,14 +26,15 @@ class UnknownParameters:
 
     @property
     def scales(self) -> Array:
-        """(np,) positive: the values at the start, or 1 where they are zero."""
-        size = np.abs(self.start)
+        """(np,) positive: the model's own values, the same for all problems of a model, or 1 where they are zero."""
+        own = self.start if self.binding is None else np.array(self.binding.defaults)
+        size = np.abs(np.where(np.isnan(own), self.start, own))
         return np.where(size > 0, size, 1.0)
 
 
 def parameters_of_model(model: SystemLike, given: Mapping[str, Any]) -> UnknownParameters:
-    """Those of a model by name or pattern; the search starts at the model's own values. ValueError for unknown names,
-    contradicting bounds, and values of the model out of the bounds."""
+    """Those of a model by name or pattern; the search starts at the model's own values, or at the one number that
+    bounds allow. ValueError for unknown names, contradicting bounds, and values of the model out of the bounds."""
     if not given:
         return UnknownParameters()
     names: list[str] = []
@@ -44,7 +45,8 @@ def parameters_of_model(model: SystemLike, given: Mapping[str, Any]) -> UnknownP
         bounds += [interval(f"parameters: {name}", value) for name in own]
     binding = Parameters.of(model, names)
     found = UnknownParameters(binding.names, np.array(bounds).reshape(-1, 2), np.array(binding.defaults), binding)
-    start = np.where(np.isnan(found.start), _middle(found.bounds), found.start)
+    fixed = found.bounds[:, 0] == found.bounds[:, 1]
+    start = np.where(np.isnan(found.start) | fixed, _middle(found.bounds), found.start)
     _check_start(found.names, start, found.bounds)
     return UnknownParameters(found.names, found.bounds, start, binding)
 

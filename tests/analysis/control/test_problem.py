@@ -14,6 +14,7 @@ from myoquat.analysis.control import (
     Effort,
     Equations,
     Ipopt,
+    IterateHistory,
     OwnEndGoal,
     OwnGoal,
     PathConstraint,
@@ -213,6 +214,31 @@ def test_least_acceleration_is_a_cubic_and_parts_agree():
     assert solution.goals["effort"] == pytest.approx(12.0)
     with pytest.raises(KeyError, match="no state and no control"):
         solution["y"]
+
+
+def test_iterates_play_one_after_another():
+    """All iterates of a ball joint that turns, the last of them the solution; who is shown them may stop the search."""
+    ball = mq.Body("ball", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(0.1, 0.2, 0.3, 0, 0, 0))
+    system, turned = mq.ArticulatedSystem((ball,)), np.array([0.6, 0.0, 0.8, 0.0])
+    torques = dict.fromkeys(system.velocity_names, 1.0)
+    problem = Problem(
+        system, 1.0, (Effort(),), 4, torques=torques, initial={"ball": [1.0, 0, 0, 0], "u": 0.0},
+        final={"ball": turned, "u": 0.0},
+    )  # fmt: skip
+    history = IterateHistory()
+    solution = problem.solve(watch=history)
+    assert len(history.motions) == solution.iterations + 1
+    film = history.motion
+    assert len(film.time) == len(history.motions) * len(solution.time)
+    assert np.diff(film.time).max() == pytest.approx(0.25)
+    assert np.allclose(film.q[-1], turned)
+    assert history.violations[-1] < history.violations[0]
+    stopped = problem.solve(watch=IterateHistory(show=lambda progress: progress.iteration == 1))
+    assert stopped.status is Status.INTERRUPTED
+    with pytest.raises(ValueError, match="no iterate was kept"):
+        _ = IterateHistory().motion
+    with pytest.raises(ValueError, match="every must be at least 1, not 0"):
+        IterateHistory(every=0)
 
 
 def test_lbfgs_finds_the_same_optimum():

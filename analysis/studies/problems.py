@@ -1,0 +1,189 @@
+"""Many problems of optimal control of one structure: the same kernels with other numbers, sample by sample."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from myoquat.analysis.control import Equations, Ipopt, Problem, Solution, Status
+from myoquat.analysis.control.files.stored import load_sites, save_sites, solution_from_sites
+from myoquat.analysis.studies.definition.design import Design
+from myoquat.analysis.studies.definition.vary import Axis, axes_of, parameters_of
+from myoquat.core.arguments import PATH, check_types
+from myoquat.core.progress import progress_bar
+from myoquat.core.typing import Array
+from myoquat.muscle import Model
+
+__all__ = ["ProblemStudy"]
+
+INDEX = "problems.json"  # of a folder of results: parameters, values and what was found
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemStudy:
+    """A problem that is solved for every sample of varied parameters of its model.
+
+    vary, design, samples, seed as in `Study`. Varied numbers are parameters with one value each, so that all samples
+    share the compiled kernels: nothing is built again. Every search starts at the solved sample whose parameters are
+    nearest, in units of their standard deviations, and at `guess` before there is one.
+
+    ValueError for a problem of equations of one's own, and for parameters that the problem already has as unknowns.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.control import Effort, Problem
+    >>> from myoquat.analysis.studies import ProblemStudy
+    >>> block = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+    >>> model = mq.Model(mq.ArticulatedSystem((block,)))
+    >>> ends = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.0}}
+    >>> problem = Problem(model, 1.0, (Effort(),), 8, torques=("x_dot",), **ends)
+    >>> study = ProblemStudy(problem, {"bodies.block.mass": [1.0, 2.0, 3.0]}, design="grid")
+    >>> study.run(progress=False).objective.values.round(4)  # 12 m^2
+    array([ 12.,  48., 108.])
+    """
+
+    problem: Problem
+    vary: Mapping[str, Any]
+    design: str = "latin_hypercube"
+    samples: int | None = None
+    seed: int = 0
+    solver: Ipopt = field(default_factory=Ipopt)
+    guess: Any = None
+
+    def __post_init__(self) -> None:
+        check_types(problem=(self.problem, Problem), solver=(self.solver, Ipopt))
+        if isinstance(self.problem.model, Equations) or not isinstance(self.problem.model, Model):
+            raise ValueError("a study of problems varies parameters of a Model; the problem has none")
+        twice = set(self.names) & set(self.problem.plant.unknown.names)
+        if twice:
+            raise ValueError(f"vary: {min(twice)!r} is an unknown of the problem already")
+        _ = self._design
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The varied parameters, in the order of the columns of `values`."""
+        return parameters_of(self.problem.model, self.vary).names
+
+    @cached_property
+    def _design(self) -> Design:
+        defaults = parameters_of(self.problem.model, self.vary).defaults
+        axes: tuple[Axis, ...] = tuple(axes_of(self.problem.model, self.vary))
+        return Design(self.design, axes, defaults, self.samples, self.seed)
+
+    @cached_property
+    def values(self) -> Array:
+        """(n, np) of the parameters in every sample."""
+        return self._design.values(0, self._design.count)
+
+    def problem_of(self, sample: int) -> Problem:
+        """The problem of a sample, by its number."""
+        own = dict(zip(self.names, map(float, self.values[sample]), strict=True))
+        return replace(self.problem, parameters={**self.problem.parameters, **own})
+
+    def run(
+        self, output: str | Path | None = None, *, resume: bool = False, progress: bool | None = None
+    ) -> xr.Dataset:
+        """Solve all samples. The Dataset has over `sample` values, status, objective, iterations, seconds, violation,
+        duration, and at the nodes time, and every quantity of `Solution.to_dataframe` by name.
+
+        output: a folder, to which every solution is written when it is found. An interrupt (Ctrl-C) ends the run; the
+        last iterate of the sample is kept too, as "interrupted". resume: go on there; solved samples are read, and the
+        interrupted one starts at its last iterate. Samples that were not reached are "failed" with NaN.
+
+        FileExistsError for a folder that holds results, unless `resume`; ValueError for those of another study.
+        """
+        check_types(output=(output, (*PATH, type(None))))
+        place = None if output is None else _Folder(Path(output), self, resume)
+        found: dict[int, Solution] = {} if place is None else place.read()
+        done = sum(s.status is not Status.INTERRUPTED for s in found.values())
+        with progress_bar(len(self.values), "problem", progress, done) as bar:
+            for sample in range(len(self.values)):
+                before = found.get(sample)
+                if before is not None and before.status is not Status.INTERRUPTED:
+                    continue
+                start = before or self._nearest(sample, found)
+                found[sample] = solution = self.problem_of(sample).solve(start, self.solver)
+                if place is not None:
+                    place.write(sample, solution)
+                if solution.status is Status.INTERRUPTED:
+                    break
+                bar.update(1)
+        return _dataset(self, found)
+
+    def _nearest(self, sample: int, found: Mapping[int, Solution]) -> Any:
+        """The solved sample whose parameters are nearest, or the guess."""
+        solved = [k for k, solution in found.items() if solution.success]
+        if not solved:
+            return self.guess
+        spread = np.std(self.values, axis=0)
+        off = (self.values[solved] - self.values[sample]) / np.where(spread > 0, spread, 1.0)
+        return found[solved[int(np.argmin(np.sum(off**2, axis=1)))]]
+
+
+# ---- results ---------------------------------------------------------------------------------------------------
+
+NUMBERS = ("objective", "violation", "duration", "iterations", "seconds")
+
+
+def _dataset(study: ProblemStudy, found: Mapping[int, Solution]) -> xr.Dataset:
+    """The solutions as one table over the samples."""
+    n, nodes = len(study.values), len(study.problem.mesh)
+    status = [found[k].status.value if k in found else Status.FAILED.value for k in range(n)]
+    data: dict[str, Any] = {"values": (("sample", "parameter"), study.values), "status": ("sample", status)}
+    for name in NUMBERS:
+        data[name] = "sample", [float(getattr(found[k], name)) if k in found else np.nan for k in range(n)]
+    data["time"] = ("sample", "node"), _stacked([found[k].time if k in found else None for k in range(n)], nodes)
+    frames = {k: solution.to_dataframe() for k, solution in found.items()}
+    for name in map(str, next(iter(frames.values())).columns if frames else ()):
+        columns = [frames[k][name].to_numpy() if k in frames else None for k in range(n)]
+        data[name] = ("sample", "node"), _stacked(columns, nodes)
+    return xr.Dataset(data, {"parameter": list(study.names)})
+
+
+def _stacked(rows: Sequence[Array | None], nodes: int) -> Array:
+    return np.stack([np.full(nodes, np.nan) if row is None else row for row in rows])
+
+
+class _Folder:
+    """Solutions in a folder, one file each, and an index of the study and of what was found."""
+
+    def __init__(self, path: Path, study: ProblemStudy, resume: bool) -> None:
+        self.path, self.study = path, study
+        described = {"names": list(study.names), "values": study.values.tolist(), "problem": repr(study.problem)}
+        index = path / INDEX
+        if index.exists() and not resume:
+            raise FileExistsError(f"{path} holds results of a study; resume=True goes on with them")
+        self.index: dict[str, Any] = {"study": described, "found": {}}
+        if index.exists():
+            self.index = json.loads(index.read_text(encoding="utf-8"))
+            if self.index["study"] != described:
+                raise ValueError(f"{path} holds results of a study of other parameters, values or problem")
+        path.mkdir(parents=True, exist_ok=True)
+
+    def _file(self, sample: int) -> Path:
+        return self.path / f"sample_{sample:06d}.npz"
+
+    def read(self) -> dict[int, Solution]:
+        """What was stored."""
+        found = {}
+        for key, numbers in self.index["found"].items():
+            sample = int(key)
+            sites = load_sites(self._file(sample))
+            problem = self.study.problem_of(sample)
+            found[sample] = solution_from_sites(problem.statement, problem.layout, sites, numbers)
+        return found
+
+    def write(self, sample: int, solution: Solution) -> None:
+        """Store a solution, then note it in the index, which is replaced as a whole."""
+        save_sites(self._file(sample), solution.sites)
+        self.index["found"][str(sample)] = {
+            "status": solution.status.value, "objective": solution.objective, "violation": solution.violation,
+            "iterations": solution.iterations, "seconds": solution.seconds,
+        }  # fmt: skip
+        written = self.path / f".{INDEX}"
+        written.write_text(json.dumps(self.index), encoding="utf-8")
+        written.replace(self.path / INDEX)

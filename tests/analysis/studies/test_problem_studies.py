@@ -1,0 +1,87 @@
+"""Studies of problems of optimal control: one structure, other numbers, and interrupts that lose nothing."""
+
+import os
+import re
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.control import Duration, Effort, Equations, Ipopt, OwnGoal, Problem
+from myoquat.analysis.studies import ProblemStudy
+
+ENDS = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.0}}
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """A block goes 1 m in 1 s from rest to rest: least effort is 12 m^2."""
+    block = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+    model = mq.Model(mq.ArticulatedSystem((block,)))
+    return Problem(model, 1.0, (Effort(),), 6, torques=("x_dot",), **ENDS)
+
+
+def study_of(problem, masses=(1.0, 2.0, 3.0), **options):
+    return ProblemStudy(problem, {"bodies.block.mass": list(masses)}, design="grid", **options)
+
+
+def test_samples_have_their_own_solution_and_share_kernels(problem):
+    """12 m^2; after the first sample no kernel is built."""
+    study = study_of(problem)
+    first = study.problem_of(0).posed().discretization.program.blocks
+    last = study.problem_of(2).posed().discretization.program.blocks
+    assert all(a.kernels is b.kernels for a, b in zip(first, last, strict=True))
+    found = study.run(progress=False)
+    assert found.objective.values == pytest.approx([12.0, 48.0, 108.0], rel=1e-6)
+    assert list(found.status.values) == ["solved"] * 3
+    assert found["x"].values[:, -1] == pytest.approx(np.ones(3))
+    assert found["values"].values.ravel().tolist() == [1.0, 2.0, 3.0]
+
+
+def test_an_interrupt_keeps_the_last_iterate_and_the_study_goes_on_there(problem, tmp_path):
+    """The second sample is interrupted by a signal at its second iterate; resumed, only what is missing is solved."""
+    count = []
+
+    def interrupting(point):
+        return np.cosh(point["x_dot.torque"] / 4)
+
+    slow = replace(problem, goals=(OwnGoal(interrupting),))
+    study, folder = study_of(slow), tmp_path / "solved"
+    solve = Problem.solve
+
+    def interrupted(self, guess=None, solver=None, refine=None, watch=None):
+        def seen(progress):
+            count.append(self.parameters["bodies.block.mass"])
+            if count.count(2.0) == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        return solve(self, guess, solver, refine, seen)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Problem, "solve", interrupted)
+        first = study.run(folder, progress=False)
+    assert list(first.status.values) == ["solved", "interrupted", "failed"]
+    assert np.isfinite(first["x"].values[1]).all()
+    assert np.isnan(first.objective.values[2])
+    with pytest.raises(FileExistsError, match="resume=True goes on with them"):
+        study.run(folder, progress=False)
+    second = study.run(folder, resume=True, progress=False)
+    assert list(second.status.values) == ["solved"] * 3
+    assert second["x"].values[0] == pytest.approx(first["x"].values[0], abs=0)
+    assert second.objective.values == pytest.approx(study.run(progress=False).objective.values, rel=1e-6)
+    with pytest.raises(ValueError, match="a study of other parameters, values or problem"):
+        study_of(slow, (1.0, 5.0)).run(folder, resume=True, progress=False)
+
+
+def test_studies_of_what_cannot_be_are_rejected(problem):
+    own = Problem(Equations(("x",), (), lambda point: (-point["x"],)), 1.0, (Duration(),), 4)
+    with pytest.raises(ValueError, match="varies parameters of a Model; the problem has none"):
+        ProblemStudy(own, {"rate": [1.0]}, design="grid")
+    lighter = replace(problem, parameters={"bodies.block.mass": (0.5, 2.0)})
+    with pytest.raises(ValueError, match=re.escape("vary: 'bodies.block.mass' is an unknown of the problem already")):
+        study_of(lighter)
+    with pytest.raises(TypeError, match="solver"):
+        study_of(problem, solver="ipopt")
+    assert study_of(problem, solver=Ipopt(max_iterations=0)).run(progress=False).status.values[0] == "iterations"
