@@ -67,11 +67,11 @@ class _Lock:
             return self.indices[1], 1 / np.pi, 0.0 if first == third else 0.5
         if self.angles is None or not isinstance(self.joint, (CustomJoint, GimbalJoint)):
             return None
-        (places,) = np.nonzero(self.angles.matrix[1])
-        if len(places) != 1:
+        (turning,) = np.nonzero(self.angles.matrix[1])
+        if len(turning) != 1:
             return None
         offset = self.angles.offsets[1] - float(self.angles.beside_lock(np.array(0.0)))
-        return self.indices[places[0]], float(self.angles.matrix[1, places[0]]) / np.pi, offset / np.pi
+        return self.indices[turning[0]], float(self.angles.matrix[1, turning[0]]) / np.pi, offset / np.pi
 
     @property
     def label(self) -> str:

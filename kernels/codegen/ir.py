@@ -43,6 +43,8 @@ class Module:
         self._functions: dict[str, str] = {}
         self._globals: list[str] = []
         self._declarations: dict[str, str] = {}
+        self._names_of_code: dict[tuple[str, str, str], str] = {}  # of functions by what follows their name
+        self._names_of_numbers: dict[bytes, str] = {}
         self._units = units
         self.shared: dict[str, Any] = {}  # what is known of functions that several others call, by name
 
@@ -80,6 +82,15 @@ class Module:
         if self._units:
             self._units.define(name, f"declare {head}", text, shared)
 
+    def define_unless_known(self, name: str, parameters: str, body: "Builder", facts: str = "") -> str:
+        """Name of a function without a result that has this code: one that is there already, or else `name`, which is
+        defined."""
+        code = "\n".join(body.lines)
+        known = self._names_of_code.setdefault((parameters, facts, code), name)
+        if known == name:
+            self.define(name, "void", parameters, body, facts=facts)
+        return known
+
     def expect(self, name: str, parameters: str = "ptr %frame") -> str:
         """Name of a function without a result that is defined later."""
         if self._units:
@@ -104,6 +115,13 @@ class Module:
         if self._units:
             self._units.know(name, self._globals[-1])
 
+    def constants_unless_known(self, name: str, values: np.ndarray) -> str:
+        """Name of a constant array of these numbers: one that is there already, or else `name`, which is defined."""
+        known = self._names_of_numbers.setdefault(values.tobytes(), name)
+        if known == name:
+            self.constants(name, values)
+        return known
+
     def text(self) -> str:
         """The whole module as assembly."""
         return "\n".join([*self._declarations.values(), *self._globals, *self._functions.values(), "!0 = !{}", ""])
@@ -127,6 +145,7 @@ class Builder:
         self.block = "entry"
         self._count = 0
         self._suffix = "f64" if lanes == 1 else f"v{lanes}f64"
+        self._intrinsics: dict[str, str] = {}  # the beginning of a call of each that is declared, by name
         self.line("entry:")
 
     # ---- text -----------------------------------------------------------------------------------------------
@@ -189,10 +208,13 @@ class Builder:
 
     def intrinsic(self, name: str, *arguments: Value) -> str:
         """An LLVM intrinsic on float lanes: sqrt, fabs, copysign, floor, ceil, fma."""
-        full = f"llvm.{name}.{self._suffix}"
-        self.module.declare(self.T, full, [self.T] * len(arguments))
-        listed = ", ".join(f"{self.T} {self._float(a)}" for a in arguments)
-        return self.let(f"call {self.T} @{full}({listed})")
+        begin = self._intrinsics.get(name)
+        if begin is None:
+            full = f"llvm.{name}.{self._suffix}"
+            self.module.declare(self.T, full, [self.T] * len(arguments))
+            begin = self._intrinsics[name] = f"call {self.T} @{full}({self.T} "
+        listed = f", {self.T} ".join([a if isinstance(a, str) else self.constant(float(a)) for a in arguments])
+        return self.let(f"{begin}{listed})")
 
     def abs(self, a: Value) -> str:
         return self.intrinsic("fabs", a)
@@ -345,7 +367,7 @@ class Builder:
 
     def offset(self, pointer: str, size: int | str) -> str:
         """The pointer moved on by bytes."""
-        return pointer if size == 0 else self.let(f"getelementptr i8, ptr {pointer}, i64 {size}")
+        return self.let(f"getelementptr i8, ptr {pointer}, i64 {size}") if size else pointer
 
     def slot(self, frame: str, index: int) -> str:
         """Address of slot `index` (W doubles) of a frame."""

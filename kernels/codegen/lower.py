@@ -35,9 +35,10 @@ _TRUTH = frozenset(row.name for row in OPERATIONS.values() if row.condition)
 class _Emitter:
     """Writes nodes into a builder; `leaf` gives an input's value when it is first needed in this block."""
 
-    def __init__(self, b: Builder, nodes: list[Node], leaf: Callable[[int], str], paired: frozenset[int]) -> None:
+    def __init__(self, b: Builder, tape: Tape, leaf: Callable[[int], str], paired: frozenset[int]) -> None:
         self.b = b
-        self.nodes = nodes
+        self.nodes = tape.nodes
+        self.taken = tape.taken
         self.leaf = leaf
         self.paired = paired  # angles whose sine and cosine are both wanted here
         self.values: dict[int, str] = {}
@@ -64,17 +65,23 @@ class _Emitter:
         """Write one operation."""
         node = self.nodes[index]
         row = OPERATIONS[node.operation]
-        if row.name in ("sin", "cos") and node.a in self.paired:
+        if node.a in self.paired and row.name in ("sin", "cos"):
             self.values[index] = self._of_pair(node)
             return
-        operands = [self.truth(i) if place in row.truths else self.number(i) for place, i in enumerate(arguments(node))]
+        operands = []
+        for place, i in enumerate(self.taken[index]):
+            operand = self.values.get(i) or self.raw(i)
+            if self.nodes[i].operation in _TRUTH:
+                operands.append(operand if place in row.truths else self.b.number(operand))
+            else:
+                operands.append(self.b.truth(operand) if place in row.truths else operand)
         write = row.emit
         value = functions.call(self.b, row.name, *operands) if write is None else write(self.b, *operands)
         self.values[index] = value
 
     def write(self, group: list[int]) -> None:
         """Write one operation, or several that go into one call."""
-        if len(group) > 1 and len({arguments(self.nodes[i]) for i in group}) > 1:
+        if len(group) > 1 and len({self.taken[i] for i in group}) > 1:
             self.compute_packed(group)
         else:
             for index in group:
@@ -90,7 +97,7 @@ class _Emitter:
             for index in group:
                 self.compute(index)
             return
-        rows = [[self.number(i) for i in arguments(node)] for node in nodes]
+        rows = [[self.number(i) for i in self.taken[index]] for index in group]
         for index, (value,) in zip(group, functions.call_packed(self.b, nodes[0].operation, rows), strict=True):
             self.values[index] = value
 
@@ -177,7 +184,7 @@ def emit_values(
     receivers: dict[int, list[int]] = {}
     for number, index in enumerate(tape.outputs):
         receivers.setdefault(index, []).append(number)
-    emitter = _Emitter(b, nodes, lambda i: leaf(int(nodes[i].number)), _paired(nodes, part))
+    emitter = _Emitter(b, tape, lambda i: leaf(int(nodes[i].number)), _paired(nodes, part))
 
     def write(part: Sequence[int]) -> None:
         for count, group in enumerate(_steps(b, nodes, part, emitter.paired), start=1):
@@ -219,11 +226,13 @@ def emit_straight(
     split function get slots of `frame`.
     """
     level_of = schedule.levels
-    work = [i for i, node in enumerate(tape.nodes) if node.operation not in ("const", "input")]
+    work: list[list[int]] = [[] for _ in range(len(calls) + 1)]
+    for i, node in enumerate(tape.nodes):
+        if node.operation not in ("const", "input"):
+            work[level_of[i]].append(i)
     parts: list[list[int]] = []
     before: list[Call | None] = []  # the function that is called before each part
-    for level in range(len(calls) + 1):
-        own = [i for i in work if level_of[i] == level]
+    for level, own in enumerate(work):
         size = _OPERATIONS_PER_PART if len(own) > _MAX_UNSPLIT_OPERATIONS else _MAX_UNSPLIT_OPERATIONS
         found = [own[i : i + size] for i in range(0, len(own), size)] or [[]]
         before += [calls[level - 1] if level else None, *([None] * (len(found) - 1))]
@@ -257,6 +266,8 @@ class _Stored:
 
 def _spill_slots(tape: Tape, parts: list[list[int]], stored: _Stored, frame: Frame) -> dict[int, int]:
     """Slot of every value that a later part needs; a slot is used again once its value has been read last."""
+    if len(parts) == 1:
+        return {}
     part_of = {index: number for number, part in enumerate(parts) for index in part}
     last: dict[int, int] = {}
     for number, passed in enumerate(stored.passed):
@@ -264,9 +275,9 @@ def _spill_slots(tape: Tape, parts: list[list[int]], stored: _Stored, frame: Fra
             if index in part_of:
                 last[index] = number
     for index, number in part_of.items():
-        for argument in arguments(tape.nodes[index]):
-            if argument in part_of:
-                last[argument] = max(last.get(argument, 0), number)
+        for argument in tape.taken[index]:
+            if argument in part_of and number > last.get(argument, 0):
+                last[argument] = number
     taken: dict[int, int] = {}
     free: list[int] = []
     expiring: dict[int, list[int]] = {}
@@ -305,14 +316,15 @@ class _Split:
         """Define `name`: the only part, or a function that calls one per part, and `before` a part another."""
         passed = self.stored.passed
         if len(parts) == 1 and not self.multi_block:
-            self._part(name, parts[0], passed[0])
+            parameters, code, facts = self._part(name, parts[0], passed[0])
+            self.module.define(name, "void", parameters, code, facts=facts)
             return
         steps: list[Call] = []
         for number, part in enumerate(parts):
-            self._part(f"{name}_{number}", part, passed[number])
-            call = before[number]
+            call, own = before[number], f"{name}_{number}"
             steps += [] if call is None else [call]
-            steps.append(Call(f"{name}_{number}", way=CallForm.PART))
+            own = self.module.define_unless_known(own, *self._part(own, part, passed[number]))
+            steps.append(Call(own, way=CallForm.PART))
         if self.multi_block:
             MultiBlock(self.module, name, self.frame, self.parameters).write(steps)
             return
@@ -323,9 +335,11 @@ class _Split:
         whole.line("ret void")
         self.module.define(name, "void", listed(self.parameters), whole)
 
-    def _part(self, name: str, part: list[int], passed: Sequence[tuple[int, Place]]) -> None:
-        """Define one part; `passed`: what it passes on, to which slots. Between the calls of a function over several
-        blocks, parts mostly copy numbers: LLVM takes half the time without optimizing, and its code as long.
+    def _part(self, name: str, part: list[int], passed: Sequence[tuple[int, Place]]) -> tuple[str, Builder, str]:
+        """Parameters, code and facts of one part's function; `passed`: what it passes on, to which slots.
+
+        Between the calls of a function over several blocks, parts mostly copy numbers: LLVM takes half the time without
+        optimizing, and its code as long.
 
         No part writes a slot that it reads. The loads are marked as unchanging, so that the instruction
         scheduler does not compare every read with every write.
@@ -342,7 +356,7 @@ class _Split:
         listed = ", ".join(
             f"{llvm_type} {parameter}" for llvm_type, parameter in zip(llvm_types, self.parameters, strict=True)
         )
-        self.module.define(name, "void", listed, b, facts=f"nofree nosync{' optnone' * self.multi_block}")
+        return listed, b, f"nofree nosync{' optnone' * self.multi_block}"
 
     def _pass_on(self, b: Builder, name: str, passed: Sequence[tuple[int, Place]]) -> None:
         """Outputs that are inputs, constants or of earlier parts: many of them in loops over tables of their slots."""
@@ -360,7 +374,7 @@ class _Split:
 
     def _write(self, b: Builder, part: list[int]) -> None:
         nodes = self.tape.nodes
-        emitter = _Emitter(b, nodes, lambda i: self._read(b, i), _paired(nodes, part))
+        emitter = _Emitter(b, self.tape, lambda i: self._read(b, i), _paired(nodes, part))
         for group in _steps(b, nodes, part, emitter.paired):
             emitter.write(group)
             for index in group:

@@ -110,7 +110,7 @@ def slots_of_ports(ports: Sequence[Port]) -> list[Place]:
 
 def price(tape: Tape) -> Cost:
     """What a tape costs: the price only decides whether threads are worth it."""
-    elementary = sum(node.operation in ARITY for node in tape.nodes)
+    elementary = sum(tape.counts[name] for name in ARITY)
     return Cost(
         tape.operations,
         NANOSECONDS_PER_OPERATION * (tape.operations - elementary) + _NANOSECONDS_PER_ELEMENTARY_FUNCTION * elementary,

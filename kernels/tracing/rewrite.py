@@ -26,44 +26,65 @@ _new = tuple.__new__  # a Node of five values that are there, in half the time
 
 
 class _Copy:
-    """A tape under construction, and where the old nodes went."""
+    """A tape under construction, and where the old nodes went. The old nodes follow in their order: `keep_to` takes
+    those in front of one over as they are, `put` says where that one goes, or `drop` leaves it out."""
 
     def __init__(self, tape: Tape) -> None:
         self.old = tape
         self.nodes: list[Node] = []
         self.moved = [-1] * (len(tape.nodes) + 1)
+        self._next = 0
+        self._moved_none = True
 
     def append(self, node: Node) -> int:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
-    def keep(self, index: int) -> None:
-        """Take a node over as it is."""
-        operation, a, b, c, number = self.old.nodes[index]
-        moved = self.moved
-        moved[index] = len(self.nodes)
-        parts = operation, moved[a], moved[b], moved[c], number  # moved[-1] is -1: nothing stays nothing
-        self.nodes.append(_new(Node, parts))
+    def keep_to(self, stop: int) -> None:
+        """Take the next nodes over as they are, up to one."""
+        nodes, moved, old, first = self.nodes, self.moved, self.old.nodes, self._next
+        if self._moved_none:
+            nodes += old[first:stop]
+            moved[first:stop] = range(first, stop)
+        else:
+            for count, index in enumerate(range(first, stop), start=len(nodes)):
+                operation, a, b, c, number = old[index]
+                moved[index] = count
+                nodes.append(_new(Node, (operation, moved[a], moved[b], moved[c], number)))  # moved[-1] is -1
+        self._next = stop
+
+    def put(self, where: int) -> None:
+        """The next old node is the new one there."""
+        self._moved_none &= where == self._next
+        self.moved[self._next] = where
+        self._next += 1
+
+    def drop(self) -> None:
+        """Leave the next node out: no other takes it."""
+        self._moved_none = False
+        self._next += 1
 
     def finish(self) -> Tape:
+        self.keep_to(len(self.old.nodes))
         return Tape(self.nodes, [self.moved[i] for i in self.old.outputs], self.old.inputs)
 
 
 def _unmarked(tape: Tape) -> Tape:
     """The tape without marks for derivatives: the first argument of each takes its place."""
-    if not any(node.operation in MARKS for node in tape.nodes):
+    if MARKS.isdisjoint(tape.counts):
         return tape
     copy = _Copy(tape)
     for index, node in enumerate(tape.nodes):
         if node.operation in MARKS:
-            copy.moved[index] = copy.moved[node.a]
-        else:
-            copy.keep(index)
+            copy.keep_to(index)
+            copy.put(copy.moved[node.a])
     return _live(copy.finish())
 
 
 def _shared_reciprocals(tape: Tape) -> Tape:
     """a/d, b/d, ... with one divisor become one 1/d and products: CasADi turns every x (1/d) into x/d."""
+    if tape.counts["div"] + tape.counts["inv"] < 2:
+        return tape
     divisors: Counter[int] = Counter()
     for operation, a, b, _, _ in tape.nodes:
         if operation == "div":
@@ -82,30 +103,26 @@ def _shared_reciprocals(tape: Tape) -> Tape:
 
     for index, (operation, a, b, _, _) in enumerate(tape.nodes):
         if operation == "inv" and divisors[a] > 1:
-            copy.moved[index] = inverse(a)
+            copy.keep_to(index)
+            copy.put(inverse(a))
         elif operation == "div" and divisors[b] > 1:
+            copy.keep_to(index)
             factor = inverse(b)
             numerator = tape.nodes[a]
             one = numerator.operation == "const" and numerator.number == 1.0
-            copy.moved[index] = factor if one else copy.append(Node("mul", copy.moved[a], factor))
-        else:
-            copy.keep(index)
+            copy.put(factor if one else copy.append(Node("mul", copy.moved[a], factor)))
     return copy.finish()
 
 
 def _selections(tape: Tape) -> Tape:
     """(c ? a : 0) + (not c ? b : 0) becomes c ? a : b."""
-    nodes = tape.nodes
-    sums = ((index, _selection(nodes, node)) for index, node in enumerate(nodes) if node[0] == "add")
-    found = {index: selection for index, selection in sums if selection is not None}
-    if not found:
+    if tape.counts["if"] < 2:
         return tape
-    copy = _Copy(tape)
-    for index in range(len(nodes)):
-        if index in found:
-            copy.moved[index] = copy.append(Node("select", *(copy.moved[i] for i in found[index])))
-        else:
-            copy.keep(index)
+    nodes, copy = tape.nodes, _Copy(tape)
+    for index, node in enumerate(nodes):
+        if node[0] == "add" and (selection := _selection(nodes, node)) is not None:
+            copy.keep_to(index)
+            copy.put(copy.append(Node("select", *(copy.moved[i] for i in selection))))
     return copy.finish()
 
 
@@ -123,6 +140,8 @@ def _selection(nodes: list[Node], node: Node) -> tuple[int, int, int] | None:
 
 def _fused(tape: Tape) -> Tape:
     """a b + c, a b - c and c - a b, for products used once, as 'fma', 'fms' and 'fnma'."""
+    if not (tape.counts["mul"] + tape.counts["sq"] and tape.counts["add"] + tape.counts["sub"]):
+        return tape
     nodes = tape.nodes
     uses = [0] * (len(nodes) + 1)  # the last is that of no node
     for index in tape.outputs:
@@ -135,11 +154,10 @@ def _fused(tape: Tape) -> Tape:
     copy = _Copy(tape)
     for index, node in enumerate(nodes):
         found = _multiply_add(nodes, node, uses) if node[0] in ("add", "sub") else None
-        if found is None or (index in delicate and not _keeps_sign(nodes, squares, node)):
-            copy.keep(index)
-        else:
+        if found is not None and (index not in delicate or _keeps_sign(nodes, squares, node)):
             operation, *operands = found
-            copy.moved[index] = copy.append(Node(operation, *(copy.moved[i] for i in operands)))
+            copy.keep_to(index)
+            copy.put(copy.append(Node(operation, *(copy.moved[i] for i in operands))))
     return copy.finish()
 
 
@@ -206,6 +224,7 @@ def _live(tape: Tape) -> Tape:
         return tape
     copy = _Copy(tape)
     for index, is_live in enumerate(live):
-        if is_live:
-            copy.keep(index)
+        if not is_live:
+            copy.keep_to(index)
+            copy.drop()
     return copy.finish()

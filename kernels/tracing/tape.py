@@ -3,8 +3,10 @@
 import functools
 import importlib
 import struct
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -51,10 +53,20 @@ class Tape:
     outputs: list[int]
     inputs: int
 
+    @functools.cached_property
+    def counts(self) -> Counter[str]:
+        """How many nodes every operation has."""
+        return Counter(map(itemgetter(0), self.nodes))
+
+    @functools.cached_property
+    def taken(self) -> list[tuple[int, ...]]:
+        """The nodes that every node takes."""
+        return [(a, b, c) if c >= 0 else (a, b) if b >= 0 else (a,) if a >= 0 else () for _, a, b, c, _ in self.nodes]
+
     @property
     def operations(self) -> int:
         """Nodes that compute something."""
-        return sum(node.operation not in ("const", "input") for node in self.nodes)
+        return len(self.nodes) - self.counts["const"] - self.counts["input"]
 
     def identity(self) -> str:
         """Text that two tapes share only if they are the same."""
@@ -159,17 +171,20 @@ def read_tape(function: Any) -> Tape:
 
 def levels(tape: Tape, gives: Sequence[int]) -> list[int]:
     """After how many calls every node can be computed, of calls that give so many of the last inputs each, in order."""
+    if not any(gives):
+        return [0] * len(tape.nodes)
     given: dict[int, int] = {}
     first = tape.inputs - sum(gives)
     for number, count in enumerate(gives, start=1):
         given.update(dict.fromkeys(range(first, first + count), number))
         first += count
     found: list[int] = []
-    for node in tape.nodes:
-        if node.operation == "input":
-            found.append(given.get(int(node.number), 0))
-        else:
-            found.append(max((found[i] for i in arguments(node)), default=0))
+    for node, taken in zip(tape.nodes, tape.taken, strict=True):
+        level = given.get(int(node.number), 0) if node.operation == "input" else 0
+        for i in taken:
+            if found[i] > level:
+                level = found[i]
+        found.append(level)
     return found
 
 

@@ -5,11 +5,10 @@ not before, and arrays that are handed to a call are filled just before that. Th
 of others were, and the frame of a long formula stays in the processor's cache.
 """
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from myoquat.kernels.tracing.tape import Ends, Tape, arguments, levels
+from myoquat.kernels.tracing.tape import Ends, Tape, levels
 
 __all__ = ["Schedule", "arrays_of", "at_once", "in_time"]
 
@@ -31,6 +30,8 @@ def at_once(tape: Tape, ends: Sequence[Ends]) -> Schedule:
 def in_time(tape: Tape, ends: Sequence[Ends], late: Sequence[bool]) -> Schedule:
     """What waits for no call as late as it can be, all else as soon; and arrays of those calls that are `late` just
     before these."""
+    if not ends:
+        return at_once(tape, ends)
     soon, asked = levels(tape, [e.gives for e in ends]), [len(ends)] * len(tape.nodes)
     own = len(tape.outputs) - sum(e.takes for e in ends)
     call_of = [-1] * own + [call for call, e in enumerate(ends) for _ in range(e.takes)]
@@ -38,12 +39,12 @@ def in_time(tape: Tape, ends: Sequence[Ends], late: Sequence[bool]) -> Schedule:
         asked[index] = min(asked[index], call if call >= 0 and late[call] else soon[index])
     found = list(soon)
     for index in range(len(tape.nodes) - 1, -1, -1):
-        if tape.nodes[index].operation in ("input", "const"):
-            continue
-        if not soon[index]:
+        taken = tape.taken[index]
+        if taken and not soon[index]:
             found[index] = asked[index]
-        for i in arguments(tape.nodes[index]):
-            asked[i] = min(asked[i], found[index])
+        for i in taken:
+            if found[index] < asked[i]:
+                asked[i] = found[index]
     due = [call if call >= 0 and late[call] else found[i] for i, call in zip(tape.outputs, call_of, strict=True)]
     return Schedule(found, due)
 
@@ -84,9 +85,11 @@ def _last_read(tape: Tape, ends: Sequence[Ends], schedule: Schedule) -> list[int
         if node.operation == "input" and node.number >= first_in
     }
     last = [0] * len(ends)
-    read = ((i, schedule.levels[index]) for index, node in enumerate(tape.nodes) for i in arguments(node))
-    stored = zip(tape.outputs, schedule.due, strict=True)
-    for index, level in itertools.chain(read, stored):
+    for index, level in zip(tape.outputs, schedule.due, strict=True):
         if index in sources:
             last[sources[index]] = max(last[sources[index]], level)
+    for taken, level in zip(tape.taken, schedule.levels, strict=True):
+        for index in taken:
+            if index in sources and level > last[sources[index]]:
+                last[sources[index]] = level
     return last

@@ -1,5 +1,7 @@
 """Numbers moved between slots of a frame: few one by one, many in a loop, so that the code does not grow with them."""
 
+import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from myoquat.kernels.codegen.driver import Port
-from myoquat.kernels.codegen.ir import Builder, Module, double
+from myoquat.kernels.codegen.ir import Builder, Module
 
 __all__ = ["At", "Place", "copy", "copy_port", "each", "fill", "over", "shared", "summed", "turns", "while_any"]
 
@@ -46,15 +48,13 @@ def copy(b: Builder, name: str, pairs: Sequence[tuple[Place, Place]]) -> None:
 
 def _runs(pairs: Sequence[tuple[Place, Place]]) -> list[tuple[tuple[Place, Place], int]]:
     """Neighbours that are moved to neighbours: the first of them, and how many there are."""
-    found: list[tuple[tuple[Place, Place], int]] = []
-    for pair in pairs:
-        if found:
-            (source, target), length = found[-1]
-            if pair == (source._replace(slot=source.slot + length), target._replace(slot=target.slot + length)):
-                found[-1] = (source, target), length + 1
-                continue
-        found.append((pair, 1))
-    return found
+    begun: list[int] = []
+    previous = Place(-1, ""), Place(-1, "")
+    for number, (source, target) in enumerate(pairs):
+        if ((source.slot - 1, source.base), (target.slot - 1, target.base)) != previous:
+            begun.append(number)
+        previous = source, target
+    return [(pairs[first], end - first) for first, end in itertools.pairwise([*begun, len(pairs)])]
 
 
 def _scattered(b: Builder, name: str, bases: tuple[str, str], moves: Sequence[tuple[int, int]]) -> None:
@@ -63,8 +63,8 @@ def _scattered(b: Builder, name: str, bases: tuple[str, str], moves: Sequence[tu
         for source, target in moves:
             b.store(b.load(b.slot(bases[0], source)), b.slot(bases[1], target))
         return
-    offsets = _offsets(b, name, np.array(moves))
-    with b.loop(0, len(offsets), _MOVES_PER_ITERATION) as counter:
+    name, count = _offsets(b, name, np.array(moves))
+    with b.loop(0, count, _MOVES_PER_ITERATION) as counter:
         for k in range(_MOVES_PER_ITERATION):
             row = _row(b, name, counter, 16, k)
             here, there = (b.load(b.offset(row, 8 * j), "i64") for j in (0, 1))
@@ -75,25 +75,29 @@ def fill(b: Builder, name: str, values: Sequence[tuple[float, Place]]) -> None:
     """Constants into slots (number, slot), by tables of that name if they are many."""
     zeros: dict[str, list[int]] = {}
     for number, place in values:
-        if double(number) == double(0.0):
+        if _is_positive_zero(number):
             zeros.setdefault(place.base, []).append(place.slot)
     zeros = {base: slots for base, slots in zeros.items() if len(slots) > _MAX_UNROLLED_MOVES}
     for number, place in values:
-        if place.base not in zeros or double(number) != double(0.0):
+        if place.base not in zeros or not _is_positive_zero(number):
             b.store(number, place.of(b))
     for turn, (base, slots) in enumerate(zeros.items()):
-        offsets = _offsets(b, f"{name}_{turn}", np.array(slots)[:, None])
-        with b.loop(0, len(offsets), _MOVES_PER_ITERATION) as counter:
+        table, count = _offsets(b, f"{name}_{turn}", np.array(slots)[:, None])
+        with b.loop(0, count, _MOVES_PER_ITERATION) as counter:
             for k in range(_MOVES_PER_ITERATION):
-                b.store(0.0, b.offset(base, b.load(_row(b, f"{name}_{turn}", counter, 8, k), "i64")))
+                b.store(0.0, b.offset(base, b.load(_row(b, table, counter, 8, k), "i64")))
 
 
-def _offsets(b: Builder, name: str, slots: np.ndarray) -> np.ndarray:
-    """The table of the bytes from the base, its last row again until its length is whole turns of a loop."""
+def _is_positive_zero(number: float) -> bool:
+    return number == 0.0 and math.copysign(1.0, number) > 0.0
+
+
+def _offsets(b: Builder, name: str, slots: np.ndarray) -> tuple[str, int]:
+    """Name and length of the table of the bytes from the base, its last row again until its length is whole turns of a
+    loop."""
     rest = -len(slots) % _MOVES_PER_ITERATION
     table = np.concatenate([slots, slots[-1:].repeat(rest, axis=0)]).astype(np.int64) * (8 * b.lanes)
-    b.module.constants(name, table)
-    return table
+    return b.module.constants_unless_known(name, table), len(table)
 
 
 def _row(b: Builder, name: str, counter: str, size: int, k: int) -> str:
