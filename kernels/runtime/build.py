@@ -163,6 +163,7 @@ def _circumstances(target: Target, lanes: int) -> dict[str, Any]:
         "features": target.features,
         "triple": target.triple,
         "fma": target.fma,
+        "optimization": target.optimization,
         "lanes": lanes,
         "system": platform.system(),
         "casadi": _casadi(),

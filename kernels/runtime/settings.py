@@ -1,18 +1,19 @@
-"""What a kernel is built for and how it runs: processor, lanes, threads, cache folder.
+"""What a kernel is built for and how it runs: processor, lanes, optimization, threads, cache folder.
 
 Each can be given as an argument, or by an environment variable that is read at every use:
 
-    MYOQUAT_CPU      native (default), x86-64, x86-64-v2, x86-64-v3, x86-64-v4: the instructions that may be used
-    MYOQUAT_LANES    1, 2, 4 or 8 states side by side; by default the width of the processor's registers
-    MYOQUAT_THREADS  threads of a call, and that compile; by default the processors that this process may use
-    MYOQUAT_CACHE    folder of compiled kernels, or 'off'
+    MYOQUAT_CPU           native (default), x86-64, x86-64-v2, x86-64-v3, x86-64-v4: the instructions that may be used
+    MYOQUAT_LANES         1, 2, 4 or 8 states side by side; by default the width of the processor's registers
+    MYOQUAT_OPTIMIZATION  0: LLVM takes half the time, and its code 10 to 30 % longer, for the same bits; 1 (default)
+    MYOQUAT_THREADS       threads of a call, and that compile; by default the processors that this process may use
+    MYOQUAT_CACHE         folder of compiled kernels, or 'off'
 """
 
 import functools
 import os
 import platform
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -22,25 +23,39 @@ from myoquat.kernels.runtime.homes import temporary_cache, user_cache
 __all__ = ["Target", "cache_folder", "lane_count", "target", "thread_count"]
 
 LANES = (1, 2, 4, 8)
+OPTIMIZATIONS = (0, 1)
 _LEVELS = {"x86-64": (2, False), "x86-64-v2": (2, False), "x86-64-v3": (4, True), "x86-64-v4": (8, True)}
 
 
 @dataclass(frozen=True)
 class Target:
-    """A processor as LLVM knows it, its native number of float64 lanes, and whether it has a fused multiply-add."""
+    """A processor as LLVM knows it, its native number of float64 lanes, whether it has a fused multiply-add, and the
+    level at which LLVM optimizes for it."""
 
     cpu: str
     features: str
     triple: str
     lanes: int
     fma: bool
+    optimization: int = 1
 
 
 def target(cpu: str | None = None) -> Target:
-    """The processor to compile for: `cpu`, else MYOQUAT_CPU, else this machine.
+    """The processor to compile for: `cpu`, else MYOQUAT_CPU, else this machine; and MYOQUAT_OPTIMIZATION.
 
-    Raises ValueError for a name that is not in the list of this module's docstring.
+    Raises ValueError for a name or a level that is not in the list of this module's docstring.
     """
+    return replace(_processor(cpu), optimization=_optimization())
+
+
+def _optimization() -> int:
+    level = _whole_number("optimization", None, "MYOQUAT_OPTIMIZATION")
+    if level not in (None, *OPTIMIZATIONS):
+        raise ValueError(f"MYOQUAT_OPTIMIZATION={level}; allowed: 0, 1")
+    return 1 if level is None else level
+
+
+def _processor(cpu: str | None) -> Target:
     name = cpu or os.environ.get("MYOQUAT_CPU") or "native"
     if name == "native":
         return _native()

@@ -11,5 +11,5 @@ def own_cache(tmp_path_factory, monkeypatch):
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kernel-cache"
     monkeypatch.setenv("MYOQUAT_CACHE", str(folder))
-    for name in ("MYOQUAT_LANES", "MYOQUAT_CPU", "MYOQUAT_THREADS"):
+    for name in ("MYOQUAT_LANES", "MYOQUAT_CPU", "MYOQUAT_THREADS", "MYOQUAT_OPTIMIZATION"):
         monkeypatch.delenv(name, raising=False)

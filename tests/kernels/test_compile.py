@@ -62,6 +62,23 @@ def test_every_number_of_lanes_gives_the_same_bits(states):
         assert all(np.array_equal(a, b) for a, b in zip(result, results[0], strict=True))
 
 
+def test_both_optimizations_give_the_same_bits(states, monkeypatch):
+    def heron(state, a):
+        x = 0.5 * (state[0] + (2.0 + a * a) / state[0])
+        return x, np.abs(x - state[0])
+
+    def formula(q, a):
+        start = 1.0 + 0.0 * a, 1.0 + 0.0 * a
+        return *mixed(q, a), kernels.while_loop(lambda state: state[1] > 1e-9, heron, start, a, max_steps=30)[0]
+
+    results = []
+    for level in ("0", "1"):
+        monkeypatch.setenv("MYOQUAT_OPTIMIZATION", level)
+        results.append(kernels.compile(formula, INPUTS, cache="off")(*states))
+    for quick, usual in zip(*results, strict=True):
+        np.testing.assert_array_equal(quick, usual)
+
+
 def test_threads_give_the_same_bits(rng):
     kernel = kernels.compile(mixed, INPUTS)
     q, a = rng.normal(size=(200_003, 5)), rng.normal(size=200_003)

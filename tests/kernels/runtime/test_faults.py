@@ -171,6 +171,7 @@ def test_settings_are_checked(monkeypatch):
         ("MYOQUAT_LANES", "3", "lanes=3; allowed: 1, 2, 4, 8"),
         ("MYOQUAT_THREADS", "0", "threads=0; at least 1"),
         ("MYOQUAT_THREADS", "two", "'two' .* is not a whole number"),
+        ("MYOQUAT_OPTIMIZATION", "3", "MYOQUAT_OPTIMIZATION=3; allowed: 0, 1"),
         ("MYOQUAT_CPU", "z80", "MYOQUAT_CPU='z80' is not known .* allowed: native"),
     ):
         with monkeypatch.context() as patch:
