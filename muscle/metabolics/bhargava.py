@@ -69,7 +69,7 @@ class Bhargava2004(MetabolicCost):
             return self._switched(fiber, 0.16 * isometric + 0.18 * force, 0.157 * force)
         return self._switched(fiber, 0.25 * force, 0.0 * force)
 
-    def _switched(self, fiber: Fiber, shortening: Array, lengthening: Array) -> Array:
+    def _switched(self, fiber: Fiber, shortening: Array | float, lengthening: Array | float) -> Array:
         """(...) one value while the fiber shortens, the other while it lengthens."""
         if not may_be_nonzero(self.speed_rounding):
             return np.where(fiber.speed <= 0, shortening, lengthening)

@@ -23,7 +23,8 @@ def save_sites(path: Path, sites: Sites) -> None:
     fields = {f"field_{name}": values for name, values in sites.fields.items()}
     written = path.with_name(f".{path.name}")
     with written.open("wb") as to:
-        np.savez(to, duration=np.array(sites.duration), q=sites.q, **parameters, **fields)
+        arrays: dict[str, Any] = {"duration": np.array(sites.duration), "q": sites.q} | parameters | fields
+        np.savez(to, **arrays)
     written.replace(path)
 
 
@@ -44,5 +45,5 @@ def solution_from_sites(statement: Statement, layout: Layout, sites: Sites, numb
         none, none,
     )  # fmt: skip
     explanation = Explanation(float("nan"), float(numbers["violation"]), (), (), {})
-    status = Status(numbers["status"])
+    status = next(s for s in Status if s.value == numbers["status"])
     return Solution(statement, layout, sites, status, float(numbers["objective"]), {}, explanation, iterates)

@@ -67,7 +67,7 @@ class Contacts:
         sphere, half_space = (self._surface(force, surface) for surface in self._names(force))
         if not isinstance(sphere, ContactSphere) or not isinstance(half_space, ContactHalfSpace):
             complain(force, "<socket_sphere> must name a ContactSphere, <socket_half_space> a ContactHalfSpace")
-        values = {key: number(force, key, default) for key, default in SMOOTH.items()}
+        values: dict[str, Any] = {key: number(force, key, default) for key, default in SMOOTH.items()}
         return SmoothSphereHalfSpace(name, sphere, half_space, **values)
 
     def placed(self, owner: Any, socket: str) -> tuple[Any, Frame]:
