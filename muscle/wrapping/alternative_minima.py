@@ -7,10 +7,8 @@ side of each ellipsoid, and without each one-sided surface, where rough iteratio
 then. Where it would, it takes this surface up again, and may come to lie on the other side of it, or on another flank
 of one that is round: where a one-sided surface leads the path on, both sides may be local minima.
 
-Past several surfaces without a side, spheres and ellipsoids, the length has few local minima, which differ in the side
-on which each is passed. They are sought from initial guesses that pass one surface in a plane through a line: the line
-between its neighbours on the path, or between the ends of the path. The lengths of guesses in PLANES_PER_LINE planes at
-equal angles are compared. The minimization starts only from local minima among them, and beside a saddle point.
+Past several surfaces without a side the length has few local minima, which differ in the side on which each surface is
+passed. They are sought from initial guesses (`initial_guesses`).
 """
 
 from collections.abc import Sequence
@@ -21,36 +19,38 @@ from operator import add, or_
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.kernels import call_where, choose, fixed_point, static, while_loop
+from myoquat.kernels import choose, fixed_point, while_loop
 from myoquat.muscle.wrapping.contact_solve import unknown_start
 from myoquat.muscle.wrapping.fixed_point_iteration import (
     Iterate,
     OrderedSegment,
-    Points,
     Segment,
     TangentPoints,
     length_of,
-    path_length,
     points_of,
     round_surfaces,
     two_sided_surfaces,
 )
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
-from myoquat.muscle.wrapping.order_along_path import after, before
+from myoquat.muscle.wrapping.initial_guesses import (
+    OPPOSITE,
+    OTHER_SIDE_OF_ANY_LENGTH,
+    THROUGH_ENDS,
+    bound_start,
+    promising_tilts,
+    tangent_points_of,
+    tilted_start,
+    tilts,
+    turned_start,
+)
 from myoquat.muscle.wrapping.outer_iterations import KEEPS_LONGER_SIDE, Mode, kept_side, minimised, rough_iterate
-from myoquat.muscle.wrapping.surface_order import moved_in_order, moved_to
+from myoquat.muscle.wrapping.surface_order import freely_placed, moved_in_order, moved_to
 from myoquat.muscle.wrapping.surfaces.base import Wrap
-from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
-from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot, nearest
+from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot
 
 __all__ = ["SAME_LENGTH_M", "around_front", "passes_over", "shortest", "touches_several"]
 
 MAX_ROUGH_ITERATIONS = 3  # without a surface: over one other a single one is enough
-PLANES_PER_LINE = 8  # planes of initial guesses through one line, at equal angles
-THROUGH_NEIGHBOURS, THROUGH_ENDS = 1.0, 0.0  # the points on the line: neighbours on the path, or its ends
-PLANE_LINES = THROUGH_NEIGHBOURS, THROUGH_ENDS
-MAX_SADDLE_RATIO = 0.1  # rise of the length over one plane to that over two; 0.29 for a cosine, less at a saddle point
-MAX_GUESS_RATIO = 1.1  # length of an initial guess to that of the path found: a longer guess is not used
 ROUGH_STAGES = (1, 0.995), (1, 0.98)  # (rough iterations, cosine above which a guess is the path found)
 MAX_LENGTH_RATIO = 1.01  # of a path after these to the path found: a longer one is given up
 RETURNING_ITERATIONS = (1, 0.8), (2, 0.95)  # with the surface again; cosine between normals, beyond which paths differ
@@ -59,10 +59,12 @@ SAME_LENGTH_M = 1e-8  # [m] by which the lengths of two equal paths may differ
 
 @dataclass(frozen=True)
 class _Attempts:
-    """The attempts that are made (...) from the path found over a segment, and the segment."""
+    """The attempts that are made (...) from the path found over a segment, the segment, and the length (...) [m] of the
+    longest of the paths over one surface without a side each."""
 
     planned: tuple[Array, ...]
     segment: Segment
+    longest: Array
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def shortest(
     if not (_one_sided(types) or round_surfaces(types)):
         return found, segment.order
     planned = tuple(x & where for x in _planned(segment, found, longest, where))
-    attempts = _Attempts(planned, segment.segment)
+    attempts = _Attempts(planned, segment.segment, longest)
     begin = _Search(found, segment.order, _next(planned, float(len(planned) + 1) + 0.0 * segment.ends[0][..., 0]))
     search = while_loop(_any_left, _attempted, begin, attempts, max_steps=len(planned))
     return search.iterate, search.order
@@ -104,14 +106,26 @@ def _any_left(search: _Search) -> Array:
 
 def _planned(segment: OrderedSegment, found: Iterate, longest: Array, where: Array) -> list[Array]:
     """(...) each, whether the attempt of a number, from 1 on, is made: without each one-sided surface, on the other
-    side of each with two, from each tilted start, where the path touches these; and with each cylinder that it passes
-    in front, though both neighbours are behind, in each other place along the path."""
+    side of each with two, from each tilted start, where the path touches these; with each cylinder that it passes in
+    front, though both neighbours are behind, in each other place along the path; and from the longest of the paths over
+    one surface without a side each, where surfaces have sides and the path is longer than that."""
     types, on = segment.segment.types, found.on
     some_round = reduce(or_, [on[i] for i in round_surfaces(types)], ~always(longest))
-    several = touches_several(on) | (some_round & (length_of(segment, found) > longest + SAME_LENGTH_M))
-    tilted = [several & x for x in _promising(segment, found, several & where)]
+    longer = length_of(segment, found) > longest + SAME_LENGTH_M
+    several = touches_several(on) | (some_round & longer)
+    tilted = [several & x for x in promising_tilts(segment, found, several & where)]
     moved = [around_front(segment, found, i) & (segment.order[i] != float(x)) for i, x in _moves(types)]
-    return [*(on[i] for i in _one_sided(types)), *(several & on[i] for i in two_sided_surfaces(types)), *tilted, *moved]
+    without, turned = [on[i] for i in _one_sided(types)], [several & on[i] for i in two_sided_surfaces(types)]
+    return [*without, *turned, *tilted, *moved, *([longer & (longest > 0)] if _has_bound(types) else [])]
+
+
+def _has_bound(types: Sequence[Wrap]) -> bool:
+    """Whether surfaces have sides, others have none, and no ring prescribes the order."""
+    return bool(_one_sided(types) and round_surfaces(types)) and not any(own.ring for own in types)
+
+
+def _attempts_before_moves(types: Sequence[Wrap]) -> int:
+    return len(_one_sided(types)) + len(two_sided_surfaces(types)) + len(tilts(types))
 
 
 def _moves(types: Sequence[Wrap]) -> list[tuple[int, int]]:
@@ -120,9 +134,8 @@ def _moves(types: Sequence[Wrap]) -> list[tuple[int, int]]:
 
 
 def _numbered_moves(types: Sequence[Wrap]) -> list[tuple[int, tuple[int, int]]]:
-    """`_moves` with the numbers of their attempts, after all others."""
-    first = len(_one_sided(types)) + len(two_sided_surfaces(types)) + len(_tilts(types)) + 1
-    return list(enumerate(_moves(types), first))
+    """`_moves` with the numbers of their attempts."""
+    return list(enumerate(_moves(types), _attempts_before_moves(types) + 1))
 
 
 def around_front(segment: OrderedSegment, found: Iterate, number: int) -> Array:
@@ -151,11 +164,16 @@ def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     for n, (i, place) in _numbered_moves(types):
         order = choose(number == float(n), moved_to(search.order, i, place), order)
     segment = replace(before, order=order)
-    X, without, there = _begun(segment, was, _without(types, on, number))
+    segment, X, without, there = _begun(segment, was, _without(types, on, number))
     for n, i in enumerate(two_sided_surfaces(types), len(_one_sided(types)) + 1):
-        other, exists = _turned(segment, was.points, i, number == float(n))
+        other, exists = turned_start(segment, was.points, i, number == float(n))
         X, there = choose(exists, other, X), there | exists
-    X, there, tilted, way = _from_tilted(segment, was, number, X, there)
+    X, there, tilted, way = _from_guess(segment, was, number, X, there)
+    if _has_bound(types):
+        bound, exists = bound_start(segment, number == float(len(attempts.planned)))
+        X, there = choose(exists, bound, X), there | exists
+    segment = replace(segment, order=freely_placed(segment, X))
+    order = segment.order
     remaining = replace(segment, active=tuple(~x for x in without))
     found, _ = minimised(remaining, X, Mode(~always(number), way), there)
     minimal = there & ~found.unsolved & ~_wanted(found, without) & ~passes_over(found, was)
@@ -165,52 +183,62 @@ def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     jumps = (longer > SAME_LENGTH_M) | (~tilted & ~crosses & (longer < -SAME_LENGTH_M))
     better = (longer > 0) & (~crosses | passes_over(was, found))
     best, order = choose(better, (found, order), (was, search.order))
-    return _Search(best.beside_a_jump(jumps), order, _next(attempts.planned, number))
+    following = np.where(
+        better & ~crosses & (length_of(segment, found) <= attempts.longest), 0.0, _next(attempts.planned, number)
+    )
+    return _Search(best.beside_a_jump(jumps), order, following)
 
 
 def _begun(
     segment: OrderedSegment, was: Iterate, without: list[Array]
-) -> tuple[tuple[TangentPoints, ...], list[Array], Array]:
-    """X from which to look for the alternative that begins without a surface, `without` (...) each it is this one;
-    (...) each, whether it does without it to the end; and (...) whether there is one.
+) -> tuple[OrderedSegment, tuple[TangentPoints, ...], list[Array], Array]:
+    """The segment and X from which to look for the alternative that begins without a surface, `without` (...) each it
+    is this one; (...) each, whether it does without it to the end; and (...) whether there is one.
 
     It does where a rough path over the others would not touch the surface. Elsewhere it takes it up again, and is an
     alternative where it comes to lie on another side of a surface, or on another flank, than the path that was found.
     """
     if not _one_sided(segment.segment.types):
-        return was.points, without, without[0]
+        return segment, was.points, without, without[0]
     asked, remaining = reduce(or_, without), replace(segment, active=tuple(~x for x in without))
     X = tuple(choose(x, TangentPoints.none(0.0 * p.P), p) for x, p in zip(without, was.points, strict=True))
     way = 0.0 * X[0].P[..., 0] + kept_side(segment.segment.types)
     X = rough_iterate(remaining, X, min(len(X) - 1, MAX_ROUGH_ITERATIONS), asked, way).points
+    segment = replace(segment, order=choose(asked, freely_placed(segment, X), segment.order))
     stopped = _stopped(segment, X, without)
     again = asked & stopped & touches_several(was.on)
     for count, cosine in RETURNING_ITERATIONS:
         X, _, least = _compared(_Compared(segment, was.points, way), X, count, again, 1.0)
         again = again & (least < cosine)
-    return X, [x & ~stopped for x in without], (asked & ~stopped) | again
+    return segment, X, [x & ~stopped for x in without], (asked & ~stopped) | again
 
 
-def _from_tilted(
+def _from_guess(
     segment: OrderedSegment, was: Iterate, number: Array, X: tuple[TangentPoints, ...], there: Array
 ) -> tuple[tuple[TangentPoints, ...], Array, Array, Array]:
-    """X of the initial guess of the attempt of a `number`, `there` (...) whether it is used, whether it is tilted, and
+    """X of the initial guess of the attempt of a `number`, `there` (...) whether it is used, whether it is a guess, and
     the `way` of `Near` past the surfaces on which it is.
 
-    X and `there` are returned as they are where the attempt has no tilted initial guess. A tilted one is not used where
+    A guess passes a surface in a tilted plane, or past an ellipsoid on the other side, on which no path was found to be
+    as short. X and `there` are returned as they are where the attempt has none. A guess is not used where
     a few rough iterations lead to the path that was found, or leave a path that is longer by MAX_LENGTH_RATIO. No
     iteration makes a path longer, so a path that is shorter already cannot lead back.
     """
     types, own = segment.segment.types, length_of(segment, was)
     Y, tilted, way = X, ~always(there), 0.0 * number + kept_side(types)
+    for n, i in enumerate(two_sided_surfaces(types), len(_one_sided(types)) + 1):
+        asked = (number == float(n)) & ~there
+        other, exists = turned_start(segment, was.points, i, asked, OTHER_SIDE_OF_ANY_LENGTH)
+        Y, tilted = choose(exists, other, Y), tilted | exists
+        way = np.where(exists, KEEPS_LONGER_SIDE, way)
     first = len(_one_sided(types)) + len(two_sided_surfaces(types)) + 1
     for i in round_surfaces(types):
-        mine = [(number == float(n), line, part) for n, (j, line, part) in enumerate(_tilts(types), first) if i == j]
+        mine = [(number == float(n), line, part) for n, (j, line, part) in enumerate(tilts(types), first) if i == j]
         line, part = (sum((np.where(x[0], x[n], 0.0) for x in mine), 0.0 * number) for n in (1, 2))
         here = reduce(or_, [x[0] for x in mine])
-        points, _, exists = _tilted_start(segment, was.points, i, line, part, here)
-        Y, tilted = choose(exists, _tangent_points(points), Y), tilted | exists
-        way = np.where(exists & (line == THROUGH_ENDS), KEEPS_LONGER_SIDE, way)
+        points, _, exists = tilted_start(segment, was.points, i, line, part, here)
+        Y, tilted = choose(exists, tangent_points_of(points), Y), tilted | exists
+        way = np.where(exists & ((line == THROUGH_ENDS) | (part == OPPOSITE)), KEEPS_LONGER_SIDE, way)
     used, other = tilted, _Compared(segment, was.points, way)
     for count, cosine in ROUGH_STAGES:
         Y, length, least = _compared(other, Y, count, used, 0.0)
@@ -219,136 +247,6 @@ def _from_tilted(
     last = rough_iterate(segment, Y, 1, used, way)
     used = used & (length_of(segment, last) < MAX_LENGTH_RATIO * own)
     return choose(tilted, last.points, X), there | used, tilted, way
-
-
-def _tangent_points(points: Points) -> tuple[TangentPoints, ...]:
-    """The tangent points of all surfaces, zero where they are not touched."""
-    flags = [np.where(x, 1.0, 0.0)[..., None] for x in points[2]]
-    return tuple(TangentPoints(flag * p, x, flag * q) for p, q, x, flag in zip(*points, flags, strict=True))
-
-
-def _tilted_start(
-    segment: OrderedSegment, X: tuple[TangentPoints, ...], i: int, line: Array, part: Array, where: Array
-) -> tuple[Points, Array, Array]:
-    """An initial guess that passes the surface of number i in a plane; its length (...) [m]; and (...) whether there is
-    one.
-
-    The plane is turned about a line by a `part` (...) of a turn. line (...): THROUGH_NEIGHBOURS or THROUGH_ENDS, on a
-    path. where (...): only there it is asked for.
-
-    The other surfaces are solved once, in the order of the list: an iteration from the first one would lose the tilt.
-    """
-    placed = segment.surfaces[i]
-    P, Q, on = points_of([choose(line == THROUGH_NEIGHBOURS, x, TangentPoints.none(0.0 * x.P)) for x in X])
-    start, end = segment.ends
-    ends = before(segment.order, on, i, Q, start), after(segment.order, on, i, P, end)
-    plane = _Plane(placed.seen(ends[0]), placed.seen(ends[1]), part, placed.numbers, placed.prototype)
-    zero = 0.0 * part
-    guess, arc = call_where(_plane_path, plane, where, (TangentPoints.none(0.0 * start), zero))
-    exists, arcs, near = where & guess.on, [arc] * len(X), unknown_start(zero, always(part))
-    P[i], Q[i], on[i] = placed.in_world(guess.P), placed.in_world(guess.Q), exists
-    for j, other in enumerate(segment.surfaces):
-        if j != i:
-            c = segment.contact(j, (P, Q, on), near, exists)
-            P[j], Q[j], on[j], arcs[j] = other.in_world(c.P), other.in_world(c.Q), c.on, c.arc
-    return (P, Q, on), path_length(segment, (P, Q, on), arcs), exists
-
-
-@dataclass(frozen=True)
-class _Plane:
-    """Two ends A, B (..., 3) in a surface's frame, the part (...) of a turn by which the plane of a path is turned from
-    the one through the centre, and the surface by its numbers and prototype."""
-
-    A: Array
-    B: Array
-    part: Array
-    numbers: Array
-    surface: Wrap = static()
-
-
-def _plane_path(plane: _Plane) -> tuple[TangentPoints, Array]:
-    """Where a plane path comes onto a surface with half axes, and leaves it, in its frame, `on` whether the straight
-    line between its ends runs into the surface; and its length on it [m]."""
-    axes = plane.surface.shaped(plane.numbers).half_axes
-    if axes is None:
-        raise TypeError(f"a {plane.surface.kind} with a side has no half axes")
-    a, b, angle = plane.A / axes, plane.B / axes, 2 * np.pi * plane.part
-    x = nearest(a, b)
-    through = (dot(x, x) < 1.0) & (dot(a, a) > 1.0) & (dot(b, b) > 1.0)
-    a, b = (np.where(through[..., None], y, np.array(far)) for y, far in ((a, (2.0, 0.5, 0.0)), (b, (-2.0, 0.5, 0.0))))
-    chord = Chord.between(a, b, axes)
-    path = chord.path_at(np.cos(angle), np.sin(angle))
-    P, Q = chord.ends_of(path)
-    return TangentPoints(P * axes, through, Q * axes), path.arc
-
-
-def _promising(segment: OrderedSegment, found: Iterate, where: Array) -> list[Array]:
-    """(...) each, whether the minimization starts from an initial guess of `_tilts`, `where` (...) it may: where the
-    guess is shorter than those in the planes beside it, or beside the plane of a path that lies at a saddle point.
-
-    The plane through the neighbours and the centre holds the path found, or nearly so, and is left out.
-    """
-    own, tilts, result = length_of(segment, found), _tilts(segment.segment.types), []
-    zero = 0.0 * own
-    begin = _Guesses(tuple(zero[..., None] * np.ones(PLANES_PER_LINE) for _ in tilts[::PLANES_PER_LINE]), zero)
-    path = _Path(segment.segment, segment.order, found.points)
-    guesses = while_loop(_planes_left, _measured_in_next_plane, begin, path, max_steps=PLANES_PER_LINE, where=where)
-    for lengths, (_, line, _) in zip(guesses.lengths, tilts[::PLANES_PER_LINE], strict=True):
-        l = [lengths[..., k] for k in range(PLANES_PER_LINE)]
-        chosen = [(l[k] < l[k - 1]) & (l[k] <= l[(k + 1) % PLANES_PER_LINE]) for k in range(PLANES_PER_LINE)]
-        if line == THROUGH_NEIGHBOURS:
-            chosen[0] = ~always(where)
-            for way in (1, -1):
-                chosen[way] = chosen[way] | (l[way] - l[0] < MAX_SADDLE_RATIO * (l[2 * way] - l[0]))
-        result += [x & (y < MAX_GUESS_RATIO * own) for x, y in zip(chosen, l, strict=True)]
-    return result
-
-
-@dataclass(frozen=True)
-class _Path:
-    """A segment, the order of its surfaces, and the tangent points of a path over it."""
-
-    segment: Segment
-    order: tuple[Array, ...]
-    points: tuple[TangentPoints, ...]
-
-
-@dataclass(frozen=True)
-class _Guesses:
-    """The lengths (..., PLANES_PER_LINE) [m] of initial guesses of each surface and line, zero where there is none yet;
-    and the number (...) of planes that are done."""
-
-    lengths: tuple[Array, ...]
-    done: Array
-
-
-def _planes_left(guesses: _Guesses) -> Array:
-    result: Array = guesses.done < PLANES_PER_LINE
-    return result
-
-
-def _measured_in_next_plane(guesses: _Guesses, path: _Path) -> _Guesses:
-    """The lengths with those in one more plane."""
-    segment, done = OrderedSegment.over_all(path.segment, path.order), guesses.done
-    found = []
-    for lengths, (i, line, _) in zip(guesses.lengths, _tilts(path.segment.types)[::PLANES_PER_LINE], strict=True):
-        _, own, exists = _tilted_start(
-            segment, path.points, i, 0.0 * done + line, done / PLANES_PER_LINE, path.points[i].on
-        )
-        here = (done[..., None] == np.arange(float(PLANES_PER_LINE))) & exists[..., None]
-        found.append(np.where(here, own[..., None], lengths))
-    return _Guesses(tuple(found), done + 1.0)
-
-
-def _tilts(types: Sequence[Wrap]) -> list[tuple[int, float, float]]:
-    """The tilted initial guesses: a surface's number, the line about which the plane is turned, and the part of a turn
-    by which it is."""
-    return [
-        (i, line, number / PLANES_PER_LINE)
-        for i in round_surfaces(types)
-        for line in PLANE_LINES
-        for number in range(PLANES_PER_LINE)
-    ]
 
 
 @dataclass(frozen=True)
@@ -438,17 +336,3 @@ def _wanted(iterate: Iterate, without: list[Array]) -> Array:
 def passes_over(iterate: Iterate, was: Iterate) -> Array:
     """(...) whether the path passes over a surface that another path does not pass over."""
     return reduce(or_, [a.inside & ~b.inside for a, b in zip(iterate.contacts, was.contacts, strict=True)])
-
-
-def _turned(
-    segment: OrderedSegment, X: tuple[TangentPoints, ...], number: int, where: Array
-) -> tuple[tuple[TangentPoints, ...], Array]:
-    """The X of a path led past the surface of this number on the other side, `where` (...) that is asked and it is
-    touched; and (...) whether there is one that may be as short."""
-    points, own, zero = points_of(X), X[number], 0.0 * X[0].P[..., 0]
-    placed, asked = segment.surfaces[number], where & own.on
-    near = replace(unknown_start(zero, always(zero)), P=placed.seen(own.P), way=zero - 1.0)
-    c = segment.contact(number, points, near, asked)
-    there = asked & c.on
-    found = TangentPoints(placed.in_world(c.P), always(zero), placed.in_world(c.Q))
-    return (*X[:number], choose(there, found, own), *X[number + 1 :]), there

@@ -6,7 +6,7 @@ between these.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
@@ -26,7 +26,7 @@ from myoquat.muscle.wrapping.fixed_point_iteration import (
 from myoquat.muscle.wrapping.order_along_path import after, before
 from myoquat.muscle.wrapping.surfaces.vectors import always, dot, size
 
-__all__ = ["guessed_order", "moved_in_order", "moved_to", "path_over_one", "start_over_one_surface"]
+__all__ = ["freely_placed", "guessed_order", "moved_in_order", "moved_to", "path_over_one", "start_over_one_surface"]
 
 Flags = tuple[Array, ...]  # (...) each, of all surfaces
 
@@ -53,8 +53,8 @@ def start_over_one_surface(segment: Segment, wanted: Flags) -> tuple[tuple[Tange
     """The tangent points from which to look for the path, and the length (...) [m] of the longest of the paths over one
     surface without a side each, zero if none is touched.
 
-    It touches one surface alone, the one that is `wanted` (...), or else the one over which alone it is longest. No
-    shortest path over all is shorter, unless surfaces have sides.
+    It touches one surface alone, the one over which alone it is longest, of those that are `wanted` (...) if any are.
+    No shortest path over all is shorter, unless surfaces have sides.
     """
     none = tuple(TangentPoints.none(0.0 * segment.start) for _ in segment.surfaces)
     return call_where(_started, _Start(segment, wanted), True, (none, 0.0 * segment.start[..., 0]))
@@ -77,10 +77,11 @@ def _started(problem: _Start) -> tuple[tuple[TangentPoints, ...], Array]:
     never = ~always(start[..., 0])
     found, lengths = zip(*(path_over_one(segment, i) for i in range(len(segment.surfaces))), strict=True)
     wanted = joined([np.where(x, 1.0, 0.0)[..., None] for x in problem.wanted])
-    lengths_or_wanted = np.where(np.sum(wanted, axis=-1)[..., None] > 0, wanted, np.stack(lengths, axis=-1))
-    most, taken, X = np.max(lengths_or_wanted, axis=-1), never, []
+    some, compared = np.sum(wanted, axis=-1)[..., None] > 0, np.stack(lengths, axis=-1)
+    compared = np.where(some & (wanted == 0.0), -1.0, compared)
+    most, taken, X = np.max(compared, axis=-1), never, []
     for i, points in enumerate(found):
-        here = (lengths_or_wanted[..., i] >= most) & ~taken
+        here = (compared[..., i] >= most) & ~taken
         taken = taken | here
         X.append(choose(here, points, TangentPoints.none(0.0 * points.P)))
     longest = reduce(np.maximum, [lengths[i] for i in round_surfaces(problem.segment.types)], 0.0 * start[..., 0])
@@ -152,6 +153,26 @@ def moved_to(order: Sequence[Array], number: int, place: int) -> tuple[Array, ..
     """(...) each, the order of the surfaces when the one of a number has moved to a place, from 0 on."""
     own = np.where(order[number] > place, place - 0.5, place + 0.5)
     return _ranks([*order[:number], own, *order[number + 1 :]])
+
+
+def freely_placed(segment: OrderedSegment, points: Sequence[TangentPoints]) -> tuple[Array, ...]:
+    """(...) each, the order of the surfaces when each cylinder with a side that a path does not touch has moved to a
+    place along the path where it stays untouched: its own place, or else the first such one.
+
+    No rule says where along a path a surface comes that the path does not touch. Between neighbours that are both
+    behind it a cylinder with a side is touched, though between others the same path may clear it.
+    """
+    zero, order = 0.0 * segment.ends[0][..., 0], segment.order
+    near, X = unknown_start(zero, always(zero)), points_of(points)
+    for i, own in enumerate(segment.segment.types):
+        if own.held:
+            touched = segment.contact(i, X, near, ~X[2][i]).on
+            for place in range(len(order)):
+                moved = replace(segment, order=moved_to(order, i, place))
+                free = touched & ~moved.contact(i, X, near, touched).on
+                order, touched = choose(free, moved.order, order), touched & ~free
+                segment = replace(segment, order=order)
+    return order
 
 
 def _ranks(x: Sequence[Array]) -> tuple[Array, ...]:

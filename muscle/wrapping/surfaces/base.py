@@ -51,8 +51,8 @@ class Near:
     """Where a solver begins, in the surface's frame: at P, Q (..., 3) and arc (...) of a contact that is nearly right,
     where `known` (...). rough (...): where its first guess will do. way (...): past a surface with `both_ways`, 1 where
     the path is to keep the way on which P lies, if there is one that may be as short, 2 where that one may have any
-    length, and -1 where the other one is asked for, if there is one that may be as short, and else no contact; 0 for
-    the shorter one."""
+    length; -1 where the other one is asked for, if there is one that may be as short, and else no contact, -2 where
+    that one may have any length; 0 for the shorter one."""
 
     P: Array
     Q: Array

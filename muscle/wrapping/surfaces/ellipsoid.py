@@ -24,6 +24,7 @@ from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near,
 from myoquat.muscle.wrapping.surfaces.circle import Winding, around
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD, Force, finite, followed, within
 from myoquat.muscle.wrapping.surfaces.planar_guesses import COARSE_EXCESS_RATIO, Section, as_short, shortest_sections
+from myoquat.muscle.wrapping.surfaces.planar_paths import SKIPPED_LENGTH_M
 from myoquat.muscle.wrapping.surfaces.vectors import any_exceeds, direction, dot, nearest, plane_of, project, size, unit
 
 __all__ = ["WrapEllipsoid"]
@@ -91,12 +92,14 @@ class WrapEllipsoid(Wrap):
         known, rough = (~free, ~free) if near is None else (near.known, near.rough)
         e1, e2, _ = (none + e for e in np.eye(3))
         unknown = Section(e1, e2, none[..., 0], none[..., 0] + UNSOLVED_RESIDUAL)
-        of_any_length = ~free if near is None else near.way > 1
+        of_any_length = ~free if near is None else (near.way > 1) | (near.way < 0)
         planes = _Planes(*ends, np.broadcast_to(radii, ends[0].shape, subok=True), of_any_length)
         best, other = call_where(_shortest_sections, planes, on & ~known, (unknown, unknown))
         if near is not None:
             free, aside = near.way == 0, _nearer(other, best, near.P / radii)
-            on = on & ((near.way >= 0) | aside | as_short(other, best, *ends, radii, COARSE_EXCESS_RATIO))
+            exists = as_short(other, best, *ends, radii, COARSE_EXCESS_RATIO)
+            exists = exists | ((near.way < -1) & (other.length < SKIPPED_LENGTH_M))
+            on = on & ((near.way >= 0) | aside | exists)
             best = best.or_else(other, ~free & (aside == (near.way > 0)))
         doubtful = on & ~known & free & as_short(other, best, *ends, radii)
         rough = rough & ~doubtful  # planar paths do not tell which of two minima is the shorter one
