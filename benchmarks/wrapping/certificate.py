@@ -1,21 +1,24 @@
 """Paths past two and three surfaces at random: is any local minimum shorter, and is every jump flagged?
 
 Surfaces of every type lie at random between two ends, none within another one. The length is compared with the shortest
-local minimum that `shooting` finds, also where the path touches one surface at most: past an ellipsoid alone there are
-several. Cylinders are long, in quadrant "all" or, sided, in quadrant "+x". Tori are not shot at: past them only the
-jumps are counted. A jump is a change of length by more than 1e-6 m between poses of a closed curve that bisection
-brings within 1e-12 m of each other.
+local minimum that `shooting` or `tori` finds, also where the path touches one surface at most: past an ellipsoid alone
+there are several. Cylinders are long, in quadrant "all" or, sided, in quadrant "+x". A jump is a change of length by
+more than 1e-6 m between poses of a closed curve that bisection brings within 1e-12 m of each other.
 """
 
+import json
 import os
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.wrapping.jumps import jumps
 from benchmarks.wrapping.shooting import Quadric, shortest_lengths
+from benchmarks.wrapping.tori import Ring, shortest_through_ring
 from myoquat import kernels
 from myoquat.core.records import unchecked
 from myoquat.joints import rotation_matrix
@@ -52,47 +55,95 @@ GROUPS = {
     ("sphere", "ellipsoid", "ellipsoid"): 250,
     ("sphere", "ellipsoid", "cylinder"): 250,
     ("sphere", "ellipsoid", "sided cylinder"): 250,
-}  # configurations of each, 10,000 in all
-CURVED = (*GROUPS, ("sphere", "torus"), ("ellipsoid", "torus"), ("cylinder", "torus"))
+    ("sphere", "torus"): 400,
+    ("ellipsoid", "torus"): 400,
+    ("cylinder", "torus"): 400,
+}  # configurations of each, 10,000 without tori
 CURVES, STEPS = 200, 400
 SEED = 20261125  # of configurations that no constant of the solver was chosen by
 SHORTER, JUMP, NEAR = 1e-6, 1e-6, 1e-6  # [m]
+RUN = "MYOQUAT_CERTIFICATE"  # the names of environment variables begin so
 SURFACE_POINTS = 300  # of a surface, at which overlap with another surface is tested
 
 
+class _Part(NamedTuple):
+    """A part of the run: configurations or curves past surfaces of some types, the share of all, and the seed."""
+
+    work: str
+    types: tuple[str, ...]
+    share: float
+    seed: int
+
+    @property
+    def key(self) -> str:
+        return json.dumps(self)
+
+
 def run() -> list[dict[str, Any]]:
-    """A row for each group of surfaces. MYOQUAT_CERTIFICATE is a share of the 10,000 configurations,
-    MYOQUAT_CERTIFICATE_GROUPS the groups, as "sphere, cylinder; cylinder, torus"; all of them if it is not set."""
-    share, names = float(os.environ.get("MYOQUAT_CERTIFICATE", "1")), os.environ.get("MYOQUAT_CERTIFICATE_GROUPS", "")
-    wanted = [tuple(name.strip() for name in group.split(",")) for group in names.split(";")] if names else CURVED
-    rows = []
-    for types, count in GROUPS.items():
-        if types not in wanted:
-            continue
-        gain, flagged, touched = certified(types, scenes(types, max(int(share * count), 1), _generator(types, 0)))
-        rows.append(
-            {
-                "work": "random configurations: paths longer than the shortest local minimum by more than 1e-6 m",
-                "route": ", ".join(types),
-                "configurations": len(gain),
-                "one surface": int(np.sum(touched < 2)),
-                "longer": int(np.sum(gain > SHORTER)),
-                "not flagged": int(np.sum((gain > SHORTER) & ~flagged)),
-                "worst, m": float(gain.max()),
-                "missed by shooting": int(np.sum(gain < -SHORTER)),
-            }
-        )
-    for types in wanted:
-        found, unflagged = curves(types, max(int(share * CURVES), 1), _generator(types, 1))
-        rows.append(
-            {"work": "closed curves: jumps", "route": ", ".join(types), "jumps": found, "not flagged": unflagged}
-        )
-    return rows
+    """A row for each group of surfaces, printed as soon as it is there.
+
+    MYOQUAT_CERTIFICATE is a share of the configurations and curves, MYOQUAT_CERTIFICATE_SEED another seed,
+    MYOQUAT_CERTIFICATE_GROUPS the groups, as "sphere, cylinder; cylinder, torus", and MYOQUAT_CERTIFICATE_PROCESSES how
+    many of them run side by side. Rows are appended to the file of MYOQUAT_CERTIFICATE_FILE. Those of the same share
+    and seed that it holds are not computed again.
+    """
+    share, seed = float(os.environ.get(RUN, "1")), int(os.environ.get(f"{RUN}_SEED", SEED))
+    names = os.environ.get(f"{RUN}_GROUPS", "")
+    wanted = [tuple(name.strip() for name in group.split(",")) for group in names.split(";")] if names else list(GROUPS)
+    parts = [_Part("configurations", types, share, seed) for types in wanted]
+    parts += [_Part("curves", types, share, seed) for types in wanted]
+    file = Path(os.environ.get(f"{RUN}_FILE", os.devnull))
+    rows = {part: row for part in parts if (row := _rows_in(file).get(part.key))}
+    with ProcessPoolExecutor(int(os.environ.get(f"{RUN}_PROCESSES", "1"))) as pool, file.open("a") as out:
+        started = {pool.submit(_row, part): part for part in parts if part not in rows}
+        for done in as_completed(started):
+            rows[started[done]] = done.result()
+            print(json.dumps({"key": started[done].key, "row": done.result()}), file=out, flush=True)
+            print(*(f"{name}: {value}" for name, value in done.result().items()), sep="; ", flush=True)
+    return [rows[part] for part in parts]
 
 
-def _generator(types: tuple[str, ...], number: int) -> np.random.Generator:
+def _rows_in(file: Path) -> dict[str, dict[str, Any]]:
+    """The rows of a file by the keys of their parts."""
+    if not file.is_file():
+        return {}
+    return {own["key"]: own["row"] for own in map(json.loads, file.read_text().splitlines())}
+
+
+def _row(part: _Part) -> dict[str, Any]:
+    return _configurations(part) if part.work == "configurations" else _curves(part)
+
+
+def _curves(part: _Part) -> dict[str, Any]:
+    found, unflagged = curves(part.types, max(int(part.share * CURVES), 1), _generator(part))
+    return {
+        "work": "closed curves: jumps",
+        "route": ", ".join(part.types),
+        "jumps": found,
+        "not flagged": unflagged,
+    }
+
+
+def _generator(part: _Part) -> np.random.Generator:
     """Of the configurations or curves of a group, the same for each selection of groups."""
-    return np.random.default_rng([SEED, CURVED.index(types), number])
+    return np.random.default_rng([part.seed, list(GROUPS).index(part.types), int(part.work == "curves")])
+
+
+def _configurations(part: _Part) -> dict[str, Any]:
+    rows = scenes(part.types, max(int(part.share * GROUPS[part.types]), 1), _generator(part))
+    gain, flagged, touched = certified(part.types, rows)
+    return {
+        "work": "random configurations: paths longer than the shortest local minimum by more than 1e-6 m",
+        "route": ", ".join(part.types),
+        "configurations": int(np.sum(~np.isnan(gain))),
+        "one surface": int(np.sum(touched < 2)),
+        "longer": int(np.sum(gain > SHORTER)),
+        "not flagged": int(np.sum((gain > SHORTER) & ~flagged)),
+        "worst, m": float(np.nanmax(gain)),
+        "flagged": int(flagged.sum()),
+        "missed by shooting": int(np.sum(gain < -SHORTER)),
+        "of these not flagged": int(np.sum((gain < -SHORTER) & ~flagged)),
+    }
 
 
 def certified(types: tuple[str, ...], row: Array) -> tuple[Array, Array, Array]:
@@ -103,14 +154,20 @@ def certified(types: tuple[str, ...], row: Array) -> tuple[Array, Array, Array]:
 
 
 def shot(types: tuple[str, ...], row: Array) -> Array:
-    """(n,) [m] the length of the shortest path of each configuration."""
+    """(n,) [m] the length of the shortest path of each configuration; NaN where the reference does not know it."""
     A, B, surfaces = _parts(types, row)
-    bodies = [
-        Quadric(c, R, _inverse(name, sizes), name.endswith("cylinder"), name.startswith("sided"))
-        for name, c, R, sizes in surfaces
-    ]
+    bodies = [_body(*surface) for surface in surfaces]
     with np.errstate(all="ignore"):
-        return shortest_lengths(A, B, bodies)
+        if not isinstance(bodies[-1], Ring):
+            return shortest_lengths(A, B, bodies)
+        best, unknown = shortest_through_ring(A, B, bodies[0], bodies[-1])
+        return np.where(unknown, np.nan, best)
+
+
+def _body(name: str, c: Array, R: Array, sizes: Array) -> Quadric:
+    if name == "torus":
+        return Ring(c, R, np.concatenate([sizes, 0.0 * sizes[:, :1]], axis=1))
+    return Quadric(c, R, _inverse(name, sizes), name.endswith("cylinder"), name.startswith("sided"))
 
 
 def curves(types: tuple[str, ...], count: int, rng: np.random.Generator) -> tuple[int, int]:

@@ -177,6 +177,16 @@ def test_no_local_minimum_is_shorter_at_random_configurations(types):
     assert not np.any(gain < -1e-6)  # shooting misses none
 
 
+def test_no_path_through_a_ring_is_longer_than_one_that_shooting_finds():
+    types = "sphere", "torus"
+    rows = certificate.scenes(types, 12, np.random.default_rng(35))
+    found, flagged, touched = certificate.lengths(types, rows)
+    shot = certificate.shot(types, rows)
+    assert touched.max() == 2
+    assert np.sum(np.abs(found - shot)[np.isfinite(shot)] < 1e-8) >= 8
+    assert not np.any((np.abs(found - shot) > 1e-8) & ~flagged)
+
+
 @pytest.mark.parametrize("types", [("sphere", "sphere"), ("sphere", "ellipsoid"), ("cylinder", "cylinder")])
 def test_every_jump_along_closed_curves_is_flagged(types):
     _, unflagged = certificate.curves(types, 30, np.random.default_rng(7))
