@@ -144,7 +144,8 @@ def shortest_lengths(A: Array, B: Array, bodies: Sequence[Quadric]) -> Array:
             rows, length, valid = _from_both_ends(task.at(left), order)
             np.minimum.at(best, left[rows[valid]], length[valid])
             if count == 1 and not bodies[order[0]].sided:
-                alone = np.full(len(A), np.inf)
+                free = bodies[order[0]].clears(A, B, False)
+                alone = np.where(free, np.linalg.norm(B - A, axis=1), np.inf)
                 np.minimum.at(alone, left[rows], length)
                 bound = np.where(np.isfinite(alone), np.maximum(bound, alone), bound)
     return best

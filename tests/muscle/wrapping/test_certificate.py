@@ -167,7 +167,7 @@ def test_a_path_past_two_surfaces_without_sides_is_the_shortest(types):
 
 @pytest.mark.parametrize(
     "types",
-    [("sphere", "sphere"), ("sphere", "ellipsoid"), ("ellipsoid", "ellipsoid"), ("sphere", "sided cylinder")],
+    [("sphere", "sphere"), ("sphere", "ellipsoid"), ("sphere", "cylinder"), ("sphere", "sided cylinder")],
 )
 def test_no_local_minimum_is_shorter_at_random_configurations(types):
     """Of 100 configurations each, of which some paths touch both surfaces."""
