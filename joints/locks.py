@@ -63,7 +63,7 @@ class _Lock:
         """(index, factor, offset): factor q[index] + offset is a whole number in the lock, counted in half turns. None
         if several coordinates or a quaternion turn the second rotation."""
         if isinstance(self.joint, EulerJoint):
-            first, _, third = self.joint.sequence
+            first, third = self.joint.sequence[0], self.joint.sequence[2]
             return self.indices[1], 1 / np.pi, 0.0 if first == third else 0.5
         if self.angles is None or not isinstance(self.joint, (CustomJoint, GimbalJoint)):
             return None

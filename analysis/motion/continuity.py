@@ -16,8 +16,7 @@ from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
-from myoquat.joints.constraints import Constraint, CoordinateCoupler, PolynomialCoupler, Prescribed
-from myoquat.joints.constraints.loops import Pair
+from myoquat.joints.constraints import Constraint
 from myoquat.joints.multibody.system import ArticulatedSystem
 
 __all__ = [
@@ -134,15 +133,8 @@ def free_hinges(problem: PoseStructure, with_tasks: bool = False) -> tuple[Hinge
 
 def _named_by(constraint: Constraint, system: ArticulatedSystem) -> set[int]:
     """Indices in q on which a constraint depends beyond the poses of bodies."""
-    if isinstance(constraint, Pair):
-        return set()
-    if isinstance(constraint, CoordinateCoupler):
-        names: tuple[str, ...] = (constraint.dependent, constraint.independent)
-    elif isinstance(constraint, PolynomialCoupler):
-        names = (constraint.dependent, *constraint.independent)
-    elif isinstance(constraint, Prescribed):
-        names = (constraint.coordinate,)
-    else:
+    names = constraint.named_coordinates
+    if names is None:
         return set(range(system.nq))
     return {system.coordinate_names.index(name) for name in names if name in system.coordinate_names}
 

@@ -55,6 +55,11 @@ class Constraint(Record, ABC):
         type_name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
         return f"{type_name} {self.name!r}" if self.name else type_name
 
+    @property
+    def named_coordinates(self) -> tuple[str, ...] | None:
+        """The coordinates on which it depends beyond the poses of bodies; None if it may depend on all."""
+        return None
+
     @abstractmethod
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         """(..., k) phidot, or psi: zero on a motion that satisfies the constraint."""

@@ -31,6 +31,10 @@ class CoordinateCoupler(Holonomic):
     function: AxisFunction = Linear()  # noqa: RUF009 - frozen
     scale: float = 1.0
 
+    @property
+    def named_coordinates(self) -> tuple[str, ...]:
+        return self.dependent, self.independent
+
     def check(self, system: ArticulatedSystem) -> None:
         check_coordinates(system, self.dependent, self.independent)
 
@@ -60,6 +64,10 @@ class PolynomialCoupler(Holonomic):
     coefficients: tuple[float, ...]
     powers: tuple[tuple[int, ...], ...]
     scale: float = 1.0
+
+    @property
+    def named_coordinates(self) -> tuple[str, ...]:
+        return self.dependent, *self.independent
 
     def check(self, system: ArticulatedSystem) -> None:
         check_coordinates(system, self.dependent, *self.independent)
@@ -106,6 +114,10 @@ class Prescribed(Holonomic):
 
     coordinate: str
     motion: Callable[[Array], Array]
+
+    @property
+    def named_coordinates(self) -> tuple[str, ...]:
+        return (self.coordinate,)
 
     def check(self, system: ArticulatedSystem) -> None:
         check_coordinates(system, self.coordinate)

@@ -28,6 +28,10 @@ class Pair(Holonomic):
     first: str
     second: str
 
+    @property
+    def named_coordinates(self) -> tuple[str, ...]:
+        return ()
+
     def check(self, system: ArticulatedSystem) -> None:
         check_bodies(system, self.first, self.second)
         if self.first == self.second:

@@ -9,7 +9,7 @@ import numpy as np
 
 from myoquat.core.arguments import check_types
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, coefficients_of
+from myoquat.joints.functions import AxisFunction, coefficients_of
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.rotations.davenport import PARALLEL_SINE
@@ -176,15 +176,7 @@ def _line(function: AxisFunction) -> tuple[float, float] | None:
 
 def _constant(function: AxisFunction, coordinate: int | None) -> float | None:
     """The value of a function that does not vary."""
-    if coordinate is None or isinstance(function, Constant):
-        return float(function.value(np.zeros(())))
-    if isinstance(function, Multiplier):
-        inner = _constant(function.function, coordinate)
-        return None if inner is None else function.scale * inner
-    if isinstance(function, Linear) and not function.factor:
-        return function.offset
-    values = getattr(function, "y", None)
-    return float(values[0]) if values is not None and len(set(values)) == 1 else None
+    return float(function.value(np.zeros(()))) if coordinate is None else function.as_constant
 
 
 def _three(values: Iterable[Any]) -> tuple[Any, Any, Any]:

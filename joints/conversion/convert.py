@@ -1,8 +1,8 @@
 """The same system with its ball joints described otherwise: by quaternions or by Euler sequences."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -287,17 +287,25 @@ def _coordinates(source: Joint, target: Joint, q: Array) -> Array:
         return _custom_coordinates(source, target, q)
     if not isinstance(source, Ball):
         return q
-    Q = _quaternion(source, q)
-    if isinstance(target, GimbalJoint):
-        return target.angles.values(Q)
-    return Q if not isinstance(target, EulerJoint) else euler_from_quaternion(Q, target.sequence)
+    Q = _BALLS[type(source)].quaternion(source, q)
+    return _BALLS[type(target)].coordinates(target, Q) if type(target) in _BALLS else Q
 
 
-def _quaternion(joint: Ball, q: Array) -> Array:
-    """(..., 4) Q of a ball joint at its q (..., nq)."""
-    if isinstance(joint, GimbalJoint):
-        return joint.angles.quaternion(q)
-    return q if isinstance(joint, SphericalJoint) else quaternion_from_euler(q, joint.sequence)
+class _BallCoordinates(NamedTuple):
+    """Q (..., 4) of the coordinates (..., nq) of a type of ball joint, and the coordinates of Q."""
+
+    quaternion: Callable[[Any, Array], Array]
+    coordinates: Callable[[Any, Array], Array]
+
+
+_BALLS: dict[type[Joint], _BallCoordinates] = {
+    SphericalJoint: _BallCoordinates(lambda joint, q: q, lambda joint, Q: Q),
+    EulerJoint: _BallCoordinates(
+        lambda joint, q: quaternion_from_euler(q, joint.sequence),
+        lambda joint, Q: euler_from_quaternion(Q, joint.sequence),
+    ),
+    GimbalJoint: _BallCoordinates(lambda joint, q: joint.angles.quaternion(q), lambda joint, Q: joint.angles.values(Q)),
+}
 
 
 def _custom_coordinates(source: Joint, target: Joint, q: Array) -> Array:

@@ -23,6 +23,23 @@ class AxisFunction(Record, ABC):
         """Where the function or its slope jumps, increasing: where an adaptive method does well to stop."""
         return ()
 
+    @property
+    def as_polynomial(self) -> tuple[float, ...] | None:
+        """Its coefficients as a polynomial, the constant first; None for a function that is none."""
+        return None
+
+    @property
+    def as_line(self) -> tuple[float, float] | None:
+        """(factor, offset) of f(x) = factor x + offset; None for another function."""
+        found = self.as_polynomial
+        return (found[1], found[0]) if found is not None and len(found) == 2 else None
+
+    @property
+    def as_constant(self) -> float | None:
+        """The value of a function that does not vary; None for another one."""
+        found = self.as_polynomial
+        return None if found is None or any(found[1:]) else sum(found[:1])
+
     @abstractmethod
     def value(self, x: Array) -> Array:
         """(...) f(x)."""

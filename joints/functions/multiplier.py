@@ -24,6 +24,21 @@ class Multiplier(AxisFunction):
     def kinks(self) -> tuple[float, ...]:
         return self.function.kinks
 
+    @property
+    def as_polynomial(self) -> tuple[float, ...] | None:
+        found = self.function.as_polynomial
+        return None if found is None else tuple(self.scale * c for c in found)
+
+    @property
+    def as_line(self) -> tuple[float, float] | None:
+        found = self.function.as_line
+        return None if found is None else (self.scale * found[0], self.scale * found[1])
+
+    @property
+    def as_constant(self) -> float | None:
+        found = self.function.as_constant
+        return None if found is None else self.scale * found
+
     def value(self, x: Array) -> Array:
         return self.scale * self.function.value(x)
 

@@ -76,6 +76,10 @@ class NaturalSpline(AxisFunction):
             result = result * (x - start) + factor * (factorial(power + order) // factorial(power))
         return result
 
+    @property
+    def as_constant(self) -> float | None:
+        return self.y[0] if len(set(self.y)) == 1 else None
+
     def value(self, x: Array) -> Array:
         return self._derivative(x, 0)
 

@@ -36,6 +36,10 @@ class PiecewiseConstant(AxisFunction):
     def kinks(self) -> tuple[float, ...]:
         return self.x[1:]
 
+    @property
+    def as_constant(self) -> float | None:
+        return self.y[0] if len(set(self.y)) == 1 else None
+
     def value(self, x: Array) -> Array:
         return chosen(x, self.x, self.y)[0]
 

@@ -45,6 +45,10 @@ class PiecewiseLinear(AxisFunction):
         slopes: list[float] = (np.diff(self.y) / np.diff(self.x)).tolist()  # or symbols, in a study
         return slopes
 
+    @property
+    def as_constant(self) -> float | None:
+        return self.y[0] if len(set(self.y)) == 1 else None
+
     def value(self, x: Array) -> Array:
         x0, y0, slope = chosen(x, self.x[:-1], self.x[:-1], self.y[:-1], self._slopes)
         result: Array = y0 + slope * (x - x0)

@@ -20,6 +20,10 @@ class Polynomial(AxisFunction):
 
     coefficients: tuple[float, ...]
 
+    @property
+    def as_polynomial(self) -> tuple[float, ...]:
+        return self.coefficients
+
     def value(self, x: Array) -> Array:
         return _horner(self.coefficients, x)
 
@@ -46,6 +50,10 @@ class Linear(AxisFunction):
     factor: float = 1.0
     offset: float = 0.0
 
+    @property
+    def as_polynomial(self) -> tuple[float, ...]:
+        return (self.offset, self.factor)
+
     def value(self, x: Array) -> Array:
         return self.factor * x + self.offset
 
@@ -69,6 +77,10 @@ class Constant(AxisFunction):
     """
 
     constant: float = 0.0
+
+    @property
+    def as_polynomial(self) -> tuple[float, ...]:
+        return (self.constant,)
 
     def value(self, x: Array) -> Array:
         return self.constant + 0.0 * x

@@ -12,6 +12,8 @@ from myoquat.kernels.tracing.memoize import memoize
 
 __all__ = ["SimmSpline"]
 
+STRAIGHTNESS_TOLERANCE = 1e-12  # distance of a point from the line through the ends, relative to the largest value
+
 
 @dataclass(frozen=True)
 class SimmSpline(AxisFunction):
@@ -58,6 +60,18 @@ class SimmSpline(AxisFunction):
         knots, *columns = self._pieces
         start, y, b, c, d = chosen(x, knots, *columns)
         return x - start, y, b, c, d
+
+    @property
+    def as_line(self) -> tuple[float, float] | None:
+        x, y = np.array(self.x), np.array(self.y)
+        factor = (y[-1] - y[0]) / (x[-1] - x[0])
+        offset = y[0] - factor * x[0]
+        off = np.abs(factor * x + offset - y).max()
+        return (float(factor), float(offset)) if off <= STRAIGHTNESS_TOLERANCE * np.abs(y).max() else None
+
+    @property
+    def as_constant(self) -> float | None:
+        return self.y[0] if len(set(self.y)) == 1 else None
 
     def value(self, x: Array) -> Array:
         dx, y, b, c, d = self._at(x)

@@ -162,27 +162,36 @@ def _encoded_other(value: object) -> bytes:
         return _encoded_text(value)
     if is_foreign(type(value)) and not isinstance(value, np.generic | np.ndarray) and not _is_of_python(type(value)):
         _meet(value)
-    if isinstance(value, Enum):
-        return b"e" + _encoded_class(type(value)) + _encoded_text(value.name)
-    if isinstance(value, Mapping):
-        items = sorted((_encoded(key), _encoded(inner)) for key, inner in value.items())
-        return b"{%d:%s" % (len(items), b"".join(key + inner for key, inner in items))
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _encoded_array(value)
-    if isinstance(value, frozenset):
-        return _sized(b"<", b"".join(sorted(map(_encoded, value))))
-    if _is_record(value):
-        body = _encoded_items(_fields(value), b"d")
-        return _encoded_class(type(value)) + body
-    for tag in (str, int, float):
-        if isinstance(value, tag):
-            return _ENCODERS[tag](value)
-    if isinstance(value, tuple):
-        return _encoded_class(type(value)) + _encoded_items(value)
+    encode = next((encode for is_one, encode in _ENCODERS_OF_OTHERS if is_one(value)), None)
+    if encode is not None:
+        return encode(value)
     raise TypeError(
         f"{type(value).__module__}.{type(value).__qualname__} has no content that could be compared: numbers, texts, "
         "and frozen dataclasses of these have one"
     )
+
+
+def _encoded_mapping(value: Mapping[object, object]) -> bytes:
+    items = sorted((_encoded(key), _encoded(inner)) for key, inner in value.items())
+    return b"{%d:%s" % (len(items), b"".join(key + inner for key, inner in items))
+
+
+def _instance_of(*types: type) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, types)
+
+
+# The first row that a value belongs to holds: subclasses of plain types count as these, but for tuples with a name.
+_ENCODERS_OF_OTHERS: tuple[tuple[Callable[[object], bool], Callable[[Any], bytes]], ...] = (
+    (_instance_of(Enum), lambda value: b"e" + _encoded_class(type(value)) + _encoded_text(value.name)),
+    (_instance_of(Mapping), _encoded_mapping),
+    (_instance_of(np.ndarray, np.generic), lambda value: _encoded_array(value)),
+    (_instance_of(frozenset), lambda value: _sized(b"<", b"".join(sorted(map(_encoded, value))))),
+    (lambda value: _is_record(value), lambda value: _encoded_class(type(value)) + _encoded_items(_fields(value), b"d")),
+    (_instance_of(str), _ENCODERS[str]),
+    (_instance_of(int), _ENCODERS[int]),
+    (_instance_of(float), _ENCODERS[float]),
+    (_instance_of(tuple), lambda value: _encoded_class(type(value)) + _encoded_items(value)),
+)
 
 
 def _encoded_class(tag: type) -> bytes:
