@@ -12,7 +12,7 @@ from myoquat.joints.ranges import Positive, Range, check_ranges
 
 __all__ = ["ActivationDynamics"]
 
-FORMS = ("smooth", "piecewise", "quadratic", "quintic", "linear")
+FORMS = ("smooth", "piecewise", "quadratic", "quintic", "linear", "integral")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,9 @@ class ActivationDynamics(Record):
 
     "linear" is da/dt = (e - a) / tau_a while e is above a, (e - a) / tau_d while it is below: a low-pass filter where
     both times are equal [MuJoCo's dyntype `filter`].
+
+    "integral" is da/dt = e / tau_a - (1 - e) / tau_d, and zero where it leads out of [0, 1]: the set point of a servo,
+    whose speed is the control [MuJoCo's dyntype `integrator`].
 
     activation_time tau_a and deactivation_time tau_d [s], smoothing b; minimum_activation: e and a below it are taken
     to be as large. Activations that start in [0, 1] stay there if the excitation does.
@@ -69,6 +72,10 @@ class ActivationDynamics(Record):
             faster = np.where(e >= a, e / self.activation_time, 0.0)
             quadratic: Array = (e - a) * (faster + 1 / self.deactivation_time)
             return quadratic
+        if self.form == "integral":
+            drift = e / self.activation_time - (1.0 - e) / self.deactivation_time
+            integral: Array = np.where(((a >= 1.0) & (drift > 0)) | ((a <= 0.0) & (drift < 0)), 0.0, drift)
+            return integral
         if self.form == "linear":
             linear: Array = np.where(e > a, 1 / self.activation_time, 1 / self.deactivation_time) * (e - a)
             return linear

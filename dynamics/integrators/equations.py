@@ -225,6 +225,20 @@ class StateEquations:
             parts.append(actuators.delayed_rates(self.muscled, given["controls"], activation))
         return [joined(parts)] if parts else []
 
+    def bounded(self, own: Array) -> Array:
+        """(..., len(own)) states w after a step, activations with bounds of their own within these."""
+        bounds = [(-np.inf, np.inf)] * own.shape[-1]
+        for k, i in enumerate(self.excited):
+            dynamics = self.muscled.muscles[i].activation_dynamics
+            if dynamics is not None and dynamics.form == "integral":
+                bounds[k] = 0.0, 1.0
+        for k, actuator in enumerate(actuators.delayed(self.muscled).values() if self.delayed else ()):
+            bounds[len(self.of_muscles) + k] = actuator.activation_bounds
+        low, high = np.array(bounds).T
+        if not np.isfinite([low, high]).any():
+            return own
+        return np.minimum(np.maximum(own, low), high)
+
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         """(..., nu) udot."""
         tau = self.force(t, q, u, given)

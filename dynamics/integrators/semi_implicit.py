@@ -14,7 +14,7 @@ __all__ = ["SemiImplicitEuler"]
 
 class SemiImplicitEuler(FixedStep):
     """u' = u + h udot(t, q, u), q' = q exp(h u'): order 1, one evaluation a step, what physics engines do. States of
-    muscles move by h times their rate at the start.
+    muscles move by h times their rate at the start, activations with bounds up to these.
 
     Quaternions turn by the exponential, so that |Q| is kept to round-off, which adds up ("none"), or divided out
     ("projection").
@@ -32,7 +32,7 @@ class SemiImplicitEuler(FixedStep):
         def step(t: Array, h: Array, x: Array, *values: Array) -> Array:
             q, u = equations.split(x)
             given = equations.given(t, x, values)
-            own = [given["own"] + h * rate for rate in equations.own_rate(q, u, given)]
+            own = [equations.bounded(given["own"] + h * rate) for rate in equations.own_rate(q, u, given)]
             u = u + h * equations.acceleration(t, q, u, given)
             after = joined([state.integrate(equations.system.layout, q, h * u), u, *own])
             return equations.stabilized(after, stabilization, t + h)

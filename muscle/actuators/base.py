@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 Vector = tuple[float, float, float]
+_MAY_BE_INFINITE = ("lower", "upper", "least_activation", "greatest_activation")
 ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
@@ -56,6 +57,11 @@ class Actuator(Record, ABC):
         """(least, greatest) of every control."""
         return ((-math.inf, math.inf),) * len(self.control_names)
 
+    @property
+    def activation_bounds(self) -> tuple[float, float]:
+        """(least, greatest) activation of one with a delay."""
+        return (-math.inf, math.inf)
+
     @abstractmethod
     def force(self, system: ArticulatedSystem, q: Array, controls: Array) -> Array:
         """(..., nu) generalized forces on u at controls (..., k), or what acts in their place: the formula, on floats
@@ -74,7 +80,7 @@ class Actuator(Record, ABC):
             if f.name in ("body", "first", "second") and value not in known:
                 raise ModelError(f"body {value!r} does not exist", element=self.element)
             numbers = value if isinstance(value, tuple) else (value,)
-            if f.name not in ("lower", "upper") and any(isinstance(x, float) and not math.isfinite(x) for x in numbers):
+            if f.name not in _MAY_BE_INFINITE and any(isinstance(x, float) and not math.isfinite(x) for x in numbers):
                 raise ModelError(f"{f.name} must be finite, not {value!r}", element=self.element)
             if f.name in ("axis", "direction") and not any(numbers):
                 raise ModelError(f"{f.name} must not be zero", element=self.element)

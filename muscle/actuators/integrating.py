@@ -1,9 +1,14 @@
 """A generalized force on one coordinate whose activation is the integral of its control."""
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
+
 from myoquat.core.typing import Array
+from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.actuators.coordinate import CoordinateActuator
 
 __all__ = ["IntegratingCoordinateActuator"]
@@ -14,7 +19,8 @@ class IntegratingCoordinateActuator(CoordinateActuator):
     """f = optimal_force a [N m or N] on the `coordinate`, where the activation a, a state, has the control x as its
     rate, da/dt = x, and starts at `activation`: with a spring and a damper (`CoordinateSpring`) MuJoCo's intvelocity.
 
-    The bounds are those of the control; the activation has none.
+    The bounds are those of the control; the activation stays between `least_activation` and `greatest_activation`, by
+    default without bounds. ModelError where the least is above the greatest.
 
     >>> from myoquat.muscle.actuators import IntegratingCoordinateActuator
     >>> servo = IntegratingCoordinateActuator("servo", "knee", optimal_force=50.0)
@@ -24,7 +30,25 @@ class IntegratingCoordinateActuator(CoordinateActuator):
 
     delayed: ClassVar[bool] = True
     activation: float = field(default=0.0, kw_only=True)
+    least_activation: float = field(default=-math.inf, kw_only=True)
+    greatest_activation: float = field(default=math.inf, kw_only=True)
+
+    @property
+    def activation_bounds(self) -> tuple[float, float]:
+        return self.least_activation, self.greatest_activation
 
     def activation_rate(self, control: Array, activation: Array) -> Array:
         """(...) da/dt [1/s]: the formula, on floats and symbols."""
-        return control + 0.0 * activation
+        rate = control + 0.0 * activation
+        low, high = self.activation_bounds
+        if math.isinf(low) and math.isinf(high):
+            return rate
+        outwards = ((activation >= high) & (rate > 0)) | ((activation <= low) & (rate < 0))
+        stopped: Array = np.where(outwards, 0.0, rate)
+        return stopped
+
+    def check(self, system: ArticulatedSystem) -> None:
+        super().check(system)
+        if not self.least_activation <= self.greatest_activation:
+            bounds = f"{self.least_activation} > {self.greatest_activation}"
+            raise ModelError(f"least_activation is above greatest_activation: {bounds}", element=self.element)

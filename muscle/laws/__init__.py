@@ -9,8 +9,8 @@ from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.ligament import Ligament
 from myoquat.muscle.laws.ligament_blankevoort import Blankevoort1991
 from myoquat.muscle.laws.millard import Millard2012
-from myoquat.muscle.laws.mujoco import MujocoMuscle
-from myoquat.muscle.laws.path_affine import AffinePath, PathLimit, SlackSpring
+from myoquat.muscle.laws.mujoco import ClippedMujocoMuscle, MujocoMuscle
+from myoquat.muscle.laws.path_affine import AffinePath, ClippedAffinePath, PathLimit, SlackSpring
 from myoquat.muscle.laws.path_friction import PathFriction
 from myoquat.muscle.laws.rigid_tendon import RigidTendonMuscle
 from myoquat.muscle.laws.schutte import Schutte1993
@@ -32,7 +32,9 @@ LAWS: dict[str, type[ForceLaw]] = {
         PathSpring,
         PathActuator,
         MujocoMuscle,
+        ClippedMujocoMuscle,
         AffinePath,
+        ClippedAffinePath,
         SlackSpring,
         PathFriction,
         PathLimit,
@@ -43,6 +45,8 @@ __all__ = [
     "LAWS",
     "AffinePath",
     "Blankevoort1991",
+    "ClippedAffinePath",
+    "ClippedMujocoMuscle",
     "CubicExponentialMuscle",
     "DeGrooteFregly2016",
     "ExponentialMuscle",

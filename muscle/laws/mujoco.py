@@ -1,6 +1,6 @@
 """MuJoCo's muscle: force-length, force-velocity and passive curves over a range of path lengths."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -9,8 +9,9 @@ from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.muscle.laws.base import ForceLaw
+from myoquat.muscle.laws.path_affine import check_forces, clipped
 
-__all__ = ["MujocoMuscle"]
+__all__ = ["ClippedMujocoMuscle", "MujocoMuscle"]
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,33 @@ class MujocoMuscle(ForceLaw):
             raise ModelError(f"shortest_length must be below longest_length, not {bounds}", element=element)
         if not self.lowest < self.highest:
             raise ModelError(f"lowest must be below highest, not {self.lowest} and {self.highest}", element=element)
+
+
+@dataclass(frozen=True)
+class ClippedMujocoMuscle(MujocoMuscle):
+    """F of a `MujocoMuscle`, but at least `least_force` and at most `greatest_force` [N]: one with a `forcerange`.
+    ModelError where the least force is above the greatest.
+
+    >>> from myoquat.muscle.laws import ClippedMujocoMuscle
+    >>> law = ClippedMujocoMuscle(100.0, shortest_length=0.2, longest_length=0.3, least_force=0.0, greatest_force=60.0)
+    >>> float(law.force(0.28, 0.0, 1.0))
+    60.0
+    """
+
+    kind: ClassVar[str] = "clipped_mujoco_muscle"
+    least_force: float = field(default=0.0, kw_only=True)
+    greatest_force: float = field(default=0.0, kw_only=True)
+
+    @property
+    def can_push(self) -> bool:
+        return self.least_force < 0
+
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+        return clipped(super().force(length, speed, activation, state), self.least_force, self.greatest_force)
+
+    def check(self, element: str) -> None:
+        super().check(element)
+        check_forces(self.least_force, self.greatest_force, element)
 
 
 def _two_parabolas(x: Array) -> Array:

@@ -1,7 +1,7 @@
 """Forces along a path that are piecewise affine in its length and speed: servos, dampers, springs that also push, and
 limits."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from myoquat.joints.functions.onset import engaged, engaged_energy
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
 
-__all__ = ["AffinePath", "PathLimit", "SlackSpring"]
+__all__ = ["AffinePath", "ClippedAffinePath", "PathLimit", "SlackSpring", "check_forces", "clipped"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,40 @@ class AffinePath(ForceLaw):
         gain = self.gain_0 + self.gain_1 * length + self.gain_2 * speed
         result: Array = gain * activation + self.bias_0 + self.bias_1 * length + self.bias_2 * speed
         return result
+
+
+def clipped(force: Array, least: float, greatest: float) -> Array:
+    """(...) a force between its least and its greatest: the formula, on floats and symbols."""
+    return np.minimum(np.maximum(force, least), greatest)
+
+
+@dataclass(frozen=True)
+class ClippedAffinePath(AffinePath):
+    """F of an `AffinePath`, but at least `least_force` and at most `greatest_force` [N]: MuJoCo's actuators with a
+    `forcerange`. ModelError where the least force is above the greatest.
+
+    >>> from myoquat.muscle.laws import ClippedAffinePath
+    >>> servo = ClippedAffinePath(gain_0=-20.0, bias_1=100.0, least_force=-3.0, greatest_force=3.0)
+    >>> [float(round(servo.force(length, 0.0, 1.0), 9)) for length in (0.1, 0.21, 0.25)]
+    [-3.0, 1.0, 3.0]
+    """
+
+    kind: ClassVar[str] = "clipped_affine_path"
+    least_force: float = field(default=0.0, kw_only=True)
+    greatest_force: float = field(default=0.0, kw_only=True)
+
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+        return clipped(super().force(length, speed, activation, state), self.least_force, self.greatest_force)
+
+    def check(self, element: str) -> None:
+        super().check(element)
+        check_forces(self.least_force, self.greatest_force, element)
+
+
+def check_forces(least: float, greatest: float, element: str) -> None:
+    """ModelError unless two forces are in order."""
+    if not least <= greatest:
+        raise ModelError(f"least_force must not be above greatest_force, not {least} and {greatest}", element=element)
 
 
 @dataclass(frozen=True)

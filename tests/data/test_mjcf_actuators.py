@@ -167,7 +167,10 @@ def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_p
     ("actuator", "reported"),
     [
         ('<position tendon="t1" ctrlrange="0 1" dampratio="1"/>', "dampratio; it does not damp"),
-        ('<motor tendon="t1" ctrlrange="-1 0" forcerange="0 2"/>', "forcerange; its force is not cut off"),
+        (
+            '<general tendon="t1" dyntype="filter" ctrlrange="0 1" actrange="0 0.5"/>',
+            "actrange; its activation is not cut off",
+        ),
         ('<muscle tendon="t1" lengthrange="0.1 0.2"/>', "muscle without force, which MuJoCo's compiler computes"),
         ('<motor site="push" gear="1 0 0 1 0 0"/>', "an actuator on a site of this type"),
         ('<motor site="push" refsite="w1"/>', r"motor .refsite."),

@@ -1,7 +1,7 @@
 """Actuators: the laws of the tendons that they pull on, and those of joints and sites."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,14 @@ from myoquat.muscle.actuators import (
     TorqueActuator,
 )
 from myoquat.muscle.forces import CoordinateSpring, PassiveForce
-from myoquat.muscle.laws import AffinePath, ForceLaw, MujocoMuscle, PathActuator
+from myoquat.muscle.laws import (
+    AffinePath,
+    ClippedAffinePath,
+    ClippedMujocoMuscle,
+    ForceLaw,
+    MujocoMuscle,
+    PathActuator,
+)
 
 __all__ = ["Drive", "Drives", "read_actuators"]
 
@@ -92,7 +99,7 @@ def read_actuators(document: Document, skeleton: Skeleton) -> Drives:
             if on_tendon is not None:
                 found.tendons.setdefault(drive.on, []).append(on_tendon)
         elif drive.target in ("joint", "jointinparent") and drive.on in skeleton.refs:
-            _on_joint(drive, document, found, state)
+            _on_joint(drive, document, (skeleton, found), state)
         elif drive.target == "site":
             _on_site(drive, document, skeleton, found)
         else:
@@ -103,38 +110,73 @@ def read_actuators(document: Document, skeleton: Skeleton) -> Drives:
 # ---- tendons -------------------------------------------------------------------------------------------------
 
 
-def _on_tendon(drive: FileDrive, document: Document, state: int | None) -> Drive | None:
-    """The law of a tendon; None, noted, for one that this package does not have."""
-    gear, dyntype = drive.gear[0], drive.dynamics[0]
+def _on_tendon(
+    drive: FileDrive, document: Document, state: int | None, reach: tuple[float, float] | None = None
+) -> Drive | None:
+    """The law of a tendon; None, noted, for one that this package does not have. reach: of a control without limits."""
+    gear = drive.gear[0]
     if drive.is_muscle or drive.bias[0] == "muscle":
         law = _muscle(drive, document, gear)
         if law is None:
             return None
-    else:
-        law = None
-    dynamics = None
-    if dyntype == "muscle":
-        rise, fall, smooth = drive.dynamics[1][:3]
-        form = {"form": "quintic", "smoothing": smooth} if smooth > 0 else {"form": "piecewise"}
-        dynamics = ActivationDynamics(rise, fall, **form)
-    elif dyntype in ("filter", "filterexact"):
-        time = drive.dynamics[1][0]
-        dynamics = ActivationDynamics(time, time, "linear") if time > 0 else None
-    elif dyntype != "none":
-        document.unsupported.count(drive.element, f"dyntype {dyntype}; its activation follows its control at once")
-    if law is not None:
-        return Drive(law, drive.index, activation=0.0 if dynamics else None, dynamics=dynamics, state=state)
-    low, high = drive.controls or (0.0, 1.0)
+        dynamics = _dynamics(drive, document, (0.0, 1.0), (0.0, 1.0))
+        return Drive(_cut_off(law, drive), drive.index, activation=0.0 if dynamics else None, dynamics=dynamics,
+                     state=state)  # fmt: skip
+    low, high = drive.controls or reach or _usual_controls(drive)
     if drive.controls is None:
-        if drive.bias[0] == "none" and drive.gain[0] == "fixed" and gear * drive.gain[1][0] > 0:
-            low, high = -1.0, 0.0
         document.unsupported.count(drive.element, f"a control without limits; read as one within [{low:g}, {high:g}]")
+    controls, dyntype = (low, high), drive.dynamics[0]
     if dyntype == "muscle":
         low, high = 0.0, 1.0
+    elif dyntype == "integrator" and drive.activations is not None:
+        low, high = drive.activations
+    dynamics = _dynamics(drive, document, controls, (low, high))
     path_law, low, high = _affine(drive, gear, low, high)
     scale = 1.0 / (high - low) if high != low else 0.0
     start = min(max(-low * scale, 0.0), 1.0) if dynamics else None
-    return Drive(path_law, drive.index, scale, low, start, dynamics, state if dynamics else None)
+    return Drive(_cut_off(path_law, drive), drive.index, scale, low, start, dynamics, state if dynamics else None)
+
+
+def _usual_controls(drive: FileDrive) -> tuple[float, float]:
+    """Of a control without limits: those that pull, and both directions of a speed."""
+    if drive.dynamics[0] == "integrator":
+        return -1.0, 1.0
+    pushes = drive.bias[0] == "none" and drive.gain[0] == "fixed" and drive.gear[0] * drive.gain[1][0] > 0
+    return (-1.0, 0.0) if pushes else (0.0, 1.0)
+
+
+def _dynamics(
+    drive: FileDrive, document: Document, controls: tuple[float, float], activations: tuple[float, float]
+) -> ActivationDynamics | None:
+    """How the activation, over its range, follows the control, over its own."""
+    dyntype, numbers = drive.dynamics
+    bounds = drive.activations
+    if dyntype == "integrator" and bounds is not None and controls[0] < 0.0 < controls[1] and bounds[0] < bounds[1]:
+        size = bounds[1] - bounds[0]
+        return ActivationDynamics(size / controls[1], -size / controls[0], "integral")
+    if dyntype != "none" and bounds is not None and (bounds[0] > activations[0] or bounds[1] < activations[1]):
+        document.unsupported.count(drive.element, "actrange; its activation is not cut off")
+    if dyntype == "muscle":
+        rise, fall, smooth = numbers[:3]
+        form = {"form": "quintic", "smoothing": smooth} if smooth > 0 else {"form": "piecewise"}
+        return ActivationDynamics(rise, fall, **form)
+    if dyntype in ("filter", "filterexact"):
+        return ActivationDynamics(numbers[0], numbers[0], "linear") if numbers[0] > 0 else None
+    if dyntype != "none":
+        document.unsupported.count(drive.element, f"dyntype {dyntype}; its activation follows its control at once")
+    return None
+
+
+def _cut_off(law: ForceLaw, drive: FileDrive) -> ForceLaw:
+    """The law whose force stays in the `forcerange` of an actuator; gear times that acts on the path."""
+    if drive.forces is None:
+        return law
+    least, greatest = sorted(-drive.gear[0] * force for force in drive.forces)
+    if isinstance(law, PathActuator):
+        law = AffinePath(gain_0=law.max_isometric_force)
+    own = {f.name: getattr(law, f.name) for f in fields(law)}  # type: ignore[arg-type]
+    kind = ClippedMujocoMuscle if isinstance(law, MujocoMuscle) else ClippedAffinePath
+    return kind(**own, least_force=least, greatest_force=greatest)
 
 
 def _muscle(drive: FileDrive, document: Document, gear: float) -> MujocoMuscle | None:
@@ -194,7 +236,12 @@ def _affine(drive: FileDrive, gear: float, low: float, high: float) -> tuple[For
 
 
 def _bounds(drive: FileDrive) -> dict[str, float]:
+    """Of a control: those of the file, and where the force, gain times the control, reaches the ends of its range."""
     low, high = drive.controls or (-math.inf, math.inf)
+    gain = drive.gain[1][0]
+    if drive.forces is not None and gain:
+        least, greatest = sorted(force / gain for force in drive.forces)
+        low, high = (min(max(x, least), greatest) for x in (low, high))
     return {"lower": low, "upper": high}
 
 
@@ -202,15 +249,19 @@ def _name(drive: FileDrive) -> str:
     return drive.name or f"actuator_{drive.index}"
 
 
-def _on_joint(drive: FileDrive, document: Document, found: Drives, state: int | None) -> None:
+def _on_joint(drive: FileDrive, document: Document, at: tuple[Skeleton, Drives], state: int | None) -> None:
     """The actuator of a hinge or a slide: its gain as an actuator, its bias as a spring and damper. A muscle, a gain
-    that depends on length or speed, and a constant bias act along a path that is linear in the coordinate."""
+    that depends on length or speed, a constant bias, and a force with a range that does not follow from the control
+    alone, act along a path that is linear in the coordinate."""
+    skeleton, found = at
     gear, name, dyntype = drive.gear[0], _name(drive), drive.dynamics[0]
     gain = drive.gain[1][:3] if drive.gain[0] == "affine" else (drive.gain[1][0], 0.0, 0.0)
     bias = drive.bias[1][:3] if drive.bias[0] == "affine" else (0.0, 0.0, 0.0)
     curved = drive.is_muscle or "muscle" in (drive.bias[0], dyntype)
-    if curved or any(gain[1:]) or (bias[0] and not bias[1]):
-        on_path = _on_tendon(drive, document, state)
+    cut_off = drive.forces is not None and (any(bias) or dyntype != "none" or not gain[0])
+    if curved or any(gain[1:]) or (bias[0] and not bias[1]) or cut_off:
+        reach = _reach(drive, skeleton) if gain[0] and bias[1] == -gain[0] else None
+        on_path = _on_tendon(drive, document, state, reach)
         if on_path is not None:
             found.joints[name] = drive.on, on_path
         return
@@ -218,9 +269,13 @@ def _on_joint(drive: FileDrive, document: Document, found: Drives, state: int | 
     if state is not None:
         found.activations[name] = state
     if dyntype == "integrator":
-        found.actuators.append(IntegratingCoordinateActuator(name, drive.on, activation=0.0, **given))
+        low, high = drive.activations or (-math.inf, math.inf)
+        given |= {"activation": min(max(0.0, low), high), "least_activation": low, "greatest_activation": high}
+        found.actuators.append(IntegratingCoordinateActuator(name, drive.on, **given))
     elif dyntype in ("filter", "filterexact"):
-        time = drive.dynamics[1][0]
+        time, (low, high) = drive.dynamics[1][0], drive.activations or (-math.inf, math.inf)
+        if low > given["lower"] or high < given["upper"]:
+            document.unsupported.count(drive.element, "actrange; its activation is not cut off")
         found.actuators.append(
             ActivationCoordinateActuator(name, drive.on, activation_time=time, activation=0.0, **given)
         )
@@ -232,9 +287,21 @@ def _on_joint(drive: FileDrive, document: Document, found: Drives, state: int | 
         found.forces.append(CoordinateSpring(f"{name}_bias", drive.on, stiffness, rest, -gear * gear * bias[2]))
 
 
+def _reach(drive: FileDrive, skeleton: Skeleton) -> tuple[float, float] | None:
+    """The set points of a servo, gear times its joint's coordinate, over the joint's range; None without one."""
+    ends = next((c.range for c in skeleton.coordinates if c.name == drive.on), None)
+    if ends is None or not np.isfinite(ends).all():
+        return None
+    low, high = sorted(drive.gear[0] * end for end in ends)
+    return low, high
+
+
 def _on_site(drive: FileDrive, document: Document, skeleton: Skeleton, found: Drives) -> None:
-    """A force or a torque in the axes of a site: `gear` tells its direction."""
-    plain = drive.gain[0] == "fixed" and drive.bias[0] == "none" and drive.dynamics[0] == "none"
+    """A force or a torque in the axes of a site: `gear` tells its direction. Its length is zero, so that a position
+    servo without damping gives its gain times the control."""
+    bias = drive.bias[1][:3] if drive.bias[0] == "affine" else (0.0, 0.0, 0.0)
+    idle = drive.bias[0] != "muscle" and not bias[0] and not bias[2]
+    plain = drive.gain[0] == "fixed" and idle and drive.dynamics[0] == "none"
     gear = np.array([*drive.gear, *(0.0,) * 6][:6])
     force, torque = gear[:3], gear[3:]
     if not plain or (force.any() and torque.any()) or drive.on not in skeleton.sites:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.values import Values
-from myoquat.data.xml import Element
+from myoquat.data.xml import Element, complain
 
 __all__ = ["FileDrive", "read_drive"]
 
@@ -21,7 +21,7 @@ class FileDrive:
     "fixed" or "none", "affine" in length and speed, or those of a "muscle". Length = gear x that of what it drives.
 
     dynamics  how the activation follows the control: "none", "integrator", "filter", "filterexact" or "muscle"
-    controls  (low, high) the control's range, None without
+    controls  (low, high) the control's range, None without; likewise `forces` of the force and `activations`
     lengths   (low, high) the range of lengths of a muscle, None where the file leaves it to the compiler
     """
 
@@ -35,6 +35,8 @@ class FileDrive:
     bias: tuple[str, tuple[float, ...]]
     dynamics: tuple[str, tuple[float, ...]]
     controls: tuple[float, float] | None
+    forces: tuple[float, float] | None
+    activations: tuple[float, float] | None
     lengths: tuple[float, float] | None
 
     @property
@@ -61,17 +63,14 @@ def read_drive(element: Element, document: Document, index: int) -> FileDrive | 
     if given["gain"][0] not in GAINS or given["bias"][0] not in BIASES or given["dyn"][0] not in DYNAMICS:
         document.unsupported.count(element, "its force law; it does nothing here")
         return None
-    if values.limited("forcelimited", "forcerange", document.compiler.limits):
-        document.unsupported.count(element, "forcerange; its force is not cut off")
-    if values.limited("actlimited", "actrange", document.compiler.limits) and given["dyn"][0] != "muscle":
-        document.unsupported.count(element, "actrange; its activation is not cut off")
-    controls = _range(values, "ctrllimited", "ctrlrange", document)
-    for key in ("forcerange", "actrange"):
-        values.has(key)
+    controls, forces, activations = (
+        _range(values, f"{word}limited", f"{word}range", document) for word in ("ctrl", "force", "act")
+    )
     shortest, longest = values.vector("lengthrange", (0.0, 0.0))
     drive = FileDrive(
         element, index, values.text("name", ""), on, values.text(on), values.numbers("gear", 1, 6, (1.0,)),
-        given["gain"], given["bias"], given["dyn"], controls, (shortest, longest) if shortest < longest else None,
+        given["gain"], given["bias"], given["dyn"], controls, forces, activations,
+        (shortest, longest) if shortest < longest else None,
     )  # fmt: skip
     if on == "site" and values.has("refsite"):
         document.unsupported.count(element, "refsite")
@@ -88,6 +87,8 @@ DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle")
 def _range(values: Values, switch: str, key: str, document: Document) -> tuple[float, float] | None:
     limited = values.limited(switch, key, document.compiler.limits)
     low, high = values.vector(key, (0.0, 0.0))
+    if limited and not low <= high:
+        complain(values.element, f"{key} must be in order, not {low:g} and {high:g}")
     return (low, high) if limited else None
 
 
