@@ -15,7 +15,7 @@ from myoquat.data.mjcf.reading.document import Document, document_in, read_docum
 from myoquat.data.mjcf.reading.equalities import read_equalities
 from myoquat.data.mjcf.reading.fixed_tendons import combinations_of
 from myoquat.data.mjcf.reading.keyframes import read_start
-from myoquat.data.mjcf.reading.limits import read_limits
+from myoquat.data.mjcf.reading.limits import read_ball_limits, read_limits
 from myoquat.data.mjcf.reading.softness import Mobilities
 from myoquat.data.mjcf.reading.tendons import Used, read_tendons
 from myoquat.data.mjcf.reading.values import Values
@@ -65,7 +65,7 @@ def load_mjcf(
     strict: an element that is not read raises ModelError; by default one UnsupportedWarning reports all of them with
     counts and lines. wrapping: the rule for cylinders with a side site, "shortest" that of a `WrapCylinder`, "mujoco"
     that of MuJoCo 4, a `SideCylinder`. anywhere: files that it includes, and meshes, may lie outside its folder.
-    contact: geoms press on each other (`LinearContact`), the pairs that MuJoCo lets touch. Limits of hinges, slides and
+    contact: geoms press on each other (`LinearContact`), the pairs that MuJoCo lets touch. Limits of joints and
     tendons are forces with MuJoCo's resting stiffness. Files of meshes (.stl, .obj, .msh) are opened where a body's
     inertia or a contact is made of them. Raises ModelError with file, element and line for a file that is broken or
     makes bodies by rule.
@@ -136,6 +136,7 @@ def _model(document: Document, path: Path | None, wrapping: str, contact: bool) 
         forces=(
             *skeleton.frictions,
             *drives.forces,
+            *read_ball_limits(skeleton, mobilities),
             *(read_contacts(document, skeleton, mobilities) if contact else ()),
         ),
         markers=tuple(

@@ -8,10 +8,11 @@ from myoquat.core.typing import Array
 from myoquat.joints.constraints import Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec
 from myoquat.muscle.path import Muscle
-from myoquat.muscle.segments.lengths import lengths
+from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
-__all__ = ["PathLengthConstraint"]
+__all__ = ["PathLengthConstraint", "solved_surface"]
 
 
 @dataclass(frozen=True)
@@ -19,9 +20,10 @@ class PathLengthConstraint(Holonomic):
     """phi = l - l0 - sum over i of c_i (m - m0)^i (1): the length l of a path, as a polynomial of that of another, m.
 
     rest_length l0, other_rest_length m0 [m]; coefficients c; without `other` c_0 alone counts. The law of the paths
-    does not matter. MuJoCo's equality constraint of tendons, which is soft there. Paths are straight between points;
-    ModelError for one that wraps around a surface, whose second derivatives are not available, and for coefficients of
-    powers of a path that is not there.
+    does not matter. MuJoCo's equality constraint of tendons, which is soft there. Paths may wrap around surfaces whose
+    contacts have a closed form, spheres and cylinders, one between two points. ModelError for other surfaces, whose
+    contacts a solver finds, so that second derivatives are not available, and for coefficients of powers of a path that
+    is not there. What the constraint does is smooth except where a path comes to touch a surface.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -47,20 +49,46 @@ class PathLengthConstraint(Holonomic):
     def check(self, system: ArticulatedSystem) -> None:
         for path in self._paths:
             path.check(system)
-            if path.wraps:
-                surface = path.wraps[0].surface.name or "a surface"
-                raise ModelError(f"path {path.name!r} wraps around {surface}", element=self.label)
+            if (surface := solved_surface(path)) is not None:
+                raise ModelError(
+                    f"path {path.name!r} wraps around {surface}, where a solver finds the contact", element=self.label
+                )
         if self.other is None and len(self.coefficients) != 1:
             raise ModelError("without another path there is one coefficient, not "
                              f"{len(self.coefficients)}", element=self.label)  # fmt: skip
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., 1) phi [m]."""
-        found = lengths(system, self._paths, q)
+        phi, _ = self._followed(lengths(system, self._paths, q))
+        return np.stack([phi], axis=-1)
+
+    def position_jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        """(..., 1, nu) by the Jacobian of the paths: contacts stay where they are to first order."""
+        J = velocity_jacobian(system, self._paths, q)
+        _, slope = self._followed(lengths(system, self._paths, q))
+        row = J[..., 0, :] if self.other is None else J[..., 0, :] - slope[..., None] * J[..., 1, :]
+        result: Array = row[..., None, :]
+        return result
+
+    def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
+        return matvec(self.position_jacobian(system, q, t), u)
+
+    def _followed(self, found: Array) -> tuple[Array, Array]:
+        """phi (...) at lengths (..., 1) or (..., 2), and the derivative (...) of the polynomial."""
         phi = found[..., 0] - self.rest_length
         x = found[..., 1] - self.other_rest_length if self.other is not None else 0.0 * phi
-        value: Array = 0.0 * phi
+        value, slope = 0.0 * phi, 0.0 * phi
         for coefficient in reversed(self.coefficients):  # Horner's scheme
+            slope = slope * x + value
             value = value * x + coefficient
-        result: Array = np.stack([phi - value], axis=-1)
-        return result
+        return phi - value, slope
+
+
+def solved_surface(path: Muscle) -> str | None:
+    """The name of a surface whose contact a solver finds: of another form, or one of several between two points."""
+    for number in range(1, len(path.path)):
+        acting = [wrap for wrap in path.wraps if wrap.acts(number)]
+        for wrap in acting:
+            if wrap.solved or len(acting) > 1:
+                return wrap.name or f"a {wrap.kind}"
+    return None

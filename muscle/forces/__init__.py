@@ -25,6 +25,7 @@ from myoquat.muscle.forces.hunt_crossley import ContactMaterial, HuntCrossley
 from myoquat.muscle.forces.linear_contact import LinearContact
 from myoquat.muscle.forces.point_spring import PointSpring
 from myoquat.muscle.forces.prescribed import PrescribedForce
+from myoquat.muscle.forces.rotation_limit import RotationLimit
 from myoquat.muscle.forces.smooth_contact import SmoothSphereHalfSpace
 from myoquat.muscle.forces.swing_twist import SwingTwistLimit
 
@@ -55,6 +56,7 @@ __all__ = [
     "PointExpression",
     "PointSpring",
     "PrescribedForce",
+    "RotationLimit",
     "SmoothSphereHalfSpace",
     "SwingTwistLimit",
 ]

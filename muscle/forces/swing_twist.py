@@ -9,10 +9,10 @@ from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions.onset import engaged, engaged_energy
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import quaternion_multiply, rotation_matrix
+from myoquat.joints.quaternion import quaternion_multiply
 from myoquat.joints.vectors import dot, matvec
-from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.forces.base import MeasuredForce
+from myoquat.muscle.forces.rotation_limit import axial, joint_rotation
 from myoquat.muscle.loads import unit_vector
 
 __all__ = ["SwingTwistLimit"]
@@ -64,7 +64,7 @@ class SwingTwistLimit(MeasuredForce):
 
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:
         """(..., 2) d_s and d_t; 0 where any direction, or any twist, is allowed."""
-        return self.depths(self._rotation(system, q))
+        return self.depths(joint_rotation(system, self.body, q))
 
     def force(self, x: Array, rate: Array) -> Array:
         return -np.array([self.swing_stiffness, self.twist_stiffness]) * x * engaged(x, self.transition)
@@ -75,8 +75,7 @@ class SwingTwistLimit(MeasuredForce):
         turned = matvec(R, a)
         along, beta = dot(a, turned), dot(c, turned)
         trace = R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2]
-        r = [(R[..., k, j] - R[..., j, k]) / 2 for j, k in ((1, 2), (2, 0), (0, 1))]
-        spin = a[0] * r[0] + a[1] * r[1] + a[2] * r[2]
+        spin = dot(a, axial(R))
         (lower, upper), half = self.twist, self._half
         middle = (lower + upper) / 2
         swung = 0.0 * along if self.swing >= np.pi else (np.cos(self.swing) - beta) / np.sin(self.swing)
@@ -124,11 +123,3 @@ class SwingTwistLimit(MeasuredForce):
     @property
     def _half(self) -> float:
         return (self.twist[1] - self.twist[0]) / 2
-
-    def _rotation(self, system: ArticulatedSystem, q: Array) -> Array:
-        """(..., 3, 3) the body's rotation against the frame of its joint on the parent."""
-        body = system.bodies[system.indices.body(self.body)]
-        poses = system.poses(q)
-        frame = poses[body.parent][0] @ rotation_matrix(as_array(body.orientation))
-        result: Array = np.swapaxes(frame, -1, -2) @ poses[body.name][0]
-        return result

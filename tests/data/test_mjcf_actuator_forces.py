@@ -155,8 +155,8 @@ def test_an_integrated_set_point_ends_where_mujocos_does(on, tmp_path):
     path = tmp_path / "x.xml"
     path.write_text(
         '<mujoco><option gravity="0 0 0" timestep="0.01"/><worldbody><site name="w" pos="0.3 0 0"/><body>'
-        '<joint name="j" axis="0 1 0"/><geom size="0.1" pos="0 0 0.3"/><site name="s" pos="0 0 0.3"/></body></worldbody>'
-        '<tendon><spatial name="t"><site site="w"/><site site="s"/></spatial></tendon><actuator>'
+        '<joint name="j" axis="0 1 0"/><geom size="0.1" pos="0 0 0.3"/><site name="s" pos="0 0 0.3"/></body>'
+        '</worldbody><tendon><spatial name="t"><site site="w"/><site site="s"/></spatial></tendon><actuator>'
         f'<intvelocity {on}="{on[0]}" kp="3" kv="1" ctrlrange="-2 1" actrange="-0.4 0.45"/></actuator></mujoco>'
     )
     model, engine = load_model(path, strict=True), Engine(path)

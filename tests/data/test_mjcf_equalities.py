@@ -8,9 +8,10 @@ import pytest
 
 import myoquat as mq
 from myoquat.data import load_model
-from myoquat.dynamics.constraints import constraints_of
+from myoquat.dynamics.constraints import Constraints, constraints_of
+from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.joints import ModelError
-from myoquat.muscle import Muscle, PathPoint, WrapSphere
+from myoquat.muscle import InsideSphere, Muscle, PathPoint, WrapSphere
 from myoquat.muscle.constraints import PathLengthConstraint
 from myoquat.muscle.segments.lengths import lengths
 
@@ -124,7 +125,46 @@ def test_tendons_in_space_are_held_as_mujocos_are(equality, tmp_path, rng):
         assert constraint.position(model.system, q, np.zeros(())) == pytest.approx(data.efc_pos, abs=1e-12)
 
 
-def test_a_rope_of_constant_length_does_no_work_and_one_around_a_surface_is_rejected():
+AROUND = """<mujoco><compiler angle="radian"/><default><geom contype="0" conaffinity="0"/></default><worldbody>
+<site name="w" pos="0 -0.05 0.3"/><geom name="wheel" type="cylinder" size="0.06 0.1" euler="1.5707963 0 0" mass="0"/>
+<site name="front" pos="0.2 0 0"/>
+<body name="a"><joint name="j1" axis="0 1 0"/><geom size="0.05" pos="0 0 -0.3"/><site name="s" pos="0.01 0.04 -0.3"/>
+<geom name="ball" size="0.04" pos="0.02 0 -0.4" mass="0"/><body name="b" pos="0 0 -0.4"><joint name="j2" axis="0 1 0"/>
+<geom size="0.05" pos="0 0 -0.2"/><site name="e" pos="0.03 0 -0.2"/></body></body></worldbody>
+<tendon><spatial name="t1"><site site="w"/><geom geom="wheel" sidesite="front"/><site site="s"/></spatial>
+<spatial name="t2"><site site="s"/><geom geom="ball"/><site site="e"/></spatial></tendon>
+<equality>{0}</equality></mujoco>"""
+
+
+@pytest.mark.peers
+@needs_mujoco
+@pytest.mark.parametrize(
+    "equality",
+    ['<tendon tendon1="t1" polycoef="0.01"/>', '<tendon tendon1="t1" tendon2="t2" polycoef="0.01 0.5 0 3"/>'],
+)
+def test_tendons_around_surfaces_are_held_as_mujocos_are(equality, tmp_path, rng):
+    import mujoco  # noqa: PLC0415 - a peer
+
+    path = tmp_path / "x.xml"
+    path.write_text(AROUND.format(equality))
+    model, engine = load_model(path, wrapping="mujoco"), mujoco.MjModel.from_xml_path(str(path))
+    engine.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    data = mujoco.MjData(engine)
+    held = ConstraintArrays(Constraints(model.system, constraints_of(model)))
+    touched = 0
+    for q, u in zip(rng.uniform(-1, 1, size=(20, 2)), rng.normal(size=(20, 2)), strict=True):
+        data.qpos[:], data.qvel[:] = q, u
+        mujoco.mj_forward(engine, data)
+        touched += int((data.wrap_obj[:] >= 0).any())
+        assert held.position(q, 0.0) == pytest.approx(data.efc_pos, abs=1e-12)
+        assert held.position_jacobian(q, 0.0).ravel() == pytest.approx(data.efc_J.ravel()[:2], abs=1e-12)
+        h = 1e-6  # A udot = b along the motion: the rate of A u
+        rates = [held.jacobian(model.system.integrate(q, s * u), 0.0) @ u for s in (-h, h)]
+        assert held.bias(q, u, 0.0) == pytest.approx(-(rates[1] - rates[0]) / (2 * h), rel=1e-5, abs=1e-7)
+    assert touched > 5
+
+
+def test_a_rope_of_constant_length_does_no_work_and_one_with_a_solved_contact_is_rejected():
     hinge = mq.joints.RevoluteJoint((0, 0, 1))
     box = {"mass": 1.0, "center_of_mass": (0.3, 0, 0), "inertia": (0.01, 0.01, 0.01, 0, 0, 0)}
     bodies = mq.Body("arm", "ground", hinge, **box), mq.Body("fore", "arm", hinge, position=(0.6, 0, 0), **box)
@@ -137,7 +177,9 @@ def test_a_rope_of_constant_length_does_no_work_and_one_around_a_surface_is_reje
     assert np.ptp(energy) < 1e-7
     assert held.position(model.system, motion.q[-1], np.zeros(())) == pytest.approx([0.0], abs=1e-12)
     around = replace(rope, wraps=(WrapSphere(body="arm", radius=0.05, name="ball"),))
-    with pytest.raises(ModelError, match="wraps around ball"):
-        replace(held, path=around).check(model.system)
+    replace(held, path=around).check(model.system)
+    inside = replace(rope, wraps=(InsideSphere(body="arm", radius=0.05, name="ring"),))
+    with pytest.raises(ModelError, match="wraps around ring, where a solver finds the contact"):
+        replace(held, path=inside).check(model.system)
     with pytest.raises(ModelError, match="one coefficient, not 2"):
         replace(held, coefficients=(0.0, 1.0)).check(model.system)

@@ -32,7 +32,7 @@ class Skeleton:
     """The bodies in the order of the file, depth first, which is MuJoCo's order of coordinates, with their poses. Also
     the ranges and references of coordinates, where their springs rest, the geoms, the first of each name in `named`,
     and sites and their axes (3, 3) by their names; dry friction of coordinates, and the coefficients of fixed tendons
-    by coordinate; the joints that have limits, and meshes."""
+    by coordinate; the joints that have limits, ball joints with the names of their bodies, and meshes."""
 
     bodies: list[Body] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
@@ -42,6 +42,7 @@ class Skeleton:
     frictions: list[CoordinateFriction] = field(default_factory=list)
     combinations: dict[str, dict[str, float]] = field(default_factory=dict)
     limited: list[FileJoint] = field(default_factory=list)
+    limited_balls: list[tuple[str, FileJoint]] = field(default_factory=list)
     meshes: Meshes = field(default_factory=lambda: Meshes({}, None))
     geoms: list[Geom] = field(default_factory=list)
     named: dict[str, Geom] = field(default_factory=dict)
@@ -183,6 +184,8 @@ class _Reader:
                     **(link.fields(new) | resting | own),
                 )
             )
+            balls = (joint for joint in link.joints if joint.type == "ball" and joint.limited)
+            self.found.limited_balls += [(new, ball) for ball in balls]
             parent, place, reached = new, HERE, link.point
         if not links or reached.any():
             at = Place(place.p - place.R @ reached, place.Q)

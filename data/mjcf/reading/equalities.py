@@ -18,7 +18,7 @@ from myoquat.joints.euler import euler_from_quaternion
 from myoquat.joints.functions import AxisFunction, Linear, Polynomial
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.quaternion import quaternion_from_matrix
-from myoquat.muscle.constraints import PathLengthConstraint
+from myoquat.muscle.constraints.path_length import PathLengthConstraint, solved_surface
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import PathPoint
@@ -103,14 +103,16 @@ def _of_paths(
     values: Values, system: ArticulatedSystem, start: Array, muscles: Sequence[Muscle], unnamed: str
 ) -> PathLengthConstraint | None:
     """Lengths of tendons L and M with L - L0 = sum of a_i (M - M0)^i, L0 and M0 those of the file's pose. None for
-    tendons that wrap around surfaces."""
+    tendons that wrap around surfaces whose contacts a solver finds."""
     named = {muscle.name: muscle for muscle in muscles}
     names = [values.text(key) for key in ("tendon1", "tendon2") if values.has(key)]
     for name in names:
         if name not in named:
             complain(values.element, f"{name!r} is no tendon of the model")
-    paths = tuple(Muscle(name, named[name].path, pulleys=named[name].pulleys) for name in names)
-    if not paths or any(named[name].wraps for name in names):
+    paths = tuple(
+        Muscle(name, named[name].path, wraps=named[name].wraps, pulleys=named[name].pulleys) for name in names
+    )
+    if not paths or any(solved_surface(path) for path in paths):
         return None
     rests = [float(x) for x in lengths(system, paths, start)]
     given = values.numbers("polycoef", 1, 5, (0.0, 1.0, 0.0, 0.0, 0.0))

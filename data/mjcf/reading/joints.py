@@ -123,21 +123,18 @@ def read_joint(element: Element, document: Document, childclass: str | None, bod
     joint_type = values.word("type", TYPES, "hinge")
     unnamed = f"{body}.{UNNAMED[joint_type]}{before + 1 if before else ''}" if joint_type in UNNAMED else body
     name = values.text("name", unnamed)
-    scale = document.compiler.angle if joint_type == "hinge" else 1.0
+    scale = document.compiler.angle if joint_type in ("ball", "hinge") else 1.0
     try:
         axis = unit_axis(values.vector("axis", Z)) if joint_type in ("slide", "hinge") else Z
     except ValueError as error:
         complain(element, str(error))
     values.text("axis", "")
     limited = values.limited("limited", "range", document.compiler.limits)
-    if joint_type in ("ball", "free"):
-        if limited:
-            document.unsupported.count(element, f"limits of a {joint_type} joint; nothing holds it")
-        values.has("range")
-        low_high = None
-    else:
-        low, high = values.vector("range", (0.0, 0.0))
-        low_high = (low * scale, high * scale) if values.has("range") else None
+    if joint_type == "free" and limited:
+        document.unsupported.count(element, "limits of a free joint; nothing holds it")
+        limited = False
+    low, high = values.vector("range", (0.0, 0.0))
+    low_high = (low * scale, high * scale) if values.has("range") and joint_type != "free" else None
     joint = FileJoint(
         element,
         name,

@@ -1,16 +1,20 @@
 """Limits of joints and tendons as forces that set in where a range is left."""
 
+import math
 from dataclasses import dataclass
 
 from myoquat.data.mjcf.reading.bodies import Skeleton
 from myoquat.data.mjcf.reading.softness import Mobilities, Softness, given_mobility, read_softness
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
+from myoquat.muscle.forces import RotationLimit
 from myoquat.muscle.laws import PathLimit
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle
 
-__all__ = ["FreeRange", "path_limit", "read_limits", "read_path_limit"]
+__all__ = ["FreeRange", "path_limit", "read_ball_limits", "read_limits", "read_path_limit"]
+
+MIN_ANGLE = 1e-6  # [rad] at which a limit of a ball joint acts, whatever its margin
 
 
 def read_limits(skeleton: Skeleton, mobilities: Mobilities) -> tuple[CoordinateLimit, ...]:
@@ -33,6 +37,25 @@ def read_limits(skeleton: Skeleton, mobilities: Mobilities) -> tuple[CoordinateL
                 f"{joint.name}_limit", joint.name, low, high, stiffness, stiffness, joint.softness.onset, damping
             )
         )
+    return tuple(found)
+
+
+def read_ball_limits(skeleton: Skeleton, mobilities: Mobilities) -> tuple[RotationLimit, ...]:
+    """A limit for every ball joint that has one, of the angle of its rotation vector: the greater end of the file's
+    range. One that allows every rotation is none."""
+    found = []
+    for body, joint in skeleton.limited_balls:
+        assert joint.range is not None
+        upper = max(joint.range)
+        if joint.range[0] > joint.range[1] or upper <= 0:
+            complain(joint.element, f"range of a ball joint must be 0 and a positive angle, not {joint.range}")
+        given = given_mobility(joint.element)
+        mobility = mobilities.of_rotation(body) if given is None else given
+        if mobility <= 0 or upper - joint.margin > math.pi:
+            continue
+        stiffness, damping = joint.softness.spring(mobility)
+        upper = max(upper - joint.margin, MIN_ANGLE)
+        found.append(RotationLimit(f"{joint.name}_limit", body, upper, stiffness, joint.softness.onset, damping))
     return tuple(found)
 
 

@@ -143,6 +143,11 @@ class Mobilities:
         row = self.system.rate_matrix(self._q)[self.system.coordinate_names.index(name)]
         return float(row @ self._inverse @ row)
 
+    def of_rotation(self, name: str) -> float:
+        """[1/(kg m^2)] the mean over the axes of a body's ball joint."""
+        end = self.system.u_slices[self.system.indices.body(name)].stop
+        return float(np.mean([self._inverse[k, k] for k in range(end - 3, end)]))  # turns come last
+
     def length_of(self, muscle: Muscle) -> float:
         """[m] of a path."""
         return float(lengths(self.system, (muscle,), self._q)[0])
