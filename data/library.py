@@ -43,12 +43,11 @@ def load_model(
     as "quaternion". strict: refuse an .osim, .xml or .urdf file with parts that are not supported, instead of warning.
     marker_set: a file of OpenSim's <MarkerSet>, whose markers the model gets, in place of its own of the same names.
 
-    options of `.xml`:  wrapping, "shortest" or "mujoco": the rule for cylinders with a side site, that of a
-    `WrapCylinder` or that of MuJoCo 4, a `SideCylinder`; anywhere=True: meshes and files that it includes may lie
-    outside its folder; contact=True: geoms press on each
-    other. In `.xml`, coordinates keep the names of hinges and slides, spatial tendons are muscles, sites
-    that no tendon uses markers, equality constraints of joints couplers. The keyframe "start", or the first, is the
-    start.
+    options of `.xml`:  wrapping, "shortest", "mujoco" or "mujoco3": the rule for surfaces with a side site, that of a
+    `WrapCylinder`, that of MuJoCo 4, a `SideCylinder`, or that of MuJoCo 3, a `HalfPlaneCylinder`; anywhere=True:
+    meshes and files that it includes may lie outside its folder; contact=True: geoms press on each other. In `.xml`,
+    coordinates keep the names of hinges and slides, spatial tendons are muscles, sites that no tendon uses markers,
+    equality constraints of joints couplers. The keyframe "start", or the first, is the start.
 
     options of `.urdf`:  base="fixed" welds the root to the world, "floating" puts it on a floating joint; joint_order,
     velocity_frame and gravity as for `ArticulatedSystem`.

@@ -34,6 +34,8 @@ from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
 from myoquat.muscle.segments.flags import PathFlag
 from myoquat.muscle.states import state_names
 from myoquat.muscle.wrapping import (
+    HalfPlaneCylinder,
+    HalfPlaneSphere,
     InsideCylinder,
     InsideSphere,
     MujocoInsideCylinder,
@@ -56,6 +58,8 @@ __all__ = [
     "FittedPoint",
     "FittedSet",
     "ForceLaw",
+    "HalfPlaneCylinder",
+    "HalfPlaneSphere",
     "InsideCylinder",
     "InsideSphere",
     "LengthPoint",

@@ -32,6 +32,7 @@ STATES, REPEATS = 64, 5
 STEPS = {"semi_implicit_euler": 400, "rk4": 100}
 POSES = int(os.environ.get("MYOQUAT_MYOSUITE_POSES", "1000"))  # 10,000 take minutes in MuJoCo
 TOLERANCE = 1e-10
+WRAPPING = "mujoco3" if mujoco.__version__.startswith("3.") else "mujoco"  # the rule of the installed version
 
 _FIRST = """
 import json, sys, time, warnings
@@ -41,7 +42,7 @@ engine = myo_sim.load(sys.argv[1])[0]
 began = time.perf_counter()
 from myoquat.data import load_model
 from myoquat.muscle import path_jacobian, path_lengths
-model = load_model(engine, wrapping="mujoco")
+model = load_model(engine, wrapping=sys.argv[2])
 read = time.perf_counter() - began
 path_lengths(model, model.start), path_jacobian(model, model.start)
 print(json.dumps([read, time.perf_counter() - began]))
@@ -57,9 +58,9 @@ def run() -> list[dict[str, Any]]:
         return rows + [row for name in STEPPED for row in _steps(name)]
 
 
-def _loaded(name: str, wrapping: str = "mujoco") -> tuple[Any, Any, Model]:
+def _loaded(name: str) -> tuple[Any, Any, Model]:
     engine, data = myo_sim.load(name)
-    return engine, data, load_model(engine, wrapping=wrapping)
+    return engine, data, load_model(engine, wrapping=WRAPPING)
 
 
 def _random(engine: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -141,7 +142,7 @@ def _first(name: str, repeats: int = 3) -> dict[str, Any]:
 def _seconds(name: str, cache: str) -> tuple[float, float]:
     environment = {**os.environ, "MYOQUAT_CACHE": cache}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = [sys.executable, "-c", _FIRST, name]
+    command = [sys.executable, "-c", _FIRST, name, WRAPPING]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     read, total = json.loads(done.stdout.splitlines()[-1])
     return float(read), float(total)

@@ -29,7 +29,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["load_mjcf", "read_model"]
 
-WRAPPING = ("shortest", "mujoco")
+WRAPPING = ("shortest", "mujoco", "mujoco3")
 READ = ("compiler", "option", "default", "worldbody", "tendon", "actuator", "equality", "keyframe")
 QUIET = ("asset", "visual", "statistic", "size", "custom")  # pictures, memory, and what users store
 SOLVER = (  # of <option>: how MuJoCo computes, not what
@@ -63,8 +63,9 @@ def load_mjcf(
     from its origin.
 
     strict: an element that is not read raises ModelError; by default one UnsupportedWarning reports all of them with
-    counts and lines. wrapping: the rule for cylinders with a side site, "shortest" that of a `WrapCylinder`, "mujoco"
-    that of MuJoCo 4, a `SideCylinder`. anywhere: files that it includes, and meshes, may lie outside its folder.
+    counts and lines. wrapping: the rule for surfaces with a side site, "shortest" that of a `WrapCylinder`, "mujoco"
+    that of MuJoCo 4, a `SideCylinder`, "mujoco3" that of versions up to 3.17, a `HalfPlaneCylinder`. anywhere: files
+    that it includes, and meshes, may lie outside its folder.
     contact: geoms press on each other (`LinearContact`), the pairs that MuJoCo lets touch. Limits of joints and
     tendons are forces with MuJoCo's resting stiffness. Files of meshes (.stl, .obj, .msh) are opened where a body's
     inertia or a contact is made of them. Raises ModelError with file, element and line for a file that is broken or

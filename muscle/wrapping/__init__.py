@@ -1,6 +1,7 @@
 """Surfaces that paths wrap around: spheres, cylinders, ellipsoids and tori, one or several on the way."""
 
 from myoquat.muscle.wrapping.contacts import path_contacts
+from myoquat.muscle.wrapping.half_plane import HalfPlaneCylinder, HalfPlaneSphere
 from myoquat.muscle.wrapping.segment_solver import Piece
 from myoquat.muscle.wrapping.side_site import (
     InsideCylinder,
@@ -17,6 +18,8 @@ from myoquat.muscle.wrapping.surfaces.torus import WrapTorus
 
 __all__ = [
     "Contact",
+    "HalfPlaneCylinder",
+    "HalfPlaneSphere",
     "InsideCylinder",
     "InsideSphere",
     "MujocoInsideCylinder",

@@ -100,7 +100,9 @@ def _within(a: Plane, b: Plane, radius: Array, tolerance: float) -> _Touching:
     )
     # from the end that is first in the positive sense, as MuJoCo turns: with f < 0 the other end gives another point
     first = cross > 0
-    P = _turned(np.where(first, a[0], b[0]), np.where(first, a[1], b[1]), found.theta, radius)
+    P = _turned(
+        (np.where(first, a[0], b[0]), np.where(first, a[1], b[1])), np.where(first, triangle.A, triangle.B), found
+    )
     jump = np.stack([np.where(on | inside, np.abs(size - radius), np.inf) for size in (far, near)], axis=-1)
     return _Touching(on, P, inside, jump, np.where(on & (found.f < -tolerance), 1.0, 0.0))
 
@@ -118,20 +120,22 @@ class _Triangle:
 
 @dataclass(frozen=True)
 class _Search:
-    """The angle theta (...) [rad], and f (...) [rad] and its slope (...) there."""
+    """The angle theta (...) [rad], its sine and cosine, f (...) [rad] there, and Newton's step (...) from there."""
 
     theta: Array
+    sin: Array
+    cos: Array
     f: Array
-    slope: Array
+    step: Array
 
 
 def _descended(search: _Search, triangle: _Triangle) -> _Search:
     """A step of Newton's method."""
-    return _search(search.theta - search.f / search.slope, triangle)
+    return _search(search.theta - search.step, triangle)
 
 
 def _search(theta: Array, triangle: _Triangle) -> _Search:
-    """f and its slope. f is the argument of one product of unit complex numbers, since it is between -pi and pi."""
+    """f and f / f'. f is the argument of one product of unit complex numbers, since it is between -pi and pi."""
     sin, cos = np.sin(theta), np.cos(theta)
     a, b = triangle.A * sin, triangle.B * sin
     ca, cb = np.sqrt(1.0 - a * a), np.sqrt(1.0 - b * b)
@@ -139,16 +143,17 @@ def _search(theta: Array, triangle: _Triangle) -> _Search:
     x, y = x * triangle.cos - y * triangle.sin, x * triangle.sin + y * triangle.cos
     double_cos, double_sin = cos * cos - sin * sin, 2.0 * sin * cos
     f = np.arctan2(y * double_cos - x * double_sin, x * double_cos + y * double_sin)
-    return _Search(theta, f, triangle.A * cos / ca + triangle.B * cos / cb - 2.0)
+    slope = cos * (triangle.A * cb + triangle.B * ca) - 2.0 * ca * cb  # times ca cb
+    return _Search(theta, sin, cos, f, f * (ca * cb) / slope)
 
 
-def _turned(x: Array, y: Array, theta: Array, radius: Array) -> Plane:
-    """The point of the circle in the direction of an end (x, y), turned by theta - asin(A sin theta)."""
-    size = np.sqrt(x * x + y * y)
-    sin, cos = np.sin(theta), np.cos(theta)
-    a = radius / size * sin
+def _turned(end: Plane, ratio: Array, search: _Search) -> Plane:
+    """The point of the circle in the direction of an end, turned by theta - asin(ratio sin theta); ratio: the radius
+    over the distance of the end."""
+    x, y = end
+    sin, cos, a = search.sin, search.cos, ratio * search.sin
     ca = np.sqrt(1.0 - a * a)
-    c, s = (cos * ca + sin * a) * radius / size, (sin * ca - cos * a) * radius / size
+    c, s = (cos * ca + sin * a) * ratio, (sin * ca - cos * a) * ratio
     return c * x - s * y, s * x + c * y
 
 

@@ -8,7 +8,7 @@ import pytest
 from myoquat.data import UnsupportedWarning, load_model
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ModelError
-from myoquat.muscle import activation_rates, actuator_forces, limit_torques, muscle_torques, path_lengths
+from myoquat.muscle import activation_rates, actuator_forces, limit_torques, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.forces import CoordinateFriction
 from myoquat.muscle.laws import MujocoMuscle, PathFriction
 
@@ -161,3 +161,49 @@ def test_the_total_mass_scales_masses_and_inertias(tmp_path):
 def test_actuator_forces_of_files_without_such_actuators_are_zero(tmp_path):
     model = load_model(write(tmp_path, tendons=TENDONS))
     assert not actuator_forces(model, model.start, np.zeros(3), np.zeros(0)).any()
+
+
+AROUND = """<mujoco><compiler angle="radian"/><option gravity="0 0 0" jacobian="dense"/>
+<default><geom contype="0" conaffinity="0"/></default><worldbody><site name="w" pos="-0.02 -0.09 0.04"/>
+<geom name="wheel" type="cylinder" size="0.05 0.1" pos="0.01 0 0" euler="0 1.3 0.2" mass="0"/>
+<geom name="ball" size="0.04" pos="0 0.03 0" mass="0"/><site name="front" pos="0.1 0.07 0.15"/>
+<body name="a"><joint name="j1" type="ball"/><geom size="0.05" pos="0 0 -0.3"/>
+<site name="s" pos="0.01 0.04 -0.1"/></body></worldbody><tendon>
+<spatial name="t1"><site site="w"/><geom geom="wheel" sidesite="front"/><site site="s"/></spatial>
+<spatial name="t2"><site site="w"/><geom geom="ball" sidesite="front"/><site site="s"/></spatial>
+<spatial name="t3"><site site="w"/><geom geom="wheel"/><site site="s"/></spatial></tendon></mujoco>"""
+
+
+@pytest.mark.peers
+@needs_mujoco
+def test_paths_wind_around_surfaces_as_in_the_installed_version_of_mujoco(tmp_path, rng):
+    import mujoco  # noqa: PLC0415 - a peer
+
+    path = tmp_path / "x.xml"
+    path.write_text(AROUND)
+    rule = "mujoco3" if mujoco.__version__.startswith("3.") else "mujoco"
+    model, engine = load_model(path, wrapping=rule), mujoco.MjModel.from_xml_path(str(path))
+    data, Q = mujoco.MjData(engine), rng.normal(size=(400, 4))
+    q = Q / np.linalg.norm(Q, axis=-1)[:, None]
+    lengths, J = path_lengths(model, q), path_jacobian(model, q)
+    straight = 0
+    for row in range(len(q)):
+        data.qpos[:] = q[row]
+        mujoco.mj_forward(engine, data)
+        dense = np.zeros((engine.ntendon, engine.nv))
+        rows, columns = ten_J_columns(engine, data)
+        dense[rows, columns] = np.asarray(data.ten_J).ravel()[: len(rows)]
+        np.testing.assert_allclose(lengths[row], data.ten_length, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(J[row], dense, rtol=0, atol=1e-10)
+        straight += int(data.wrap_obj.ravel()[:12].max() < 0)
+    assert straight < 200
+
+
+def ten_J_columns(engine, data):
+    """The rows and columns of the numbers in ten_J, which is sparse from version 3.6 on."""
+    holder = engine if hasattr(engine, "ten_J_rownnz") else data
+    counts = np.asarray(holder.ten_J_rownnz)
+    rows = np.repeat(np.arange(engine.ntendon), counts)
+    starts = np.asarray(holder.ten_J_rowadr)
+    columns = [np.asarray(holder.ten_J_colind).ravel()[a : a + n] for a, n in zip(starts, counts, strict=True)]
+    return rows, np.concatenate(columns)

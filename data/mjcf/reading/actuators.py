@@ -175,8 +175,8 @@ def _cut_off(law: ForceLaw, drive: FileDrive) -> ForceLaw:
     if isinstance(law, PathActuator):
         law = AffinePath(gain_0=law.max_isometric_force)
     own = {f.name: getattr(law, f.name) for f in fields(law)}  # type: ignore[arg-type]
-    kind = ClippedMujocoMuscle if isinstance(law, MujocoMuscle) else ClippedAffinePath
-    return kind(**own, least_force=least, greatest_force=greatest)
+    clipped_law = ClippedMujocoMuscle if isinstance(law, MujocoMuscle) else ClippedAffinePath
+    return clipped_law(**own, least_force=least, greatest_force=greatest)
 
 
 def _muscle(drive: FileDrive, document: Document, gear: float) -> MujocoMuscle | None:

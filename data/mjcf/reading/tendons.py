@@ -21,6 +21,8 @@ from myoquat.muscle.laws import ForceLaw, PathActuator, PathFriction, PathSpring
 from myoquat.muscle.path import Muscle, Pulley
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import (
+    HalfPlaneCylinder,
+    HalfPlaneSphere,
     InsideCylinder,
     InsideSphere,
     MujocoInsideCylinder,
@@ -240,14 +242,19 @@ def _surface(values: Values, paths: _Paths) -> Wrap | None:
             return _wrap(geom, INNER_SURFACES[paths.wrapping][geom.type], "all", geom.place.Q)
         side = side * ([1.0, 1.0, 0.0] if geom.type == "cylinder" else 1.0)
         quadrant, Q = _quadrant(side, Q)
-    surface = SideCylinder if geom.type == "cylinder" and paths.wrapping == "mujoco" else OUTER_SURFACES[geom.type]
-    return _wrap(geom, WrapCylinder if quadrant == "all" and surface is SideCylinder else surface, quadrant, Q)
+    rule = "shortest" if quadrant == "all" else paths.wrapping
+    return _wrap(geom, OUTER_SURFACES[rule][geom.type], quadrant, Q)
 
 
-OUTER_SURFACES: dict[str, Any] = {"sphere": WrapSphere, "cylinder": WrapCylinder}
+OUTER_SURFACES: dict[str, dict[str, Any]] = {
+    "shortest": {"sphere": WrapSphere, "cylinder": WrapCylinder},
+    "mujoco": {"sphere": WrapSphere, "cylinder": SideCylinder},
+    "mujoco3": {"sphere": HalfPlaneSphere, "cylinder": HalfPlaneCylinder},
+}
 INNER_SURFACES: dict[str, dict[str, Any]] = {
     "shortest": {"sphere": InsideSphere, "cylinder": InsideCylinder},
     "mujoco": {"sphere": MujocoInsideSphere, "cylinder": MujocoInsideCylinder},
+    "mujoco3": {"sphere": MujocoInsideSphere, "cylinder": MujocoInsideCylinder},
 }
 
 

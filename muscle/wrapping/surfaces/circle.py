@@ -7,7 +7,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 
-__all__ = ["Plane", "Winding", "among_surfaces", "around", "beside"]
+__all__ = ["Direction", "Plane", "Winding", "among_surfaces", "around", "beside", "outside", "tangent"]
 
 Plane = tuple[Array, Array]  # x, y
 Direction = tuple[Array | float, Array | float]
@@ -47,7 +47,7 @@ def around(
     a straight line that meets the circle from one that does not. Length and tangents are continuous there. It is the
     argument of one product of complex numbers, a* b (r - i t_a) (r - i t_b), its cross product without the sign.
     """
-    inside, depth, a, b = _outside(a, b, radius)
+    inside, depth, a, b = outside(a, b, radius)
     cross, along = a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1]
     aside, sense = np.abs(cross), np.where(cross < 0, -1.0, 1.0)
     behind: Array = inside & ~inside
@@ -62,7 +62,7 @@ def around(
     angle = np.arctan2(imaginary, real)
     if ahead is not None:
         angle = np.where(behind & (angle < 0), angle + 2 * np.pi, angle)
-    P, Q = _tangent(a, before, radius, sense), _tangent(b, after, radius, -sense)
+    P, Q = tangent(a, before, radius, sense), tangent(b, after, radius, -sense)
     on = ((imaginary > 0) | ((imaginary == 0) & (real < 0)) | behind) & ~inside  # angle > 0, known before the angle
     return Winding(on, before, after, P, Q, angle, inside, _jump(on, inside, depth, sides), behind)
 
@@ -98,7 +98,7 @@ def beside(a: Plane, b: Plane, radius: Array | float, hint: Direction) -> Windin
     tangent point passes the point opposite to the hint.
     """
     short = around(a, b, radius)
-    inside, depth, a, b = _outside(a, b, radius)
+    inside, depth, a, b = outside(a, b, radius)
     aside = hint[0] * (b[1] - a[1]) - hint[1] * (b[0] - a[0])
     left, right = (_way(a, b, (short.before, short.after), radius, hint, sense) for sense in (1.0, -1.0))
     P, Q, angle, opposite = _either(aside >= 0, left, right)
@@ -126,7 +126,7 @@ def _way(
 ) -> tuple[Plane, Plane, Array, Both]:
     """Both tangent points of the string around the circle in a sense, the angle between them, and how near each end is
     to where its own is opposite to the hint."""
-    P, Q = _tangent(a, straight[0], radius, sense), _tangent(b, straight[1], radius, -sense)
+    P, Q = tangent(a, straight[0], radius, sense), tangent(b, straight[1], radius, -sense)
     first, second = (np.arctan2(hint[0] * p[1] - hint[1] * p[0], hint[0] * p[0] + hint[1] * p[1]) for p in (P, Q))
     opposite = (np.pi - np.abs(first)) * straight[0], (np.pi - np.abs(second)) * straight[1]
     return P, Q, sense * (second - first), opposite
@@ -139,7 +139,7 @@ def _either(condition: Array, yes: Any, no: Any) -> Any:
     return np.where(condition, yes, no)
 
 
-def _outside(a: Plane, b: Plane, radius: Array | float) -> tuple[Array, Both, Plane, Plane]:
+def outside(a: Plane, b: Plane, radius: Array | float) -> tuple[Array, Both, Plane, Plane]:
     """Whether an end lies inside the circle, how near each is to it, and the ends, moved away where one lies inside."""
     inside = ~((_square(a) > radius * radius) & (_square(b) > radius * radius))
     depth = np.abs(np.sqrt(_square(a)) - radius), np.abs(np.sqrt(_square(b)) - radius)
@@ -152,7 +152,7 @@ def _square(p: Plane) -> Array:
     return result
 
 
-def _tangent(p: Plane, straight: Array, radius: Array | float, sense: Array | float) -> Plane:
+def tangent(p: Plane, straight: Array, radius: Array | float, sense: Array | float) -> Plane:
     """Where the tangent from p meets the circle, on the side to which `sense` turns."""
     factor = radius / _square(p)
     return (

@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import Plane, Winding, around, beside
+from myoquat.muscle.wrapping.surfaces.circle import Direction, Plane, Winding, around, beside
 from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, plane_of, project, unit
 
 __all__ = ["WrapSphere"]
@@ -48,11 +48,15 @@ class WrapSphere(Wrap):
         e1, e2 = plane_of(A, B)
         a, b = project(A, e1, e2), project(B, e1, e2)
         if self.hint is None:
-            winding = around(a, b, self.radius, None if self.ahead is None else project(self.ahead, e1, e2))
+            winding = self._winding(a, b, None if self.ahead is None else project(self.ahead, e1, e2))
         else:
             winding = self._over_hint(a, b, project(as_array(self.hint), e1, e2))
         P, Q = (x[..., None] * e1 + y[..., None] * e2 for x, y in (winding.P, winding.Q))
         return Contact(winding.on, P, Q, self.radius * winding.angle, winding.inside, np.stack(winding.jump, axis=-1))
+
+    def _winding(self, a: Plane, b: Plane, ahead: Direction | None) -> Winding:
+        """The path in the plane of the ends and the centre."""
+        return around(a, b, self.radius, ahead)
 
     @property
     def half_axes(self) -> Array | None:

@@ -1,0 +1,117 @@
+"""Spheres and cylinders as tendons of MuJoCo up to version 3.17 meet them, on the side of a side site.
+
+A path is straight where its straight line clears the surface and comes nearest to the axis, or to the centre, on the
+half plane of the side site. Elsewhere it takes one of two tangent paths, one in each sense: the one whose two points of
+contact lie more towards the side site, unless its straight pieces cross; where they cross in both senses, it is
+straight. The rule is that of `wrap_circle` in MuJoCo's `engine_util_misc.c` (E. Todorov and others, Apache-2.0), which
+MuJoCo 4 has replaced (see `side_site`). The length jumps where the line behind leaves the half plane.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.muscle.wrapping.side_site import SideCylinder
+from myoquat.muscle.wrapping.surfaces.base import Line
+from myoquat.muscle.wrapping.surfaces.circle import Direction, Plane, Winding, outside, tangent
+from myoquat.muscle.wrapping.surfaces.sphere import WrapSphere
+
+__all__ = ["HalfPlaneCylinder", "HalfPlaneSphere", "half_plane_path"]
+
+SMALLEST = 1e-15  # [m^2] of a determinant below which MuJoCo takes lines as parallel
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfPlaneCylinder(SideCylinder):
+    """A cylinder that a path passes as in MuJoCo up to version 3.17: behind it, on the side against its quadrant, no
+    path is straight.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import HalfPlaneCylinder, SideCylinder
+    >>> A, B = np.array([-0.1, 0.04, 0.0]), np.array([-0.01, 0.05, 0.0])
+    >>> surfaces = [cls(body="femur", radius=0.03, quadrant="+x") for cls in (HalfPlaneCylinder, SideCylinder)]
+    >>> [bool(surface.contact(A, B).on) for surface in surfaces]
+    [True, False]
+    """
+
+    kind: ClassVar[str] = "half_plane_cylinder"
+
+    def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:
+        side = self._side(line)
+        assert side is not None  # `check` asks for a quadrant
+        a, b = ((x[..., 0], x[..., 1]) for x in (A, B))
+        return half_plane_path(a, b, self.radius, side)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfPlaneSphere(WrapSphere):
+    """A sphere that a path passes as in MuJoCo up to version 3.17: as a `HalfPlaneCylinder` in the plane of the ends
+    and the centre.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import HalfPlaneSphere, WrapSphere
+    >>> A, B = np.array([-0.1, 0.04, 0.0]), np.array([-0.01, 0.05, 0.0])
+    >>> surfaces = [cls(body="femur", radius=0.03, quadrant="+x") for cls in (HalfPlaneSphere, WrapSphere)]
+    >>> [bool(surface.contact(A, B).on) for surface in surfaces]
+    [True, False]
+    """
+
+    kind: ClassVar[str] = "half_plane_sphere"
+
+    def _winding(self, a: Plane, b: Plane, ahead: Direction | None) -> Winding:
+        assert ahead is not None
+        return half_plane_path(a, b, self.radius, ahead)
+
+
+def half_plane_path(a: Plane, b: Plane, radius: Array | float, side: Direction) -> Winding:
+    """The path from a to b on the side of a direction of any length."""
+    inside, depth, a, b = outside(a, b, radius)
+    d = b[0] - a[0], b[1] - a[1]
+    square = _dot(d, d)
+    share = np.minimum(np.maximum(-_dot(a, d) / np.where(square > 0, square, 1.0), 0.0), 1.0)
+    nearest = a[0] + share * d[0], a[1] + share * d[1]
+    clear, towards = _dot(nearest, nearest) > radius * radius, _dot(nearest, side)
+    forced = ~(clear & (towards >= 0)) & ~inside & (square > 0)  # known before the tangents
+    before, after = (np.sqrt(_dot(p, p) - radius * radius) for p in (a, b))
+    ways = [(tangent(a, before, radius, sense), tangent(b, after, radius, -sense)) for sense in (-1.0, 1.0)]
+    crossing = [_cross(a, P, b, Q) for P, Q in ways]
+    on = forced & ~(crossing[0] & crossing[1])
+    first = ~crossing[0] & (crossing[1] | _more_towards(side, *ways))
+    P, Q = (tuple(np.where(first, x, y) for x, y in zip(p, q, strict=True)) for p, q in zip(*ways, strict=True))
+    turn = np.where(first, -1.0, 1.0) * (P[0] * Q[1] - P[1] * Q[0])
+    angle = np.arctan2(turn, P[0] * Q[0] + P[1] * Q[1])
+    angle = np.where(turn < 0, angle + 2 * np.pi, angle)
+    aside = np.where(clear, np.abs(towards) / np.sqrt(_dot(side, side)), np.inf)
+    jump = [np.where(inside, own, np.minimum(aside, np.where(on, own, np.inf))) for own in depth]
+    return Winding(on, before, after, P, Q, angle, inside, (jump[0], jump[1]), clear & (towards < 0))
+
+
+def _dot(p: Direction, q: Direction) -> Array:
+    result: Array = p[0] * q[0] + p[1] * q[1]
+    return result
+
+
+def _cross(a: Plane, P: Plane, b: Plane, Q: Plane) -> Array:
+    """Whether the segments from a to P and from b to Q cross: at shares of both, here times the determinant."""
+    x, y, gap = (P[0] - a[0], P[1] - a[1]), (Q[0] - b[0], Q[1] - b[1]), (a[0] - b[0], a[1] - b[1])
+    det = y[1] * x[0] - y[0] * x[1]
+    sign, size = np.where(det < 0, -1.0, 1.0), np.abs(det)
+    shares = [sign * (p[0] * gap[1] - p[1] * gap[0]) for p in (x, y)]
+    within = (np.minimum(*shares) >= 0) & (np.maximum(*shares) <= size)
+    found: Array = within & (size >= SMALLEST)
+    return found
+
+
+def _more_towards(side: Direction, first: tuple[Plane, Plane], second: tuple[Plane, Plane]) -> Array:
+    """Whether the middle of the first two points lies more in the direction of the side than that of the others."""
+    (x, size), (y, other) = (_middle(side, *way) for way in (first, second))
+    more: Array = x * other > y * size
+    return more
+
+
+def _middle(side: Direction, P: Plane, Q: Plane) -> tuple[Array, Array]:
+    """How far the sum of two points lies towards the side, and its size."""
+    middle = P[0] + Q[0], P[1] + Q[1]
+    return _dot(middle, side), np.sqrt(_dot(middle, middle))
