@@ -62,11 +62,12 @@ class HalfPlaneSphere(WrapSphere):
 
     def _winding(self, a: Plane, b: Plane, ahead: Direction | None) -> Winding:
         assert ahead is not None
-        return half_plane_path(a, b, self.radius, ahead)
+        return half_plane_path(a, b, self.radius, ahead, plane_turns=True)
 
 
-def half_plane_path(a: Plane, b: Plane, radius: Array | float, side: Direction) -> Winding:
-    """The path from a to b on the side of a direction of any length."""
+def half_plane_path(a: Plane, b: Plane, radius: Array | float, side: Direction, plane_turns: bool = False) -> Winding:
+    """The path from a to b on the side of a direction of any length. plane_turns: the plane is that of the ends and the
+    centre, so that the side as seen in it turns with them."""
     inside, depth, a, b = outside(a, b, radius)
     d = b[0] - a[0], b[1] - a[1]
     square = _dot(d, d)
@@ -78,14 +79,30 @@ def half_plane_path(a: Plane, b: Plane, radius: Array | float, side: Direction) 
     ways = [(tangent(a, before, radius, sense), tangent(b, after, radius, -sense)) for sense in (-1.0, 1.0)]
     crossing = [_cross(a, P, b, Q) for P, Q in ways]
     on = forced & ~(crossing[0] & crossing[1])
-    first = ~crossing[0] & (crossing[1] | _more_towards(side, *ways))
+    (x, size), (y, other) = (_middle(side, *way) for way in ways)
+    first = ~crossing[0] & (crossing[1] | (x * other > y * size))
     P, Q = (tuple(np.where(first, x, y) for x, y in zip(p, q, strict=True)) for p, q in zip(*ways, strict=True))
     turn = np.where(first, -1.0, 1.0) * (P[0] * Q[1] - P[1] * Q[0])
     angle = np.arctan2(turn, P[0] * Q[0] + P[1] * Q[1])
     angle = np.where(turn < 0, angle + 2 * np.pi, angle)
-    aside = np.where(clear, np.abs(towards) / np.sqrt(_dot(side, side)), np.inf)
-    jump = [np.where(inside, own, np.minimum(aside, np.where(on, own, np.inf))) for own in depth]
+    long = np.sqrt(_dot(side, side))
+    aside = np.where(clear, np.abs(towards) / long, np.inf)
+    tie = np.where(crossing[0] | crossing[1], np.inf, np.abs(x / size - y / other) / (2 * long))  # [rad]
+    arms = _arms(a, b, plane_turns)
+    jump = [
+        np.where(inside, own, np.minimum(np.minimum(aside, tie * arm), np.where(on, own, np.inf)))
+        for own, arm in zip(depth, arms, strict=True)
+    ]
     return Winding(on, before, after, P, Q, angle, inside, (jump[0], jump[1]), clear & (towards < 0))
+
+
+def _arms(a: Plane, b: Plane, plane_turns: bool) -> tuple[Array, Array]:
+    """About how far each end moves for a turn of the path's middle against the side by 1 rad."""
+    first, second = (np.sqrt(_dot(p, p)) for p in (a, b))
+    if not plane_turns:
+        return first, second
+    cross = np.abs(a[0] * b[1] - a[1] * b[0])
+    return cross / second, cross / first
 
 
 def _dot(p: Direction, q: Direction) -> Array:
@@ -102,13 +119,6 @@ def _cross(a: Plane, P: Plane, b: Plane, Q: Plane) -> Array:
     within = (np.minimum(*shares) >= 0) & (np.maximum(*shares) <= size)
     found: Array = within & (size >= SMALLEST)
     return found
-
-
-def _more_towards(side: Direction, first: tuple[Plane, Plane], second: tuple[Plane, Plane]) -> Array:
-    """Whether the middle of the first two points lies more in the direction of the side than that of the others."""
-    (x, size), (y, other) = (_middle(side, *way) for way in (first, second))
-    more: Array = x * other > y * size
-    return more
 
 
 def _middle(side: Direction, P: Plane, Q: Plane) -> tuple[Array, Array]:
