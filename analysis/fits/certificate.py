@@ -7,11 +7,11 @@ import numpy as np
 
 from myoquat.analysis.fits.fit import PathFits
 from myoquat.analysis.fits.poses import range_poses
-from myoquat.analysis.fits.solved import allowed_motions, arm_jumps, solved_paths
+from myoquat.analysis.fits.solved import allowed_motions, inspected_paths
 from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.muscle import Model
+from myoquat.muscle import Model, path_jacobian, path_lengths
 
 __all__ = ["Certificate", "certify"]
 
@@ -29,7 +29,7 @@ class Certificate:
               poses beside jumps, those beyond one included
     excluded  by muscle, the numbers of poses near a jump of the length or of a moment arm, or without a solved path
     beyond    by muscle, the numbers of poses beyond a jump: the solved path is another one there, and its length is off
-              the fit by more than `PathFit.branch`
+              the fit by more than `PathFit.branch`, or other conditional points are on it
     poses     (n, nq) all of them
 
     Moment arms are J along motions of unit size that constraints, couplers and locks allow. Their error at a pose is
@@ -68,11 +68,11 @@ def certify(model: Model, fits: PathFits, poses: ArrayLike | None = None) -> Cer
         else model.system.check_q(real_array("poses", poses)).reshape(-1, model.system.nq)
     )
     muscles = [model.muscle_names.index(name) for name in fits]
-    near = [_compared(model, fits, muscles, q[i : i + BLOCK_POSES]) for i in range(0, len(q), BLOCK_POSES)]
-    length, arm, usable = (np.concatenate(parts) for parts in zip(*near, strict=True))
+    compared = [_compared(model, fits, muscles, q[i : i + BLOCK_POSES]) for i in range(0, len(q), BLOCK_POSES)]
+    length, arm, usable, on_path = (np.concatenate(parts) for parts in zip(*compared, strict=True))
     rows, excluded, beyond = [], {}, {}
     for k, (name, fit) in enumerate(fits.fits.items()):
-        off = usable[:, k] & (length[:, k] > fit.branch)
+        off = usable[:, k] & ((length[:, k] > fit.branch) | (on_path[:, k] != fit.on_path))
         counted = usable[:, k] & ~off
         excluded[name], beyond[name] = np.flatnonzero(~usable[:, k]), np.flatnonzero(off)
         rows.append({"terms": fit.terms, **_errors(length[:, k], arm[:, k], counted, max(1, fit.motions)),
@@ -81,14 +81,15 @@ def certify(model: Model, fits: PathFits, poses: ArrayLike | None = None) -> Cer
     return Certificate(pd.DataFrame(rows, index=pd.Index(list(fits), name="muscle")), excluded, beyond, q)
 
 
-def _compared(model: Model, fits: PathFits, muscles: list[int], q: Array) -> tuple[Array, Array, Array]:
-    """(n, m) errors of lengths and of moment arms at poses, and where the solved paths are usable."""
+def _compared(model: Model, fits: PathFits, muscles: list[int], q: Array) -> tuple[Array, Array, Array, Array]:
+    """(n, m) errors of lengths and of moment arms at poses, where the solved paths are usable, and the bits of their
+    conditional points."""
     allowed = allowed_motions(model, q)
-    solved = arm_jumps(model, solved_paths(model, q, fits.near), allowed, fits.near)
-    fitted = solved_paths(model.with_fitted_paths(fits), q, fits.near)
-    J = (fitted.jacobian - solved.finite_jacobian)[:, muscles]
+    solved, fitted = inspected_paths(model, q, allowed, fits.near), model.with_fitted_paths(fits)
+    J = (path_jacobian(fitted, q) - solved.finite_jacobian)[:, muscles]
     arms = np.linalg.norm(J if allowed is None else J @ allowed, axis=-1)
-    return np.abs(fitted.length - solved.length)[:, muscles], arms, solved.usable[:, muscles]
+    length = np.abs(path_lengths(fitted, q) - solved.length)[:, muscles]
+    return length, arms, solved.usable[:, muscles], solved.on_path[:, muscles]
 
 
 def _errors(length: Array, arm: Array, counted: Array, motions: int) -> dict[str, float]:

@@ -13,8 +13,7 @@ from myoquat.analysis.fits.settings import FitSettings
 from myoquat.analysis.fits.solved import (
     SolvedPaths,
     allowed_motions,
-    arm_jumps,
-    solved_paths,
+    inspected_paths,
     straight_paths,
 )
 from myoquat.core.arguments import check_types
@@ -41,6 +40,8 @@ class PathFit:
     beyond         (k,) numbers of the poses beyond a jump, that were left out too: there the solved path is another one
     branch         [m] the error from which a pose counts as beyond a jump, infinite for a path that does not jump
     motions        how many independent motions change the length
+    on_path        a bit for each conditional point that is on the path of the fit; where others are, a pose counts as
+                   beyond a jump
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.fits import fit_paths, range_poses
@@ -59,6 +60,7 @@ class PathFit:
     beyond: Array
     branch: float
     motions: int
+    on_path: int = 0
 
 
 class PathFits(Mapping[str, tuple[PathPoint, ...]]):
@@ -125,7 +127,7 @@ def fit_paths(
     q = given_poses(model, poses)
     names, chosen = chosen_muscles("fit_paths", model, muscles)
     allowed = allowed_motions(model, q)
-    solved = arm_jumps(model, solved_paths(model, q, settings.near), allowed, settings.near)
+    solved = inspected_paths(model, q, allowed, settings.near)
     usable = solved.usable
     slopes = np.abs(np.where(usable[..., None], solved.jacobian, 0.0)).max(axis=0, initial=0.0)
     able = [k for k in chosen if usable[:, k].sum() >= MIN_POSES]
@@ -152,6 +154,7 @@ def _path_fit(model: Model, muscle: Muscle, group: Group, fit: MuscleFit, solved
         beyond,
         fit.limit,
         group.motions.shape[-1],
+        fit.on_path,
     )
 
 

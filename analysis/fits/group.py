@@ -19,7 +19,7 @@ from myoquat.muscle import Model, Muscle, PathFlag
 __all__ = ["Candidate", "Group", "MuscleFit"]
 
 MAX_TRIMMINGS = 4  # searches for poses beyond a jump, by fits of each degree
-TRIMMING_TERMS = 250  # of the fits that find them
+MAX_FITS, FEW = 2, 0.005  # of a muscle that jumps, and the share of poses by which the second has others
 OUTLIER_FACTOR = 5.0  # times the median error: poses with more may be beyond a jump
 FIRST_CANDIDATES = 250  # terms from which the first polynomials are chosen; those of the settings come after surfaces
 SURFACE_TERMS = 210  # the most of one part of a fit with surfaces
@@ -28,6 +28,7 @@ SIDE_DEGREE = 2  # of the first guess of the two sides of a surface
 ROWS_PER_TERM, MIN_SURFACE_POSES = 20, 800  # observations of a fit with surfaces
 MIN_PROGRESS = 0.9  # of the error from one degree to the next, above which a fit with surfaces ends
 GREATEST_FACTOR = 60.0  # of the wanted error of lengths, for the greatest error of a fit with surfaces
+FAR_FACTOR = 1.5  # times the greatest error of the first candidate, that of the others
 ACCEPTED = 2.0  # times the wanted errors: fits with surfaces above them are compared with polynomials of more terms
 
 
@@ -51,12 +52,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class MuscleFit:
-    """The best candidate; which poses, in the order of the group, are smooth and which of them are used. The error
-    from which a pose counts as beyond a jump. Root mean squares of length and moment arm on held-out poses [m]."""
+    """The best candidate; which poses, in the order of the group, are smooth and which of them are used; the bits of
+    their conditional points. The error from which a pose counts as beyond a jump. Root mean squares of length and
+    moment arm on held-out poses [m]."""
 
     best: Candidate
     smooth: Array
     used: Array
+    on_path: int
     limit: float
     errors: tuple[float, float]
 
@@ -144,19 +147,22 @@ class Group:
 
     def fit(self, muscle: int) -> MuscleFit:
         """The fit of one muscle. Where its length jumps, poses beyond the jump are those that are farther off a fit
-        than the settings say. They are looked for by fits of low degrees without them. In fits of many terms a fit of
-        fewer takes the place of what was observed there, as in expectation maximisation with missing data."""
+        than the settings say, and those with other conditional points than most. They are looked for by fits of low
+        degrees without them."""
         solved = self._solved
-        smooth = solved.usable[self.order, muscle]
+        smooth, points = solved.usable[self.order, muscle], solved.on_path[self.order, muscle]
+        on_path = int(np.argmax(np.bincount(points[smooth])))
+        same = smooth & (points == on_path)
         seen = self._observed(solved.length, solved.finite_jacobian, muscle)
         jumps = bool((solved.flags[:, muscle] & int(PathFlag.JUMP)).any())
-        used, limit, values = self._trimmed(seen, smooth, jumps)
-        for _ in range(2 if jumps else 1):
-            best = self._best(muscle, np.where(used, seen, values), used)
-            values = best.values
+        used, limit = self._trimmed(seen, same, jumps)
+        for _ in range(MAX_FITS if jumps else 1):
+            best, before = self._best(muscle, seen, smooth, used), used
             if jumps:
-                used, limit = self._near(values, seen, smooth, used)
-        return MuscleFit(best, smooth, used, float(limit), self._errors(seen - values, used))
+                used, limit = self._near(best.values, seen, same, used)
+            if np.mean(used != before) < FEW:
+                break
+        return MuscleFit(best, smooth, used, on_path, float(limit), self._errors(seen - best.values, used))
 
     def _new_level(self, degree: int) -> _Level:
         basis, (x, dx), k = Basis(self.crossing.variables, degree), self._variables, self._fitted
@@ -177,25 +183,22 @@ class Group:
 
     # ---- jumps of the length ---------------------------------------------------------------------------------
 
-    def _trimmed(self, seen: Array, smooth: Array, jumps: bool) -> tuple[Array, float, Array]:
-        """Which poses (n,) are used, the error that counts as beyond a jump, and a fit (1 + r, n) of few terms."""
-        used, limit, values = smooth, np.inf, seen
-        if smooth.all() and not jumps:
-            return used, limit, values
+    def _trimmed(self, seen: Array, smooth: Array, jumps: bool) -> tuple[Array, float]:
+        """Which poses (n,) are used, and the error that counts as beyond a jump, by fits of few terms."""
+        used, limit = smooth, np.inf
+        if not jumps:
+            return used, limit
         level = self._level(self._degree(FIRST_CANDIDATES))
-        variables = self.crossing.variables
-        highest = min(level.basis.degree, greatest_degree(variables, TRIMMING_TERMS))
-        for degree in range(min(2, highest), highest + 1) if jumps else [highest]:
-            t = term_count(variables, degree)
+        for degree in range(min(2, level.basis.degree), level.basis.degree + 1):
+            t = term_count(self.crossing.variables, degree)
             for _ in range(MAX_TRIMMINGS):
                 moments = self._together(self._moments(level, seen, t, used)[0])
                 values = level.values(all_terms(moments, self.settings.weight))
                 before = used
-                if jumps:
-                    used, limit = self._near(values, seen, smooth, used)
+                used, limit = self._near(values, seen, smooth, used)
                 if np.array_equal(before, used):
                     break
-        return used, limit, values
+        return used, limit
 
     def _near(self, values: Array, seen: Array, smooth: Array, used: Array) -> tuple[Array, float]:
         """Which smooth poses (n,) are not beyond a jump, by how far they are off a fit to the poses that were used; and
@@ -206,15 +209,18 @@ class Group:
 
     # ---- candidates ------------------------------------------------------------------------------------------
 
-    def _best(self, muscle: int, y: Array, used: Array) -> Candidate:
+    def _best(self, muscle: int, y: Array, smooth: Array, used: Array) -> Candidate:
         """The candidate with the least error: polynomials, then fits with surfaces, then polynomials of more terms, as
-        long as none has the wanted errors. Of paths without surfaces the straight one comes before these."""
+        long as none has the wanted errors. Of paths without surfaces the straight one comes before these. No candidate
+        is much farther off beyond a jump than the first one."""
         path, best = self.model.muscles[muscle], self._polynomial(self._degree(FIRST_CANDIDATES), y, used)
         found = self._with_surfaces(muscle, path, y, used) if self._straight is not None else iter(())
         if not path.wraps:
             found = chain(found, self._more_terms(y, used))
+        most = FAR_FACTOR * _greatest(best.values - y, smooth)
         while best.error > 1.0 and (each := next(found, None)) is not None:
-            best = min(best, each, key=lambda x: x.error)
+            if _greatest(each.values - y, smooth) <= most:
+                best = min(best, each, key=lambda x: x.error)
         if path.wraps and best.error > ACCEPTED:
             best = min((best, *self._more_terms(y, used)), key=lambda x: x.error)
         return best
@@ -226,11 +232,9 @@ class Group:
             yield self._polynomial(degree, y, used)
 
     def _polynomial(self, degree: int, y: Array, used: Array) -> Candidate:
-        """The terms to which observations y (1 + r, n) lead. Of many terms those of all poses count: leaving out those
-        that are not `used` (n,) would cost more than all the rest."""
+        """The terms to which observations y (1 + r, n) at the poses that are `used` (n,) lead."""
         level = self._level(degree)
-        counted = used if level.size <= TRIMMING_TERMS else np.ones(len(used), dtype=bool)
-        fitted, held = self._moments(level, y, level.size, counted)
+        fitted, held = self._moments(level, y, level.size, used)
 
         def error(chosen: Array, c: Array) -> float:
             return max(m.error(chosen, c) / e for m, e in zip(held, self._wanted, strict=True))
@@ -294,7 +298,7 @@ class Group:
     def _error(self, off: Array, used: Array) -> float:
         """Held-out errors as a fraction of those wanted, and the greatest error of length of all used poses as one of
         GREATEST_FACTOR times that: terms of surfaces are not linear, and a few poses may be far off."""
-        greatest = float(np.abs(off[0, used]).max(initial=0.0)) / GREATEST_FACTOR
+        greatest = _greatest(off, used) / GREATEST_FACTOR
         errors = (*self._errors(off, used), greatest)
         return max(x / e for x, e in zip(errors, (*self._wanted, self._wanted[0]), strict=True))
 
@@ -313,6 +317,11 @@ def _first_parts(plan: str, problem: SurfaceProblem, count: int, first: int, con
         rest = problem.y - part_values(contact, problem.terms)
         return [*widened(contact, count), Part(problem.linear(rest, count))] if contact else None
     return first_sides(problem, problem.y, count, first)
+
+
+def _greatest(off: Array, poses: Array) -> float:
+    """The greatest error of length at some poses, of errors (1 + r, n)."""
+    return float(np.abs(off[0, poses]).max(initial=0.0))
 
 
 def _root_mean_square(x: Array) -> float:

@@ -38,7 +38,7 @@ class FitSettings(Record):
     degree: int | None = None
     weight: Positive = 1e-9
     near: Positive = 1e-3
-    branch: Positive = 2e-3
+    branch: Positive = 5e-4
     held_out: Positive = 0.3
     polynomials: bool = False
 

@@ -9,28 +9,40 @@ from myoquat import kernels
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.joints.compiled import kernel_for
-from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, path_jacobian, path_lengths
+from myoquat.muscle import ConditionalPoint, Model, Muscle, PathFlag, PathPoint, path_jacobian, path_lengths
 from myoquat.muscle.segments.flags import flags
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
-__all__ = ["EXCLUDED", "SolvedPaths", "allowed_motions", "arm_jumps", "is_straight", "solved_paths", "straight_paths"]
+__all__ = [
+    "EXCLUDED",
+    "SolvedPaths",
+    "allowed_motions",
+    "inspected_paths",
+    "is_straight",
+    "solved_paths",
+    "straight_paths",
+]
 
 EXCLUDED = PathFlag.JUMP | PathFlag.UNSOLVED | PathFlag.COINCIDENT
 ARM_JUMP_M, ARM_STEP = 5e-3, 0.02  # [m] of a moment arm's jump, within such a step [rad or m] of every velocity
-ARM_DIRECTIONS, ARM_SEED = 2, 12345  # random ones, in which jumps of moment arms are looked for
+LENGTH_JUMP_M = 2e-4  # [m] of a length's jump
+ARM_SIGNS = (1, 1, 1, 1), (1, -1, 1, -1), (1, 1, -1, -1)  # of four velocities each, beside random ones
+ARM_SEED = 12345
 RANK_TOLERANCE = 1e-9  # of the greatest singular value of the constraints: rows below it depend on the others
 
 
 @dataclass(frozen=True)
 class SolvedPaths:
-    """Lengths (n, m) [m], Jacobians (n, m, nu) and flags (n, m) of paths at poses q (n, nq); and whether a moment arm
-    jumps nearby (n, m), if that was looked for."""
+    """Lengths (n, m) [m], Jacobians (n, m, nu) and flags (n, m) of paths at poses q (n, nq). If they were looked for,
+    whether a length or a moment arm jumps nearby (n, m), and a bit for each conditional point that is on a path (n, m).
+    """
 
     q: Array
     length: Array
     jacobian: Array
     flags: Array
     jumping: Array = field(default_factory=lambda: np.zeros((), dtype=bool))
+    on_path: Array = field(default_factory=lambda: np.zeros((), dtype=int))
 
     @cached_property
     def finite_jacobian(self) -> Array:
@@ -61,26 +73,47 @@ def solved_paths(model: Model, q: Array, near: float) -> SolvedPaths:
     return SolvedPaths(q, l, J, found.astype(int))
 
 
-def arm_jumps(model: Model, solved: SolvedPaths, allowed: Array | None, near: float) -> SolvedPaths:
-    """The same paths, and where a moment arm jumps nearby, because the path changes to the other side of a surface.
+def inspected_paths(model: Model, q: Array, allowed: Array | None, near: float) -> SolvedPaths:
+    """The paths of a model at poses (n, nq), with where they jump nearby and their conditional points.
+    `allowed` projects onto the motions that constraints let pass."""
+    solved = solved_paths(model, q, near)
+    return replace(solved, jumping=_jumping(model, solved, allowed, near), on_path=_on_path(model, q))
 
-    There the second difference J(q + v) - 2 J(q) + J(q - v) does not vanish with the step v. It is looked for in random
-    directions with every velocity of size ARM_STEP, along motions that the projection `allowed` lets pass. It depends
-    on solved paths alone. Only muscles with surfaces count.
+
+def _jumping(model: Model, solved: SolvedPaths, allowed: Array | None, near: float) -> Array:
+    """(n, m) whether a length or a moment arm jumps nearby, because the path changes to the other side of a surface.
+
+    There the second difference J(q + v) - 2 J(q) + J(q - v) does not vanish with the step v, or l(q + v) - l(q) is not
+    the mean of J(q) v and J(q + v) v. It is looked for in random directions with every velocity of size ARM_STEP, along
+    motions that the projection `allowed` lets pass. The directions of a pose differ in the signs of every other
+    velocity and every other pair. It depends on solved paths alone. Only muscles with surfaces count.
     """
     wrapped = np.array([bool(muscle.wraps) for muscle in model.muscles])
-    if not wrapped.any():
-        return solved
-    rng, n = np.random.default_rng(ARM_SEED), len(solved.q)
     found = np.zeros(solved.length.shape, dtype=bool)
-    for _ in range(ARM_DIRECTIONS):
-        v = ARM_STEP * rng.choice([-1.0, 1.0], (n, model.system.nu))
+    rng, n = np.random.default_rng(ARM_SEED), len(solved.q)
+    signs, number = rng.choice([-1.0, 1.0], (n, model.system.nu)), np.arange(model.system.nu)
+    for change_of_signs in ARM_SIGNS if wrapped.any() else ():
+        v = ARM_STEP * signs * np.array(change_of_signs)[number % 4]
         v = v if allowed is None else np.matvec(allowed, v)
-        moved = (solved_paths(model, model.system.integrate(solved.q, s * v), near).jacobian for s in (1.0, -1.0))
-        change = sum(moved, -2.0 * solved.jacobian)
+        change = -2.0 * solved.jacobian
+        for s in (1.0, -1.0):
+            moved = solved_paths(model, model.system.integrate(solved.q, s * v), near)
+            mean = 0.5 * (solved.jacobian + moved.jacobian)
+            found |= ~(np.abs(moved.length - solved.length - s * np.matvec(mean, v)) < LENGTH_JUMP_M)
+            change = change + moved.jacobian
         change = change if allowed is None else change @ allowed
         found |= ~(np.linalg.norm(change, axis=-1) < ARM_JUMP_M)
-    return replace(solved, jumping=found & wrapped)
+    return found & wrapped
+
+
+def _on_path(model: Model, q: Array) -> Array:
+    """(n, m) a bit for each conditional point that is on a path."""
+    found = np.zeros((len(q), len(model.muscles)), dtype=int)
+    for k, muscle in enumerate(model.muscles):
+        conditional = [point for point in muscle.path if isinstance(point, ConditionalPoint)]
+        for bit, point in enumerate(conditional):
+            found[:, k] |= np.asarray(point.active(model.system, q)).astype(int) << bit
+    return found
 
 
 def is_straight(muscle: Muscle) -> bool:

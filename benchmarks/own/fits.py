@@ -3,9 +3,11 @@
 MYOQUAT_SHOULDER names a folder with TSM_subject_noWeight.osim (A. Seth and others 2019), MOBL_ARMS_41.osim (K. Saul and
 others 2015) and wu.osim (W. Wu and others 2016, of pyomeca/biobuddy); those that are missing are left out.
 MYOQUAT_MOCO_WALK names one with OpenSim's example of a walk: subject_walk_scaled.osim, coordinates.sto and
-subject_walk_scaled_FunctionBasedPathSet.xml, the paths that its PolynomialPathFitter found. Each model is fitted to
-4,096 poses of the ranges below, 180 degrees of elevation included, and held against the solved paths at 100,000 others.
-Seconds are of the processor, all threads together.
+subject_walk_scaled_FunctionBasedPathSet.xml, the paths that its PolynomialPathFitter found. MYOQUAT_FITS chooses some
+of library, seth, wu, mobl and walk, with commas between. Each model is fitted to 4,096 poses of the ranges below, 180
+degrees of elevation included, and held against the solved paths at MYOQUAT_FITS_POSES others, 100,000 by default. A
+line is printed for every phase and every muscle. Seconds are of the processor, all threads together, with cached
+kernels for the fits.
 """
 
 import os
@@ -15,7 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
+import pandas as pd
 from lxml import etree
 
 from myoquat.analysis.fits import Certificate, FitSettings, PathFits, certify, fit_paths, range_poses
@@ -27,11 +31,13 @@ from myoquat.muscle.coordinates import follow
 __all__ = ["run"]
 
 FITTED, HELD, TIMED = 4096, int(os.environ.get("MYOQUAT_FITS_POSES", "100000")), 4096
+ALIKE = 2000  # poses of the fits with OpenSim's errors
 LENGTH, ARM = 1e-4, 5e-4  # [m] wanted root mean squares
 SPREAD = np.deg2rad(10.0)  # around the frames of a walk, as OpenSim's fitter by default
-ANATOMICAL: dict[str, tuple[str, dict[str, tuple[float, float]], dict[str, float]]] = {  # file, degrees, and turns
-    "thoracoscapular, the library's": ("thoracoscapular", {}, {"clavicle": 20.0, "humerus": 120.0}),
+ANATOMICAL: dict[str, tuple[str, str, dict[str, tuple[float, float]], dict[str, float]]] = {  # file, degrees
+    "thoracoscapular, the library's": ("library", "thoracoscapular", {}, {"clavicle": 20.0, "humerus": 120.0}),
     "thoracoscapular, Seth 2019": (
+        "seth",
         "TSM_subject_noWeight.osim",
         {"scapula_abduction": (-45, 15), "scapula_elevation": (-10, 15), "scapula_upward_rot": (0, 75),
          "plane_elv": (-45, 110), "shoulder_elv": (0, 120), "axial_rot": (-60, 60),
@@ -39,6 +45,7 @@ ANATOMICAL: dict[str, tuple[str, dict[str, tuple[float, float]], dict[str, float
         {},
     ),
     "Wu 2016": (
+        "wu",
         "wu.osim",
         {"sternoclavicular_r1": (-20, 20), "sternoclavicular_r2": (-20, 20), "Acromioclavicular_r1": (-20, 20),
          "Acromioclavicular_r2": (-20, 20), "Acromioclavicular_r3": (-20, 20), "shoulder_plane": (-108, 20),
@@ -46,6 +53,7 @@ ANATOMICAL: dict[str, tuple[str, dict[str, tuple[float, float]], dict[str, float
         {},
     ),
     "MOBL-ARMS, Saul 2015": (
+        "mobl",
         "MOBL_ARMS_41.osim",
         {"elv_angle": (-20, 110), "shoulder_elv": (0, 180), "shoulder_rot": (-60, 60), "elbow_flexion": (0, 130),
          "pro_sup": (-90, 90), "deviation": (-10, 25), "flexion": (-70, 70)},
@@ -56,13 +64,30 @@ ANATOMICAL: dict[str, tuple[str, dict[str, tuple[float, float]], dict[str, float
 
 def run() -> list[dict[str, Any]]:
     """Rows of every model, of the muscles that miss the wanted errors, of times, power and OpenSim's polynomials."""
+    chosen = [name for name in os.environ.get("MYOQUAT_FITS", "").split(",") if name]
     rows: list[dict[str, Any]] = []
-    for name, (file, ranges, turns) in ANATOMICAL.items():
+    for name, (key, file, ranges, turns) in ANATOMICAL.items():
         path = file if "." not in file else str(Path(os.environ.get("MYOQUAT_SHOULDER", "")) / file)
-        if "." not in file or Path(path).exists():
+        if (not chosen or key in chosen) and ("." not in file or Path(path).exists()):
             rows += _model_rows(name, _read(path, "quaternion"), ranges, turns)
     walk = os.environ.get("MYOQUAT_MOCO_WALK")
-    return rows + (_walk_rows(Path(walk)) if walk else [])
+    return rows + (_walk_rows(Path(walk)) if walk and (not chosen or "walk" in chosen) else [])
+
+
+class _Phases:
+    """Seconds of the processor and of the clock, printed phase by phase."""
+
+    def __init__(self, model: str) -> None:
+        self._model, self.seconds = model, {}
+        self._start = time.process_time(), time.perf_counter()
+
+    def end(self, phase: str) -> None:
+        """The time since the phase before belongs to this one."""
+        now = time.process_time(), time.perf_counter()
+        own, wall = (b - a for a, b in zip(self._start, now, strict=True))
+        self.seconds |= {f"{phase} [s]": own, f"{phase}, wall [s]": wall}
+        click.echo(f"{self._model}: {phase} {own:.2f} s, on the clock {wall:.2f} s")
+        self._start = now
 
 
 def _read(file: str, rotations: str) -> Model:
@@ -76,19 +101,34 @@ def _model_rows(
 ) -> list[dict[str, Any]]:
     ranges = {key: (float(np.deg2rad(low)), float(np.deg2rad(high))) for key, (low, high) in degrees.items()}
     turns = {body: float(np.deg2rad(angle)) for body, angle in turned.items()}
-    fit_paths(model, range_poses(model, 64, ranges, turns), settings=FitSettings(degree=1))  # kernels
-    start = time.process_time(), time.perf_counter()
-    fits = fit_paths(model, range_poses(model, FITTED, ranges, turns))
-    seconds = time.process_time() - start[0], time.perf_counter() - start[1]
-    held = range_poses(model, HELD, ranges, turns, seed=1)
-    start = time.process_time(), time.perf_counter()
+    phases = _Phases(name)
+    q = range_poses(model, FITTED, ranges, turns)
+    fit_paths(model, q[:64], settings=FitSettings(degree=1))
+    phases.end("poses, and kernels where none are cached")
+    fits = fit_paths(model, q)
+    phases.end("fit")
+    held, fitted = range_poses(model, HELD, ranges, turns, seed=1), model.with_fitted_paths(fits)
+    times, power = _times(name, model, fitted, held[:TIMED]), _power(name, fitted, held[:TIMED])
+    phases.end("kernels of the fits, evaluation and power")
     found = certify(model, fits, held)
-    certified = time.process_time() - start[0]
-    rows = [{"work": "errors at held-out poses [mm]", **_summary(name, model, fits, found), "poses": HELD,
-             "fit [s]": seconds[0], "fit, wall [s]": seconds[1], "certificate [s]": certified}]  # fmt: skip
-    rows += _missing(name, found)
-    fitted = model.with_fitted_paths(fits)
-    return [*rows, _times(name, model, fitted, held[:TIMED]), _power(name, fitted, held[:TIMED])]
+    phases.end("certificate")
+    _print_muscles(found)
+    row = {"work": "errors at held-out poses [mm]", **_summary(name, model, fits, found), "poses": HELD}
+    return [row | {key: phases.seconds[key] for key in ("fit [s]", "fit, wall [s]", "certificate [s]")},
+            *_missing(name, found), times, power]  # fmt: skip
+
+
+def _print_muscles(found: Certificate, *others: Any) -> None:
+    """A line for every muscle, with a star for those that miss the wanted errors: errors in mm, and the numbers of the
+    poses with the greatest ones. The `others` have columns by muscle that come after these."""
+    t = found.table
+    shown = pd.DataFrame({
+        "": np.where((t.length_rms <= LENGTH) & (t.arm_rms <= ARM), "", "*"), "terms": t.terms,
+        "length": t.length_rms * 1e3, "greatest": t.length_greatest * 1e3, "pose": t.length_pose,
+        "arm": t.arm_rms * 1e3, "arm, greatest": t.arm_greatest * 1e3, "arm, pose": t.arm_pose,
+        "near jumps": t.near_jump, "beyond jumps": t.beyond_jump, "anywhere": t.length_anywhere * 1e3,
+    })  # fmt: skip
+    click.echo(pd.concat([shown, *others], axis=1).to_string(float_format="%.3g".__mod__))
 
 
 def _summary(route: str, model: Model, fits: PathFits, found: Certificate) -> dict[str, Any]:
@@ -152,16 +192,34 @@ def _walk_rows(folder: Path) -> list[dict[str, Any]]:
             frames = load_motion(folder / "coordinates.sto", model, start=model.start).q
         fitted, held = (_around(model, frames, n, seed) for n, seed in ((FITTED, 0), (HELD // 4, 1)))
         theirs = opensim_polynomials(model, folder / "subject_walk_scaled_FunctionBasedPathSet.xml")
-        start = time.process_time()
+        phases = _Phases(f"walk, {rotations}")
+        fit_paths(model, fitted[:64], muscles=tuple(theirs), settings=FitSettings(degree=1))
+        phases.end("kernels where none are cached")
         fits = fit_paths(model, fitted, muscles=tuple(theirs))
-        seconds = time.process_time() - start
+        phases.end("fit")
         found = certify(model, fits, held)
-        rows.append(
-            {"work": "around a walk [mm]", **_summary(f"here, {rotations}", model, fits, found), "fit [s]": seconds}
-        )
-        if rotations == "file":
-            rows.insert(0, {"work": "around a walk [mm]", **_opensim_summary(model, theirs, held, found)})
+        phases.end("certificate")
+        row = {"work": "around a walk [mm]", **_summary(f"here, {rotations}", model, fits, found)}
+        own = _opensim_errors(model, theirs, held, found)
+        if not rows:
+            rows.append({"work": "around a walk [mm]", **_opensim_summary(model, own)})
+        alike = _terms_alike(model, fitted, own, found)
+        _print_muscles(found, alike, own.rename(columns=lambda name: f"{name}, OpenSim"))
+        t = found.table
+        better = (t.length_rms < own.length * 1e-3) & (t.arm_rms < own.arm * 1e-3)
+        rows.append(row | {"fit [s]": phases.seconds["fit [s]"], "better": int(better.sum()),
+                           "with fewer terms": int((better & (alike < own.terms)).sum()),
+                           "with as many": int((better & (alike == own.terms)).sum())})  # fmt: skip
     return rows
+
+
+def _terms_alike(model: Model, q: np.ndarray, own: pd.DataFrame, ours: Certificate) -> pd.Series:
+    """The terms that errors a tenth below OpenSim's need here, by muscle."""
+    terms = ours.table.terms.copy()
+    for name, row in own[terms >= own.terms].iterrows():
+        settings = FitSettings(0.9e-3 * row.length, 0.9e-3 * row.arm)
+        terms[name] = min(terms[name], fit_paths(model, q[:ALIKE], muscles=(name,), settings=settings).fits[name].terms)
+    return terms.rename("terms for OpenSim's errors")
 
 
 def _around(model: Model, frames: np.ndarray, n: int, seed: int) -> np.ndarray:
@@ -192,7 +250,8 @@ def opensim_polynomials(model: Model, file: Path) -> dict[str, tuple[tuple[str, 
     return {name: each for name, each in found.items() if name in model.muscle_names}
 
 
-def _opensim_summary(model: Model, theirs: Any, q: np.ndarray, ours: Certificate) -> dict[str, Any]:
+def _opensim_errors(model: Model, theirs: Any, q: np.ndarray, ours: Certificate) -> pd.DataFrame:
+    """Terms and errors [mm] of OpenSim's polynomials by muscle, at the poses that count for ours."""
     paths = {name: function_path(*each) for name, each in theirs.items()}
     fitted, at = model.with_fitted_paths(paths), [model.muscle_names.index(name) for name in paths]
     l = (path_lengths(fitted, q) - path_lengths(model, q))[:, at]
@@ -203,8 +262,12 @@ def _opensim_summary(model: Model, theirs: Any, q: np.ndarray, ours: Certificate
     crossed = [len(names) for names, _ in theirs.values()]
     length = np.sqrt(np.sum(l**2 * counted, axis=0) / counted.sum(axis=0))
     arm = np.sqrt(np.sum(np.sum(J**2, axis=-1) * counted, axis=0) / counted.sum(axis=0) / crossed)
-    return {"route": "OpenSim's PolynomialPathFitter", "muscles": len(model.muscles),
-            "within": int(((length <= LENGTH) & (arm <= ARM)).sum()),
-            "terms": sum(int(np.count_nonzero(f.coefficients)) for _, f in theirs.values()),
-            "length, median": np.median(length) * 1e3, "length, worst": length.max() * 1e3,
-            "arm, median": np.median(arm) * 1e3, "arm, worst": arm.max() * 1e3}  # fmt: skip
+    terms = [int(np.count_nonzero(f.coefficients)) for _, f in theirs.values()]
+    return pd.DataFrame({"terms": terms, "length": length * 1e3, "arm": arm * 1e3}, index=pd.Index(list(paths)))
+
+
+def _opensim_summary(model: Model, own: pd.DataFrame) -> dict[str, Any]:
+    within = (own.length <= LENGTH * 1e3) & (own.arm <= ARM * 1e3)
+    return {"route": "OpenSim's PolynomialPathFitter", "muscles": len(model.muscles), "within": int(within.sum()),
+            "terms": int(own.terms.sum()), "length, median": own.length.median(), "length, worst": own.length.max(),
+            "arm, median": own.arm.median(), "arm, worst": own.arm.max()}  # fmt: skip
