@@ -323,15 +323,22 @@ class Discretization:
             state, terms, points = method.shoot(
                 bound.plant, at, Shot(0.0 * start["u"], start["u"], start["w"]), h, integrand
             )
-            gaps = [bound.plant.displacement(q0, q1) - state.theta, end["u"] - state.u] if nq else []
-            rows = [*gaps, end["w"] - state.w] if state.w.shape[-1] else gaps
+            moved, u1, held = bound.plant.displacement(q0, q1) if nq else q0, end["u"], list[Array]()
+            if bound.plant.constraints is not None:
+                t1 = self._base(bound, own(2 * method.steps), duration).t
+                pose, velocity = bound.plant.constraints.moves(q1, t1, end["moves"])
+                held = [bound.plant.constraints.state(q1, u1, t1)]
+                moved, u1 = moved - pose, u1 - velocity
+            gaps = [moved - state.theta, u1 - state.u] if nq else []
+            rows = [*gaps, *([end["w"] - state.w] if state.w.shape[-1] else []), *held]
             rows += [constraint_rows(c, bound.plant, point) for point in points for c in bound.path]
             return rows, [term / method.steps for term in terms]
 
         data = [*parts, layout.steps[:, None], self.references[first], self.references[last]]
-        slots = Slot(first, STATE), Slot(middle, ("controls",)), Slot(last, STATE)
+        slots = Slot(first, STATE), Slot(middle, ("controls",)), Slot(last, (*STATE, "moves"))
         poses = tuple(f"change of the pose along {name}" for name in plant.velocity_names)
         changes = tuple(f"change of {name}" for name in (*plant.velocity_names, *plant.state_names))
+        changes += plant.state_row_names
         along = [c.title for c in self.statement.path for _ in c.interval] * method.steps
         bounds = [np.zeros((len(poses) + len(changes), 2)), *[c.interval for c in self.statement.path] * method.steps]
         weights = self._weights(method.quadrature(layout))

@@ -74,13 +74,16 @@ class ModelPlant(MuscledPlant):
         return total
 
     def rates(self, point: Point) -> tuple[Array, Array]:
-        assert self.constraints is None
         given, equations = self.given(point), self.equations
         tau = equations.force(point.t, point.q, point.u, given)
         if self.frames.bodies:
             tau = tau + self.frames.force(self.system, point.q, point.loads)
         own = equations.own_rate(point.q, point.u, given)
-        return forward(self.system, point.q, point.u, tau), own[0] if own else point.states
+        if self.constraints is None:
+            udot = forward(self.system, point.q, point.u, tau)
+        else:
+            udot, _ = self.constraints.constraints.acceleration(point.q, point.u, point.t, tau)
+        return udot, own[0] if own else point.states
 
     def muscle_paths(self, point: Point) -> tuple[Array, Array]:
         way = paths(self.system, self.equations.muscled.muscles, point.q, point.u)

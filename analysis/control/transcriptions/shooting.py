@@ -38,9 +38,10 @@ class MultipleShooting(Transcription):
     interval [H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Appl. Numer. Math. 29, 1999], so that
     |Q| = 1 holds by construction; states at the nodes, controls constant on every interval. Equations of motion enter
     as forward dynamics, integrals by the weights of the method. Path constraints hold at the start of every step.
+    Couplers and constraints of a model hold by their forces at every stage (Gauss's principle), and by a projection of
+    the end of every interval onto them, as in collocation.
 
-    Raises ValueError for steps below 1 and beyond 20; a problem does for couplers or constraints of its model, and for
-    a prescribed motion.
+    Raises ValueError for steps below 1 and beyond 20; a problem does for a prescribed motion.
 
     >>> from myoquat.analysis.control import MultipleShooting
     >>> MultipleShooting(steps=2).order
@@ -56,10 +57,8 @@ class MultipleShooting(Transcription):
             raise ValueError(f"steps must be between 1 and {MAX_STEPS}, not {self.steps}")
 
     def check(self, plant: Plant) -> None:
-        what = "prescribed motions" if isinstance(plant, PrescribedPlant) else ""
-        what = "couplers and constraints of a model" if plant.constraints is not None else what
-        if what:
-            raise ValueError(f"multiple shooting has no place for {what}; choose another transcription")
+        if isinstance(plant, PrescribedPlant):
+            raise ValueError("multiple shooting has no place for prescribed motions; choose another transcription")
 
     @property
     def order(self) -> int:
@@ -70,7 +69,7 @@ class MultipleShooting(Transcription):
         return False
 
     def layout(self, mesh: Array) -> Layout:
-        return Layout.with_middles(mesh, STATE, ("controls",), STATE)
+        return Layout.with_middles(mesh, STATE, ("controls",), (*STATE, "moves"))
 
     def quadrature(self, layout: Layout) -> Array:
         return layout.steps

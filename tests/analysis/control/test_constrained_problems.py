@@ -36,12 +36,7 @@ def pendulum():
     return way
 
 
-def test_multiple_shooting_says_that_it_has_no_constraints():
-    with pytest.raises(ValueError, match="no place for couplers and constraints of a model; choose another"):
-        swinging("shooting", 4)
-
-
-@pytest.mark.parametrize("method", [name for name in TRANSCRIPTIONS if name != "shooting"])
+@pytest.mark.parametrize("method", TRANSCRIPTIONS)
 def test_projection_keeps_the_order(method, pendulum):
     errors = []
     for intervals in (10, 20):
