@@ -70,8 +70,8 @@ class Passage(NamedTuple):
 
 class Edge(NamedTuple):
     """What forces about a point of a link find at its joint: how they pass, None on the ground, and in columns
-    (..., 3, nu) each, of dq and du the accelerations beta of that point and the vectors w (..., a, nu), of torques the
-    accelerations V."""
+    (..., 3, nu) each, with changed signs, of dq and du the accelerations beta of that point and the vectors w
+    (..., a, nu), of torques the accelerations V."""
 
     passage: "RotationPassage | Passage | None"
     beta: tuple[Pair, Pair]
@@ -80,9 +80,9 @@ class Edge(NamedTuple):
 
     def entries(self, carried: Carried) -> tuple[list[Array], list[Array]]:
         """Of dq, du and torques: (..., nu, k) each in the rows of the joint, (..., k, nu) each in its columns."""
-        above = [-work(self.V, F) for F in carried[:3]]
+        above = [work(self.V, F) for F in carried[:3]]
         below = [
-            -(work(carried.tau, beta) + transposed(carried.rows) @ w) for beta, w in zip(self.beta, self.w, strict=True)
+            work(carried.tau, beta) + transposed(carried.rows) @ w for beta, w in zip(self.beta, self.w, strict=True)
         ]
         return above, [*below, transposed(above[2])]
 
@@ -110,8 +110,8 @@ class Crossing(NamedTuple):
             passage = RotationPassage.of(self.R, self.yields, self.yielded_by_w, p)
         elif self.R is not None:
             passage = Passage(self.R, self.yields, self.yielded_by_w, p)
-        beta_q, beta_u, V = (at_point(a, p) for a in (*self.beta, self.V))
-        return Edge(passage, (beta_q, beta_u), self.w, V)
+        beta_q, beta_u, V = (at_point((-omega, -v), p) for omega, v in (*self.beta, self.V))
+        return Edge(passage, (beta_q, beta_u), (-self.w[0], -self.w[1]), V)
 
 
 def at_point(motion: Pair, p: Array) -> Pair:

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable
 
-__all__ = ["Units"]
+__all__ = ["METADATA", "Units"]
+
+METADATA = ("!0 = !{}", "!1 = !{i32 1}")  # of loads of what nothing writes, and of stores past the caches
 
 UNIT_CHARACTERS = 200_000  # characters of a unit, about: fewer than a thousand operations
 _UNITS_BEFORE_GROWTH = 4  # units after which they grow: each takes its time when the kernel is loaded from the cache
@@ -55,4 +57,4 @@ class Units:
         """Give a unit away: functions, and how it knows what else they refer to."""
         elsewhere = sorted(name for name in wanted if name not in functions)
         known = [self._known[name] for name in elsewhere if name in self._known]
-        self._give("\n".join([*known, *functions.values(), "!0 = !{}", ""]))
+        self._give("\n".join([*known, *functions.values(), *METADATA, ""]))

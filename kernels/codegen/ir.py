@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.codegen.compilation_units import Units
+from myoquat.kernels.codegen.compilation_units import METADATA, Units
 
 __all__ = ["Builder", "Module", "Value", "double"]
 
@@ -124,7 +124,7 @@ class Module:
 
     def text(self) -> str:
         """The whole module as assembly."""
-        return "\n".join([*self._declarations.values(), *self._globals, *self._functions.values(), "!0 = !{}", ""])
+        return "\n".join([*self._declarations.values(), *self._globals, *self._functions.values(), *METADATA, ""])
 
 
 def _head(name: str, result: str, parameters: str, linkage: str = "hidden", facts: str = "") -> str:
@@ -382,6 +382,10 @@ class Builder:
 
     def store(self, a: Value, address: str, llvm_type: str | None = None) -> None:
         self.line(f"store {llvm_type or self.T} {self._float(a)}, ptr {address}, align 8")
+
+    def store_past_caches(self, a: Value, address: str) -> None:
+        """Store a register of a whole cache line at its place without reading the line."""
+        self.line(f"store {self.T} {self._float(a)}, ptr {address}, align 64, !nontemporal !1")
 
     def prefetch(self, address: str, to_write: bool = False) -> None:
         """Ask for the cache line of an address that will be read, or written; it need not be there."""
