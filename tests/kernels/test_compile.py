@@ -141,14 +141,3 @@ def test_one_state_at_a_time(states):
         single(np.zeros(4), 1.0)
     with pytest.raises(ValueError, match="argument"):
         single(np.zeros(5))
-
-
-def test_long_results_are_the_same_past_the_caches_and_through_them():
-    """Rows of whole lines of memory, from the begin of a line on, take another way into it."""
-    kernel = kernels.compile(lambda x: np.concatenate([x] * 2049), {"x": 8}, ["y"])
-    x = np.random.default_rng(0).normal(size=(19, 8))
-    memory = np.empty(19 * 16392 + 1)
-    found, elsewhere = kernel(x), kernel(x, out=memory[1:].reshape(19, 16392))
-    expected = np.tile(x, 2049)
-    assert np.array_equal(found, expected)
-    assert np.array_equal(elsewhere, expected)

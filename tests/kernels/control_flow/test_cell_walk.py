@@ -59,3 +59,26 @@ def test_derivatives_and_casadi_see_every_visit():
     traced = trace(walked, {"x": 5}, ["y"])
     assert len(traced.inner) == 1
     assert np.abs(np.array(traced.function(x)).ravel() - expected(x)).max() < 1e-15
+
+
+def test_long_results_are_the_same_past_the_caches_and_through_them():
+    """Rows of whole lines of memory, from the begin of a line on, take another way into it."""
+    rows, eight = 2049, np.arange(8)
+    first = 8 * np.arange(rows - 1)
+    adding = VisitKind(
+        lambda before, x: before + x,
+        (Block(first, eight), Block(np.full(rows - 1, 8 * rows), eight)),
+        (Block(first + 8, eight),),
+    )
+
+    def multiples(x):
+        cells = np.empty(8 * (rows + 1), dtype=object)
+        cells[:8] = cells[-8:] = np.asarray(x)
+        return cell_walk(cells, (adding,), (Run(0, 0, rows - 1),), 8 * rows)
+
+    kernel = kernels.compile(multiples, {"x": 8}, ["y"])
+    x = np.random.default_rng(0).integers(-9, 9, (19, 8)).astype(float)
+    memory = np.empty(19 * 8 * rows + 1)
+    expected = (x[:, None] * np.arange(1, rows + 1)[:, None]).reshape(19, -1)
+    assert np.array_equal(kernel(x), expected)
+    assert np.array_equal(kernel(x, out=memory[1:].reshape(19, 8 * rows)), expected)
