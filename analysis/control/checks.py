@@ -13,8 +13,10 @@ from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.plants.bounds import Bound
 from myoquat.analysis.control.quantities import Ends, Quantities
 from myoquat.core.arguments import check_type
+from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array
-from myoquat.data.motions import Motion
+from myoquat.data.motions import Forces, Motion
+from myoquat.joints.multibody.system import ArticulatedSystem
 
 __all__ = [
     "check_finite",
@@ -23,6 +25,7 @@ __all__ = [
     "check_guessed_motion",
     "check_inside",
     "check_items",
+    "check_loads",
     "check_periodic_ends",
     "check_same_unknowns",
     "check_scales",
@@ -115,6 +118,34 @@ def check_finite(discretization: Discretization, x: Array) -> None:
             wrong = ~np.isfinite(found[output]) if output in found else np.zeros((0, 0), dtype=bool)
             if wrong.any():
                 k, i = map(int, np.argwhere(wrong)[0])
-                at = f" at {block.times[k]:.3g} of the duration" if np.isfinite(block.times[k]) else ""
+                at = _at(statement, float(block.times[k]))
                 what = f"the goal {names[i]!r}" if output == "terms" else names[i]
                 raise ValueError(f"at the guess, {what} is {found[output][k, i]}{at}; give a guess within its domain")
+
+
+def _at(statement: Statement, fraction: float) -> str:
+    """Where a fraction of the duration lies on the mesh, in words; nothing for one that is no number."""
+    if not np.isfinite(fraction):
+        return ""
+    node = int(np.argmin(np.abs(statement.mesh - fraction)))
+    place = f"node {node}" if abs(statement.mesh[node] - fraction) < 1e-12 else ""
+    inside = f"interval {int(np.searchsorted(statement.mesh, fraction))}"
+    return f" at {fraction:.3g} of the duration ({place or inside})"
+
+
+def check_loads(loads: Forces | None, system: ArticulatedSystem) -> None:
+    """ValueError for a load on a body that the model does not have, or in such axes."""
+    if loads is None:
+        return
+    known = (system.ground, *system.body_names)
+    for entry, names in (
+        ("bodies", loads.bodies),
+        ("force_frames", loads.force_frames),
+        ("point_frames", loads.point_frames),
+    ):
+        for load, name in zip(loads.names, names, strict=True):
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=3) or known[:8]
+                raise ValueError(
+                    f"loads: {entry} of {load!r}: the model has no body {name!r}; nearest: {', '.join(near)}"
+                )

@@ -1,5 +1,6 @@
 """Periodic motions: what the state at the end has to do with the state at the start."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +91,10 @@ def _expanded(periodic: Periodic, quantities: Quantities) -> dict[str, str]:
     """Pairs of names, those of velocities added that follow from pairs of coordinates and bodies."""
     found = dict(periodic.pairs)
     plant = quantities.plant
+    twice = [start for start, count in Counter(found.values()).items() if count > 1]
+    if twice:
+        ends = ", ".join(repr(end) for end, start in found.items() if start == twice[0])
+        raise ValueError(f"periodic: {ends} all end where {twice[0]!r} starts; each start belongs to one end")
     for a, b in periodic.pairs.items():
         if (a in quantities.balls) != (b in quantities.balls):
             raise ValueError(f"periodic: {a!r} and {b!r} are unequal: one is a rotation, the other is not")

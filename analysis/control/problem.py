@@ -16,6 +16,7 @@ from myoquat.analysis.control.checks import (
     check_guessed_motion,
     check_inside,
     check_items,
+    check_loads,
     check_periodic_ends,
     check_same_unknowns,
     check_scales,
@@ -113,7 +114,7 @@ class Problem:
         if not math.isfinite(self.start):
             raise ValueError(f"start must be finite, not {self.start}")
         if not isinstance(self.model, Equations):
-            system_of(self.model)
+            check_loads(self.loads, system_of(self.model))
         if self.prescribed is not None and self._span[0] != self._span[1]:
             raise ValueError("a prescribed motion needs a fixed duration")
         for goal in self.goals:

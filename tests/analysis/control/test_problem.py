@@ -69,6 +69,10 @@ BAD = {
     ),
     "unequal pair": ({"periodic": Periodic({"x": "force"})}, "'x' is a state and 'force' a control"),
     "unknown pair": ({"periodic": Periodic({"y": "x"})}, "periodic: 'y' does not exist"),
+    "start of two pairs": (
+        {"periodic": Periodic({"x": "v", "v": "v"}), "initial": {}, "final": {}},
+        "periodic: 'x', 'v' all end where 'v' starts; each start belongs to one end",
+    ),
     "ends that are not periodic": ({"periodic": Periodic()}, "periodic: 'x' ends at 1 to 1, but 'x' starts at 0 to 0"),
     "infinite start": ({"initial": {"x": np.inf}}, "'initial: x' is fixed at inf"),
     "time of the start": ({"start": np.nan}, "start must be finite, not nan"),
@@ -137,6 +141,19 @@ def test_arguments_of_models_are_checked():
         Problem(model, 1.0, Effort())
 
 
+def test_loads_on_unknown_bodies_and_reversed_constraints_are_rejected_by_name():
+    zeros = np.zeros((2, 1, 3))
+    for entry, frames in (("bodies", ("C",)), ("point_frames", ("B", ("ground",), ("nobody",)))):
+        body, *others = frames
+        load = Forces([0.0, 1.0], ("push",), (body,), zeros, zeros, zeros, *others)
+        with pytest.raises(ValueError, match=f"loads: {entry} of 'push': the model has no body"):
+            Problem(arm(), 1.0, (Effort(),), loads=load)
+    with pytest.raises(ValueError, match="path constraint 'reach': the bounds contradict each other: lower 1 is above"):
+        PathConstraint("reach", lambda point: point["x"], 1.0, 0.0)
+    with pytest.raises(ValueError, match=r"parameters: bodies\.A\.mass': the bounds contradict each other"):
+        Problem(arm(), 1.0, (Effort(),), parameters={"bodies.A.mass": (2.0, 1.0)})
+
+
 def test_quaternion_components_have_no_bounds():
     with pytest.raises(ValueError, match="component of a quaternion"):
         Problem(arm(), 1.0, (Effort(),), bounds={"A.Q0": (0, 1)})
@@ -156,7 +173,7 @@ def test_motion_of_another_system_is_rejected():
 
 def test_formulas_that_are_not_finite_at_the_guess_are_named():
     logarithm = OwnGoal(lambda point: np.log(point["x"] - 0.5), name="logarithm")
-    with pytest.raises(ValueError, match=r"at the guess, the goal 'logarithm' is nan at 0 of the duration"):
+    with pytest.raises(ValueError, match=r"at the guess, the goal 'logarithm' is nan at 0 of the duration \(node 0\)"):
         cart(goals=(logarithm,)).solve()
     inverse_speed = PathConstraint("pace", lambda point: 1 / point["v"], 0.0, 10.0)
     with pytest.raises(ValueError, match="at the guess, path constraint 'pace' is inf"):
