@@ -121,15 +121,17 @@ class SurfaceProblem:
         return phi, J
 
     def _touched(self, state: "_State") -> Array:
-        """J J^T of a contact, with a polynomial of as many terms beside it or alone; without poses far from it."""
+        """J J^T of a contact, with a polynomial beside it or alone; without poses far from it."""
         (contact, *rest), B = state.parts, state.combined[0]
         near = np.flatnonzero(B[0] > -FAR_WIDTHS * contact.width)
-        phi, J = (x.reshape(len(x), -1) for x in self.rows(contact, B, near))
+        J = self.rows(contact, B, near)[1].reshape(len(contact.coefficients), -1)
         if not rest:
             found: Array = J @ J.T
             return found
+        count = len(rest[0].coefficients)
+        phi = (np.take(self.terms[:count], near, axis=-1) * self.weights).reshape(count, -1)
         across = J @ phi.T
-        return np.block([[J @ J.T, across], [across.T, self.gram[: len(phi), : len(phi)]]])
+        return np.block([[J @ J.T, across], [across.T, self.gram[:count, :count]]])
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ POSES, SPREAD = 600, 0.1  # of the fits: how many, and by how many rad they are 
 FIT = FitSettings(1e-3, 2e-3)
 TRACKING, EFFORT, RESERVE = 10.0, 0.01, 10.0  # weights, the last one relative to that of muscles
 RESERVE_TORQUE = 10.0  # N m
-SOLVER = Ipopt(1e-6, max_iterations=500)
+SOLVER = Ipopt(1e-6, max_iterations=500, options={"mu_init": 1e-3})  # stays near the measured motion
 GUESSES = 10
 
 
