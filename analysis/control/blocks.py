@@ -61,7 +61,7 @@ class BlockKernels:
     @cached_property
     def hessian(self) -> kernels.Kernel:
         """Of sum rows_bar . rows + terms_bar . terms, by v and v."""
-        return self.value.vjp(wrt="v").jacobian(of="v_bar", wrt="v", sparse=True)
+        return self.value.hessian(wrt="v")
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from myoquat.kernels.tracing.tape import Apply, Inner, in_terms, interpret, tape
 from myoquat.kernels.tracing.trace import needed_constructs
 from myoquat.kernels.tracing.traced import Construct, Pattern, Shape, Signature, Traced
 
-__all__ = ["Derivative", "Names", "hvp", "jacobian", "jvp", "sparse_jacobian", "vjp"]
+__all__ = ["Derivative", "Names", "hvp", "jacobian", "jvp", "sparse_hessian", "sparse_jacobian", "vjp"]
 
 Names = str | Sequence[str] | None
 Derivative = Callable[[Traced, Names, Names], Traced]
@@ -237,3 +237,9 @@ def hvp(formula: Traced, of: Names, wrt: Names) -> Traced:
     dots = open_.seeds(columns, "dot", formula.signature.inputs)
     product = open_.along(gradient, columns, [x for terms, _ in dots.values() for x in terms])
     return open_.body("hvp", dots if scalar else {**bars, **dots}, open_.split(columns, product, "hvp"))
+
+
+def sparse_hessian(formula: Traced, of: Names, wrt: Names) -> Traced:
+    """Hessian of sum_y y_bar . y by the inputs: the sparse Jacobian of `vjp`, which itself is not compiled."""
+    _, columns = _sides(formula.signature, of, wrt)
+    return sparse_jacobian(vjp(formula, of, wrt), [f"{x}_bar" for x in columns], columns)

@@ -138,6 +138,18 @@ class Kernel(Compiled):
         """Kernel of Hessian times 'x_dot', outputs 'x_hvp'; of sum y_bar . y where `of` is more than one number."""
         return self._derived(differentiation.hvp, of, wrt)
 
+    def hessian(self, of: Names = None, wrt: Names = None) -> "Kernel":
+        """Kernel of the Hessian of sum y_bar . y, more inputs 'y_bar': outputs 'dx_bar/dx' (..., nonzeros) with the
+        entries that are not structurally zero, row by row. `patterns`, `rows` and `cols` as of a sparse `jacobian`.
+
+        >>> from myoquat import kernels
+        >>> product = kernels.compile(lambda x: x[0] * x[1], {"x": 2}, ["area"])
+        >>> curved = product.hessian()
+        >>> curved([3.0, 4.0], 5.0), curved.rows, curved.cols
+        (array([5., 5.]), array([0, 1]), array([1, 0]))
+        """
+        return self._derived(differentiation.sparse_hessian, of, wrt)
+
     def _derived(self, derivative: Derivative, of: Names, wrt: Names) -> "Kernel":
         """The kernel of a derivative, made only where the cache has no machine code for it."""
         key = digest("derivative", self._body.identity(), derivative.__name__, str(of), str(wrt))

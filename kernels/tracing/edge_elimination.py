@@ -48,11 +48,14 @@ def contracted(tracer: Tracer, edges: Sequence[Edge], kept: Set[Term]) -> list[E
             continue
         growth = web.growth(term)
         if growth > known:
-            heapq.heappush(waiting, (growth, k))
+            if growth < 0:
+                heapq.heappush(waiting, (growth, k))
             continue
         for neighbour in web.eliminate(term):
             if neighbour in web.before and neighbour not in fixed:
-                heapq.heappush(waiting, (web.growth(neighbour), place[neighbour]))
+                growth = web.growth(neighbour)
+                if growth < 0:
+                    heapq.heappush(waiting, (growth, place[neighbour]))
     return [Edge(term, x, *edge) for term, found in web.before.items() for x, edge in found.items()]
 
 
@@ -70,16 +73,21 @@ class _Web:
                 self.chosen.setdefault(edge.term, set()).add(edge.argument)
 
     def growth(self, term: Term) -> float:
-        """What it costs to eliminate a term: edges more, and the price of products."""
+        """What it costs to eliminate a term: edges more, and the price of products. Where it is not negative, any
+        number that is not."""
         before, after = self.before[term], self.after[term]
         arguments, count = before.keys(), len(before)
-        edges, factors = -count - len(after), 0
+        (only,) = before if count == 1 else (None,)
+        edges, factors, all_before = -count - len(after), 0, self.before
         for y in after:
-            known = self.before[y]
+            known = all_before[y]
             if y in self.chosen and not self.chosen[y].isdisjoint(arguments):
                 return float("inf")
-            edges += count - len(arguments & known.keys())
-            factors += not _is_sign(known[term][0])
+            edges += (only not in known) if count == 1 else count - len(arguments & known.keys())
+            if edges >= 0:
+                return edges
+            part = known[term][0]
+            factors += type(part) is Term or abs(part) != 1.0
         products = factors and factors * (count - sum(_is_sign(part) for part, *_ in before.values()))
         return edges + _PRODUCT_COST * products
 

@@ -98,3 +98,11 @@ def test_unknown_names_are_refused(kernel):
         kernel.vjp("v", "x")
     with pytest.raises(AttributeError, match="0 sparsity patterns"):
         _ = kernel.rows
+
+
+def test_a_sparse_hessian_is_the_jacobian_of_the_gradient():
+    kernel = kernels.compile(lambda x: (x[0] * x[1] + np.sin(x[2]), x[1] ** 3), {"x": 4}, ["s", "v"])
+    at = np.array([0.3, -0.7, 1.1, 2.0]), np.array(0.4), np.array(-1.3)
+    direct, chained = kernel.hessian(), kernel.vjp().jacobian("x_bar", "x", sparse=True)
+    assert np.array_equal(direct(*at), chained(*at))
+    assert np.array_equal(np.stack([direct.rows, direct.cols]), [[0, 1, 1, 2], [1, 0, 1, 2]])
