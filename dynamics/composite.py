@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.dynamics.composite_walk import carried_to_parent, walked_matrix, walks
 from myoquat.dynamics.passive import rotor_inertia
 from myoquat.joints.motion import Motion, Pair, kinematics
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Tree
 from myoquat.joints.vectors import congruent, dot, full, matvec, mirrored, row_cross
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 
 __all__ = ["Inertia", "composites", "dense", "mass", "matrix"]
 
@@ -25,8 +26,8 @@ def mass(system: ArticulatedSystem, q: Array) -> Array:
     """(..., nu, nu) M(q), rotor inertias on its diagonal."""
     motion = kinematics(system.tree, q)
     own: list[Inertia] = [(link.mass, link.moment, link.inertia) for link in system.tree.links]
-    M: Array = matrix(system, motion, own) + np.diag(rotor_inertia(system))
-    return M
+    M, rotors = matrix(system, motion, own), rotor_inertia(system)
+    return M + np.diag(rotors) if may_be_nonzero(rotors) else M
 
 
 def matrix(system: ArticulatedSystem, motion: Motion, own: list[Inertia], wrenches: list[Pair] | None = None) -> Array:
@@ -37,6 +38,10 @@ def matrix(system: ArticulatedSystem, motion: Motion, own: list[Inertia], wrench
     """
     tree = system.tree
     inertias = composites(tree, motion, own)
+    if wrenches is None and walks(system.nu, motion):
+        forces = [_forces(motion.subspaces[i], inertias[i]) for i in range(len(tree.links))]
+        own_blocks = [mirrored(_block(S, F)) for S, F in zip(motion.subspaces, forces, strict=True)]
+        return walked_matrix(tree.links, motion, list(zip(forces, own_blocks, strict=True)), system.nu)
     blocks: dict[tuple[int, int], Any] = {}
     for i, link in enumerate(tree.links):
         if link.u.stop > link.u.start:
@@ -75,14 +80,11 @@ def _fill(
 ) -> None:
     """Add the blocks M_ji of link i and every link j that carries it, by their indices in u: S_j^T of the force columns
     of joint i, from which S_i x* W / 2 is taken where there is a wrench W."""
-    m, h, I = inertia
-    S_omega, S_v = motion.subspaces[i]
-    n = full(I) @ S_omega + row_cross(h, S_v)
-    f = as_array(m)[..., None] * S_v - row_cross(h, S_omega)
+    n, f = _forces(motion.subspaces[i], inertia)
     j = i
     while True:
         S_omega, S_v = motion.subspaces[j]
-        block = np.swapaxes(S_omega, -1, -2) @ n + np.swapaxes(S_v, -1, -2) @ f
+        block = _block((S_omega, S_v), (n, f))
         place = tree.links[j].u.start, tree.links[i].u.start
         own = mirrored(block) if i == j else block
         blocks[place] = blocks[place] + own if place in blocks else own
@@ -91,10 +93,21 @@ def _fill(
         if i == j and wrench is not None:
             n = n + 0.5 * (row_cross(wrench[1], S_v) + row_cross(wrench[0], S_omega))
             f = f + 0.5 * row_cross(wrench[1], S_omega)
-        R, p = motion.transforms[j]
-        f = R @ f
-        n = R @ n + row_cross(p, f)
+        n, f = carried_to_parent(motion.transforms[j], (n, f))
         j = tree.links[j].parent
+
+
+def _forces(subspace: Pair, inertia: Inertia) -> Pair:
+    """The force columns I S of a joint."""
+    m, h, I = inertia
+    S_omega, S_v = subspace
+    return full(I) @ S_omega + row_cross(h, S_v), as_array(m)[..., None] * S_v - row_cross(h, S_omega)
+
+
+def _block(subspace: Pair, force: Pair) -> Array:
+    """S^T of force columns."""
+    result: Array = np.swapaxes(subspace[0], -1, -2) @ force[0] + np.swapaxes(subspace[1], -1, -2) @ force[1]
+    return result
 
 
 def _matrix(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Array:
