@@ -156,12 +156,14 @@ class _Metric(NamedTuple):
         """(..., k, k) A M^-1 A^T = Y^T D^-1 Y with Y = L^-T A^T, which is as sparse as the branches that rows reach."""
         Y = factor.descended(self.order, self.F, np.swapaxes(A, -1, -2))
         inverse_pivots = np.diagonal(self.F, axis1=-2, axis2=-1)
-        return np.swapaxes(Y, -1, -2) @ (inverse_pivots[..., None] * Y)
+        product: Array = np.swapaxes(Y, -1, -2) @ (inverse_pivots[..., None] * Y)
+        return product
 
 
 def _multipliers(metric: _Metric, A: Array, wanted: Array, redundant: bool) -> Array:
     """(..., k) lambda with A M^-1 A^T lambda = wanted (..., k)."""
-    return solve_small(metric.inverse_product(A), wanted[..., None], redundant)[..., 0]
+    found: Array = solve_small(metric.inverse_product(A), wanted[..., None], redundant)[..., 0]
+    return found
 
 
 def _least(metric: _Metric, A: Array, wanted: Array, redundant: bool) -> Array:
