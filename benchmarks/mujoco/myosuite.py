@@ -32,6 +32,7 @@ STATES, REPEATS = 64, 5
 STEPS = {"semi_implicit_euler": 400, "rk4": 100}
 POSES = int(os.environ.get("MYOQUAT_MYOSUITE_POSES", "1000"))  # 10,000 take minutes in MuJoCo
 TOLERANCE = 1e-10
+CHUNK = 250  # poses whose Jacobians are in memory together
 WRAPPING = "mujoco3" if mujoco.__version__.startswith("3.") else "mujoco"  # the rule of the installed version
 
 _FIRST = """
@@ -95,12 +96,16 @@ def _agreement(name: str) -> list[dict[str, Any]]:
     mine = [model.muscle_names.index(muscle) for muscle in driven.muscle_names]
     a = np.random.default_rng(1).uniform(size=(POSES, engine.nu))
     found: dict[str, list[np.ndarray]] = {"length": [], "speed": [], "force": []}
-    for x, w, act in zip(q, v, a, strict=True):
+    entries = 0.0
+    for row, (x, w, act) in enumerate(zip(q, v, a, strict=True)):
         mujoco.mj_resetData(engine, data)
         data.qpos[:], data.qvel[:], data.act[:] = x, w, act
         mujoco.mj_fwdPosition(engine, data)
         mujoco.mj_fwdVelocity(engine, data)
         mujoco.mj_fwdActuation(engine, data)
+        if row % CHUNK == 0:
+            J = _their_columns(engine, q[row : row + CHUNK], path_jacobian(model, q[row : row + CHUNK]))
+        entries = max(entries, np.abs(J[row % CHUNK] - _dense(engine, data)[rows]).max())
         for key, values in zip(found, (data.ten_length, data.ten_velocity, data.actuator_force), strict=True):
             found[key].append(values.copy())
     length, speed, force = (np.array(values) for values in found.values())
@@ -115,11 +120,31 @@ def _agreement(name: str) -> list[dict[str, Any]]:
         {
             "work": f"against MuJoCo at {POSES} random poses", "model": name, "muscles": len(driven.muscles),
             "length, m": missed.max(), "over 1e-10": int((missed > TOLERANCE).sum()),
+            "entry of ten_J, m/rad": entries,
             "speed (J qvel), m/s": np.abs(rates - speed[:, rows]).max(),
             "force at its length and speed": (np.abs(laws - theirs) / size).max(),
             "force": (np.abs(whole - theirs) / size).max(), "flagged as near a jump": int(((flags & 4) > 0).sum()),
         }
     ]  # fmt: skip
+
+
+def _their_columns(engine: Any, q: np.ndarray, J: np.ndarray) -> np.ndarray:
+    """Jacobians (n, m, nv) of MuJoCo's qvel: the linear velocities of free joints in world axes."""
+    for j in np.flatnonzero(engine.jnt_type == 0):
+        at, dof = engine.jnt_qposadr[j], engine.jnt_dofadr[j]
+        R = np.asarray(rotation_matrix(q[:, at + 3 : at + 7]))
+        J[..., dof : dof + 3] = J[..., dof : dof + 3] @ np.swapaxes(R, -1, -2)
+    return J
+
+
+def _dense(engine: Any, data: Any) -> np.ndarray:
+    """(tendons, nv) `ten_J`, whose places moved from mjData to mjModel in version 3.6."""
+    places = engine if hasattr(engine, "ten_J_rownnz") else data
+    columns = np.asarray(places.ten_J_colind).ravel()
+    J, values = np.zeros((engine.ntendon, engine.nv)), np.asarray(data.ten_J).ravel()
+    for row, (first, count) in enumerate(zip(places.ten_J_rowadr, places.ten_J_rownnz, strict=True)):
+        J[row, columns[first : first + count]] = values[first : first + count]
+    return J
 
 
 def _first(name: str, repeats: int = 3) -> dict[str, Any]:
