@@ -11,12 +11,14 @@ from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.writing.bodies import Bodies
 from myoquat.data.mjcf.writing.equalities import add_equalities
 from myoquat.data.mjcf.writing.joints import Joints
+from myoquat.data.mjcf.writing.limits import add_limits
 from myoquat.data.mjcf.writing.sites import Sites, why_no_tendon
 from myoquat.data.mjcf.writing.tendons import add_tendons
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.conversion.convert import convert_velocities
 from myoquat.joints.errors import ModelError
+from myoquat.muscle.forces import RotationLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 
@@ -37,9 +39,12 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
     One UnwrittenWarning reports what MuJoCo cannot represent, or ModelError if `strict`: the laws of muscles other than
     actuators and springs, activation dynamics, muscles on moving or conditional points or around other surfaces than a
-    sphere or a cylinder at a time, ends of cylinders, fitted functions, limits, springs of Euler joints, couplers of
-    angles that a quaternion has replaced, meshes. Ranges are written as such and not enforced, locks are not. Raises
-    ModelError for joints and inertias that MuJoCo refuses, for constraints other than couplers, and for passive forces.
+    sphere or a cylinder at a time, ends of cylinders, fitted functions, limits with another stiffness at each end or of
+    coordinates that are no joints, springs of Euler joints, couplers of angles that a quaternion has replaced, meshes.
+    Limits become soft constraints with the resting stiffness of the model's. Ranges without one are written as such and
+    not enforced, locks are not. Raises
+    ModelError for joints and inertias that MuJoCo refuses, for constraints other than couplers, and for passive forces
+    other than limits of ball joints.
     """
     path, unwritten = check_output(path, overwrite), UnwrittenParts()
     root = etree.Element("mujoco", model=model.name)
@@ -51,7 +56,8 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
 def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     for force in model.forces:
-        raise ModelError("passive forces are not written to MuJoCo's files", element=force.element)
+        if not isinstance(force, RotationLimit):
+            raise ModelError("passive forces are not written to MuJoCo's files", element=force.element)
     for constraint in model.constraints:
         raise ModelError("constraints are not written to MuJoCo's files", element=constraint.label)
     for actuator in model.actuators:
@@ -69,8 +75,7 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     Bodies(system, (model.start, u), joints, sites, unwritten).add(add(root, "worldbody"))
     controls = add_tendons(root, muscles, sites, unwritten)
     add_equalities(root, joints, coordinates, unwritten)
-    for limit in model.limits:
-        unwritten.count("limits of coordinates", limit.name)
+    add_limits(root, model, joints, unwritten)
     for group in model.groups:
         unwritten.count("groups of muscles", group.name)
     if joints.qpos:

@@ -237,7 +237,8 @@ class StateEquations:
         low, high = np.array(bounds).T
         if not np.isfinite([low, high]).any():
             return own
-        return np.minimum(np.maximum(own, low), high)
+        within: Array = np.minimum(np.maximum(own, low), high)
+        return within
 
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         """(..., nu) udot."""

@@ -8,7 +8,7 @@ MuJoCo 4 has replaced (see `side_site`). The length jumps where the line behind 
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -105,9 +105,8 @@ def _arms(a: Plane, b: Plane, plane_turns: bool) -> tuple[Array, Array]:
     return cross / second, cross / first
 
 
-def _dot(p: Direction, q: Direction) -> Array:
-    result: Array = p[0] * q[0] + p[1] * q[1]
-    return result
+def _dot(p: Direction, q: Direction) -> Any:
+    return p[0] * q[0] + p[1] * q[1]
 
 
 def _cross(a: Plane, P: Plane, b: Plane, Q: Plane) -> Array:

@@ -61,7 +61,7 @@ def read_softness(values: Values, suffix: str = "", default: Softness | None = N
     solref = values.numbers(f"solref{suffix}", 1, 2, default.solref)
     solref = (*solref, default.solref[1]) if len(solref) == 1 else solref
     solimp = values.numbers(f"solimp{suffix}", 1, 5, ())
-    if (solref[0] > 0) != (solref[1] > 0) or not all(solref):
+    if (solref[0] > 0) != (solref[1] > 0) or not solref[0]:
         complain(values.element, f"solref{suffix} must be two positive or two negative numbers, not {solref}")
     impedance = solimp[1] if len(solimp) > 1 else default.impedance
     return Softness(solref, impedance, solimp[2] if len(solimp) > 2 else default.width)
