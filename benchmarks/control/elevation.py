@@ -8,7 +8,7 @@ surfaces are fits around the motion. Times are of the processor.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -45,7 +45,8 @@ POSES, SPREAD = 600, 0.1  # of the fits: how many, and by how many rad they are 
 FIT = FitSettings(1e-3, 2e-3)
 TRACKING, EFFORT, RESERVE = 10.0, 0.01, 10.0  # weights, the last one relative to that of muscles
 RESERVE_TORQUE = 10.0  # N m
-SOLVER = Ipopt(1e-6, max_iterations=500, options={"mu_init": 1e-3})  # stays near the measured motion
+FROM_AFAR = Ipopt(1e-6, max_iterations=500)
+SOLVER = replace(FROM_AFAR, options={"mu_init": 1e-3})  # stays near the measured motion
 GUESSES = 10
 
 
@@ -65,7 +66,7 @@ def _row(rotations: str, measured: Motion) -> dict[str, Any]:
     names = problem.plant.velocity_names
     for _ in range(GUESSES):
         guess = {name: rng.normal(size=4) for name in names}
-        found.append(timed(lambda guess=guess: problem.solve(guess, SOLVER)))
+        found.append(timed(lambda guess=guess: problem.solve(guess, FROM_AFAR)))
     solved = [s for s, _ in found if s.success]
     return {
         "work": f"measured elevation through glenohumeral lock, {NODES} nodes (opty: 2,309 s)", "route": rotations,

@@ -8,6 +8,7 @@ from myoquat.analysis.apps.opensim_tools.control import run_cmc
 from myoquat.analysis.apps.opensim_tools.dynamics import run_inverse_dynamics
 from myoquat.analysis.apps.opensim_tools.forward import run_forward
 from myoquat.analysis.apps.opensim_tools.kinematics import run_inverse_kinematics
+from myoquat.analysis.apps.opensim_tools.moco import SUFFIX, run_moco
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
 from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, Section, check_report, write_report
 from myoquat.analysis.apps.opensim_tools.scale import run_scale
@@ -43,8 +44,8 @@ def run_setup(
     report: str | Path | None = None,
 ) -> list[Path]:
     """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
-    ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, from its own folder. Returns
-    what was written.
+    ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, from its own folder; or solve
+    a problem of Moco, .omoco, and write '<name>_solution.sto' beside it. Returns what was written.
 
     Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction,
     Actuation and ForceReporter. Unsupported analyses are left out with a warning that names them. So are quantities
@@ -72,6 +73,13 @@ def run_setup(
         lines.append(line)
         tell(line)
 
+    if Path(path).suffix.lower() == SUFFIX:
+        if model is not None:
+            raise ValueError(f"{path}: a problem of Moco names its model itself; --model (model=) is for other setups")
+        with files_read() as read:
+            run_moco(Path(path), outputs, tell_and_keep)
+        outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", lines, []))
+        return outputs.write(read)
     with files_read() as read:
         setup = read_setup(path, anywhere, model)
         try:

@@ -16,18 +16,21 @@ from myoquat.analysis.control import (
     OwnGoal,
     Problem,
     TrackContactForces,
+    TrackCoordinates,
     TrackMoments,
     TrackOrientations,
 )
+from myoquat.analysis.control.splines import interpolated_rows
 from myoquat.analysis.motion import Sensor
 from myoquat.analysis.recruitment import metabolic_power
-from myoquat.data import Forces, Orientations
+from myoquat.data import Emg, Forces, Orientations
 from myoquat.joints import quaternion_exp, rotation_matrix
 from myoquat.muscle import PathPoint
 from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, SmoothSphereHalfSpace
 from myoquat.muscle.laws import Thelen2003
 
 SLOW = {"weight": 1e-6}
+EMG = Emg([0.0, 0.2, 0.4], ("biceps",), [[0.2], [0.6], [0.1]], "1")
 
 
 def forearm():
@@ -47,6 +50,7 @@ def lifted():
     goals = (
         Effort(weight=1e-3), MetabolicPower(mean=True, **SLOW), JointMoments(**SLOW), Jerk(**SLOW),
         Accelerations(**SLOW), ControlRates(**SLOW), TrackMoments(("elbow_dot",), [0.0, 0.4], [[10.0], [0.0]], **SLOW),
+        TrackCoordinates(EMG.names, EMG.time, EMG.signal, name="EMG", **SLOW),
     )  # fmt: skip
     problem = Problem(
         forearm(), 0.4, goals, 8, torques=("elbow_dot",), initial={"elbow": 0.3, "elbow_dot": 0},
@@ -72,6 +76,8 @@ def test_goals_of_forces_have_the_values_of_the_packages_routines(lifted):
     assert found["JointMoments"] == pytest.approx(simpson(moment**2, 0.4), rel=1e-9)
     wanted = 10.0 * (1 - solution.control_time / 0.4)
     assert found["TrackMoments"] == pytest.approx(simpson((moment - wanted) ** 2, 0.4), rel=1e-9)
+    shown = interpolated_rows(EMG.time, EMG.signal, solution.control_time)[:, 0]
+    assert found["EMG"] == pytest.approx(simpson((muscle - shown) ** 2, 0.4), rel=1e-9)
     motion = mq.data.Motion(problem.model.system, solution.control_time, sites.q, sites.fields["u"])
     power = metabolic_power(
         problem.model, motion, muscle[:, None], cost=MetabolicPower().cost, basal_coefficient=0.0

@@ -26,7 +26,7 @@ from myoquat.analysis.control import (
     TrackPose,
 )
 from myoquat.analysis.control.charts import displacement
-from myoquat.data import Forces, Motion
+from myoquat.data import Forces, Motion, load_forces
 from myoquat.dynamics import inverse
 from myoquat.joints.multibody.state import integrate
 from myoquat.kernels import as_array, as_casadi_vector, symbols_casadi
@@ -276,8 +276,9 @@ def test_periodic_motion_and_free_duration():
     assert np.allclose(solution.states[0], solution.states[-1], atol=1e-9)
 
 
-def test_loads_and_torques_hold_a_pose():
-    """A rod held horizontally against gravity and a load at its end: the torque is that of statics."""
+def test_loads_of_a_file_and_torques_hold_a_pose(tmp_path):
+    """A rod held horizontally against gravity and a load at its end, read from OpenSim's ExternalLoads: the torque is
+    that of statics."""
     rod = mq.Body(
         "rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0),
         coordinate_names=("angle",),
@@ -287,6 +288,8 @@ def test_loads_and_torques_hold_a_pose():
     force[:, 0, 2] = -10.0
     point = np.tile([1.0, 0, 0], (2, 1, 1))
     load = Forces([0.0, 1.0], ("weight",), ("rod",), force, point, np.zeros((2, 1, 3)), ("ground",), ("rod",))
+    load.save(tmp_path / "weight.xml")
+    load = load_forces(tmp_path / "weight.xml")
     still = Motion(system, [0.0, 1.0], np.zeros((2, 1)))
     problem = Problem(
         system, 1.0, (TrackPose(still), Effort(weight=1e-8)), 4, torques={"angle_dot": 10.0}, loads=load,
