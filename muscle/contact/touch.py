@@ -159,13 +159,14 @@ def _on_core(first: ContactSurface, second: ContactSurface, poses: Poses, margin
     between = placed[1].p - placed[0].p
     reach = max(margin, 0.0) + sum(core.reach for core in cores)
     near = dot(between, between) < reach * reach
-    found = call_where(_closest, tuple(placed), near, ClosestPoints(placed[0].p, placed[1].p))
+    found = call_where(closest_points_of_solids, tuple(placed), near, ClosestPoints(placed[0].p, placed[1].p))
     touching = _between(cores, found, placed)
     apart = reach - max(margin, 0.0) - np.sqrt(np.maximum(dot(between, between), reach * reach))
     return replace(touching, depth=np.where(near, touching.depth, apart))
 
 
-def _closest(placed: tuple[PlacedCore, PlacedCore]) -> ClosestPoints:
+def closest_points_of_solids(placed: tuple[PlacedCore, PlacedCore]) -> ClosestPoints:
+    """The closest points of two cores; errors about derivatives, which it has none of, show its name."""
     return closest_points(*placed)
 
 

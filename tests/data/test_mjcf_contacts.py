@@ -12,6 +12,7 @@ from myoquat.data.mjcf.reading.bodies import read_skeleton
 from myoquat.data.mjcf.reading.contacts import pairs_of
 from myoquat.data.mjcf.reading.document import document_in, read_document
 from myoquat.data.mjcf.reading.softness import Softness
+from myoquat.dynamics import linearize
 from myoquat.joints import ModelError
 from myoquat.muscle import contact_forces, elastic_energy, limit_torques
 from myoquat.muscle.forces import ContactMaterial, ContactSphere, HuntCrossley, RotationLimit
@@ -329,3 +330,14 @@ def test_ball_joints_that_may_turn_at_will_have_no_limit_and_odd_ranges_are_refu
     path.write_text(BALL.format(-20))
     with pytest.raises(ModelError, match="range of a ball joint must be 0 and a positive angle"):
         load_model(path)
+
+
+def test_derivatives_through_closest_points_of_solids_raise_an_error_that_names_them(tmp_path):
+    path = tmp_path / "x.xml"
+    path.write_text(
+        '<mujoco><worldbody><geom type="box" size="1 1 .1"/><body pos="0 0 0.2"><freejoint/>'
+        '<geom type="ellipsoid" size="0.2 0.1 0.1"/></body></worldbody></mujoco>'
+    )
+    model = load_model(path, contact=True)
+    with pytest.raises(ValueError, match="'closest_points_of_solids' has no derivative"):
+        linearize(model, model.start, np.zeros(6))
