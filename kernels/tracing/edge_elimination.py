@@ -87,7 +87,7 @@ class _Web:
             if edges >= 0:
                 return edges
             part = known[term][0]
-            factors += type(part) is Term or abs(part) != 1.0
+            factors += not _is_sign(part)
         products = factors and factors * (count - sum(_is_sign(part) for part, *_ in before.values()))
         return edges + _PRODUCT_COST * products
 
