@@ -144,14 +144,20 @@ def _step(model: SystemLike, h: float, method: str, stabilization: str) -> Diffe
     def value(*arrays: Array) -> tuple[Array, ...]:
         return _pieces(both(*arrays)[0], ends)
 
-    def jacobians(*arrays: Array) -> tuple[Array, ...]:
-        J = both(*arrays)[1]
+    def blocks(J: Array) -> tuple[Array, ...]:
         return tuple(piece for i, j in itertools.pairwise(ends) for piece in _pieces(J[..., i:j, :], cuts))
+
+    def jacobians(*arrays: Array) -> tuple[Array, ...]:
+        return blocks(both(*arrays)[1])
+
+    def together(*arrays: Array) -> tuple[Array, ...]:
+        x, J = both(*arrays)
+        return (*_pieces(x, ends), *blocks(J))
 
     outputs = {name: (n,) for name, n in parts.items()}
     entries = {f"d{y}/d{x}": (*n, *m) for y, n in outputs.items() for x, m in shapes.items()}
     derivative = partial(Differentiable, shapes, entries, jacobians, None, "derivative of step")
-    return Differentiable(shapes, outputs, value, derivative, "step")
+    return Differentiable(shapes, outputs, value, derivative, "step", together)
 
 
 def _pieces(array: Array, ends: Array) -> tuple[Array, ...]:

@@ -22,6 +22,7 @@ class Differentiable:
     value            (*arrays) -> a tuple of arrays (..., *shape), one per output; batch axes broadcast.
     derivative       () -> the function of the Jacobians (..., *output, *input), of every output by every input in
                      order; None where there is no further derivative.
+    both             (*arrays) -> what value returns and then the Jacobians, where one evaluation gives both.
 
     >>> from myoquat import kernels
     >>> square = kernels.Differentiable.of(kernels.compile(lambda x: x * x, {"x": ()}, ["y"]))
@@ -34,6 +35,7 @@ class Differentiable:
     value: Callable[..., tuple[Array, ...]]
     derivative: "Callable[[], Differentiable] | None" = None
     name: str = "function"
+    both: Callable[..., tuple[Array, ...]] | None = None
 
     @classmethod
     def of(cls, function: "Kernel | Differentiable") -> "Differentiable":
@@ -56,6 +58,24 @@ class Differentiable:
                 f"{self.name} has no further derivative here; a kernel of myoquat.kernels.compile has all orders"
             )
         return self.derivative()
+
+    def value_and_jacobians(self) -> "Differentiable":
+        """The function of the values and, after them, the Jacobians, by one evaluation where that gives both.
+
+        >>> from myoquat import kernels
+        >>> square = kernels.Differentiable.of(kernels.compile(lambda x: x * x, {"x": ()}, ["y"]))
+        >>> square.value_and_jacobians().value(3.0)
+        (array(9.), array(6.))
+        """
+        slopes = self.jacobians()
+
+        def both(*arrays: Array) -> tuple[Array, ...]:
+            return (*self.value(*arrays), *slopes.value(*arrays))
+
+        further = None if slopes.derivative is None else slopes.value_and_jacobians
+        known = len(self.outputs)  # the names of further derivatives stay apart
+        named = {f"{known + k}: {name}": shape for k, (name, shape) in enumerate(slopes.outputs.items())}
+        return Differentiable(self.inputs, {**self.outputs, **named}, self.both or both, further, self.name)
 
     def bound(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """One argument per input, in order. TypeError where one is missing, unknown or given twice."""

@@ -67,10 +67,11 @@ def _with_derivative(function: Differentiable) -> Callable[..., tuple[Any, ...]]
     def rule(arrays: tuple[Any, ...], changes: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         batch = batch_of(arrays[0])
         columns = [dx.reshape((*batch, math.prod(s), 1)) for dx, s in zip(changes, shapes, strict=True)]
-        rows = function.flat_jacobians(_with_derivative(function.jacobians())(*arrays))
+        found = _with_derivative(function.value_and_jacobians())(*arrays)
+        values, rows = found[: len(function.outputs)], function.flat_jacobians(found[len(function.outputs) :])
         sums = [sum(J @ dx for J, dx in zip(row, columns, strict=True)) for row in rows]
         moved = (s.reshape(batch + shape) for s, shape in zip(sums, function.outputs.values(), strict=True))
-        return differentiable(*arrays), tuple(moved)
+        return values, tuple(moved)
 
     differentiable = jax.custom_jvp(call)
     differentiable.defjvp(rule)

@@ -51,29 +51,37 @@ def as_torch(function: Kernel | Differentiable) -> Callable[..., Any]:
 def _autograd(function: Differentiable) -> Callable[..., tuple[Any, ...]]:
     """`apply` of the function of tensors with one common batch shape, its derivative in the same form."""
     shapes, outputs = list(function.inputs.values()), list(function.outputs.values())
+    slopes = function.value_and_jacobians() if function.both is not None else None  # known with the values, then kept
+    given = function.outputs if slopes is None else slopes.outputs
 
     def batch_of(tensor: Any) -> tuple[int, ...]:
         return tuple(tensor.shape[: tensor.ndim - len(shapes[0])])
 
-    def matrices(tensors: tuple[Any, ...]) -> list[list[Any]]:
-        return function.flat_jacobians(_autograd(function.jacobians())(*tensors))
+    def matrices(context: Any) -> tuple[tuple[int, ...], list[list[Any]]]:
+        """The batch shape and the Jacobians."""
+        tensors = context.saved_tensors[: len(shapes)]
+        kept = context.saved_tensors[len(shapes) :]
+        found = kept if slopes is not None else _autograd(function.jacobians())(*tensors)
+        return batch_of(tensors[0]), function.flat_jacobians(found)
 
     class Call(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(*tensors: Any) -> tuple[Any, ...]:
-            found = function.value(*(x.detach().cpu().double().numpy() for x in tensors))
+            evaluated = function.value if slopes is None else slopes.value
+            found = evaluated(*(x.detach().cpu().double().numpy() for x in tensors))
             return tuple(torch.from_numpy(y).to(tensors[0]) for y in found)
 
         @staticmethod
         def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            context.save_for_backward(*inputs)
-            context.save_for_forward(*inputs)
+            kept = output[len(outputs) :]
+            context.mark_non_differentiable(*kept)
+            context.save_for_backward(*inputs, *kept)
+            context.save_for_forward(*inputs, *kept)
 
         @staticmethod
         def backward(context: Any, *bars: Any) -> tuple[Any, ...]:
-            tensors = context.saved_tensors
-            batch, rows = batch_of(tensors[0]), matrices(tensors)
-            flat = [bar.reshape((*batch, math.prod(s), 1)) for bar, s in zip(bars, outputs, strict=True)]
+            batch, rows = matrices(context)
+            flat = [bar.reshape((*batch, math.prod(s), 1)) for bar, s in zip(bars, outputs, strict=False)]
             sums = [
                 sum(row[i].transpose(-1, -2) @ bar for row, bar in zip(rows, flat, strict=True))
                 for i in range(len(shapes))
@@ -83,13 +91,14 @@ def _autograd(function: Differentiable) -> Callable[..., tuple[Any, ...]]:
         @staticmethod
         def jvp(context: Any, *changes: Any) -> tuple[Any, ...]:
             tensors = context.saved_tensors
-            batch, rows = batch_of(tensors[0]), matrices(tensors)
+            batch, rows = matrices(context)
             flat = [
                 (torch.zeros_like(x) if dx is None else dx).reshape((*batch, math.prod(s), 1))
-                for x, dx, s in zip(tensors, changes, shapes, strict=True)
+                for x, dx, s in zip(tensors, changes, shapes, strict=False)
             ]
             sums = [sum(J @ dx for J, dx in zip(row, flat, strict=True)) for row in rows]
-            return tuple(s.reshape(batch + shape) for s, shape in zip(sums, outputs, strict=True))
+            moved = (s.reshape(batch + shape) for s, shape in zip(sums, outputs, strict=True))
+            return (*moved, *[None] * (len(given) - len(outputs)))
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple[int | None, ...], *tensors: Any) -> tuple[Any, Any]:
@@ -97,7 +106,13 @@ def _autograd(function: Differentiable) -> Callable[..., tuple[Any, ...]]:
                 x.expand((info.batch_size, *x.shape)) if dim is None else x.movedim(dim, 0)
                 for x, dim in zip(tensors, in_dims, strict=True)
             ]
-            return Call.apply(*moved), (0,) * len(outputs)
+            return Call.apply(*moved), (0,) * len(given)
 
-    apply: Callable[..., tuple[Any, ...]] = Call.apply
+    if slopes is not None and slopes.derivative is None:
+        Call.backward = staticmethod(torch.autograd.function.once_differentiable(Call.backward))  # type: ignore[method-assign]
+
+    def apply(*tensors: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = Call.apply(*tensors)
+        return found[: len(outputs)]
+
     return apply

@@ -59,3 +59,12 @@ def test_what_is_wrong_is_named():
         mq.kernels.Differentiable.of(np.sin)
     with pytest.raises(NotImplementedError, match="derivative of path_lengths"):
         model_function(MODEL, "path_lengths").jacobians().jacobians()
+
+
+def test_one_step_gives_the_values_and_their_jacobians():
+    function = model_function(SYSTEM, "step", step=1e-2)
+    arrays = [Q, U, TAU][: len(function.inputs)]
+    found = function.value_and_jacobians().value(*arrays)
+    expected = (*function.value(*arrays), *function.jacobians().value(*arrays))
+    assert len(found) == len(expected)
+    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
