@@ -143,7 +143,7 @@ def test_arguments_of_models_are_checked():
 
 def test_loads_on_unknown_bodies_and_reversed_constraints_are_rejected_by_name():
     zeros = np.zeros((2, 1, 3))
-    for entry, frames in (("bodies", ("C",)), ("point_frames", ("B", ("ground",), ("nobody",)))):
+    for entry, frames in (("bodies", ("C",)), ("point_frames", ("B", ("ground",), ("elsewhere",)))):
         body, *others = frames
         load = Forces([0.0, 1.0], ("push",), (body,), zeros, zeros, zeros, *others)
         with pytest.raises(ValueError, match=f"loads: {entry} of 'push': the model has no body"):
