@@ -95,7 +95,8 @@ class InverseDynamicsDerivatives(NamedTuple):
 
 
 class DynamicsHessianProduct(NamedTuple):
-    """The Hessian of a number times a direction: (..., nu) by a small motion q, by u, and by tau or udot.
+    """The Hessian of a number times a direction: (..., nu) by a small motion q, by u, and by tau or udot; (...) by each
+    of the parameters.
 
     >>> from myoquat.dynamics import DynamicsHessianProduct
     >>> DynamicsHessianProduct([1.0], [0.0], [2.0]).force
@@ -105,6 +106,7 @@ class DynamicsHessianProduct(NamedTuple):
     q: Array
     u: Array
     force: Array
+    parameters: Mapping[str, Array] = NOTHING
 
 
 def forward_dynamics_derivatives(
@@ -170,13 +172,15 @@ def inverse_dynamics_derivatives(
 
 def forward_dynamics_hvp(
     model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLike, weights: ArrayLike,
-    direction: tuple[ArrayLike, ArrayLike, ArrayLike], f_ext: ArrayLike | None = None, *, inputs: Inputs | None = None,
+    direction: tuple[ArrayLike, ...], f_ext: ArrayLike | None = None, *, inputs: Inputs | None = None,
+    constraints: Sequence[Constraint] = (), parameters: str | Iterable[str] = (),
 ) -> DynamicsHessianProduct:  # fmt: skip
     """The Hessian of weights . udot times a direction (dq, du, dtau), each (..., nu), by small motions, u and tau.
 
     The small motion dq is the pose after unit time at constant velocity dq, for a ball joint Q exp(dq / 2): in these
     coordinates the Hessian is symmetric, also where the gradient is not zero. With `inputs` the model's own forces act,
-    as for `forward_dynamics_derivatives`. Raises as that does.
+    and `constraints` and `parameters` are as for `forward_dynamics_derivatives`. With parameters the direction has a
+    fourth part (..., n), their changes in order. Raises as that does.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -190,12 +194,15 @@ def forward_dynamics_hvp(
     if inputs is None:
         check_regular(call.system)
         check_locks(call.system, call.inputs["q"].array, "forward_dynamics_hvp")
-    return _Request.of(model, call, "tau", inputs, (), ()).hessian_product("forward_dynamics_hvp", weights, direction)
+    return _Request.of(model, call, "tau", inputs, constraints, parameters).hessian_product(
+        "forward_dynamics_hvp", weights, direction
+    )
 
 
 def inverse_dynamics_hvp(
     model: SystemLike, q: ArrayLike, u: ArrayLike, udot: ArrayLike, weights: ArrayLike,
-    direction: tuple[ArrayLike, ArrayLike, ArrayLike], f_ext: ArrayLike | None = None, *, inputs: Inputs | None = None,
+    direction: tuple[ArrayLike, ...], f_ext: ArrayLike | None = None, *, inputs: Inputs | None = None,
+    constraints: Sequence[Constraint] = (), parameters: str | Iterable[str] = (),
 ) -> DynamicsHessianProduct:  # fmt: skip
     """The Hessian of weights . tau times a direction (dq, du, dudot), as `forward_dynamics_hvp` has that of udot.
 
@@ -210,7 +217,9 @@ def inverse_dynamics_hvp(
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
     check_followed_locks(call.system, call.inputs["q"].array, "inverse_dynamics_hvp")
     check_massive(call.system, bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ())))
-    return _Request.of(model, call, "udot", inputs, (), ()).hessian_product("inverse_dynamics_hvp", weights, direction)
+    return _Request.of(model, call, "udot", inputs, constraints, parameters).hessian_product(
+        "inverse_dynamics_hvp", weights, direction
+    )
 
 
 def _sides(model: SystemLike, call: Call, inputs: Inputs | None, asked: bool) -> Array | None:
@@ -269,24 +278,31 @@ class _Request:
         return self._compiled(name, variables.derivatives, {})
 
     def hessian_product(
-        self, name: str, weights: ArrayLike, direction: tuple[ArrayLike, ArrayLike, ArrayLike]
+        self, name: str, weights: ArrayLike, direction: tuple[ArrayLike, ...]
     ) -> DynamicsHessianProduct:
-        """The Hessian of weights . value times a direction, by the first three variables."""
+        """The Hessian of weights . value times a direction, by the first three variables and the parameters."""
         nu, velocities = self.call.system.nu, self.call.system.velocity_names
-        if not isinstance(direction, tuple) or len(direction) != 3:
-            raise ValueError(f"direction must be a tuple of three arrays (..., {nu}), not {direction!r}")
-        parts = [check_state(f"direction[{i}]", part, nu, velocities) for i, part in enumerate(direction)]
+        names = () if self.variables.varied is None else self.variables.varied.names
+        wanted = 4 if names else 3
+        if not isinstance(direction, tuple) or len(direction) != wanted:
+            raise ValueError(f"direction must be a tuple of {wanted} arrays, not {direction!r}: three (..., {nu})"
+                             f"{f', and (..., {len(names)}) of parameters' if names else ''}")  # fmt: skip
+        parts = [check_state(f"direction[{i}]", part, nu, velocities) for i, part in enumerate(direction[:3])]
+        parts += [check_state("direction[3]", part, len(names), names) for part in direction[3:]]
         given = {"weights": check_state("weights", weights, nu, velocities), "direction": joined(parts)}
         found = self._compiled(name, self._hessian_product, given)
-        return DynamicsHessianProduct(found[..., :nu], found[..., nu : 2 * nu], found[..., 2 * nu :])
+        numbers = {key: found[..., 3 * nu + k] for k, key in enumerate(names)}
+        return DynamicsHessianProduct(found[..., :nu], found[..., nu : 2 * nu], found[..., 2 * nu : 3 * nu], numbers)
 
     def _hessian_product(self, t: Any, values: dict[str, Any]) -> Array:
         variables, nu = self.variables, self.call.system.nu
         weights, direction = values["weights"], values["direction"]
-        rest = np.zeros(sum(variables.sizes.values()) - 3 * nu)
+        first, size = 3 * nu, direction.shape[-1]
+        between = np.zeros(sum(variables.sizes.values()) - size)
 
         def number(d: Array) -> Array:
-            changed = variables.changed(values, joined([d, rest]), second_order_displaced)
+            whole = joined([d[..., :first], between, d[..., first:]])
+            changed = variables.changed(values, whole, second_order_displaced)
             total: Array = np.sum(weights * variables.value(t, changed)[..., :nu], axis=-1)[..., None]
             return total
 
@@ -294,7 +310,7 @@ class _Request:
             found: Array = jacobian_at(lambda s: number(d + s * direction), np.zeros(1), like=direction)
             return found[..., 0]
 
-        result: Array = jacobian_at(slope, np.zeros(3 * nu), like=direction)
+        result: Array = jacobian_at(slope, np.zeros(size), like=direction)
         return result[..., 0, :]
 
     def _compiled(self, name: str, formula: Callable[[Any, dict[str, Any]], Array], more: Mapping[str, Array]) -> Array:
