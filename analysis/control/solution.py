@@ -185,13 +185,22 @@ class Solution:
         return Motion(self.statement.plant.system, self.time, self.q, self.u)
 
     @property
+    def norm_errors(self) -> dict[str, float]:
+        """Of every quaternion, by its body, the greatest | |Q| - 1 | at all sites."""
+        system = self.statement.plant.system
+        if system is None:
+            return {}
+        there = self.sites.q[self.layout.having("z")]
+        bodies = [body.name for body in system.bodies if body.joint.facts.quaternion is not None]
+        return {
+            name: float(np.abs(np.linalg.norm(there[:, s], axis=1) - 1).max(initial=0.0))
+            for name, s in zip(bodies, system.quaternion_slices(), strict=True)
+        }
+
+    @property
     def norm_error(self) -> float:
         """Greatest | |Q| - 1 | of all quaternions at all sites; 0 without any."""
-        if self.statement.plant.system is None:
-            return 0.0
-        there = self.sites.q[self.layout.having("z")]
-        norms = [np.linalg.norm(there[:, s], axis=1) for s in self.statement.plant.system.quaternion_slices()]
-        return float(max((np.abs(n - 1).max() for n in norms), default=0.0))
+        return max(self.norm_errors.values(), default=0.0)
 
     def __getitem__(self, name: str) -> Array:
         """(t,) a coordinate, an angle that a quaternion has replaced, a velocity or a state at the nodes by its name,
@@ -241,7 +250,8 @@ class Solution:
         lines.append(f"Objective {self.objective:.8g}:")
         lines += [f"  {name}: {value:.8g}" for name, value in self.goals.items()]
         lines += [] if self.success else [*self._weak_controls(), *self._obstacles()]
-        lines += [*self.explanation.lines(), f"Greatest error of |Q|: {self.norm_error:.2g}."]
+        each = ", ".join(f"{name} {error:.2g}" for name, error in self.norm_errors.items())
+        lines += [*self.explanation.lines(), f"Greatest error of |Q|: {each or '0'}."]
         return "\n".join([*lines, *mesh_lines(self.meshes)])
 
     def _weak_controls(self) -> list[str]:

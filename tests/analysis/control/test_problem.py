@@ -249,6 +249,9 @@ def test_iterates_play_one_after_another():
     assert len(film.time) == len(history.motions) * len(solution.time)
     assert np.diff(film.time).max() == pytest.approx(0.25)
     assert np.allclose(film.q[-1], turned)
+    assert list(solution.norm_errors) == ["ball"]
+    assert solution.norm_errors["ball"] == solution.norm_error < 1e-12
+    assert "Greatest error of |Q|: ball" in solution.explain()
     assert history.violations[-1] < history.violations[0]
     stopped = problem.solve(watch=IterateHistory(show=lambda progress: progress.iteration == 1))
     assert stopped.status is Status.INTERRUPTED
