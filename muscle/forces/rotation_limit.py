@@ -51,8 +51,10 @@ class RotationLimit(MeasuredForce):
         square = dot(r, r)
         turned = square > 0  # a root of zero would spoil the derivative
         sine = np.where(turned, np.sqrt(np.where(turned, square, 1.0)), 0.0)
-        cosine = (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] - 1.0) / 2
-        result: Array = np.arctan2(sine, cosine)[..., None]
+        above = (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] + 1.0) / 2  # 1 + the cosine
+        less = above > 0  # than half a turn
+        half = np.where(less, np.arctan(sine / np.where(less, above, 1.0)), np.pi / 2)
+        result: Array = 2.0 * half[..., None]
         return result
 
     def force(self, x: Array, rate: Array) -> Array:
