@@ -16,7 +16,7 @@ nbclient, nbformat = map(lazy_loader.load, ("nbclient", "nbformat"))  # what mos
 
 HANGS = 1800  # seconds for one cell: far beyond what a busy machine needs
 FOLDER = Path(__file__).parents[1] / "notebooks"
-COMPILING = re.compile(r"(compiling \S+ \.\.\.)?( [\d.]+ m?s\n)?")  # what a kernel says that is compiled there and then
+COMPILING = re.compile(r"((compiling|differentiating) \S+ \.\.\.)?( [\d.]+ m?s\n)?")  # of kernels
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
