@@ -1,5 +1,5 @@
 """The mass matrix as a walk over cells: the forces of one joint after the other go towards the ground, and the code of
-each kind of joint on their way stands once.
+each visit_type of joint on their way stands once.
 
 The formulas are those of `myoquat.dynamics.composite`, which writes them out for each pair of joints of a small system.
 """
@@ -13,7 +13,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.motion import Motion, Pair
 from myoquat.joints.multibody.tree import WORLD, Link
 from myoquat.joints.vectors import row_cross
-from myoquat.kernels.control_flow.cell_walk import Block, Run, VisitKind, cell_walk, walks_in_loops
+from myoquat.kernels.control_flow.cell_walk import Block, Run, VisitType, cell_walk, walks_in_loops
 from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.symbolic.arrays import SymbolArray
 
@@ -104,17 +104,17 @@ class _Walk:
             first = (start + i) * self.nu + start
             self.cells[first : first + len(row)] = list(row)
 
-    def visit(self, step: _Step, data: int, at: int, places: tuple[slice, slice]) -> None:
-        """Forces, whose joint has the first of these places in u, take a step to the link of the other one."""
-        own, other = places
+    def visit(self, step: _Step, data: int, at: int, indices: tuple[slice, slice]) -> None:
+        """Forces, whose joint has the first of these indices in u, take a step to the link of the other one."""
+        own, other = indices
         firsts = self.firsts.setdefault((step.key, own.stop - own.start), [])
-        kind, number = list(self.firsts).index((step.key, own.stop - own.start)), len(firsts)
+        visit_type, number = list(self.firsts).index((step.key, own.stop - own.start)), len(firsts)
         firsts.append((data, at, at, other.start * self.nu + own.start, own.start * self.nu + other.start))
         before = self.order[-1] if self.order else None
-        if before is not None and before.kind == kind:
+        if before is not None and before.visit_type == visit_type:
             self.order[-1] = before._replace(last=number + 1)
         else:
-            self.order.append(Run(kind, number, number + 1))
+            self.order.append(Run(visit_type, number, number + 1))
         i, k = np.arange(own.start, own.stop), np.arange(other.start, other.stop)
         for cell in [*(self.nu * i[:, None] + k).flat, *(self.nu * k[:, None] + i).flat]:
             self.cells[cell] = None
@@ -123,14 +123,16 @@ class _Walk:
         """(nu, nu) after the walk."""
         cells = np.empty(len(self.cells), dtype=object)
         cells[:] = self.cells
-        kinds = [self._kind(key, count, np.array(rows, dtype=np.int64).T) for (key, count), rows in self.firsts.items()]
-        return cell_walk(cells, kinds, self.order, self.nu * self.nu).reshape(self.nu, self.nu)
+        types = [
+            self._visit_type(key, count, np.array(rows, dtype=np.int64).T) for (key, count), rows in self.firsts.items()
+        ]
+        return cell_walk(cells, types, self.order, self.nu * self.nu).reshape(self.nu, self.nu)
 
-    def _kind(self, key: Sequence[Any], columns: int, firsts: Array) -> VisitKind:
+    def _visit_type(self, key: Sequence[Any], columns: int, firsts: Array) -> VisitType:
         formula = _Carry(key, columns)
         forces, rows = np.arange(6 * columns), np.arange(formula.rows)
         above = (self.nu * rows[:, None] + np.arange(columns)).ravel()
         below = (self.nu * np.arange(columns)[:, None] + rows).ravel()
         behind = [np.arange(key.count(None)), forces, forces, above, below]
         blocks = [Block(first, own) for first, own in zip(firsts, behind, strict=True) if own.size or own is behind[0]]
-        return VisitKind(formula, tuple(blocks[:2]), tuple(blocks[2:]))
+        return VisitType(formula, tuple(blocks[:2]), tuple(blocks[2:]))

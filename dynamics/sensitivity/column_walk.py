@@ -1,6 +1,6 @@
 """Derivatives of forward dynamics as a walk over cells: one column of forces after the other crosses one joint.
 
-The formulas are those of `myoquat.dynamics.sensitivity.crossings`, each traced once for all joints of a kind.
+The formulas are those of `myoquat.dynamics.sensitivity.crossings`, each traced once for all joints of a visit_type.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -16,7 +16,7 @@ from myoquat.dynamics.sensitivity.sources import Source
 from myoquat.joints.motion import Pair
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
-from myoquat.kernels.control_flow.cell_walk import Block, Run, VisitKind, cell_walk, walks_in_loops
+from myoquat.kernels.control_flow.cell_walk import Block, Run, VisitType, cell_walk, walks_in_loops
 from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.symbolic.arrays import SymbolArray
 
@@ -39,11 +39,11 @@ def walked_derivatives(system: ArticulatedSystem, sources: Sequence[Source]) -> 
         walk.put_own(source)
         if len(groups) > 1:
             walk.visit_apart(source, groups)
-        for places, p in groups:
-            walk.visit_crossing(source, places, p)
-        places = [*source.places, *(place for group, _ in groups for place in group)]
-        if source.link.parent != WORLD and places:
-            arrived[source.link.parent].append((places, source.origin))
+        for indices, p in groups:
+            walk.visit_crossing(source, indices, p)
+        indices = [*source.indices, *(place for group, _ in groups for place in group)]
+        if source.link.parent != WORLD and indices:
+            arrived[source.link.parent].append((indices, source.origin))
     return walk.result()
 
 
@@ -75,27 +75,27 @@ def _record(nest: Any, row: Array) -> tuple[Any, Array]:
     if nest is None:
         return None, row
     if nest and isinstance(nest[0], type):
-        kind, parts, found = nest[0], nest[1], []
+        visit_type, parts, found = nest[0], nest[1], []
         for part in parts:
             record, row = _record(part, row)
             found.append(record)
-        return (tuple(found) if kind is tuple else kind(*found)), row
+        return (tuple(found) if visit_type is tuple else visit_type(*found)), row
     size = int(np.prod(nest, dtype=int))
     return row[:size].reshape(nest), row[size:]
 
 
 class _Table:
-    """The visits of a kind while they are collected: the first cells of each block of every visit."""
+    """The visits of a type while they are collected: the first cells of each block of every visit."""
 
     def __init__(self, formula: Callable[..., Array], takes: Sequence[Array], gives: Sequence[Array]) -> None:
         self.formula, self.takes, self.gives = formula, takes, gives
         self.firsts: list[tuple[int, ...]] = []
 
-    def kind(self) -> VisitKind:
-        """The kind."""
+    def visit_type(self) -> VisitType:
+        """The type."""
         firsts = np.array(self.firsts, dtype=np.int64).T
         blocks = [Block(first, behind) for first, behind in zip(firsts, [*self.takes, *self.gives], strict=True)]
-        return VisitKind(self.formula, tuple(blocks[: len(self.takes)]), tuple(blocks[len(self.takes) :]))
+        return VisitType(self.formula, tuple(blocks[: len(self.takes)]), tuple(blocks[len(self.takes) :]))
 
 
 class _Walk:
@@ -117,42 +117,42 @@ class _Walk:
         """The derivatives after the walk."""
         cells = np.empty(len(self.cells), dtype=object)
         cells[:] = self.cells
-        kinds = [table.kind() for table in self.tables.values()]
-        for block in (block for kind in kinds for block in kind.gives):
+        types = [table.visit_type() for table in self.tables.values()]
+        for block in (block for visit_type in types for block in visit_type.gives):
             written = (block.first[:, None] + block.behind).ravel()
             cells[written[written < 3 * self.nu * self.nu]] = None
-        return cell_walk(cells, kinds, self.order, 3 * self.nu * self.nu).reshape(self.nu, 3 * self.nu)
+        return cell_walk(cells, types, self.order, 3 * self.nu * self.nu).reshape(self.nu, 3 * self.nu)
 
     def put_own(self, source: Source) -> None:
         """The entries of a joint itself, and the forces that it passes on."""
         nu = self.nu
         for turn, block in enumerate(source.own):
-            for i, row in zip(source.places, np.asarray(block), strict=True):
-                for k, entry in zip(source.places, row, strict=True):
+            for i, row in zip(source.indices, np.asarray(block), strict=True):
+                for k, entry in zip(source.indices, row, strict=True):
                     self.cells[3 * nu * i + turn * nu + k] = entry
         parts = [part for F in source.passed[:3] for part in F]
-        for column, place in enumerate(source.places):
+        for column, place in enumerate(source.indices):
             numbers = _Numbers.of(tuple(np.asarray(part)[..., column] for part in (*parts, source.passed.rows)))
             self.cells[self.forces[place] : self.forces[place] + self.width] = numbers.row
             self.zeros[place] = numbers.zeros
 
-    def visit_crossing(self, source: Source, places: Sequence[int], p: Any) -> None:
+    def visit_crossing(self, source: Source, indices: Sequence[int], p: Any) -> None:
         """Columns that came through one joint cross the next."""
         edge = _Numbers.of(source.crossing.edge(p))
         data = len(self.cells)
         self.cells += edge.row
         together: dict[tuple[bool, ...], list[int]] = {}
-        for k in places:
+        for k in indices:
             together.setdefault(self.zeros[k], []).append(k)
         for zeros, own in together.items():
             key = edge.nest, edge.zeros, zeros
             visit = _CrossingVisit(edge, zeros)
             if key not in self.tables:
-                above, below = self._entries(len(source.places))
+                above, below = self._entries(len(source.indices))
                 takes = [np.flatnonzero(~np.array(edge.zeros)), np.flatnonzero(~np.array(zeros))]
                 gives = [visit.kept, above, below]
                 self.tables[key] = _Table(visit, takes, [block for block in gives if block.size])
-            first, hung, entries = source.link.u.start, bool(visit.kept.size), bool(source.places)
+            first, hung, entries = source.link.u.start, bool(visit.kept.size), bool(source.indices)
             rows = []
             for k in own:
                 written = [self.forces[k]] * hung + [3 * self.nu * first + k, 3 * self.nu * k + first] * entries
@@ -194,7 +194,7 @@ class _Walk:
         self._run("one", one)
 
     def _run(self, key: Hashable, rows: Sequence[tuple[int, ...]]) -> None:
-        """Visits of a kind, by the first cells of their blocks."""
+        """Visits of a type, by the first cells of their blocks."""
         table = self.tables[key]
         self.order.append(Run(list(self.tables).index(key), len(table.firsts), len(table.firsts) + len(rows)))
         table.firsts += rows

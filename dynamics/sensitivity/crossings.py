@@ -128,8 +128,8 @@ def about_origin(force: Pair, p: Array) -> Pair:
 
 def beside(groups: Sequence[Carried]) -> Carried:
     """All columns of several groups about one point."""
-    q, u, tau = ((joined_columns([F[0] for F in kind]), joined_columns([F[1] for F in kind]))
-                 for kind in zip(*(group[:3] for group in groups), strict=True))  # fmt: skip
+    q, u, tau = ((joined_columns([F[0] for F in visit_type]), joined_columns([F[1] for F in visit_type]))
+                 for visit_type in zip(*(group[:3] for group in groups), strict=True))  # fmt: skip
     return Carried(q, u, tau, joined_columns([group.rows for group in groups]))
 
 

@@ -45,23 +45,23 @@ def forward_derivatives(system: ArticulatedSystem, q: Array, u: Array, tau: Arra
     arrived: list[list[_Group]] = [[] for _ in sources]
     for i in reversed(range(len(sources))):
         source, groups = sources[i], arrived[i]
-        entries.put(source.places, source.places, source.own)
+        entries.put(source.indices, source.indices, source.own)
         entries.put_apart(source, groups)
-        passed = [_Group(source.places, source.passed, source.origin)] if source.places else []
+        passed = [_Group(source.indices, source.passed, source.origin)] if source.indices else []
         for group in groups:
             passed += entries.put_carried(source, group)
         if source.link.parent != WORLD and passed:
-            places = [place for group in passed for place in group.places]
+            indices = [place for group in passed for place in group.indices]
             arrived[source.link.parent].append(
-                _Group(places, beside([group.carried for group in passed]), source.origin)
+                _Group(indices, beside([group.carried for group in passed]), source.origin)
             )
     return entries.dense(q)
 
 
 class _Group(NamedTuple):
-    """Columns that came to a link through one joint: their places in u, and the joint's origin p."""
+    """Columns that came to a link through one joint: their indices in u, and the joint's origin p."""
 
-    places: list[int]
+    indices: list[int]
     carried: Carried
     p: Any
 
@@ -81,11 +81,13 @@ class _Entries:
     def put_carried(self, source: Source, group: _Group) -> list[_Group]:
         """Of a joint and columns on its link; what of these goes on."""
         edge = source.crossing.edge(group.p)
-        if source.places:
+        if source.indices:
             above, below = edge.entries(group.carried)
-            self.put(source.places, group.places, above)
-            self.put(group.places, source.places, below)
-        return [] if edge.passage is None else [_Group(group.places, edge.passage.passed(group.carried), source.origin)]
+            self.put(source.indices, group.indices, above)
+            self.put(group.indices, source.indices, below)
+        return (
+            [] if edge.passage is None else [_Group(group.indices, edge.passage.passed(group.carried), source.origin)]
+        )
 
     def put_apart(self, source: Source, groups: Sequence[_Group]) -> None:
         """Of groups that one link carries, each on its own."""
@@ -96,8 +98,8 @@ class _Entries:
             for other, theirs in zip(groups[:k], moved[:k], strict=True):
                 here, there = at_point(own, other.p), at_point(theirs, one.p)
                 both = work(here, other.carried.tau)
-                self.put(one.places, other.places, [*(work(here, F) for F in other.carried[:2]), both])
-                self.put(other.places, one.places, [*(work(there, F) for F in one.carried[:2]), transposed(both)])
+                self.put(one.indices, other.indices, [*(work(here, F) for F in other.carried[:2]), both])
+                self.put(other.indices, one.indices, [*(work(there, F) for F in one.carried[:2]), transposed(both)])
 
     def dense(self, like: Array) -> Array:
         """(..., nu, 3 nu) the matrix; zero where there is no block."""

@@ -55,7 +55,7 @@ class Source:
     origin: Any
 
     @property
-    def places(self) -> list[int]:
+    def indices(self) -> list[int]:
         """Of its velocities in u."""
         return list(range(self.link.u.start, self.link.u.stop))
 

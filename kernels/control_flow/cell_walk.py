@@ -1,8 +1,8 @@
 """Many small formulas on one array of cells, in the order of a list: recursions whose code does not grow with them.
 
-`cell_walk` takes an array of cells, kinds of visits, each with a formula, and the order in which runs of visits are
+`cell_walk` takes an array of cells, types of visits, each with a formula, and the order in which runs of visits are
 made. A visit reads some cells and writes others, whose first ones a table gives; later visits read what earlier ones
-wrote. While a kernel is traced the visits are not unrolled: the kernel holds the formula of every kind once, in a loop
+wrote. While a kernel is traced the visits are not unrolled: the kernel holds the formula of every type once, in a loop
 over its table, on cells that stay where they are.
 """
 
@@ -22,11 +22,11 @@ from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, interpr
 from myoquat.kernels.tracing.trace import name_of, tape_inside_loop
 from myoquat.kernels.tracing.traced import OfLoop
 
-__all__ = ["Block", "CellWalk", "Run", "TracedVisit", "VisitKind", "cell_walk", "walks_in_loops"]
+__all__ = ["Block", "CellWalk", "Run", "TracedVisit", "VisitType", "cell_walk", "walks_in_loops"]
 
 
 class Block(NamedTuple):
-    """Cells of every visit of a kind: the first one (k,), and how far the others lie behind it (m,)."""
+    """Cells of every visit of a type: the first one (k,), and how far the others lie behind it (m,)."""
 
     first: Array
     behind: Array
@@ -37,7 +37,7 @@ class Block(NamedTuple):
         return found
 
 
-class VisitKind(NamedTuple):
+class VisitType(NamedTuple):
     """formula(what each block of `takes` holds (m,), in order) -> (n,) what those of `gives` hold afterwards, one after
     the other. Only the first block of `gives` may be one that is read."""
 
@@ -47,9 +47,9 @@ class VisitKind(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Visits first ... last - 1 of a kind."""
+    """Visits first ... last - 1 of a type."""
 
-    kind: int
+    visit_type: int
     first: int
     last: int
 
@@ -59,7 +59,7 @@ def walks_in_loops(array: Array) -> bool:
     return pending_constructs.get() is not None and not unrolls_constructs.get() and _tracer_of(array) is not None
 
 
-def cell_walk(cells: Array, kinds: Sequence[VisitKind], order: Sequence[Run], size: int) -> Array:
+def cell_walk(cells: Array, types: Sequence[VisitType], order: Sequence[Run], size: int) -> Array:
     """(size,) what the first cells hold after all visits. cells (n,): floats and symbols at the start, None where a
     visit writes before any reads.
 
@@ -68,16 +68,16 @@ def cell_walk(cells: Array, kinds: Sequence[VisitKind], order: Sequence[Run], si
     known = [i for i, x in enumerate(flat) if x is not None]
     pending, tracer = pending_constructs.get(), _tracer_of(flat[known])
     if pending is None or tracer is None or unrolls_constructs.get():
-        return _one_by_one(flat.copy(), kinds, order)[:size].view(SymbolArray)
+        return _one_by_one(flat.copy(), types, order)[:size].view(SymbolArray)
     result = symbols_of(tracer, (size,))
-    pending.append(PendingWalk(flat, known, tuple(kinds), tuple(order), list(np.asarray(result).flat)))
+    pending.append(PendingWalk(flat, known, tuple(types), tuple(order), list(np.asarray(result).flat)))
     return result
 
 
-def _one_by_one(cells: Array, kinds: Sequence[VisitKind], order: Sequence[Run]) -> Array:
+def _one_by_one(cells: Array, types: Sequence[VisitType], order: Sequence[Run]) -> Array:
     """The cells after all visits."""
     for run in order:
-        formula, takes, gives = kinds[run.kind]
+        formula, takes, gives = types[run.visit_type]
         for visit in range(run.first, run.last):
             given = formula(*(cells[block.cells(visit)].view(SymbolArray) for block in takes))
             cells[np.concatenate([block.cells(visit) for block in gives])] = np.asarray(given)
@@ -99,7 +99,7 @@ class PendingWalk:
 
     cells: Array
     known: list[int]
-    kinds: tuple[VisitKind, ...]
+    types: tuple[VisitType, ...]
     order: tuple[Run, ...]
     given: list[Term]
 
@@ -113,38 +113,40 @@ class PendingWalk:
         return None if live.isdisjoint(self.given) else self
 
     def traced(self) -> "CellWalk":
-        """The walk with the formula of each kind traced. TypeError for one with a loop inside."""
-        visits = tuple(TracedVisit(self._tape(kind), kind.takes, kind.gives) for kind in self.kinds)
+        """The walk with the formula of each type traced. TypeError for one with a loop inside."""
+        visits = tuple(
+            TracedVisit(self._tape(visit_type), visit_type.takes, visit_type.gives) for visit_type in self.types
+        )
         return CellWalk(visits, self.order, len(self.cells), tuple(self.known), len(self.given))
 
-    def _tape(self, kind: VisitKind) -> Tape:
-        shapes = {f"block{k}": len(block.behind) for k, block in enumerate(kind.takes)}
-        tape = tape_inside_loop(kind.formula, shapes, None, name_of(kind.formula))
+    def _tape(self, visit_type: VisitType) -> Tape:
+        shapes = {f"block{k}": len(block.behind) for k, block in enumerate(visit_type.takes)}
+        tape = tape_inside_loop(visit_type.formula, shapes, None, name_of(visit_type.formula))
         if tape is None:
-            raise TypeError(f"{name_of(kind.formula)}: a loop inside a visit to cells is not supported")
+            raise TypeError(f"{name_of(visit_type.formula)}: a loop inside a visit to cells is not supported")
         return tape
 
 
 @dataclass(frozen=True)
 class TracedVisit:
-    """A kind of visits: the tape of its formula, and the blocks that it takes and gives."""
+    """A type of visits: the tape of its formula, and the blocks that it takes and gives."""
 
     tape: Tape
     takes: tuple[Block, ...]
     gives: tuple[Block, ...]
 
     def identity(self) -> str:
-        """Text that two kinds share only if they do the same to the same cells."""
+        """Text that two types share only if they do the same to the same cells."""
         parts = [part.tobytes() for block in (*self.takes, *self.gives) for part in block]
         return digest(self.tape.identity(), str((len(self.takes), len(self.gives))), *parts)
 
 
 @dataclass(frozen=True)
 class CellWalk:
-    """A walk over so many cells: its kinds of visits and their order, the cells that are known at the start, and how
+    """A walk over so many cells: its types of visits and their order, the cells that are known at the start, and how
     many of the first ones are the result."""
 
-    kinds: tuple[TracedVisit, ...]
+    types: tuple[TracedVisit, ...]
     order: tuple[Run, ...]
     cells: int
     known: tuple[int, ...]
@@ -157,15 +159,15 @@ class CellWalk:
         """How many numbers it gives and takes."""
         return Ends(self.size, len(self.known))
 
-    def visits(self, kind: int) -> int:
-        """How many visits of a kind there are."""
-        return sum(run.last - run.first for run in self.order if run.kind == kind)
+    def visits(self, visit_type: int) -> int:
+        """How many visits of a type there are."""
+        return sum(run.last - run.first for run in self.order if run.visit_type == visit_type)
 
     def identity(self) -> str:
         """Text that two walks share only if they write the same code."""
         sizes = str((self.order, self.cells, self.size))
         known = np.array(self.known, dtype=np.int64).tobytes()
-        return digest("cell walk", sizes, known, *(kind.identity() for kind in self.kinds))
+        return digest("cell walk", sizes, known, *(visit_type.identity() for visit_type in self.types))
 
     def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The visits one after the other."""
@@ -177,10 +179,10 @@ class CellWalk:
         for place, value in zip(self.known, taken, strict=True):
             cells[place] = value
         for run in self.order:
-            kind = self.kinds[run.kind]
+            visit_type = self.types[run.visit_type]
             for visit in range(run.first, run.last):
-                read = [cells[i] for block in kind.takes for i in block.cells(visit)]
-                written = [int(i) for block in kind.gives for i in block.cells(visit)]
-                for place, value in zip(written, interpret(kind.tape, read, apply), strict=True):
+                read = [cells[i] for block in visit_type.takes for i in block.cells(visit)]
+                written = [int(i) for block in visit_type.gives for i in block.cells(visit)]
+                for place, value in zip(written, interpret(visit_type.tape, read, apply), strict=True):
                     cells[place] = value
         return cells[: self.size]

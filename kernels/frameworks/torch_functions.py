@@ -82,31 +82,22 @@ def _autograd(function: Differentiable) -> Callable[..., tuple[Any, ...]]:
         def backward(context: Any, *bars: Any) -> tuple[Any, ...]:
             batch, rows = matrices(context)
             flat = [bar.reshape((*batch, math.prod(s), 1)) for bar, s in zip(bars, outputs, strict=False)]
-            sums = [
-                sum(row[i].transpose(-1, -2) @ bar for row, bar in zip(rows, flat, strict=True))
-                for i in range(len(shapes))
-            ]
+            sums = _pulled_back(rows, flat)
             return tuple(s.reshape(batch + shape) for s, shape in zip(sums, shapes, strict=True))
 
         @staticmethod
         def jvp(context: Any, *changes: Any) -> tuple[Any, ...]:
             tensors = context.saved_tensors
             batch, rows = matrices(context)
-            flat = [
-                (torch.zeros_like(x) if dx is None else dx).reshape((*batch, math.prod(s), 1))
-                for x, dx, s in zip(tensors, changes, shapes, strict=False)
-            ]
+            known = [torch.zeros_like(x) if dx is None else dx for x, dx in zip(tensors, changes, strict=False)]
+            flat = [dx.reshape((*batch, math.prod(s), 1)) for dx, s in zip(known, shapes, strict=True)]
             sums = [sum(J @ dx for J, dx in zip(row, flat, strict=True)) for row in rows]
             moved = (s.reshape(batch + shape) for s, shape in zip(sums, outputs, strict=True))
             return (*moved, *[None] * (len(given) - len(outputs)))
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple[int | None, ...], *tensors: Any) -> tuple[Any, Any]:
-            moved = [
-                x.expand((info.batch_size, *x.shape)) if dim is None else x.movedim(dim, 0)
-                for x, dim in zip(tensors, in_dims, strict=True)
-            ]
-            return Call.apply(*moved), (0,) * len(given)
+            return Call.apply(*_first_axes(info.batch_size, in_dims, tensors)), (0,) * len(given)
 
     if slopes is not None and slopes.derivative is None:
         Call.backward = staticmethod(torch.autograd.function.once_differentiable(Call.backward))  # type: ignore[method-assign]
@@ -116,3 +107,17 @@ def _autograd(function: Differentiable) -> Callable[..., tuple[Any, ...]]:
         return found[: len(outputs)]
 
     return apply
+
+
+def _pulled_back(rows: list[list[Any]], bars: list[Any]) -> list[Any]:
+    """Of every input the sum of J^T times columns, of all outputs."""
+    columns = zip(*rows, strict=True)
+    return [sum(J.transpose(-1, -2) @ bar for J, bar in zip(column, bars, strict=True)) for column in columns]
+
+
+def _first_axes(size: int, axes: tuple[int | None, ...], tensors: tuple[Any, ...]) -> list[Any]:
+    """The tensors with their axis of a batch of this size first; None: they have none."""
+    return [
+        x.expand((size, *x.shape)) if axis is None else x.movedim(axis, 0)
+        for x, axis in zip(tensors, axes, strict=True)
+    ]

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from myoquat.dynamics import mass_matrix, sparse_mass_matrix
+from myoquat import kernels
+from myoquat.dynamics import composite, mass_matrix, sparse_mass_matrix
 from myoquat.joints.multibody.sampling import random_system
 
 SYSTEM = random_system(5, np.random.default_rng(1), ("spherical", "revolute"))
@@ -30,3 +31,14 @@ def test_branches_have_no_entries_between_them():
     found = sparse_mass_matrix(SYSTEM, Q)
     dense = mass_matrix(SYSTEM, Q)
     assert found.mass.shape[-1] == (np.abs(dense).max(axis=0) > 0)[np.tril_indices(SYSTEM.nu)].sum()
+
+
+@pytest.mark.parametrize("types", [("floating", "spherical", "revolute"), ("euler", "fixed", "constant_curvature")])
+def test_forces_that_go_to_the_ground_step_by_step_give_the_same_matrix(types, monkeypatch):
+    system = random_system(5, np.random.default_rng(3), types)
+    q = system.random(9, np.random.default_rng(4))
+    expected = composite.mass(system, q)
+    monkeypatch.setattr(composite, "walks", lambda nu, motion: True)
+    found = kernels.compile(lambda q: composite.mass(system, q), {"q": system.nq}, ["M"])(q)
+    assert np.abs(found - expected).max() < 1e-13 * np.abs(expected).max()
+    assert np.array_equal(found, np.swapaxes(found, -1, -2))

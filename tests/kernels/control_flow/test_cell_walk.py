@@ -3,17 +3,17 @@
 import numpy as np
 
 from myoquat import kernels
-from myoquat.kernels.control_flow.cell_walk import Block, Run, VisitKind, cell_walk
+from myoquat.kernels.control_flow.cell_walk import Block, Run, VisitType, cell_walk
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.trace import trace
 
 # cells 0 and 1: results; 2 ... 5: a chain, each entry from the one before; 6: a factor
-STEP = VisitKind(
+STEP = VisitType(
     lambda before, own, factor: factor * np.sin(before) + own,
     tuple(Block(np.array(first), np.arange(1)) for first in ([2, 3, 4], [3, 4, 5], [6, 6, 6])),
     (Block(np.array([3, 4, 5]), np.arange(1)),),
 )  # fmt: skip
-ENDS = VisitKind(
+ENDS = VisitType(
     lambda ends: np.concatenate([ends * ends[::-1]]),
     (Block(np.array([2]), np.array([0, 3])),),
     (Block(np.array([0]), np.arange(2)),),
@@ -65,7 +65,7 @@ def test_long_results_are_the_same_past_the_caches_and_through_them():
     """Rows of whole lines of memory, from the begin of a line on, take another way into it."""
     rows, eight = 2049, np.arange(8)
     first = 8 * np.arange(rows - 1)
-    adding = VisitKind(
+    adding = VisitType(
         lambda before, x: before + x,
         (Block(first, eight), Block(np.full(rows - 1, 8 * rows), eight)),
         (Block(first + 8, eight),),
