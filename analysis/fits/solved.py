@@ -103,7 +103,8 @@ def _jumping(model: Model, solved: SolvedPaths, allowed: Array | None, near: flo
             change = change + moved.jacobian
         change = change if allowed is None else change @ allowed
         found |= ~(np.linalg.norm(change, axis=-1) < ARM_JUMP_M)
-    return found & wrapped
+    result: Array = found & wrapped
+    return result
 
 
 def _on_path(model: Model, q: Array) -> Array:
