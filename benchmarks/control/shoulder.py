@@ -39,7 +39,7 @@ PATHS, PULLS = FitSettings(2e-4, 1e-3), 0.02
 TRACKING, EFFORT, ACTUATORS = 1000.0, 1.0, 10.0  # weights, the last one relative to that of muscles
 FREE_ACTUATORS, FREE = 8, 0.01  # of the thorax, elbow and forearm: how many, and their weight, published as 0
 SPEEDS = 1.0  # weight
-SOLVER = Ipopt(1e-5, 1e-5, barrier=1e-3, options={"mumps_pivot_order": 5})
+SOLVER = Ipopt(1e-5, 1e-5, barrier=1e-3, options={"mumps_pivot_order": 5, "mumps_permuting_scaling": 0})
 REPEATS = 2
 
 

@@ -45,7 +45,7 @@ LEAST, GUESS = 0.01, 0.05  # activation and excitation
 WIDTH = 1.5  # of the active force-length curve
 RESIDUALS = {"tilt": 250.0, "list": 250.0, "rotation": 250.0, "tx": 50.0, "ty": 50.0, "tz": 50.0}  # N m, N
 FOLLOWER = "_beta"  # coordinates of the patellae, which follow the knees
-SOLVER = Ipopt(1e-7, 1e-4, barrier=1e-3, options={"mumps_pivot_order": 5})
+SOLVER = Ipopt(1e-7, 1e-4, barrier=1e-3, options={"mumps_pivot_order": 5, "mumps_permuting_scaling": 0})
 REPEATS = 2
 
 
