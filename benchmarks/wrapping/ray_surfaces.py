@@ -108,7 +108,8 @@ class _Torus(Shape):
         return result
 
 
-QUADRIC, TORUS = Shape(), _Torus()
+QUADRIC = Shape()
+TORUS = _Torus()
 
 
 def _cylinder_outline(a: Array, k: Array, u: Array) -> Array:

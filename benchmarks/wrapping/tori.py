@@ -6,7 +6,7 @@ torus first, from the end of the path. In the plane of an azimuth a line to its 
 so that sign changes over the azimuth bracket all paths that touch the torus once. A string that bears on two sides of
 the hole is sought by Newton's method from both ends, from many azimuths and arcs on each side.
 
-Another surface may lead the neighbour of the torus to the other side of the plane of the ring. A path of that kind does
+Another surface may lead the neighbour of the torus to the other side of the plane of the ring. Such a path does
 not pass through the ring, as a whole. The solver flags it, and it is left out here.
 """
 
@@ -55,11 +55,11 @@ class Ring(Quadric):
         """On the segments beside the torus, which comes first. A geodesic that crosses the plane outside of the ring is
         no solution. Nor is a path whose other surface leads it to the other side of that plane."""
         segments = (0,) if first is None else (0, 2)
-        right = np.all([self._passes(stops[g], stops[g + 1]) for g in segments], axis=0)
+        right = np.all([self.passes(stops[g], stops[g + 1]) for g in segments], axis=0)
         neighbour, end = (self.seen(x)[:, 2] for x in (stops[segments[-1] + 1], stops[-1]))
         return np.asarray(right & (neighbour * end > 0))
 
-    def _passes(self, a: Array, b: Array) -> Array:
+    def passes(self, a: Array, b: Array) -> Array:
         """(n,) whether segments do not cross the plane of the ring outside of it."""
         p, q = self.seen(a), self.seen(b)
         crosses = p[:, 2] * q[:, 2] < 0
@@ -89,6 +89,8 @@ def shortest_through_ring(A: Array, B: Array, quadric: Quadric, ring: Ring) -> t
 def _with_two_contacts(task: Task) -> tuple[Array, Array, Array]:
     """Configurations and lengths of strings that bear on two sides of the hole, and whether they clear the quadric."""
     quadric, ring = task.bodies
+    if not isinstance(ring, Ring):
+        raise TypeError("the last surface is no ring")
     r, starts = ring.k[:, 1], _starts()
     n, m = len(task.A), len(starts)
 
@@ -112,7 +114,7 @@ def _with_two_contacts(task: Task) -> tuple[Array, Array, Array]:
     stops = np.split(found[:, 7:], 4, axis=1)
     lines = [(task.A[rows], stops[0]), (stops[1], stops[2]), (stops[3], task.B[rows])]
     own, other = ring.at(rows), quadric.at(rows)
-    real = np.all([own.clears(a, b, True) & own._passes(a, b) for a, b in lines], axis=0)
+    real = np.all([own.clears(a, b, True) & own.passes(a, b) for a, b in lines], axis=0)
     valid = np.all([other.clears(a, b, False) for a, b in lines], axis=0)
     return rows[real], found[real, 4], valid[real]
 

@@ -228,8 +228,8 @@ def _from_guess(
     Y, tilted, way = X, ~always(there), 0.0 * number + kept_side(types)
     for n, i in enumerate(two_sided_surfaces(types), len(_one_sided(types)) + 1):
         asked = (number == float(n)) & ~there
-        other, exists = turned_start(segment, was.points, i, asked, OTHER_SIDE_OF_ANY_LENGTH)
-        Y, tilted = choose(exists, other, Y), tilted | exists
+        turned, exists = turned_start(segment, was.points, i, asked, OTHER_SIDE_OF_ANY_LENGTH)
+        Y, tilted = choose(exists, turned, Y), tilted | exists
         way = np.where(exists, KEEPS_LONGER_SIDE, way)
     first = len(_one_sided(types)) + len(two_sided_surfaces(types)) + 1
     for i in round_surfaces(types):
