@@ -138,11 +138,11 @@ def _their_columns(engine: Any, q: np.ndarray, J: np.ndarray) -> np.ndarray:
 
 
 def _dense(engine: Any, data: Any) -> np.ndarray:
-    """(tendons, nv) `ten_J`, whose places moved from mjData to mjModel in version 3.6."""
-    places = engine if hasattr(engine, "ten_J_rownnz") else data
-    columns = np.asarray(places.ten_J_colind).ravel()
+    """(tendons, nv) `ten_J`, whose sparsity moved from mjData to mjModel in version 3.6."""
+    sparsity = engine if hasattr(engine, "ten_J_rownnz") else data
+    columns = np.asarray(sparsity.ten_J_colind).ravel()
     J, values = np.zeros((engine.ntendon, engine.nv)), np.asarray(data.ten_J).ravel()
-    for row, (first, count) in enumerate(zip(places.ten_J_rowadr, places.ten_J_rownnz, strict=True)):
+    for row, (first, count) in enumerate(zip(sparsity.ten_J_rowadr, sparsity.ten_J_rownnz, strict=True)):
         J[row, columns[first : first + count]] = values[first : first + count]
     return J
 

@@ -37,13 +37,14 @@ __all__ = [
 WHOLE_DIGEST = "all of it"  # digest of the code of users, with its unnamed parts
 NOT_COMPARABLE = "not comparable"  # parts of the code of users that cannot be compared
 
-# folders whose sources can reach the numbers; trials need those of motions and muscles
+# folders whose sources can reach the numbers; trials need those of motions and muscles, problems those of control
 SOURCE_FOLDERS = (
     "core",
     "kernels",
     "joints",
     "muscle",
     "dynamics",
+    "analysis/control",
     "analysis/motion",
     "analysis/recruitment",
     "analysis/studies",

@@ -69,7 +69,7 @@ def test_models_keep_and_evaluate_them(tmp_path, rng):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"form": "cubic"}, "form is one of smooth, piecewise, quadratic, quintic, linear, not 'cubic'"),
+        ({"form": "cubic"}, "form is one of smooth, piecewise, quadratic, quintic, linear, integral, not 'cubic'"),
         ({"activation_time": 0.0}, "activation_time must be positive"),
         ({"smoothing": float("nan")}, "smoothing must be positive and finite"),
         ({"minimum_activation": -0.1}, "minimum_activation must be in"),
