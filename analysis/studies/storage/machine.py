@@ -37,7 +37,7 @@ __all__ = [
 WHOLE_DIGEST = "all of it"  # digest of the code of users, with its unnamed parts
 NOT_COMPARABLE = "not comparable"  # parts of the code of users that cannot be compared
 
-# folders whose sources can reach the numbers; trials need those of motions and muscles, problems those of control
+# folders whose sources can reach the numbers; trials need those of motions and muscles, problems control and fits
 SOURCE_FOLDERS = (
     "core",
     "kernels",
@@ -45,6 +45,7 @@ SOURCE_FOLDERS = (
     "muscle",
     "dynamics",
     "analysis/control",
+    "analysis/fits",
     "analysis/motion",
     "analysis/recruitment",
     "analysis/studies",
