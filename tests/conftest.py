@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -172,6 +173,14 @@ def scalar(request: pytest.FixtureRequest) -> Evaluate:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20261120)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Interrupts as in a program of one's own: tests in the background ignore them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

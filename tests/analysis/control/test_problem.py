@@ -395,7 +395,7 @@ def test_whoever_watches_sees_every_iterate_and_may_stop():
     assert early.objective == pytest.approx(seen[2].objective)
 
 
-def test_an_interrupt_from_the_keyboard_keeps_the_last_iterate():
+def test_an_interrupt_from_the_keyboard_keeps_the_last_iterate(interruptible):
     def interrupt(progress):
         if progress.iteration == 3:
             signal.raise_signal(signal.SIGINT)

@@ -40,7 +40,7 @@ def test_samples_have_their_own_solution_and_share_kernels(problem):
     assert found["values"].values.ravel().tolist() == [1.0, 2.0, 3.0]
 
 
-def test_an_interrupt_keeps_the_last_iterate_and_the_study_goes_on_there(problem, tmp_path):
+def test_an_interrupt_keeps_the_last_iterate_and_the_study_goes_on_there(problem, tmp_path, interruptible):
     """The second sample is interrupted by a signal at its second iterate; resumed, only what is missing is solved."""
     count = []
 

@@ -17,14 +17,6 @@ from myoquat.muscle.laws import Thelen2003
 
 
 @pytest.fixture
-def interruptible():
-    """Interrupts as in a program of one's own: tests in the background ignore them."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture
 def small_chunks(monkeypatch):
     """As many chunks as there can be: blocks of lanes, and single steps."""
 
