@@ -21,6 +21,7 @@ from myoquat.muscle import LAWS, PathPoint, SideCylinder, WrapCylinder, laws
 from myoquat.muscle.display.stick import stick_figure
 
 HILL = {"max_isometric_force": 1000.0, "optimal_fiber_length": 0.1, "tendon_slack_length": 0.2, "pennation": 0.2}
+MUJOCO = {"max_isometric_force": 100.0, "shortest_length": 0.075, "longest_length": 0.105}
 NUMBERS: dict[str, dict[str, float]] = {
     "A": {"optimal_length": 20.0, "max_isometric_force": 1.0},
     "B": {"optimal_length": 2.0, "max_isometric_force": 12.0},
@@ -28,8 +29,10 @@ NUMBERS: dict[str, dict[str, float]] = {
     "path_actuator": {"max_isometric_force": 100.0},
     "ligament": {"resting_length": 0.1, "max_force": 100.0},
     "blankevoort1991": {"linear_stiffness": 1000.0, "slack_length": 0.1},
-    "mujoco_muscle": {"max_isometric_force": 100.0, "shortest_length": 0.075, "longest_length": 0.105},
+    "mujoco_muscle": MUJOCO,
+    "clipped_mujoco_muscle": {**MUJOCO, "greatest_force": 60.0},
     "affine_path": {"gain_0": 500.0, "bias_1": -500.0},
+    "clipped_affine_path": {"gain_0": 500.0, "bias_1": -500.0, "least_force": -100.0, "greatest_force": 100.0},
     "path_friction": {"friction": 10.0, "slip_speed": 0.02},
     "slack_spring": {"stiffness": 1000.0, "shortest_length": 0.8, "longest_length": 1.2},
     "path_limit": {"stiffness": 1000.0, "shortest_length": 0.8, "longest_length": 1.2},
