@@ -1,5 +1,5 @@
 """The mass matrix as a walk over cells: the forces of one joint after the other go towards the ground, and the code of
-each visit_type of joint on their way stands once.
+each type of joint on their way stands once.
 
 The formulas are those of `myoquat.dynamics.composite`, which writes them out for each pair of joints of a small system.
 """

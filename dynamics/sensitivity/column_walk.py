@@ -1,6 +1,6 @@
 """Derivatives of forward dynamics as a walk over cells: one column of forces after the other crosses one joint.
 
-The formulas are those of `myoquat.dynamics.sensitivity.crossings`, each traced once for all joints of a visit_type.
+The formulas are those of `myoquat.dynamics.sensitivity.crossings`, each traced once for all joints of a type.
 """
 
 from collections.abc import Callable, Hashable, Sequence

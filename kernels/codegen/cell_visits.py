@@ -80,14 +80,8 @@ class _Writer:
                 self._store(number, value)
 
     def split(self) -> None:
-        """A new block of code, which LLVM joins with none: it would compute early what then waits long in memory. The
-        condition, that the visit's number is not negative, is one that it does not see through."""
-        b = self.b
-        after, never = b.label("after"), b.label("never")
-        b.fork(b.let(f"icmp sge i64 {self.visit}, 0"), after, never)
-        b.begin(never)
-        b.line("ret void")
-        b.begin(after)
+        """A new block of code."""
+        self.b.split(self.visit)
 
     def _store(self, number: int, value: str) -> None:
         pointer, k = self.given[number]

@@ -181,6 +181,15 @@ class Builder:
 
     # ---- float lanes ----------------------------------------------------------------------------------------
 
+    def split(self, never_negative: str) -> None:
+        """A new block of code, which LLVM joins with none: it would compute early what then waits long in memory. The
+        condition, that an i64 is not negative, is one that it does not see through."""
+        after, never = self.label("after"), self.label("never")
+        self.fork(self.let(f"icmp sge i64 {never_negative}, 0"), after, never)
+        self.begin(never)
+        self.line("ret void")
+        self.begin(after)
+
     def constant(self, x: float) -> str:
         """The same float in every lane."""
         return double(x) if self.lanes == 1 else f"splat (double {double(x)})"

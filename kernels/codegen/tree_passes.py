@@ -184,11 +184,5 @@ class _Writer:
         b.store(value, b.slot(self.give, placed))
 
     def split(self) -> None:
-        """A new block of code, which LLVM joins with none: it would compute early what then waits long in memory. The
-        condition, that an offset in the frame is not negative, is one that it does not see through."""
-        b = self.b
-        after, never = b.label("after"), b.label("never")
-        b.fork(b.let(f"icmp sge i64 {self.block_bytes}, 0"), after, never)
-        b.begin(never)
-        b.line("ret void")
-        b.begin(after)
+        """A new block of code."""
+        self.b.split(self.block_bytes)
