@@ -10,6 +10,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = [
+    "axial",
     "axis_angle_matrix",
     "congruent",
     "cross",
@@ -30,6 +31,11 @@ ROWS = [0, 1, 2, 0, 0, 1]  # of the six entries
 COLUMNS = [0, 1, 2, 1, 2, 2]
 _FULL = [0, 3, 4, 3, 1, 5, 4, 5, 2]  # which of the six each of the nine is
 _NEXT, _LAST = [1, 2, 0], [2, 0, 1]
+
+
+def axial(R: Array) -> Array:
+    """(..., 3) the axial vector of R (..., 3, 3): the axis of a rotation times the sine of its angle."""
+    return np.stack([(R[..., k, j] - R[..., j, k]) / 2 for j, k in ((1, 2), (2, 0), (0, 1))], axis=-1)
 
 
 def matvec(A: Array, x: Array) -> Array:

@@ -12,7 +12,7 @@ from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types.direction import perpendiculars, unit_axis
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import axial, matvec, vecmat
 from myoquat.kernels.symbolic.analytic import arctan2
 
 __all__ = ["ORIGIN", "Distance", "Pair", "ParallelAxes", "PointLoop", "PointOnLine", "Vector", "Weld"]
@@ -205,7 +205,7 @@ class Weld(Pair):
 
 def rotation_log(R: Array) -> Array:
     """(..., 3) rotation vector of R (..., 3, 3), smooth through the identity; of no use at half a turn."""
-    v = np.stack([R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], axis=-1) / 2
+    v = axial(R)
     cosine = (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] - 1) / 2
     square = np.sum(v * v, axis=-1)  # sin^2 of the angle
     small = (square < 1e-3) & (cosine > 0)

@@ -10,11 +10,11 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.functions.onset import engaged, engaged_energy
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.vectors import dot
+from myoquat.joints.vectors import axial, dot
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.forces.base import MeasuredForce
 
-__all__ = ["RotationLimit", "axial", "joint_rotation"]
+__all__ = ["RotationLimit", "joint_rotation"]
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,3 @@ def joint_rotation(system: ArticulatedSystem, name: str, q: Array) -> Array:
     frame = poses[body.parent][0] @ rotation_matrix(as_array(body.orientation))
     result: Array = np.swapaxes(frame, -1, -2) @ poses[body.name][0]
     return result
-
-
-def axial(R: Array) -> Array:
-    """(..., 3) the axial vector of R (..., 3, 3): the axis of a rotation times the sine of its angle."""
-    return np.stack([(R[..., k, j] - R[..., j, k]) / 2 for j, k in ((1, 2), (2, 0), (0, 1))], axis=-1)

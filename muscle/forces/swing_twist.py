@@ -10,9 +10,9 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.functions.onset import engaged, engaged_energy
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_multiply
-from myoquat.joints.vectors import dot, matvec
+from myoquat.joints.vectors import axial, dot, matvec
 from myoquat.muscle.forces.base import MeasuredForce
-from myoquat.muscle.forces.rotation_limit import axial, joint_rotation
+from myoquat.muscle.forces.rotation_limit import joint_rotation
 from myoquat.muscle.loads import unit_vector
 
 __all__ = ["SwingTwistLimit"]
