@@ -13,7 +13,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.motion import Motion, Pair
 from myoquat.joints.multibody.tree import WORLD, Link
 from myoquat.joints.vectors import row_cross
-from myoquat.kernels.control_flow.cell_walk import Block, Run, VisitType, cell_walk, walks_in_loops
+from myoquat.kernels.control_flow.cell_walk import Visits, VisitTable, walks_in_loops
 from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.symbolic.arrays import SymbolArray
 
@@ -90,8 +90,7 @@ class _Walk:
     def __init__(self, nu: int) -> None:
         self.nu = nu
         self.cells: list[Any] = [0.0] * (nu * nu)
-        self.firsts: dict[tuple[tuple[Any, ...], int], list[tuple[int, ...]]] = {}
-        self.order: list[Run] = []
+        self.visits = Visits()
 
     def put(self, numbers: Sequence[Any]) -> int:
         """The first of cells with these numbers."""
@@ -107,32 +106,20 @@ class _Walk:
     def visit(self, step: _Step, data: int, at: int, indices: tuple[slice, slice]) -> None:
         """Forces, whose joint has the first of these indices in u, take a step to the link of the other one."""
         own, other = indices
-        firsts = self.firsts.setdefault((step.key, own.stop - own.start), [])
-        visit_type, number = list(self.firsts).index((step.key, own.stop - own.start)), len(firsts)
-        firsts.append((data, at, at, other.start * self.nu + own.start, own.start * self.nu + other.start))
-        before = self.order[-1] if self.order else None
-        if before is not None and before.visit_type == visit_type:
-            self.order[-1] = before._replace(last=number + 1)
-        else:
-            self.order.append(Run(visit_type, number, number + 1))
-        i, k = np.arange(own.start, own.stop), np.arange(other.start, other.stop)
-        for cell in [*(self.nu * i[:, None] + k).flat, *(self.nu * k[:, None] + i).flat]:
-            self.cells[cell] = None
+        key = step.key, own.stop - own.start
+        if key not in self.visits.tables:
+            self.visits.tables[key] = self._table(*key)
+        entries = (other.start * self.nu + own.start, own.start * self.nu + other.start)
+        self.visits.add(key, [(data, at, at, *(entries if other.stop > other.start else ()))])
 
     def result(self) -> Array:
         """(nu, nu) after the walk."""
-        cells = np.empty(len(self.cells), dtype=object)
-        cells[:] = self.cells
-        types = [
-            self._visit_type(key, count, np.array(rows, dtype=np.int64).T) for (key, count), rows in self.firsts.items()
-        ]
-        return cell_walk(cells, types, self.order, self.nu * self.nu).reshape(self.nu, self.nu)
+        return self.visits.walked(self.cells, self.nu * self.nu).reshape(self.nu, self.nu)
 
-    def _visit_type(self, key: Sequence[Any], columns: int, firsts: Array) -> VisitType:
+    def _table(self, key: Sequence[Any], columns: int) -> VisitTable:
         formula = _Carry(key, columns)
         forces, rows = np.arange(6 * columns), np.arange(formula.rows)
         above = (self.nu * rows[:, None] + np.arange(columns)).ravel()
         below = (self.nu * np.arange(columns)[:, None] + rows).ravel()
-        behind = [np.arange(key.count(None)), forces, forces, above, below]
-        blocks = [Block(first, own) for first, own in zip(firsts, behind, strict=True) if own.size or own is behind[0]]
-        return VisitType(formula, tuple(blocks[:2]), tuple(blocks[2:]))
+        entries = [above, below] if formula.rows else []
+        return VisitTable(formula, [np.arange(key.count(None)), forces], [forces, *entries])

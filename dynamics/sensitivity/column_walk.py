@@ -3,7 +3,7 @@
 The formulas are those of `myoquat.dynamics.sensitivity.crossings`, each traced once for all joints of a type.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from myoquat.dynamics.sensitivity.sources import Source
 from myoquat.joints.motion import Pair
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
-from myoquat.kernels.control_flow.cell_walk import Block, Run, VisitType, cell_walk, walks_in_loops
+from myoquat.kernels.control_flow.cell_walk import Visits, VisitTable, walks_in_loops
 from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.symbolic.arrays import SymbolArray
 
@@ -84,20 +84,6 @@ def _record(nest: Any, row: Array) -> tuple[Any, Array]:
     return row[:size].reshape(nest), row[size:]
 
 
-class _Table:
-    """The visits of a type while they are collected: the first cells of each block of every visit."""
-
-    def __init__(self, formula: Callable[..., Array], takes: Sequence[Array], gives: Sequence[Array]) -> None:
-        self.formula, self.takes, self.gives = formula, takes, gives
-        self.firsts: list[tuple[int, ...]] = []
-
-    def visit_type(self) -> VisitType:
-        """The type."""
-        firsts = np.array(self.firsts, dtype=np.int64).T
-        blocks = [Block(first, behind) for first, behind in zip(firsts, [*self.takes, *self.gives], strict=True)]
-        return VisitType(self.formula, tuple(blocks[: len(self.takes)]), tuple(blocks[len(self.takes) :]))
-
-
 class _Walk:
     """Cells: the result by rows, a row of forces for every column, a row of accelerations for those that meet others,
     and the numbers of the joints."""
@@ -110,18 +96,11 @@ class _Walk:
         self.moved = [len(self.cells) + 6 * k for k in range(nu)]
         self.cells += [None] * (6 * nu)
         self.zeros: list[tuple[bool, ...]] = [()] * nu  # of every column which numbers of its forces are zero now
-        self.tables: dict[Hashable, _Table] = {}
-        self.order: list[Run] = []
+        self.visits = Visits()
 
     def result(self) -> Array:
         """The derivatives after the walk."""
-        cells = np.empty(len(self.cells), dtype=object)
-        cells[:] = self.cells
-        types = [table.visit_type() for table in self.tables.values()]
-        for block in (block for visit_type in types for block in visit_type.gives):
-            written = (block.first[:, None] + block.behind).ravel()
-            cells[written[written < 3 * self.nu * self.nu]] = None
-        return cell_walk(cells, types, self.order, 3 * self.nu * self.nu).reshape(self.nu, 3 * self.nu)
+        return self.visits.walked(self.cells, 3 * self.nu * self.nu).reshape(self.nu, 3 * self.nu)
 
     def put_own(self, source: Source) -> None:
         """The entries of a joint itself, and the forces that it passes on."""
@@ -139,7 +118,7 @@ class _Walk:
     def visit_crossing(self, source: Source, indices: Sequence[int], p: Any) -> None:
         """Columns that came through one joint cross the next."""
         edge = _Numbers.of(source.crossing.edge(p))
-        data = len(self.cells)
+        tables, data = self.visits.tables, len(self.cells)
         self.cells += edge.row
         together: dict[tuple[bool, ...], list[int]] = {}
         for k in indices:
@@ -147,17 +126,17 @@ class _Walk:
         for zeros, own in together.items():
             key = edge.nest, edge.zeros, zeros
             visit = _CrossingVisit(edge, zeros)
-            if key not in self.tables:
+            if key not in tables:
                 above, below = self._entries(len(source.indices))
                 takes = [np.flatnonzero(~np.array(edge.zeros)), np.flatnonzero(~np.array(zeros))]
                 gives = [visit.kept, above, below]
-                self.tables[key] = _Table(visit, takes, [block for block in gives if block.size])
+                tables[key] = VisitTable(visit, takes, [block for block in gives if block.size])
             first, hung, entries = source.link.u.start, bool(visit.kept.size), bool(source.indices)
             rows = []
             for k in own:
                 written = [self.forces[k]] * hung + [3 * self.nu * first + k, 3 * self.nu * k + first] * entries
                 rows.append((data, self.forces[k], *written))
-            self._run(key, rows)
+            self.visits.add(key, rows)
             for k in own:
                 self.zeros[k] = visit.passed_zeros
 
@@ -169,20 +148,20 @@ class _Walk:
 
     def visit_apart(self, source: Source, groups: Sequence[tuple[Sequence[int], Any]]) -> None:
         """Columns of different groups meet on a link: each moves it, and the others feel that."""
-        nu, data = self.nu, len(self.cells)
+        nu, tables, data = self.nu, self.visits.tables, len(self.cells)
         self.cells += _Numbers.of(source.mobility).row
         points = []
         for _, p in groups:
             points.append(len(self.cells))
             self.cells += list(np.asarray(p))
-        if "moved" not in self.tables:
+        if "moved" not in tables:
             point, six = np.arange(3), np.arange(6)
-            self.tables["moved"] = _Table(_moved, [np.arange(21), point, np.arange(12, _FORCES)], [six])
-            self.tables["both"] = _Table(_both, [six, point, np.arange(_FORCES)], [nu * point, np.zeros(1, dtype=int)])
-            self.tables["one"] = _Table(_one, [six, point, np.arange(12)], [nu * np.arange(2)])
+            tables["moved"] = VisitTable(_moved, [np.arange(21), point, np.arange(12, _FORCES)], [six])
+            tables["both"] = VisitTable(_both, [six, point, np.arange(_FORCES)], [nu * point, np.zeros(1, dtype=int)])
+            tables["one"] = VisitTable(_one, [six, point, np.arange(12)], [nu * np.arange(2)])
         rows = [(data, at, self.forces[k], self.moved[k]) for (group, _), at in zip(groups, points, strict=True)
                 for k in group]  # fmt: skip
-        self._run("moved", rows)
+        self.visits.add("moved", rows)
         both, one = [], []
         for n, (group, _) in enumerate(groups):
             for m, (other, _) in enumerate(groups[:n]):
@@ -190,14 +169,8 @@ class _Walk:
                     there, back = 3 * nu * i + k, 3 * nu * k + i
                     both.append((self.moved[i], points[m], self.forces[k], there, back + 2 * nu))
                     one.append((self.moved[k], points[n], self.forces[i], back))
-        self._run("both", both)
-        self._run("one", one)
-
-    def _run(self, key: Hashable, rows: Sequence[tuple[int, ...]]) -> None:
-        """Visits of a type, by the first cells of their blocks."""
-        table = self.tables[key]
-        self.order.append(Run(list(self.tables).index(key), len(table.firsts), len(table.firsts) + len(rows)))
-        table.firsts += rows
+        self.visits.add("both", both)
+        self.visits.add("one", one)
 
 
 class _CrossingVisit:

@@ -126,17 +126,35 @@ def turned_around(body: Body) -> Joint:
     Rotations alone stay rotations, the last one first and about the opposite axes; slides and turns together become a
     `ReversedJoint`. ValueError for a joint with a quaternion.
     """
-    joint = body.joint
-    if isinstance(joint, FixedJoint):
-        return joint
-    if isinstance(joint, (RevoluteJoint, PrismaticJoint)):
-        return replace(joint, axis=_opposite(joint.axis))
-    if isinstance(joint, (CustomJoint, EulerJoint, UniversalJoint)):
-        axes = as_axes(body)
-        if not axes.translations:
-            turns = (replace(axis, direction=_opposite(axis.direction)) for axis in reversed(axes.rotations))
-            return replace(axes, rotations=tuple(turns))
-    return ReversedJoint(joint)  # type: ignore[arg-type]
+    return _TURNED.get(type(body.joint), _reversed)(body)
+
+
+def _reversed(body: Body) -> Joint:
+    return ReversedJoint(body.joint)  # type: ignore[arg-type]
+
+
+def _about_the_opposite_axis(body: Body) -> Joint:
+    joint: Any = body.joint
+    turned: Joint = replace(joint, axis=_opposite(joint.axis))
+    return turned
+
+
+def _about_opposite_axes(body: Body) -> Joint:
+    axes = as_axes(body)
+    if axes.translations:
+        return _reversed(body)
+    turns = (replace(axis, direction=_opposite(axis.direction)) for axis in reversed(axes.rotations))
+    return replace(axes, rotations=tuple(turns))
+
+
+_TURNED: dict[type[Joint], Callable[[Body], Joint]] = {
+    FixedJoint: lambda body: body.joint,
+    RevoluteJoint: _about_the_opposite_axis,
+    PrismaticJoint: _about_the_opposite_axis,
+    CustomJoint: _about_opposite_axes,
+    EulerJoint: _about_opposite_axes,
+    UniversalJoint: _about_opposite_axes,
+}
 
 
 def _opposite(axis: Vector3) -> Vector3:

@@ -271,13 +271,10 @@ def _of_chain(source: ArticulatedSystem, target: ArticulatedSystem, i: int) -> _
     led = {body.joint.leader for s in (source, target) for body in s.bodies if isinstance(body.joint, FollowerJoint)}
     if isinstance(a, FollowerJoint) == isinstance(b, FollowerJoint) and source.bodies[i].name not in led:
         return None
-    if isinstance(b, FollowerJoint):
-        return _Named(source, b, ())
     if isinstance(a, Ball) and isinstance(b, Ball):
         return None
-    if isinstance(b, Ball):
-        return _Named(source, b, angles_of(b).names)
-    return _Named(source, b, target.bodies[i].names_of_coordinates)
+    names = angles_of(b).names if isinstance(b, Ball) else target.bodies[i].names_of_coordinates
+    return _Named(source, b, names)
 
 
 def _coordinates(source: Joint, target: Joint, q: Array) -> Array:

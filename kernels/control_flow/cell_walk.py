@@ -6,7 +6,7 @@ wrote. While a kernel is traced the visits are not unrolled: the kernel holds th
 over its table, on cells that stay where they are.
 """
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,7 +22,17 @@ from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, interpr
 from myoquat.kernels.tracing.trace import name_of, tape_inside_loop
 from myoquat.kernels.tracing.traced import OfLoop
 
-__all__ = ["Block", "CellWalk", "Run", "TracedVisit", "VisitType", "cell_walk", "walks_in_loops"]
+__all__ = [
+    "Block",
+    "CellWalk",
+    "Run",
+    "TracedVisit",
+    "VisitTable",
+    "VisitType",
+    "Visits",
+    "cell_walk",
+    "walks_in_loops",
+]
 
 
 class Block(NamedTuple):
@@ -52,6 +62,50 @@ class Run(NamedTuple):
     visit_type: int
     first: int
     last: int
+
+
+class VisitTable:
+    """The visits of a type while they are collected: its formula, how far the cells of every block that it takes or
+    gives lie behind the block's first one, and the first cells of the blocks of every visit."""
+
+    def __init__(self, formula: Callable[..., Array], takes: Sequence[Array], gives: Sequence[Array]) -> None:
+        self.formula, self.takes, self.gives = formula, takes, gives
+        self.firsts: list[tuple[int, ...]] = []
+
+    def visit_type(self) -> VisitType:
+        """The type."""
+        firsts = np.array(self.firsts, dtype=np.int64).T
+        blocks = [Block(first, behind) for first, behind in zip(firsts, [*self.takes, *self.gives], strict=True)]
+        return VisitType(self.formula, tuple(blocks[: len(self.takes)]), tuple(blocks[len(self.takes) :]))
+
+
+class Visits:
+    """The visits of a walk in their order while they are collected; `tables` has those of every type by a key."""
+
+    def __init__(self) -> None:
+        self.tables: dict[Hashable, VisitTable] = {}
+        self._order: list[Run] = []
+
+    def add(self, key: Hashable, rows: Sequence[tuple[int, ...]]) -> None:
+        """Visits of a type next, by the first cells of their blocks."""
+        firsts, visit_type = self.tables[key].firsts, list(self.tables).index(key)
+        before = self._order[-1] if self._order else None
+        if before is not None and before.visit_type == visit_type:
+            self._order[-1] = before._replace(last=before.last + len(rows))
+        else:
+            self._order.append(Run(visit_type, len(firsts), len(firsts) + len(rows)))
+        firsts += rows
+
+    def walked(self, cells: Sequence[Any], size: int) -> Array:
+        """(size,) what the first cells hold after all visits, by `cell_walk`. Those that a visit writes before any
+        reads them are None."""
+        flat = np.empty(len(cells), dtype=object)
+        flat[:] = cells
+        types = [table.visit_type() for table in self.tables.values()]
+        written = [(block.first[:, None] + block.behind).ravel() for one in types for block in one.gives]
+        entries = np.concatenate(written) if written else np.arange(0)
+        flat[entries[entries < size]] = None
+        return cell_walk(flat, types, self._order, size)
 
 
 def walks_in_loops(array: Array) -> bool:

@@ -65,9 +65,10 @@ class PathLengthConstraint(Holonomic):
     def position_jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., 1, nu) by the Jacobian of the paths: contacts stay where they are to first order."""
         J = velocity_jacobian(system, self._paths, q)
+        if self.other is None:
+            return J
         _, slope = self._followed(lengths(system, self._paths, q))
-        row = J[..., 0, :] if self.other is None else J[..., 0, :] - slope[..., None] * J[..., 1, :]
-        result: Array = row[..., None, :]
+        result: Array = (J[..., 0, :] - slope[..., None] * J[..., 1, :])[..., None, :]
         return result
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:

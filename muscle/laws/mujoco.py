@@ -1,6 +1,6 @@
 """MuJoCo's muscle: force-length, force-velocity and passive curves over a range of path lengths."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -9,7 +9,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.muscle.laws.base import ForceLaw
-from myoquat.muscle.laws.path_affine import check_forces, clipped
+from myoquat.muscle.laws.path_affine import ClippedForce
 
 __all__ = ["ClippedMujocoMuscle", "MujocoMuscle"]
 
@@ -103,7 +103,7 @@ class MujocoMuscle(ForceLaw):
 
 
 @dataclass(frozen=True)
-class ClippedMujocoMuscle(MujocoMuscle):
+class ClippedMujocoMuscle(ClippedForce, MujocoMuscle):
     """F of a `MujocoMuscle`, but at least `least_force` and at most `greatest_force` [N]: one with a `forcerange`.
     ModelError where the least force is above the greatest.
 
@@ -114,19 +114,6 @@ class ClippedMujocoMuscle(MujocoMuscle):
     """
 
     kind: ClassVar[str] = "clipped_mujoco_muscle"
-    least_force: float = field(default=0.0, kw_only=True)
-    greatest_force: float = field(default=0.0, kw_only=True)
-
-    @property
-    def can_push(self) -> bool:
-        return self.least_force < 0
-
-    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
-        return clipped(super().force(length, speed, activation, state), self.least_force, self.greatest_force)
-
-    def check(self, element: str) -> None:
-        super().check(element)
-        check_forces(self.least_force, self.greatest_force, element)
 
 
 def _two_parabolas(x: Array) -> Array:

@@ -12,7 +12,7 @@ from myoquat.joints.functions.onset import engaged, engaged_energy
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
 
-__all__ = ["AffinePath", "ClippedAffinePath", "PathLimit", "SlackSpring", "check_forces", "clipped"]
+__all__ = ["AffinePath", "ClippedAffinePath", "ClippedForce", "PathLimit", "SlackSpring"]
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,31 @@ class AffinePath(ForceLaw):
         return result
 
 
-def clipped(force: Array, least: float, greatest: float) -> Array:
-    """(...) a force between its least and its greatest: the formula, on floats and symbols."""
-    return np.minimum(np.maximum(force, least), greatest)
+@dataclass(frozen=True)
+class ClippedForce(ForceLaw):
+    """The force of the law into which this is mixed, between `least_force` and `greatest_force` [N]."""
+
+    least_force: float = field(default=0.0, kw_only=True)
+    greatest_force: float = field(default=0.0, kw_only=True)
+
+    @property
+    def can_push(self) -> bool:
+        return self.least_force < 0
+
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+        force = super().force(length, speed, activation, state)  # type: ignore[safe-super]
+        result: Array = np.minimum(np.maximum(force, self.least_force), self.greatest_force)
+        return result
+
+    def check(self, element: str) -> None:
+        super().check(element)
+        if not self.least_force <= self.greatest_force:
+            forces = f"{self.least_force} and {self.greatest_force}"
+            raise ModelError(f"least_force must not be above greatest_force, not {forces}", element=element)
 
 
 @dataclass(frozen=True)
-class ClippedAffinePath(AffinePath):
+class ClippedAffinePath(ClippedForce, AffinePath):
     """F of an `AffinePath`, but at least `least_force` and at most `greatest_force` [N]: MuJoCo's actuators with a
     `forcerange`. ModelError where the least force is above the greatest.
 
@@ -63,21 +81,6 @@ class ClippedAffinePath(AffinePath):
     """
 
     kind: ClassVar[str] = "clipped_affine_path"
-    least_force: float = field(default=0.0, kw_only=True)
-    greatest_force: float = field(default=0.0, kw_only=True)
-
-    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
-        return clipped(super().force(length, speed, activation, state), self.least_force, self.greatest_force)
-
-    def check(self, element: str) -> None:
-        super().check(element)
-        check_forces(self.least_force, self.greatest_force, element)
-
-
-def check_forces(least: float, greatest: float, element: str) -> None:
-    """ModelError unless two forces are in order."""
-    if not least <= greatest:
-        raise ModelError(f"least_force must not be above greatest_force, not {least} and {greatest}", element=element)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Contact surfaces and forces as OpenSim's; mirrors `myoquat.data.osim.reading.contact`."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from myoquat.data.elements import add, add_set, body_fixed, checked_name
@@ -50,13 +50,8 @@ def add_surfaces(parent: Element, surfaces: Mapping[str, ContactSurface], obstac
         entry = add(holder, type(surface).__name__, name=checked_name(surface.name, f"surface {surface.name!r}"))
         add(entry, "socket_frame", path_of(surface.body))
         add(entry, "location", surface.position)
-        if isinstance(surface, ContactHalfSpace):
-            add(entry, "orientation", _turn(surface.normal))
-        elif isinstance(surface, ContactSphere):
-            add(entry, "radius", surface.radius)
-        elif isinstance(surface, ContactEllipsoid):
-            add(entry, "orientation", body_fixed(surface.orientation))
-            add(entry, "radii", surface.radii)
+        for tag, value in SHAPES[type(surface)](surface).items():
+            add(entry, tag, value)
 
 
 def _turn(normal: tuple[float, float, float]) -> tuple[float, float, float]:
@@ -64,6 +59,13 @@ def _turn(normal: tuple[float, float, float]) -> tuple[float, float, float]:
     size = math.hypot(*normal)
     x, y, z = (0.0 - component / size for component in normal)
     return 0.0, math.atan2(0.0 - z, x), math.atan2(y, math.hypot(x, z))
+
+
+SHAPES: dict[type, Callable[[Any], dict[str, Any]]] = {
+    ContactHalfSpace: lambda surface: {"orientation": _turn(surface.normal)},
+    ContactSphere: lambda surface: {"radius": surface.radius},
+    ContactEllipsoid: lambda surface: {"orientation": body_fixed(surface.orientation), "radii": surface.radii},
+}  # tags beside those of every surface
 
 
 def write_hunt_crossley(entry: Element, force: HuntCrossley) -> None:
