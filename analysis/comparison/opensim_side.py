@@ -110,12 +110,21 @@ class OpensimSide:
         if muscle is None:
             return float(actuator.getOptimalForce()) * activation
         try:
-            muscle.setActivation(self._state, activation)
+            self._activate(muscle, activation)
             muscle.computeEquilibrium(self._state)
             self.engine.realizeDynamics(self._state)
             return float(muscle.getActuation(self._state))
         except RuntimeError:
             return float("nan")
+
+    def _activate(self, muscle: Any, activation: float) -> None:
+        """Set the activation, which is a state or, of a muscle without activation dynamics, its control."""
+        muscle.setActivation(self._state, activation)
+        self.engine.realizeVelocity(self._state)
+        if muscle.getActivation(self._state) != activation:
+            controls = self.engine.updControls(self._state)
+            muscle.setControls(self.module.Vector(1, activation), controls)
+            self.engine.setControls(self._state, controls)
 
     def _center(self, body: Any) -> Array:
         return _three(body.findStationLocationInGround(self._state, body.getMassCenter()))

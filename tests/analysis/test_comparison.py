@@ -17,7 +17,7 @@ from myoquat.joints import FixedJoint, RevoluteJoint
 from myoquat.joints.functions import Linear
 from myoquat.muscle import PathPoint, WrapSphere
 from myoquat.muscle.coordinates import Coordinate, Coupler
-from myoquat.muscle.laws import PathActuator
+from myoquat.muscle.laws import PathActuator, RigidTendonMuscle
 
 FIXED = """<mujoco><worldbody><body name="a"><joint name="x" type="slide" range="-1 1"/><geom size="0.1"/></body>
 <body pos="0 1 0"><joint name="y" axis="1 0 0"/><geom size="0.1" pos="0.2 0 0.1"/></body></worldbody>
@@ -225,7 +225,10 @@ def test_mujoco_reads_the_file_as_this_package(tmp_path):
 @pytest.mark.peers
 @pytest.mark.skipif(importlib.util.find_spec("opensim") is None, reason="opensim is not installed")
 def test_opensim_reads_the_file_as_this_package(tmp_path):
-    arm().save(tmp_path / "arm.osim")
+    """Its RigidTendonMuscle takes the activation from its control."""
+    law = RigidTendonMuscle(100.0, optimal_fiber_length=0.1, tendon_slack_length=0.2)
+    model = arm()
+    replace(model, muscles=(replace(model.muscles[0], law=law), *model.muscles[1:])).save(tmp_path / "arm.osim")
     command = [sys.executable, "-m", "myoquat", "compare", str(tmp_path / "arm.osim"), "--engine", "--poses", "5"]
     done = subprocess.run([*command, "--tolerance", "1e-6"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -27,7 +27,7 @@ def run_inverse_dynamics(
     if "all" in words:
         model = replace(model, limits=())
     moving = smooth_angles(loaded_motion(setup.coordinates, model, in_degrees=True), setup.cutoff)
-    _, motion = cut_motion(moving, setup.times)
+    _, motion = cut_motion(moving, setup.times, setup.path)
     torques = inverse_dynamics_of_motion(model, motion, loads_at(setup.loads, motion.time)).of_coordinates()
     tell(f"{len(torques)} frames, {len(torques.columns)} generalized forces")
     outputs.table(setup.output, torques, "Inverse Dynamics Generalized Forces", False)

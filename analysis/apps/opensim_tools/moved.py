@@ -1,11 +1,13 @@
 """Motions as OpenSim's tools read them."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table
@@ -17,7 +19,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.actuators.base import Actuator
 from myoquat.muscle.model import Model
 
-__all__ = ["actuators_of", "cut_motion", "degree_scale", "loaded_motion", "loads_at", "with_speeds"]
+__all__ = ["actuators_of", "check_times", "cut_motion", "degree_scale", "loaded_motion", "loads_at", "with_speeds"]
 
 
 def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
@@ -83,11 +85,26 @@ def degree_scale(system: ArticulatedSystem) -> Array:
     return scale
 
 
-def cut_motion(motion: Motion, times: tuple[float, float]) -> tuple[slice, Motion]:
-    """The rows between two times, and their motion."""
+def cut_motion(motion: Motion, times: tuple[float, float], setup: Path) -> tuple[slice, Motion]:
+    """The rows between two times, and their motion; a warning where the motion has not all of these times."""
+    check_times(motion.time, times, setup)
     rows = rows_between(motion.time, *times)
     u, udot = (None if x is None else x[rows] for x in (motion.u, motion.udot))
     return rows, Motion(motion.system, motion.time[rows], motion.q[rows], u, udot)
+
+
+def check_times(time: Array, times: tuple[float, float], setup: Path) -> None:
+    """A warning if the recorded times end more than one row inside the wanted ones, ModelError if none is wanted.
+
+    OpenSim's InverseDynamicsTool writes rows there that stem from the padding of its filter.
+    """
+    (first, last), (start, end) = times, time[[0, -1]]
+    row = float(np.diff(time).max(initial=0.0))
+    found = f"{setup}: the times {first:g} to {last:g} s are asked for, and the motion has {start:g} to {end:g} s"
+    if first > end + row or last < start - row:
+        raise ModelError(f"{found}: no frame lies there")
+    if (np.isfinite(first) and first < start - row) or (np.isfinite(last) and last > end + row):
+        warnings.warn(f"{found}: the rest is left out", MotionWarning, stacklevel=3)
 
 
 def rows_between(time: Array, first: float, last: float) -> slice:

@@ -203,6 +203,19 @@ def test_broken_setups_are_named_with_their_line(folder, file, old, new, message
     assert not (folder / "out").exists()
 
 
+def test_times_that_the_motion_lacks_are_told(folder):
+    path, text = folder / "id.xml", (folder / "id.xml").read_text()
+
+    def with_times(times):
+        path.write_text(text.replace("0.1 0.4", times))
+        run_setup(path)
+
+    with pytest.warns(MotionWarning, match="the times -1 to 100 s are asked for, and the motion has"):
+        with_times("-1 100")
+    with pytest.raises(ModelError, match="no frame lies there"):
+        with_times("100 101")
+
+
 def test_sets_are_written_into_xml_files_alone(folder):
     path = folder / "scale.xml"
     path.write_text(path.read_text().replace("factors.xml", "conftest.py").replace("ghost", "thigh"))

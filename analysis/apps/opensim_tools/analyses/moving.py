@@ -125,9 +125,9 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
             whole = with_speeds(whole, setup.speeds)
         assert whole.u is not None
         bends = natural_spline(whole.time, whole.u)(whole.time, 1)  # not the second derivatives of the coordinates
-        rows, motion = cut_motion(replace(whole, udot=bends), setup.times)
+        rows, motion = cut_motion(replace(whole, udot=bends), setup.times, setup.path)
         return Moving(setup, model, motion, loads_at(setup.loads, motion.time), rows.start)
-    rows, motion = cut_motion(loaded_motion(setup.states, model, in_degrees=False), setup.times)
+    rows, motion = cut_motion(loaded_motion(setup.states, model, in_degrees=False), setup.times, setup.path)
     if motion.u is None:
         raise ModelError("the file of states holds no speeds", file=setup.states)
     table = load_table(setup.states)
