@@ -19,6 +19,7 @@ from myoquat.data.motions import Forces, Motion
 from myoquat.joints.multibody.system import ArticulatedSystem
 
 __all__ = [
+    "MAX_INTERVALS",
     "check_finite",
     "check_guess",
     "check_guessed_duration",
@@ -31,6 +32,7 @@ __all__ = [
     "check_scales",
 ]
 
+MAX_INTERVALS = 100_000  # of a problem; its program has some hundred numbers for each
 GUESS_TOLERANCE = 1e-6  # by which a guess may violate its bounds
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.checks import (
+    MAX_INTERVALS,
     check_finite,
     check_guess,
     check_guessed_duration,
@@ -157,8 +158,8 @@ class Problem:
     def mesh(self) -> Array:
         """(n + 1,) ends of the intervals as fractions of the duration."""
         if isinstance(self.intervals, int) and not isinstance(self.intervals, bool):
-            if self.intervals < 1:
-                raise ValueError(f"intervals must be at least 1, not {self.intervals}")
+            if not 1 <= self.intervals <= MAX_INTERVALS:
+                raise ValueError(f"intervals must be 1 to {MAX_INTERVALS}, not {self.intervals}")
             return np.linspace(0.0, 1.0, self.intervals + 1)
         mesh = np.asarray(self.intervals, dtype=float)
         if mesh.ndim != 1 or len(mesh) < 2 or mesh[0] != 0 or mesh[-1] != 1 or not (np.diff(mesh) > 0).all():

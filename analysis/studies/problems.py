@@ -14,9 +14,12 @@ from myoquat.analysis.control import Equations, Ipopt, Problem, Solution, Status
 from myoquat.analysis.control.files.stored import load_sites, save_sites, solution_from_sites
 from myoquat.analysis.studies.definition.design import Design
 from myoquat.analysis.studies.definition.vary import Axis, axes_of, parameters_of
+from myoquat.analysis.studies.storage.durable import check_links
+from myoquat.analysis.studies.storage.errors import StoreError
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.progress import progress_bar
 from myoquat.core.typing import Array
+from myoquat.data.files import read_text
 from myoquat.muscle import Model
 
 __all__ = ["ProblemStudy"]
@@ -94,7 +97,8 @@ class ProblemStudy:
         last iterate of the sample is kept too, as "interrupted". resume: go on there; solved samples are read, and the
         interrupted one starts at its last iterate. Samples that were not reached are "failed" with NaN.
 
-        FileExistsError for a folder that holds results, unless `resume`; ValueError for those of another study.
+        FileExistsError for a folder that holds results, unless `resume`; ValueError for those of another study, and
+        StoreError for damaged ones and for a folder with links.
         """
         check_types(output=(output, (*PATH, type(None))))
         place = None if output is None else _Folder(Path(output), self, resume)
@@ -148,6 +152,15 @@ def _stacked(rows: Sequence[Array | None], nodes: int) -> Array:
     return np.stack([np.full(nodes, np.nan) if row is None else row for row in rows])
 
 
+def _index_of(index: Path) -> dict[str, Any]:
+    """The study and what was found; StoreError for a file that does not say so."""
+    try:
+        found = dict(json.loads(read_text(index)))
+        return {"study": found["study"], "found": dict(found["found"])}
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise StoreError(f"{index}: the index of the results is damaged") from None
+
+
 class _Folder:
     """Solutions in a folder, one file each, and an index of the study and of what was found."""
 
@@ -159,7 +172,8 @@ class _Folder:
             raise FileExistsError(f"{path} holds results of a study; resume=True goes on with them")
         self.index: dict[str, Any] = {"study": described, "found": {}}
         if index.exists():
-            self.index = json.loads(index.read_text(encoding="utf-8"))
+            check_links(path)
+            self.index = _index_of(index)
             if self.index["study"] != described:
                 raise ValueError(f"{path} holds results of a study of other parameters, values or problem")
         path.mkdir(parents=True, exist_ok=True)
@@ -171,10 +185,15 @@ class _Folder:
         """What was stored."""
         found = {}
         for key, numbers in self.index["found"].items():
-            sample = int(key)
-            sites = load_sites(self._file(sample))
+            sample = int(key) if key.isdecimal() else -1
+            if not 0 <= sample < len(self.study.values):
+                raise StoreError(f"{self.path}: the index of the results is damaged: there is no sample {key[:20]!r}")
             problem = self.study.problem_of(sample)
-            found[sample] = solution_from_sites(problem.statement, problem.layout, sites, numbers)
+            try:
+                sites = load_sites(self._file(sample), problem.statement, problem.layout)
+                found[sample] = solution_from_sites(problem.statement, problem.layout, sites, numbers)
+            except ValueError as error:
+                raise StoreError(f"{self.path}: sample {sample} is damaged: {error}") from None
         return found
 
     def write(self, sample: int, solution: Solution) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat import kernels
+from myoquat.analysis.control import load_moco_study
 from myoquat.analysis.studies import Study, open_results
 from myoquat.analysis.studies.storage.errors import StoreError
 from myoquat.analysis.studies.storage.verification import verify_results
@@ -31,7 +32,7 @@ from myoquat.joints.errors import ModelError, OffSphereError
 from myoquat.kernels.runtime import build
 from myoquat.kernels.runtime.cache import Cache
 
-from . import captures, mutate, sets, setups
+from . import captures, mutate, problems, sets, setups
 
 MAX_SEED = 60_000  # bytes of a file that mutants begin from
 DATA = Path(__file__).parents[1] / "data"
@@ -105,7 +106,7 @@ def saved(model: str | Path, suffix: str) -> Callable[[Path], bytes]:
 
 
 def osim_seeds(folder: Path) -> list[bytes]:
-    return [(DATA / "small_leg.osim").read_bytes(), saved("two_link", ".osim")(folder)]
+    return [(DATA / "small_leg.osim").read_bytes(), saved("two_link", ".osim")(folder), problems.FORCES.encode()]
 
 
 def toml_seeds(folder: Path) -> list[bytes]:
@@ -224,6 +225,7 @@ VTP = b"""<?xml version="1.0"?>
 """
 OBJ = b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1.5 0\nf 1 2 3 4\nf 1/1/1 -2/2/2 -1/3/3\n"
 FACET = "facet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 1 1.5 0\nendloop\nendfacet\n"
+MSH = struct.pack("<4i9f3i", 3, 0, 0, 1, *map(float, range(9)), 0, 1, 2)
 STL = [f"solid a\n{FACET}{FACET}endsolid a\n".encode(), bytes(80) + struct.pack("<I12fH", 1, *range(12), 0)]
 
 
@@ -437,9 +439,11 @@ FORMATS = {
         text_format("controls", ".xml", lambda folder: [sets.CONTROLS.encode()], mutate.xml, read_controls, *MODELS),
         text_format("actuators", ".xml", lambda folder: [sets.ACTUATORS.encode()], mutate.xml, read_force_set, *MODELS),
         text_format("motion", ".sto", motion_seeds, mutate.text, read_moving, *MODELS),
+        text_format("moco", ".omoco", problems.moco_seeds, mutate.xml, load_moco_study, *MODELS),
         text_format("vtp", ".vtp", lambda folder: [VTP], mutate.xml, read_mesh, *MODELS),
         text_format("obj", ".obj", lambda folder: [OBJ], mutate.text, read_mesh, *MODELS),
         text_format("stl", ".stl", lambda folder: STL, mutate.text, read_mesh, *MODELS),
+        text_format("msh", ".msh", lambda folder: [MSH], mutate.head, read_mesh, *MODELS),
         FileFormat("npz", npz_seeds, write_npz, Trajectory.load, (ValueError, ModelError)),
         FileFormat("store", store_seeds, write_store, read_store, STORES),
         FileFormat("cache", cache_seeds, write_entry, read_entry, ()),

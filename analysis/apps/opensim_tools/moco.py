@@ -5,6 +5,7 @@ from pathlib import Path
 
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
 from myoquat.analysis.control import load_moco_study, moco_trajectory
+from myoquat.data.files import file_name
 
 __all__ = ["SUFFIX", "run_moco"]
 
@@ -15,10 +16,11 @@ def run_moco(path: Path, outputs: Outputs, tell: Callable[[str], None]) -> None:
     """Solve the MocoStudy, MocoTrack or MocoInverse in a file; '<name>_solution.sto' is its solution, beside the file.
     A solution that did not converge is written too, as Moco's sealed ones can be; its header says so."""
     study = load_moco_study(path)
+    place = path.parent / file_name(f"{study.name}_solution.sto")
     tell(f"Moco {study.name!r}: {study.problem!r}")
     for line in study.left_out:
         tell(f"left out: {line}")
     solution = study.solve()
     tell(solution.explain())
     trajectory = moco_trajectory(solution)
-    outputs.add(path.parent / f"{study.name}_solution.sto", lambda to: trajectory.save(to))
+    outputs.add(place, lambda to: trajectory.save(to))

@@ -220,6 +220,8 @@ def _distances(constraint: Element, reading: Reading) -> list[PathCondition]:
         bounds = [interval(element, f"{word}_distance") for word in ("minimum", "maximum")]
         limits.append(tuple(otherwise if pair is None else pair[0]
                             for pair, otherwise in zip(bounds, (0.0, np.inf), strict=True)))  # fmt: skip
+    if not pairs:
+        complain(constraint, f"<{constraint.tag}> needs pairs of frames")
     known = {system.ground, *system.body_names}
     if {name for pair in pairs for name in pair} - known or text(constraint, "projection", "none") != "none":
         reading.leave_out(constraint, "frames other than bodies, and projections")

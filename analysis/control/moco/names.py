@@ -1,14 +1,15 @@
 """Names of states and controls: those of Moco, which are paths, and those of a problem here."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from myoquat.analysis.control.files.moco import joint_names
+from myoquat.data.omoco.patterns import matching
 from myoquat.muscle.model import Model
 
 __all__ = ["MocoNames", "tail"]
 
+PREFIXES = ("", "/jointset", "/forceset")  # before a tail, in a whole path
 SETS = ("jointset", "forceset", "bodyset", "markerset", "constraintset")
 
 
@@ -60,10 +61,11 @@ class MocoNames:
         return self.controls.get(tail(path))
 
     def matching(self, pattern: str, known: Mapping[str, str]) -> list[str]:
-        """Names among `known` whose whole path matches a regular expression."""
-        return [name for end, name in known.items() if any(re.fullmatch(pattern, path) for path in _paths(end))]
+        """Names among `known` whose whole path matches an expression; ValueError for one that may take too long."""
+        matched, count = matching(pattern, [path for end in known for path in _paths(end)]), len(PREFIXES)
+        return [name for k, name in enumerate(known.values()) if any(matched[k * count : (k + 1) * count])]
 
 
 def _paths(end: str) -> tuple[str, ...]:
     """The paths that a tail may have."""
-    return f"/{end}", f"/jointset/{end}", f"/forceset/{end}"
+    return tuple(f"{prefix}/{end}" for prefix in PREFIXES)

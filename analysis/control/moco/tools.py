@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.analysis.control.checks import MAX_INTERVALS
 from myoquat.analysis.control.conditions import BoundaryConstraint
 from myoquat.analysis.control.files.moco import MocoTrajectory, load_moco_trajectory
 from myoquat.analysis.control.goals.base import Goal
@@ -22,7 +23,7 @@ from myoquat.analysis.control.solvers.ipopt import Ipopt
 from myoquat.analysis.control.transcriptions import HermiteSimpson
 from myoquat.core.typing import Array
 from myoquat.data import Motion, load_markers
-from myoquat.data.document import boolean, number, text
+from myoquat.data.document import boolean, number, positive, text
 from myoquat.data.omoco.read import weights
 from myoquat.data.xml import Element, complain
 
@@ -58,7 +59,9 @@ def _span(root: Element, times: list[Array]) -> tuple[float, float, int]:
         start, end = start + CLIPPED, end - CLIPPED
     if not end > start:
         complain(root, f"it ends before it begins: {start:g} to {end:g} s")
-    width = number(root, "mesh_interval", MESH_INTERVAL)
+    width = positive(root, "mesh_interval", MESH_INTERVAL)
+    if (end - start) / width > MAX_INTERVALS:
+        complain(root, f"a <mesh_interval> of {width:g} s makes more than {MAX_INTERVALS} intervals")
     return start, end, math.ceil((end - start) / width - 1e-9)
 
 

@@ -7,8 +7,6 @@ are translated when such a file is read.
 """
 
 import io
-import sys
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.data.files import check_output, regular_file, write_bytes
+from myoquat.data.archives import read_arrays
+from myoquat.data.files import check_output, write_bytes
 from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
 from myoquat.dynamics.constraints.files import constraints_text, parse_constraints
 from myoquat.joints.constraints.base import Constraint
-from myoquat.joints.errors import ModelError, shortened
 from myoquat.joints.validation import SystemLike, system_of
 from myoquat.kernels import Outcome
 from myoquat.muscle.model import Model
@@ -36,7 +34,6 @@ FIRST_FORMAT = "myoquat-trajectory-1"
 FIRST_OUTCOMES = (Outcome.COMPLETED, Outcome.NOT_FINITE, Outcome.BOUND, Outcome.EVENT, Outcome.STUCK)
 REQUIRED = ("time", "q", "u", "stopped", "code")
 SUFFIXES = (".npz", ".mot", ".sto", ".csv")
-LARGE_BYTES, MAX_COMPRESSION = 2**30, 200  # a larger content must not be compressed more; numbers compress to a tenth
 OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters", "controls", "actuation")
 
 
@@ -82,7 +79,7 @@ def read(path: str | Path) -> dict[str, Any]:
             f"{path}: only .npz files hold a whole trajectory; `myoquat.data.motions.load_table` reads this one, and "
             "`states_from_motion` finds q and u in a .mot or .sto file"
         )
-    data = _arrays(Path(path))
+    data = read_arrays(Path(path), "saved trajectory")
     form = str(data.get("format"))
     if form not in (FORMAT, SECOND_FORMAT, FIRST_FORMAT) or not {*REQUIRED, "model", "method", "muscles"} <= set(data):
         known = f"{FORMAT!r}, {SECOND_FORMAT!r} or {FIRST_FORMAT!r}"
@@ -99,33 +96,6 @@ def read(path: str | Path) -> dict[str, Any]:
     constraints = parse_constraints(str(data.get("constraints", "[]")), Path(path))
     texts = {"method": str(data["method"]), "parameter_names": names}
     return {"model": moved, "constraints": constraints, **texts, **arrays}
-
-
-def _arrays(path: Path) -> dict[str, Any]:
-    """What an archive holds; ValueError for one that is damaged, or would be far larger than its file."""
-    try:
-        with regular_file(path) as stream:
-            with zipfile.ZipFile(stream) as archive:
-                total = sum(info.file_size for info in archive.infolist())
-            if total > max(LARGE_BYTES, MAX_COMPRESSION * path.stat().st_size):
-                raise ValueError(f"its arrays would take {total / 2**30:.1f} GiB")
-            stream.seek(0)
-            with np.load(stream, allow_pickle=False) as loaded:
-                arrays = dict(loaded)
-        if not all(_is_text(array) for array in arrays.values() if array.dtype.kind == "U"):
-            raise ValueError("its texts hold numbers that are no characters")
-        return arrays
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # also of tokenize, zlib and ast, which NumPy calls
-        reason = error.message if isinstance(error, ModelError) else str(error)
-        raise ValueError(f"{path}: this is no saved trajectory ({shortened(reason, 300)})") from None
-
-
-def _is_text(array: Array) -> bool:
-    """Whether all characters are ones: NumPy makes of any others strings that Python cannot hold."""
-    codes = np.frombuffer(array.tobytes(), dtype=np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
-    return bool((codes <= sys.maxunicode).all())
 
 
 def _check_arrays(path: str | Path, arrays: Mapping[str, Any], model: Model, parameters: int) -> None:

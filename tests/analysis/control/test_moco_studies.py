@@ -22,6 +22,7 @@ from myoquat.analysis.control import (
     load_moco_trajectory,
 )
 from myoquat.data import UnsupportedWarning
+from myoquat.data.omoco.patterns import matching
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
@@ -214,6 +215,56 @@ def test_other_documents_are_rejected(folder):
         load_moco_study(folder / "tool.omoco")
     with pytest.raises(ModelError, match="no such file"):
         load_moco_study(folder / "none.omoco")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("(x+)+y", "may take too long"),
+        ("(x|x)*y", "may take too long"),
+        (".*" * 12 + "y", "may take too long"),
+        ("x?" * 40 + "x" * 40, "may take too long"),
+        ("(", "no regular expression"),
+        ("x{99999999999}", "no regular expression"),
+        ("(" * 5000 + ")" * 5000, "no regular expression"),
+    ],
+)
+def test_patterns_of_a_file_are_matched_in_a_limited_time(folder, study, pattern, message):
+    """Some would take years: the number of ways to match grows exponentially."""
+    with pytest.raises(ModelError, match=message) as caught:
+        study(goals=f'<MocoSumSquaredStateGoal name="still"><pattern>{pattern}</pattern></MocoSumSquaredStateGoal>')
+    assert caught.value.file == folder / "study.omoco"
+
+
+def test_usual_patterns_match_as_they_are_written():
+    speed, value = "/jointset/slider/x/speed", "/jointset/slider/x/value"
+    for pattern, found in (
+        (".*", [True, True]), (".*/(value|rate)", [False, True]), (r"/jointset/[^/]*/\w+/s.*", [True, False]),
+        ("(?!.*speed).*", [False, True]), (r".*[*+?(]+.*", [False, False]), ("/jointset/.*/.*/v.{4}", [False, True]),
+    ):  # fmt: skip
+        assert matching(pattern, [speed, value]) == found
+
+
+@pytest.mark.parametrize("name", ["x/../../planted", "a\\b", "a&#9;b"])
+def test_the_name_of_a_problem_cannot_lead_elsewhere(folder, tmp_path, name):
+    """It is part of the name of the file of the solution."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "slide.osim").write_bytes((folder / "slide.osim").read_bytes())
+    (inside / "study.omoco").write_text(STUDY.format(**DEFAULTS).replace('"slide"', f'"{name}"'))
+    with pytest.raises(ModelError, match="would be that of a file"):
+        run_setup(inside / "study.omoco")
+    assert [path.name for path in tmp_path.iterdir()] == ["inside"]
+
+
+@pytest.mark.parametrize(("width", "message"), [("0", "positive"), ("-1", "positive"), ("1e-300", "100000 intervals")])
+def test_the_intervals_of_a_problem_are_limited(folder, study, width, message):
+    with pytest.raises(ModelError, match="1 to 100000, not 1000000000"):
+        study(solver="<num_mesh_intervals>1e9</num_mesh_intervals>")
+    path = folder / "narrow.omoco"
+    path.write_text(TRACK.replace("<mesh_interval>0.1<", f"<mesh_interval>{width}<"))
+    with pytest.raises(ModelError, match=message):
+        load_moco_study(path)
 
 
 # ---- MocoTrack and MocoInverse ---------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """Studies of problems of optimal control: one structure, other numbers, and interrupts that lose nothing."""
 
+import json
 import os
 import re
+import shutil
 import signal
 from dataclasses import replace
 
@@ -10,7 +12,8 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.control import Duration, Effort, Equations, Ipopt, OwnGoal, Problem
-from myoquat.analysis.studies import ProblemStudy
+from myoquat.analysis.studies import ProblemStudy, StoreError
+from myoquat.analysis.studies.problems import INDEX
 
 ENDS = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.0}}
 
@@ -85,3 +88,49 @@ def test_studies_of_what_cannot_be_are_rejected(problem):
     with pytest.raises(TypeError, match="solver"):
         study_of(problem, solver="ipopt")
     assert study_of(problem, solver=Ipopt(max_iterations=0)).run(progress=False).status.values[0] == "iterations"
+
+
+DAMAGE = {
+    "no archive": lambda folder: (folder / "sample_000000.npz").write_bytes(b"PK"),
+    "no duration": lambda folder: np.savez(folder / "sample_000000.npz", q=np.zeros((13, 1))),
+    "another shape": lambda folder: np.savez(folder / "sample_000000.npz", q=np.zeros((2, 1)), duration=np.array(1.0)),
+    "no JSON": lambda folder: (folder / INDEX).write_text("[" * 100_000),
+    "another sample": lambda folder: rewritten(folder, lambda index: index["found"].update({"-1": {}})),
+    "no study": lambda folder: rewritten(folder, lambda index: index.pop("study")),
+    "a list": lambda folder: (folder / INDEX).write_text("[1]"),
+    "no status": lambda folder: rewritten(folder, lambda index: index["found"]["0"].pop("status")),
+    "no numbers": lambda folder: rewritten(folder, lambda index: index["found"].update({"0": 5})),
+    "text": lambda folder: rewritten(folder, lambda index: index["found"]["0"].update(objective="x")),
+}
+
+
+def rewritten(folder, change):
+    index = json.loads((folder / INDEX).read_text())
+    change(index)
+    (folder / INDEX).write_text(json.dumps(index))
+
+
+@pytest.fixture(scope="module")
+def stored(problem, tmp_path_factory):
+    """Results of one sample, and their study."""
+    study, folder = study_of(problem, (1.0,)), tmp_path_factory.mktemp("stored") / "results"
+    study.run(folder, progress=False)
+    return study, folder
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_damaged_results_end_in_an_error_that_is_promised(stored, tmp_path, damage):
+    study, folder = stored
+    shutil.copytree(folder, tmp_path / "results")
+    damage(tmp_path / "results")
+    with pytest.raises(StoreError, match="damaged"):
+        study.run(tmp_path / "results", resume=True, progress=False)
+
+
+def test_results_with_a_link_inside_are_not_resumed(stored, tmp_path):
+    study, folder = stored
+    shutil.copytree(folder, tmp_path / "results")
+    (tmp_path / "results" / "sample_000000.npz").rename(tmp_path / "victim")
+    (tmp_path / "results" / "sample_000000.npz").symlink_to(tmp_path / "victim")
+    with pytest.raises(StoreError, match="is a link"):
+        study.run(tmp_path / "results", resume=True, progress=False)
