@@ -28,7 +28,7 @@ __all__ = [
     "returned",
 ]
 
-BLOCKS_PER_CALL = 8  # of W states that go together
+BLOCKS_PER_CALL = 32  # of W states that go together: of 256 enough need a rare step to fill the registers with them
 _NUMBERS_PER_ITERATION = 4  # numbers of a lane that are moved in one turn of a loop
 
 

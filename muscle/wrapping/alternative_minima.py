@@ -172,12 +172,12 @@ def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     if _has_bound(types):
         bound, exists = bound_start(segment, number == float(len(attempts.planned)))
         X, there = choose(exists, bound, X), there | exists
-    segment = replace(segment, order=freely_placed(segment, X))
+    segment = replace(segment, order=freely_placed(segment, X, there))
     order = segment.order
     remaining = replace(segment, active=tuple(~x for x in without))
     found, _ = minimised(remaining, X, Mode(~always(number), way), there)
     minimal = there & ~found.unsolved & ~_wanted(found, without) & ~passes_over(found, was)
-    _, cut, crossed = moved_in_order(replace(segment, active=(minimal,) * len(types)), found.points)
+    _, cut, crossed = moved_in_order(replace(segment, active=(minimal,) * len(types)), found.points, minimal)
     longer = np.where(minimal & ~reduce(or_, cut), length_of(before, was) - length_of(segment, found), 0.0)
     crosses = reduce(or_, crossed)
     jumps = (longer > SAME_LENGTH_M) | (~tilted & ~crosses & (longer < -SAME_LENGTH_M))
@@ -204,7 +204,7 @@ def _begun(
     X = tuple(choose(x, TangentPoints.none(0.0 * p.P), p) for x, p in zip(without, was.points, strict=True))
     way = 0.0 * X[0].P[..., 0] + kept_side(segment.segment.types)
     X = rough_iterate(remaining, X, min(len(X) - 1, MAX_ROUGH_ITERATIONS), asked, way).points
-    segment = replace(segment, order=choose(asked, freely_placed(segment, X), segment.order))
+    segment = replace(segment, order=choose(asked, freely_placed(segment, X, asked), segment.order))
     stopped = _stopped(segment, X, without)
     again = asked & stopped & touches_several(was.on)
     for count, cosine in RETURNING_ITERATIONS:

@@ -49,15 +49,17 @@ class _Start:
     wanted: Flags
 
 
-def start_over_one_surface(segment: Segment, wanted: Flags) -> tuple[tuple[TangentPoints, ...], Array]:
+def start_over_one_surface(
+    segment: Segment, wanted: Flags, where: Array | bool = True
+) -> tuple[tuple[TangentPoints, ...], Array]:
     """The tangent points from which to look for the path, and the length (...) [m] of the longest of the paths over one
-    surface without a side each, zero if none is touched.
+    surface without a side each, zero if none is touched; `where` (...) that is asked.
 
     It touches one surface alone, the one over which alone it is longest, of those that are `wanted` (...) if any are.
     No shortest path over all is shorter, unless surfaces have sides.
     """
     none = tuple(TangentPoints.none(0.0 * segment.start) for _ in segment.surfaces)
-    return call_where(_started, _Start(segment, wanted), True, (none, 0.0 * segment.start[..., 0]))
+    return call_where(_started, _Start(segment, wanted), where, (none, 0.0 * segment.start[..., 0]))
 
 
 def path_over_one(segment: Segment, number: int) -> tuple[TangentPoints, Array]:
@@ -97,13 +99,14 @@ class _Path:
 
 
 def moved_in_order(
-    segment: OrderedSegment, points: tuple[TangentPoints, ...]
+    segment: OrderedSegment, points: tuple[TangentPoints, ...], where: Array | bool = True
 ) -> tuple[tuple[Array, ...], Flags, Flags]:
     """(...) each, the order of the surfaces when the first one that a path runs through has taken its place there;
-    which one that is; and where there is none, past which one it runs on the wrong side while on another surface."""
+    which one that is; and where there is none, past which one it runs on the wrong side while on another surface.
+    where (...): only there it is asked for."""
     count, zero = len(points), 0.0 * segment.ends[0][..., 0]
     never = (~always(zero),) * count
-    return call_where(_moved, _Path(segment, points), True, ((zero,) * count, never, never))
+    return call_where(_moved, _Path(segment, points), where, ((zero,) * count, never, never))
 
 
 def _moved(path: _Path) -> tuple[tuple[Array, ...], Flags, Flags]:
@@ -155,9 +158,10 @@ def moved_to(order: Sequence[Array], number: int, place: int) -> tuple[Array, ..
     return _ranks([*order[:number], own, *order[number + 1 :]])
 
 
-def freely_placed(segment: OrderedSegment, points: Sequence[TangentPoints]) -> tuple[Array, ...]:
+def freely_placed(segment: OrderedSegment, points: Sequence[TangentPoints], where: Array) -> tuple[Array, ...]:
     """(...) each, the order of the surfaces when each cylinder with a side that a path does not touch has moved to a
-    place along the path where it stays untouched: its own place, or else the first such one.
+    place along the path where it stays untouched: its own place, or else the first such one; `where` (...) that is
+    asked.
 
     No rule says where along a path a surface comes that the path does not touch. Between neighbours that are both
     behind it a cylinder with a side is touched, though between others the same path may clear it.
@@ -166,7 +170,7 @@ def freely_placed(segment: OrderedSegment, points: Sequence[TangentPoints]) -> t
     near, X = unknown_start(zero, always(zero)), points_of(points)
     for i, own in enumerate(segment.segment.types):
         if own.held:
-            touched = segment.contact(i, X, near, ~X[2][i]).on
+            touched = segment.contact(i, X, near, where & ~X[2][i]).on
             for place in range(len(order)):
                 moved = replace(segment, order=moved_to(order, i, place))
                 free = touched & ~moved.contact(i, X, near, touched).on
