@@ -37,7 +37,8 @@ class StaticOptimization:
     """activation, force (..., m) [N], torque and reserve (..., n) [N m, N] on the free velocities `velocities`, whose
     sum of muscles, reserve and the model's limits is the torque that was wanted; effort (...); converged (...): whether
     the torques are met and no activations near have less effort. Of laws that are affine in the activation it is
-    the least effort; of others the least that `redundancy` finds, which also says whether it is the least of all.
+    the least effort; of others the least that `redundancy` finds, which also says whether it is the least of all. The
+    effort is known to 1e-9 of itself, so activations are uncertain where reserves make an effort of millions.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import static_optimization

@@ -1,10 +1,12 @@
 """Files from strangers are read in time and memory linear in their size, up to stated limits."""
 
 import time
+import tracemalloc
 
 import pytest
 
 from myoquat.data import load_model
+from myoquat.data.meshes import read_mesh
 from myoquat.data.mjcf.reading import bodies
 from myoquat.data.mjcf.reading.document import MAX_CLASSES, MAX_DEFAULTS, read_document
 from myoquat.data.motions.series import check_names
@@ -67,6 +69,20 @@ def test_joints_that_mimic_each_other_in_a_chain_are_read_in_linear_time(tmp_pat
     model = load_model(path)
     at = dict(zip(model.system.coordinate_names, model.start, strict=True))
     assert at["j999"] - at["j1"] == pytest.approx(0.5 * 998)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_mesh_takes_a_few_times_the_memory_of_its_file(tmp_path):
+    """An .obj file of 93 MB took 3.2 GB, 34 times its size, in lists of Python."""
+    n, path = 20_000, tmp_path / "skull.obj"
+    corners = "".join(f"v {k * 0.001:.3f} {k % 7} 1.5\n" for k in range(n))
+    path.write_text(corners + "".join(f"f {k + 1} {k + 2} {k + 3}\n" for k in range(n - 2)))
+    tracemalloc.start()
+    try:
+        assert len(read_mesh(path).faces) == n - 2
+        assert tracemalloc.get_traced_memory()[1] < 10 * path.stat().st_size
+    finally:
+        tracemalloc.stop()
 
 
 def test_default_classes_of_mjcf_are_limited(tmp_path):

@@ -1,8 +1,9 @@
 """Poses, states and runs of a batch share no number: each gives the same bits alone and among others.
 
 Solvers of recruitment and `assemble` are in `tests/analysis/recruitment/test_batch_independence.py`, inverse kinematics
-without constraints in `tests/analysis/motion/test_continuity.py`. Results that use a whole trial (smoothing, scales,
-inverse kinematics without a start for each frame) are no functions of one frame.
+without constraints in `tests/analysis/motion/test_continuity.py`, environments in `tests/environments`. Results of a
+whole trial are no functions of one frame: smoothing, the Kalman filter, scales, computed muscle control, redundancy
+with activation dynamics, problems of optimal control, and inverse kinematics without a start for each frame.
 """
 
 from dataclasses import replace
@@ -10,26 +11,35 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.motion import inverse_kinematics
+from myoquat.analysis.motion import Sensor, inverse_kinematics
 from myoquat.analysis.recruitment import joint_loads
-from myoquat.data import Markers, Motion
+from myoquat.data import Markers, Motion, Orientations
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, joint_reactions, simulate
 from myoquat.dynamics.constraints import Distance, HeldMotion, assemble
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import RevoluteJoint
+from myoquat.dynamics.integrators import FIXED_STEP
+from myoquat.dynamics.simulation.methods import ADAPTIVE
+from myoquat.joints import ArticulatedSystem, Body, random_quaternions
+from myoquat.joints.quaternion import quaternion_from_matrix
+from myoquat.joints.types import FloatingJoint, RevoluteJoint
 from myoquat.muscle import (
+    InsideSphere,
     Model,
     Muscle,
     PathPoint,
+    PoseFunction,
+    PoseVariables,
     WrapCylinder,
     WrapEllipsoid,
     WrapSphere,
     WrapTorus,
+    fitted_path,
+    limit_torques,
     path_flags,
     path_jacobian,
     path_lengths,
 )
 from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.forces import ContactBox, ContactEllipsoid, LinearContact
 
 FRAMES = 9  # more than one block of lanes, and not whole blocks
 RNG = np.random.default_rng
@@ -37,6 +47,7 @@ SURFACES = {
     "sphere": WrapSphere(body="ground", position=(0.0, 0.0, 0.03), radius=0.05),
     "ellipsoid": WrapEllipsoid(body="ground", position=(0.06, 0.05, 0.1), radii=(0.03, 0.05, 0.04)),
     "cylinder": WrapCylinder(body="ground", position=(0.04, -0.06, 0.1), radius=0.03),
+    "bore": InsideSphere(body="ground", position=(0.02, 0.0, 0.05), radius=0.02),
     "ring": WrapTorus(body="ground", position=(0.1, 0.0, 0.1), ring_radius=0.06, tube_radius=0.015),
 }
 
@@ -66,6 +77,8 @@ def paths(*names):
 
 def simulated(**options):
     model, q, u = states()
+    if options.get("method") == "variational":  # takes no constraints
+        model = replace(model, constraints=())
 
     def solve(rows):
         found = simulate(model, q[rows], u[rows], 0.05, output_step=0.025, project_start=True, **options)
@@ -110,16 +123,57 @@ def fitted():
     return solve
 
 
+def sensed():
+    """Orientations alone, one of them missing."""
+    model, q = chain(held=False), RNG(6).uniform(-0.6, 0.6, (FRAMES, 3))
+    sensors = [Sensor(f"s{k}", f"b{k}", (1.0, 0.0, 0.0, 0.0)) for k in range(3)]
+    Q = np.stack([quaternion_from_matrix(R) for R, _ in list(model.system.poses(q).values())[-3:]], axis=1)
+    Q[4, 1] = np.nan
+
+    def solve(rows):
+        seen = Orientations(0.01 * rows, [sensor.name for sensor in sensors], Q[rows])
+        return (inverse_kinematics(model, seen, sensors=sensors, start=q[rows] + 0.1).q,)
+
+    return solve
+
+
+def touching():
+    """Convex solids, whose closest points are searched, apart and inside each other."""
+    Q = tuple(tuple(map(float, row)) for row in random_quaternions(2, RNG(7)))
+    box = ContactBox("box", "a", (0.0, 0.0, 0.1), Q[0], (0.2, 0.3, 0.4))
+    egg = ContactEllipsoid("egg", "ground", (0.0, 0.1, 0.0), Q[1], (0.2, 0.3, 0.4))
+    free = ArticulatedSystem((Body("a", "ground", FloatingJoint(), mass=1.0),))
+    model = Model(free, forces=(LinearContact("touch", box, egg, stiffness=1e4),))
+    q, u = free.random(FRAMES, RNG(8)), RNG(9).normal(size=(FRAMES, 6))
+    q[:, :3] *= np.linspace(0.1, 0.8, FRAMES)[:, None]
+    torque = limit_torques(model, q, u)
+    assert 0 < np.count_nonzero(np.abs(torque).max(axis=-1)) < FRAMES
+    return lambda rows: (limit_torques(model, q[rows], u[rows]),)
+
+
+def fitted_lengths():
+    """A path whose length is a polynomial of two angles."""
+    model, q = chain(held=False), RNG(10).uniform(-1.0, 1.0, (FRAMES, 3))
+    names = model.system.coordinate_names[:2]
+    function = PoseFunction(
+        PoseVariables(coordinates=names, intervals=((-1.0, 1.0),) * 2), ((0, 0), (2, 1)), (1.0, 0.1)
+    )
+    model = replace(model, muscles=(Muscle("cord", fitted_path(function)),))
+    return lambda rows: (path_lengths(model, q[rows]), path_jacobian(model, q[rows]), path_flags(model, q[rows]))
+
+
 SOLVERS = {
     "paths past three surfaces": lambda: paths("sphere", "cylinder", "ellipsoid"),
     "paths through a ring": lambda: paths("ring", "cylinder"),
-    "simulation, rk4": lambda: simulated(step=5e-3),
-    "simulation, lie_rk4": lambda: simulated(step=5e-3, method="lie_rk4"),
-    "simulation, dop853": lambda: simulated(rtol=1e-8),
-    "simulation, radau": lambda: simulated(rtol=1e-5, method="radau"),
+    "paths through a bore": lambda: paths("bore"),
+    "fitted paths": fitted_lengths,
+    "contacts of convex solids": touching,
+    **{f"simulation, {method}": lambda method=method: simulated(step=5e-3, method=method) for method in FIXED_STEP},
+    **{f"simulation, {method}": lambda method=method: simulated(rtol=1e-5, method=method) for method in ADAPTIVE},
     "forward and inverse dynamics, reactions": dynamic,
     "forces of constraints, loads of joints": held,
     "inverse kinematics with constraints": fitted,
+    "inverse kinematics of sensors": sensed,
 }
 
 

@@ -1,16 +1,20 @@
 """Static optimization: the conditions of Karush, Kuhn and Tucker, SciPy's optimizer, and what cannot be produced."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import lsq_linear, minimize
 
 from myoquat.analysis.recruitment import static_optimization
 from myoquat.analysis.recruitment.static_optimization import torques_of_motion
 from myoquat.data import load_model
 from myoquat.dynamics import inverse_dynamics, simulate
 from myoquat.joints.functions import Linear
-from myoquat.muscle import Model, muscle_forces, muscle_torques, path_jacobian
+from myoquat.muscle import Model, muscle_forces, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler
+from myoquat.muscle.laws import DeGrooteFregly2016
+from tests.analysis.recruitment.planar_arm import arm as planar_arm
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +75,30 @@ def test_scipy_finds_no_less(model, asked):
             for start in (np.full(6, 0.1), np.full(6, 0.9))
         )
         assert found.effort[k] == pytest.approx(theirs, rel=1e-6)
+
+
+def test_the_least_effort_where_passive_forces_are_greater_than_all_others():
+    """Muscles that are far too long: efforts of 1e2 to 1e9, whose least value SciPy finds by an active-set method."""
+    arm = planar_arm("thelen")
+    laws = [
+        DeGrooteFregly2016(400.0, 0.1, 0.5 * x, tendon="rigid", minimum_activation=0.0)
+        for x in path_lengths(arm, [0.5, 1.0])
+    ]
+    arm = replace(arm, muscles=tuple(replace(m, law=law) for m, law in zip(arm.muscles, laws, strict=True)))
+    q, u = np.random.default_rng(3).uniform(-1.0, 2.0, (12, 2)), np.zeros((12, 2))
+    torque = np.array([[1.0, -1.0]]) * 10.0 ** np.linspace(0, 5, 12)[:, None]
+    found = static_optimization(arm, q, u, torque, reserves=5.0, backend="numpy")
+    F0 = muscle_forces(arm, q, u, np.zeros(6))
+    F1 = muscle_forces(arm, q, u, np.ones(6)) - F0
+    arms = -np.swapaxes(path_jacobian(arm, q), -1, -2)
+    assert found.converged.all()
+    assert found.effort.max() > 1e8
+    for k in range(12):
+        A = np.concatenate([np.eye(6), arms[k] * F1[k] / 5.0])
+        b = np.concatenate([np.zeros(6), (torque[k] - arms[k] @ F0[k]) / 5.0])
+        theirs = lsq_linear(A, b, (0.0, 1.0), method="bvls", tol=1e-14)
+        assert found.effort[k] == pytest.approx(2 * theirs.cost, rel=1e-9)
+        assert np.abs(found.activation[k] - theirs.x).max() ** 2 <= 1e-9 * found.effort[k]  # the effort is convex
 
 
 def test_poses_know_nothing_of_each_other(model, asked):
