@@ -181,7 +181,7 @@ def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     longer = np.where(minimal & ~reduce(or_, cut), length_of(before, was) - length_of(segment, found), 0.0)
     crosses = reduce(or_, crossed)
     jumps = (longer > SAME_LENGTH_M) | (~tilted & ~crosses & (longer < -SAME_LENGTH_M))
-    better = (longer > 0) & (~crosses | passes_over(was, found))
+    better = (longer > SAME_LENGTH_M) & (~crosses | passes_over(was, found))
     best, order = choose(better, (found, order), (was, search.order))
     following = np.where(
         better & ~crosses & (length_of(segment, found) <= attempts.longest), 0.0, _next(attempts.planned, number)
@@ -228,7 +228,7 @@ def _from_guess(
     Y, tilted, way = X, ~always(there), 0.0 * number + kept_side(types)
     for n, i in enumerate(two_sided_surfaces(types), len(_one_sided(types)) + 1):
         asked = (number == float(n)) & ~there
-        turned, exists = turned_start(segment, was.points, i, asked, OTHER_SIDE_OF_ANY_LENGTH)
+        turned, exists = _on_other_flank(segment, was.points, i, asked)
         Y, tilted = choose(exists, turned, Y), tilted | exists
         way = np.where(exists, KEEPS_LONGER_SIDE, way)
     first = len(_one_sided(types)) + len(two_sided_surfaces(types)) + 1
@@ -247,6 +247,25 @@ def _from_guess(
     last = rough_iterate(segment, Y, 1, used, way)
     used = used & (length_of(segment, last) < MAX_LENGTH_RATIO * own)
     return choose(tilted, last.points, X), there | used, tilted, way
+
+
+def _on_other_flank(
+    segment: OrderedSegment, points: tuple[TangentPoints, ...], number: int, where: Array
+) -> tuple[tuple[TangentPoints, ...], Array]:
+    """The tangent points of a path led past an ellipsoid on the other side, of any length, `where` (...) that is asked;
+    and (...) whether there is one.
+
+    There may be none between the neighbours of the path found, which lies on one flank and holds its neighbours there.
+    Then one that may be as short is sought between those of the path that does without the ellipsoid.
+    """
+    found, exists = turned_start(segment, points, number, where, OTHER_SIDE_OF_ANY_LENGTH)
+    asked, way = where & ~exists, 0.0 * points[0].P[..., 0] + kept_side(segment.segment.types)
+    active = tuple(x if i != number else ~where & x for i, x in enumerate(segment.active))
+    X = (*points[:number], choose(asked, TangentPoints.none(0.0 * points[0].P), points[number]), *points[number + 1 :])
+    free = rough_iterate(replace(segment, active=active), X, min(len(X) - 1, MAX_ROUGH_ITERATIONS), asked, way).points
+    X = (*free[:number], points[number], *free[number + 1 :])
+    other, there = turned_start(segment, X, number, asked)
+    return choose(there, other, found), exists | there
 
 
 @dataclass(frozen=True)

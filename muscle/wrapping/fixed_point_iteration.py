@@ -168,7 +168,7 @@ class OrderedSegment:
             for i, (placed, active) in enumerate(zip(self.surfaces, self.active, strict=True))
             if i != number
         ]
-        return reduce(or_, found)
+        return reduce(or_, found, ~always(x[..., 0]))
 
     def contact(self, number: int, points: Points, near: Near, where: Array | bool = True) -> SolvedContact:
         """The contact of a surface between its neighbours on a path, `where` it is asked for."""

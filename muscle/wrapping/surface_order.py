@@ -145,7 +145,7 @@ def _crossed_on_others(path: _Path, done: Array) -> Flags:
         if placed.prototype.ahead is not None:
             outside = [~placed.wrap.holds(placed.seen(x)) for x in segment.ends]
             lines = [(placed.seen(P[j]), placed.seen(Q[j]), on[j]) for j in range(len(on)) if j != i]
-            some = reduce(or_, [here & placed.wrap.crossed(a, b) for a, b, here in lines])
+            some = reduce(or_, [here & placed.wrap.crossed(a, b) for a, b, here in lines], crossed)
             crossed = active & outside[0] & outside[1] & some & ~done
         found.append(crossed)
         done = done | crossed

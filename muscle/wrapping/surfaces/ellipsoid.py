@@ -69,7 +69,8 @@ class WrapEllipsoid(Wrap):
         return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}
 
     def numbers(self) -> tuple[Any, ...]:
-        return tuple(self.radii)
+        radii = as_array(self.radii)
+        return radii[..., 0], radii[..., 1], radii[..., 2]
 
     @classmethod
     def _nominal(cls) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Planar initial guesses: the shortest plane paths between two points around an ellipsoid. The geodesic lies near one.
 
-As the plane turns once about the chord between the points, the length may have several local minima.
+As the plane turns once about the chord between the points, the length may have several local minima. Two of them may
+lie between neighbouring samples, on two flanks of a long ellipsoid. The quartic through the samples shows these.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -21,6 +23,7 @@ FAR_SIDE_TILT_RAD = math.radians(140.0)  # on the far side, where another path m
 REFINEMENT_STEPS = 2  # parabolas that refine a planar path
 # greatest ratio of (length - straight line) to that of the best path, at which another path may be as short
 REFINED_EXCESS_RATIO, COARSE_EXCESS_RATIO = 1.2, 2.0  # of planar paths, refined or not
+MAX_FLANK_STEPS = 0.7  # between TILTS_RAD, a third of the way from one minimum to the next; samples show those beyond
 SAMPLED_EXCESS_RATIO = 5.0  # of those at TILTS_RAD, where a local minimum lies between them
 
 
@@ -72,9 +75,10 @@ def shortest_sections(a: Array, b: Array, radii: Array, every: Array) -> tuple[S
         other = np.minimum(other, np.where(outer < inner, outer, SKIPPED_LENGTH_M))
     ratios = SAMPLED_EXCESS_RATIO, COARSE_EXCESS_RATIO
     asked, known = (_as_short(np.minimum(behind, other), best.length, a, b, radii, x) for x in ratios)
-    asked, known = asked | every, known | every
+    flanks = _Flanks.around(tilt, lengths)
+    asked, known = asked | every | flanks.exist, known | every
     nothing = best, replace(best, length=SKIPPED_LENGTH_M + 0.0 * tilt)
-    first, second = call_where(_lowest, _Sampled(chord, tuple(lengths), behind), asked, nothing)
+    first, second = call_where(_lowest, _Sampled(chord, tuple(lengths), behind, flanks), asked, nothing)
     best = best.or_else(first, first.length < best.length)
     # a refined path bounds the length more closely than the paths at TILTS_RAD; either one may show another minimum
     known = known | _as_short(second.length, best.length, a, b, radii, REFINED_EXCESS_RATIO)
@@ -100,16 +104,69 @@ def _as_short(length: Array, best: Array, a: Array, b: Array, radii: Array, rati
 
 
 @dataclass(frozen=True)
+class _Flanks:
+    """The quartic through five lengths at TILTS_RAD. Its derivative is a multiple of w^3 + p w + q, with w = u + shift
+    and u (...) the steps from the `middle` (...) [rad]. exist (...): whether it has two minima beside each other."""
+
+    middle: Array
+    shift: Array
+    p: Array
+    q: Array
+    exist: Array
+
+    @classmethod
+    def around(cls, tilt: Array, y: Sequence[Array]) -> "_Flanks":
+        """Around the shortest of the lengths y at TILTS_RAD, that at a tilt (...)."""
+        middle = np.minimum(np.maximum(tilt, TILTS_RAD[2]), TILTS_RAD[-3])
+        five = [np.where(middle == TILTS_RAD[2], y[i], y[i + 1]) for i in range(5)]
+        five = [np.where(middle == TILTS_RAD[4], y[i + 2], own) for i, own in enumerate(five)]
+        even, odd = ([0.5 * (five[2 + i] + sign * five[2 - i]) for i in (1, 2)] for sign in (1.0, -1.0))
+        first, second = (x - five[2] for x in even)
+        c4, c3 = (second - 4.0 * first) / 12.0, (odd[1] - 2.0 * odd[0]) / 6.0
+        exist = (c4 > 0) & (reduce(np.maximum, five) < SKIPPED_LENGTH_M)
+        a = 0.25 / np.where(exist, c4, 1.0)
+        shift, rise = c3 * a, 2.0 * (first - c4) * a
+        square = shift * shift
+        p, q = rise - 3.0 * square, shift * (2.0 * square - rise) + (odd[0] - c3) * a
+        exist = exist & (4.0 * p * p * p + 27.0 * q * q < 0.0) & (p > -3.0 * MAX_FLANK_STEPS**2)
+        return cls(middle, shift, p, q, exist)
+
+    def tilts(self) -> list[Array]:
+        """(...) [rad] each, the first minimum, the maximum, and the second minimum."""
+        half = np.sqrt(np.where(self.exist, -self.p / 3.0, 1.0))
+        cosine = np.minimum(np.maximum(-0.5 * self.q / (half * half * half), -1.0), 1.0)
+        angle, step = np.arccos(cosine) / 3.0, TILTS_RAD[1] - TILTS_RAD[0]
+        thirds = 2 * math.pi / 3, 4 * math.pi / 3, 0.0
+        return [self.middle + step * (2.0 * half * np.cos(angle + x) - self.shift) for x in thirds]
+
+
+@dataclass(frozen=True)
 class _Sampled:
-    """Lengths (...) of paths in planes through a chord, turned by TILTS_RAD, and on the far side."""
+    """Lengths (...) of paths in planes through a chord, turned by TILTS_RAD, and on the far side; and two tilts beside
+    each other at which there may be minima."""
 
     chord: Chord
     lengths: tuple[Array, ...]
     behind: Array
+    flanks: _Flanks
 
 
 def _lowest(sampled: _Sampled) -> tuple[PlanarPath, PlanarPath]:
     """The paths at the two lowest local minima of the length over a full turn of the plane, the shorter one first."""
+    lowest, second = _lowest_sampled(sampled)
+    left, between, right = (_tilted(sampled.chord, tilt) for tilt in sampled.flanks.tilts())
+    cosines = [x.cos * lowest.cos + x.sin * lowest.sin for x in (left, right)]
+    near, other = left.or_else(right, cosines[1] > cosines[0]), left.or_else(right, cosines[1] <= cosines[0])
+    lowest = lowest.or_else(near, sampled.flanks.exist & (near.length < lowest.length))
+    exists = sampled.flanks.exist & (between.length > np.maximum(other.length, lowest.length))
+    swap = other.length < lowest.length
+    first, third = lowest.or_else(other, swap), other.or_else(lowest, swap)
+    third = third.or_else(second, second.length < third.length)
+    return lowest.or_else(first, exists), second.or_else(third, exists)
+
+
+def _lowest_sampled(sampled: _Sampled) -> tuple[PlanarPath, PlanarPath]:
+    """The same from the samples alone."""
     chord, lengths, behind = sampled.chord, sampled.lengths, sampled.behind
     sides = [
         chord.path_at(math.cos(FAR_SIDE_TILT_RAD), sign * math.sin(FAR_SIDE_TILT_RAD)).length for sign in (1.0, -1.0)

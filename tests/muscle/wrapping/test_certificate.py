@@ -71,7 +71,21 @@ FLANKS = """
         -0.149394419 0.074039466 -0.024610432 0.133888315 -0.04489068 0.037718427
         -0.00974804 -0.001538875 0.001697287 0.742171424 -0.101811832 -0.643047969 -0.159076201
         0.060956648 0.043153832 0.071699734
-        0.017717041 0.013719993 -0.074226513 0.47049142 -0.491209974 0.421896579 -0.59946131 0.016055398 10"""
+        0.017717041 0.013719993 -0.074226513 0.47049142 -0.491209974 0.421896579 -0.59946131 0.016055398 10
+
+        -0.212948545 0.184739523 0.02129387 0.148318373 -0.246078331 -0.086846746
+        -0.070332152 0.056998761 0.031073356 0.696337977 0.213592125 0.292793657 -0.619486643
+        0.058626639 0.036759634 0.045408308
+        0.02398148 -0.00954782 0.020348468 0.646619593 -0.758425248 0.023357085 0.078285957 0.029284218 10"""
+# Ends beside an ellipsoid, past which the paths over two neighbouring flanks have nearly the same length.
+NEIGHBOURING_FLANKS = """
+    -0.255522148 0.142079119 -0.0476733665 0.103306553 -0.0396494241 -0.0450783099
+    -0.0957170594 0.057940571 -0.0334920564 -0.380791691 0.875760482 -0.255604985 -0.150689607
+    0.061338113 0.034892932 0.0360453067
+
+    -0.0271140839 -0.000516823332 -0.13942357 0.000687683099 -0.01378815 0.121973257
+    -0.0206742942 -0.0229452873 -0.0482749846 -0.147570487 0.384428921 0.676830955 0.610194407
+    0.0652195859 0.0230441085 0.0652452016"""
 # The same where the path is shorter on the side of a cylinder opposite to that of the straight line between its ends.
 OPPOSITE = {
     ("sphere", "cylinder"): """
@@ -158,6 +172,30 @@ def test_shortest_path_passes_an_ellipsoid_on_the_other_flank_beside_a_cylinder_
     assert np.abs(certificate.lengths(types, rows)[0] - certificate.shot(types, rows)).max() < 1e-6
 
 
+def test_the_shorter_one_of_two_paths_over_neighbouring_flanks_of_an_ellipsoid_is_found():
+    rows = np.array([np.fromstring(row, sep=" ") for row in NEIGHBOURING_FLANKS.split("\n\n")])
+    found = certificate.solved(certificate.placed(("ellipsoid",), rows), rows[:, :3], rows[:, 3:6])[1]
+    assert np.abs(found - certificate.shot(("ellipsoid",), rows)).max() < 1e-9
+
+
+def test_the_path_of_a_batch_of_one_row_is_that_of_the_row():
+    types = "sphere", "ellipsoid"
+    row = certificate.scenes(types, 1, np.random.default_rng(1))
+    found = [certificate.solved(certificate.placed(types, x), x[..., :3], x[..., 3:6])[1] for x in (row, row[0])]
+    assert found[0].shape == (1,)
+    assert found[0][0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["ellipsoid", "sided cylinder"])
+def test_the_path_over_a_list_of_one_surface_is_the_path_over_that_surface(name):
+    rows = certificate.scenes((name,), 3, np.random.default_rng(1))
+    (surface,), A, B = certificate.placed((name,), rows), rows[:, :3], rows[:, 3:6]
+    contact = surface.contact(*(surface.seen(x) for x in (A, B)))
+    ends = [np.linalg.norm(surface.in_body(P) - x, axis=1) for P, x in ((contact.P, A), (contact.Q, B))]
+    length = np.where(contact.on, ends[0] + contact.arc + ends[1], np.linalg.norm(A - B, axis=1))
+    assert np.abs(certificate.solved([surface], A, B)[1] - length).max() < 1e-14
+
+
 @pytest.mark.parametrize("types", MISSED)
 def test_a_path_past_two_surfaces_without_sides_is_the_shortest(types):
     rows = np.array([np.fromstring(row, sep=" ") for row in MISSED[types].split("\n\n")])
@@ -185,6 +223,21 @@ def test_no_path_through_a_ring_is_longer_than_one_that_shooting_finds():
     assert touched.max() == 2
     assert np.sum(np.abs(found - shot)[np.isfinite(shot)] < 1e-8) >= 8
     assert not np.any((np.abs(found - shot) > 1e-8) & ~flagged)
+
+
+# A pose at which several guesses lead to one path that is shorter than the first one, and not the shortest.
+FOUND_AGAIN = """
+    -0.154048253 -0.179374453 0.147111718 0.241487067 0.279272294 -0.353239851
+    -0.122713223 -0.117941237 0.058417542 0.042083246 -0.531498292 0.623599267 -0.571718917 0.079736427
+    0.053709814 0.022309307 -0.048692087 -0.696432437 0.0149993 0.480002751 -0.53324876
+    0.019266329 0.023307939 0.040055356"""
+
+
+def test_an_alternative_path_that_is_found_again_stays_flagged():
+    """At poses within 0.02 mm of each other: rounding errors tell which of two equal lengths is the shorter one."""
+    rows = np.fromstring(FOUND_AGAIN, sep=" ") * np.ones((100, 1))
+    rows[:, 3:6] += 2e-5 * np.random.default_rng(0).normal(size=(100, 3))
+    assert certificate.lengths(("sphere", "ellipsoid"), rows)[1].all()
 
 
 @pytest.mark.parametrize("types", [("sphere", "sphere"), ("sphere", "ellipsoid"), ("cylinder", "cylinder")])
