@@ -69,8 +69,8 @@ class Straight:
         for number, (group, own) in enumerate(zip(groups, frames, strict=True)):
             wanted = self._wanted(tape, len(read), group[0], outputs)
             call = write_group(module, f"{name}_inner{number}", own, group, write_formula, wanted)
-            read, written = [*read, *map(Place, call.given)], [*written, *map(Place, call.taken)]
-            calls.append(Call(call.name, len(call.given), len(call.taken), call.way, call.arrays))
+            read, written = [*read, *map(Place, call.results)], [*written, *map(Place, call.operands)]
+            calls.append(Call(call.name, len(call.results), len(call.operands), call.way, call.arrays))
             cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
         multi_block = frame.blocks > 1 and self.traced.multi_block
         emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more), multi_block)

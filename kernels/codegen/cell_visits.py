@@ -27,8 +27,8 @@ def write_cell_walk(module: Module, name: str, frame: Frame, walk: CellWalk, res
         b.line(f"call void @{name}_type{run.visit_type}(ptr %frame, i64 {run.first}, i64 {run.last})")
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
-    taken, given = slots[list(walk.known)].tolist(), slots[: walk.size].tolist()
-    return InnerCall(name, taken, given, Cost(sum(c.operations for c in costs), sum(c.price for c in costs)))
+    operands, results = slots[list(walk.known)].tolist(), slots[: walk.size].tolist()
+    return InnerCall(name, operands, results, Cost(sum(c.operations for c in costs), sum(c.price for c in costs)))
 
 
 def _write_type(module: Module, name: str, visit_type: TracedVisit, slots: np.ndarray) -> Cost:

@@ -78,12 +78,17 @@ def _write_call(module: Module, name: str, frame: Frame, call: OutOfLineCall, wr
     function = f"function_{formula.identity()[:16]}" + suffix(module)
     cost, size = shared(module, function, formula, FormulaPorts(("given",), "result"), write)
     own = take_ports(frame, sizes)
-    taken, given = slots_of([own["given"]]), slots_of([own["result"]])
+    operands, results = slots_of([own["given"]]), slots_of([own["result"]])
     if frame.blocks > 1:
         frame.call(size)
         arrays = own["given"].slot, own["result"].slot
         return InnerCall(
-            function, taken, given, cost, CallForm.TOGETHER_BEHIND if formula.multi_block else CallForm.BEHIND, arrays
+            function,
+            operands,
+            results,
+            cost,
+            CallForm.TOGETHER_BEHIND if formula.multi_block else CallForm.BEHIND,
+            arrays,
         )
 
     def write_reached(behind: Behind) -> None:
@@ -94,7 +99,7 @@ def _write_call(module: Module, name: str, frame: Frame, call: OutOfLineCall, wr
         module.define(name, "void", "ptr %frame", b)
 
     frame.call(size, write_reached)
-    return InnerCall(module.expect(name), taken, given, cost)
+    return InnerCall(module.expect(name), operands, results, cost)
 
 
 _EMITTERS: dict[type, Emitter] = {

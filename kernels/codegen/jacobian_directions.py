@@ -11,15 +11,15 @@ __all__ = ["write_directions"]
 
 
 def write_directions(
-    module: Module, name: str, frame: Frame, sweep: CompressedJacobian, write: WriteFormula
+    module: Module, name: str, frame: Frame, evaluation: CompressedJacobian, write: WriteFormula
 ) -> InnerCall:
     """Define `void name(ptr frame)`: every direction in turn."""
-    (shared, width), (length,) = sweep.formula.signature.input_sizes, sweep.formula.signature.output_sizes
-    count = len(sweep.seeds)
+    (shared, width), (length,) = evaluation.formula.signature.input_sizes, evaluation.formula.signature.output_sizes
+    count = len(evaluation.seeds)
     ports = take_ports(frame, {"shared": shared, "seed": width, "result": length, "results": count * length})
     inputs = {key: ports[key] for key in ("shared", "seed")}
-    cost = write(sweep.formula, module, f"{name}_direction", frame, inputs, {"result": ports["result"]})
-    module.constants(f"{name}_seeds", sweep.seeds)
+    cost = write(evaluation.formula, module, f"{name}_direction", frame, inputs, {"result": ports["result"]})
+    module.constants(f"{name}_seeds", evaluation.seeds)
     b = module.builder()
     with b.loop(0, count) as direction:
         _seed(b, f"@{name}_seeds", direction, ports["seed"])

@@ -42,16 +42,18 @@ def write_lanes(module: Module, name: str, frame: Frame, part: WhileLoop, count:
     wide = module.widened()
     loop = write_loop(wide, f"{name}_lanes", frame.widened(wide.lanes), part, write)
     b = wide.builder()
-    for k in loop.taken[:-1]:
+    for k in loop.operands[:-1]:
         address = b.slot("%frame", k)
         b.store(b.spread(b.load(address), count), address)
-    running = b.slot("%frame", loop.taken[-1])
+    running = b.slot("%frame", loop.operands[-1])
     b.store(b.spread(b.load(running), count, 0.0), running)
     b.line(f"call void @{loop.name}(ptr %frame)")
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
-    taken, given = ([wide.lanes * k + i for i in range(count) for k in own] for own in (loop.taken, loop.given))
-    return InnerCall(name, taken, given, Cost(loop.cost.operations * count, loop.cost.price * count))
+    operands, results = (
+        [wide.lanes * k + i for i in range(count) for k in own] for own in (loop.operands, loop.results)
+    )
+    return InnerCall(name, operands, results, Cost(loop.cost.operations * count, loop.cost.price * count))
 
 
 def write_loop(module: Module, name: str, frame: Frame, part: WhileLoop, write: WriteFormula) -> InnerCall:
@@ -59,13 +61,13 @@ def write_loop(module: Module, name: str, frame: Frame, part: WhileLoop, write: 
     state, constants = part.step.signature.input_sizes
     lengths = {"start": state, "given": constants, "where": 1, "result": state}
     own = take_ports(frame, lengths)
-    taken, given = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
+    operands, results = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
     together = frame.blocks > 1 and part.multi_block
     function, cost, size = (_compact_loop_of if together else _loop_of)(module, part, lengths, write)
     if frame.blocks > 1:
         frame.call(size)
         way = CallForm.TOGETHER_BEHIND if together else CallForm.BEHIND
-        return InnerCall(function, taken, given, _total(part, cost), way, (own["start"].slot,))
+        return InnerCall(function, operands, results, _total(part, cost), way, (own["start"].slot,))
 
     def write_reached(behind: Behind) -> None:
         b = module.builder()
@@ -74,7 +76,7 @@ def write_loop(module: Module, name: str, frame: Frame, part: WhileLoop, write: 
         module.define(name, "void", "ptr %frame", b)
 
     frame.call(size, write_reached)
-    return InnerCall(module.expect(name), taken, given, _total(part, cost))
+    return InnerCall(module.expect(name), operands, results, _total(part, cost))
 
 
 def _total(part: WhileLoop, cost: Cost) -> Cost:

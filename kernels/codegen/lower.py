@@ -38,7 +38,7 @@ class _Emitter:
     def __init__(self, b: Builder, tape: Tape, leaf: Callable[[int], str], paired: frozenset[int]) -> None:
         self.b = b
         self.nodes = tape.nodes
-        self.taken = tape.taken
+        self.operands = tape.operands
         self.leaf = leaf
         self.paired = paired  # angles whose sine and cosine are both wanted here
         self.values: dict[int, str] = {}
@@ -69,7 +69,7 @@ class _Emitter:
             self.values[index] = self._of_pair(node)
             return
         operands = []
-        for place, i in enumerate(self.taken[index]):
+        for place, i in enumerate(self.operands[index]):
             operand = self.values.get(i) or self.raw(i)
             if self.nodes[i].operation in _TRUTH:
                 operands.append(operand if place in row.truths else self.b.number(operand))
@@ -81,7 +81,7 @@ class _Emitter:
 
     def write(self, group: list[int]) -> None:
         """Write one operation, or several that go into one call."""
-        if len(group) > 1 and len({self.taken[i] for i in group}) > 1:
+        if len(group) > 1 and len({self.operands[i] for i in group}) > 1:
             self.compute_packed(group)
         else:
             for index in group:
@@ -97,7 +97,7 @@ class _Emitter:
             for index in group:
                 self.compute(index)
             return
-        rows = [[self.number(i) for i in self.taken[index]] for index in group]
+        rows = [[self.number(i) for i in self.operands[index]] for index in group]
         for index, (value,) in zip(group, functions.call_packed(self.b, nodes[0].operation, rows), strict=True):
             self.values[index] = value
 
@@ -275,19 +275,19 @@ def _spill_slots(tape: Tape, parts: list[list[int]], stored: _Stored, frame: Fra
             if index in part_of:
                 last[index] = number
     for index, number in part_of.items():
-        for argument in tape.taken[index]:
+        for argument in tape.operands[index]:
             if argument in part_of and number > last.get(argument, 0):
                 last[argument] = number
-    taken: dict[int, int] = {}
+    slots: dict[int, int] = {}
     free: list[int] = []
     expiring: dict[int, list[int]] = {}
     for number, part in enumerate(parts):
         free += expiring.pop(number, [])
         for index in part:
             if last.get(index, number) > number:
-                taken[index] = free.pop() if free else frame.take(1)
-                expiring.setdefault(last[index] + 1, []).append(taken[index])
-    return taken
+                slots[index] = free.pop() if free else frame.take(1)
+                expiring.setdefault(last[index] + 1, []).append(slots[index])
+    return slots
 
 
 class _Split:

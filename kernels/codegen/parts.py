@@ -77,12 +77,12 @@ class WriteFormula(Protocol):
 
 
 class InnerCall(NamedTuple):
-    """A loop, a table or a sweep in machine code: a function, the slots that it reads and writes, its cost, and how it
+    """A construct of control flow in machine code: a function, the slots that it reads and writes, its cost, and how it
     is called; see `Call`."""
 
     name: str
-    taken: list[int]
-    given: list[int]
+    operands: list[int]
+    results: list[int]
     cost: Cost
     way: CallForm = CallForm.BLOCK
     arrays: tuple[int, ...] = ()

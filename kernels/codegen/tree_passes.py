@@ -49,13 +49,13 @@ def write_tree_scan(module: Module, name: str, frame: Frame, scan: TreeScan) -> 
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
     types = [scan.types[k] for k, _ in indices]
-    taken = [at + j for at, member_type in zip(first, types, strict=True) for j in range(member_type.row)]
-    given = [
+    operands = [at + j for at, member_type in zip(first, types, strict=True) for j in range(member_type.row)]
+    results = [
         at + j
         for at, member_type in zip(first, types, strict=True)
         for j in range(member_type.block - member_type.result, member_type.block)
     ]
-    return InnerCall(name, taken, given, Cost(sum(c.operations for c in costs), sum(c.price for c in costs)))
+    return InnerCall(name, operands, results, Cost(sum(c.operations for c in costs), sum(c.price for c in costs)))
 
 
 class _Row(NamedTuple):

@@ -155,23 +155,23 @@ class PendingWalk:
     known: list[int]
     types: tuple[VisitType, ...]
     order: tuple[Run, ...]
-    given: list[Term]
+    results: list[Term]
 
     @property
-    def taken(self) -> list[Scalar]:
+    def operands(self) -> list[Scalar]:
         """What goes in."""
         return list(self.cells[self.known])
 
-    def kept(self, live: Set[Term]) -> "PendingWalk | None":
+    def pruned(self, live: Set[Term]) -> "PendingWalk | None":
         """The walk, if one of its results is among the terms that are needed."""
-        return None if live.isdisjoint(self.given) else self
+        return None if live.isdisjoint(self.results) else self
 
     def traced(self) -> "CellWalk":
         """The walk with the formula of each type traced. TypeError for one with a loop inside."""
         visits = tuple(
             TracedVisit(self._tape(visit_type), visit_type.takes, visit_type.gives) for visit_type in self.types
         )
-        return CellWalk(visits, self.order, len(self.cells), tuple(self.known), len(self.given))
+        return CellWalk(visits, self.order, len(self.cells), tuple(self.known), len(self.results))
 
     def _tape(self, visit_type: VisitType) -> Tape:
         shapes = {f"block{k}": len(block.behind) for k, block in enumerate(visit_type.takes)}
@@ -227,10 +227,10 @@ class CellWalk:
         """The visits one after the other."""
         return Inner(self._play, *self.ends)
 
-    def _play(self, apply: Apply, taken: list[Any]) -> list[Any]:
+    def _play(self, apply: Apply, operands: list[Any]) -> list[Any]:
         zero = apply(Node("const", number=0.0))
         cells = [zero] * self.cells
-        for place, value in zip(self.known, taken, strict=True):
+        for place, value in zip(self.known, operands, strict=True):
             cells[place] = value
         for run in self.order:
             visit_type = self.types[run.visit_type]

@@ -33,16 +33,18 @@ class CompressedJacobian:
         return Ends(len(self.seeds) * result, shared)
 
     def identity(self) -> str:
-        """Text that two sweeps share only if they write the same code."""
+        """Text that two share only if they write the same code."""
         return digest("sweep", self.formula.identity(), str(self.seeds.shape), self.seeds.tobytes())
 
     def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The directions one after the other."""
 
-        def function(apply: Apply, taken: list[object]) -> list[object]:
+        def function(apply: Apply, operands: list[object]) -> list[object]:
             results: list[object] = []
             for row in self.seeds.tolist():
-                results += interpret(self.formula.tape, [*taken, *(apply(Node("const", number=x)) for x in row)], apply)
+                results += interpret(
+                    self.formula.tape, [*operands, *(apply(Node("const", number=x)) for x in row)], apply
+                )
             return results
 
         return Inner(function, *self.ends)

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.control_flow.compressed_jacobian import CompressedJacobian
-from myoquat.kernels.control_flow.jacobian_entries import Entries, entries_of
+from myoquat.kernels.control_flow.jacobian_entries import Entries, Evaluation, entries_of
 from myoquat.kernels.symbolic.terms import Reciprocals, Scalar, Term, Tracer, ordered
 from myoquat.kernels.tracing.adjoints import pull_back, push_forward, released
 from myoquat.kernels.tracing.constants import check_differentiable
@@ -32,17 +31,17 @@ class _Placed:
     """A construct in a derivative, with the terms that it takes and those that stand for what it gives."""
 
     construct: Construct
-    taken: list[Scalar]
-    given: list[Term]
+    operands: list[Scalar]
+    results: list[Term]
 
     @property
     def name(self) -> str:
         """That of a loop."""
         return str(getattr(self.construct, "name", "loop"))
 
-    def kept(self, live: Set[Term]) -> "_Placed | None":
+    def pruned(self, live: Set[Term]) -> "_Placed | None":
         """The construct, if one of its results is among the terms that are needed."""
-        return None if live.isdisjoint(self.given) else self
+        return None if live.isdisjoint(self.results) else self
 
 
 @dataclass
@@ -67,22 +66,22 @@ class _Opened:
         name: str,
         added: dict[str, tuple[list[Term], Shape]],
         outputs: dict[str, tuple[list[Scalar], Shape]],
-        sweeps: Sequence[tuple[CompressedJacobian, list[Term], list[Term]]] = (),
+        evaluations: Sequence[Evaluation] = (),
     ) -> Traced:
-        """The formula with the inputs, `added` inputs, and `outputs`; of each sweep what it takes and gives."""
+        """The formula with the inputs, `added` inputs, and `outputs`, with the compressed Jacobians in them."""
         signature = Signature(
             f"{self.signature.name}_{name}",
             {**self.signature.inputs, **{key: shape for key, (_, shape) in added.items()}},
             {key: shape for key, (_, shape) in outputs.items()},
         )
-        taken = [*_joined(self.inputs, self.inputs), *itertools.chain(*(x for x, _ in added.values()))]
-        given = self.released([*itertools.chain(*(x for x, _ in outputs.values()))])
-        directions = [_Placed(sweep, self.released(takes), gives) for sweep, takes, gives in sweeps]
-        wanted = [*given, *itertools.chain(*(x.taken for x in directions))]
+        operands = [*_joined(self.inputs, self.inputs), *itertools.chain(*(x for x, _ in added.values()))]
+        results = self.released([*itertools.chain(*(x for x, _ in outputs.values()))])
+        directions = [_Placed(one.construct, self.released(one.operands), one.results) for one in evaluations]
+        wanted = [*results, *itertools.chain(*(x.operands for x in directions))]
         constructs = [*needed_constructs(wanted, self.loops), *directions]
         for construct in constructs:
-            taken, given = [*taken, *construct.given], [*given, *construct.taken]
-        return Traced(tape_of(self.tracer, taken, given), signature, tuple(x.construct for x in constructs))
+            operands, results = [*operands, *construct.results], [*results, *construct.operands]
+        return Traced(tape_of(self.tracer, operands, results), signature, tuple(x.construct for x in constructs))
 
     def released(self, values: Sequence[Scalar]) -> list[Scalar]:
         """Derivatives in which solutions of equations move again."""
@@ -121,9 +120,9 @@ def _opened(formula: Traced) -> _Opened:
     loops: list[_Placed] = []
 
     def of_loop(loop: Construct) -> Inner:
-        def function(apply: Apply, taken: list[Any]) -> list[Any]:
-            loops.append(_Placed(loop, taken, tracer.inputs(loop.ends.gives)))
-            return list(loops[-1].given)
+        def function(apply: Apply, operands: list[Any]) -> list[Any]:
+            loops.append(_Placed(loop, operands, tracer.inputs(loop.ends.gives)))
+            return list(loops[-1].results)
 
         return Inner(function, *loop.ends)
 
@@ -163,7 +162,7 @@ def jacobian(formula: Traced, of: Names, wrt: Names) -> Traced:
             dense[i * width + j] = value
         outputs[f"d{y}/d{x}"] = dense, formula.signature.outputs[y] + formula.signature.inputs[x]
     gradients = {f"d{y}/d{x}": x for y, x in pairs if len(open_.outputs[y]) == 1}
-    return replace(open_.body("jacobian", {}, outputs, entries.sweeps), gradients=gradients)
+    return replace(open_.body("jacobian", {}, outputs, entries.evaluations), gradients=gradients)
 
 
 def sparse_jacobian(formula: Traced, of: Names, wrt: Names) -> Traced:
@@ -175,7 +174,7 @@ def sparse_jacobian(formula: Traced, of: Names, wrt: Names) -> Traced:
         outputs[f"d{y}/d{x}"] = list(cells.values()), (len(cells),)
         rows, columns = np.array(list(cells), dtype=int).reshape(-1, 2).T
         patterns[f"d{y}/d{x}"] = rows, columns
-    return replace(open_.body("jacobian", {}, outputs, entries.sweeps), patterns=patterns)
+    return replace(open_.body("jacobian", {}, outputs, entries.evaluations), patterns=patterns)
 
 
 def _matrix(

@@ -1,4 +1,4 @@
-"""The entries of a Jacobian: row by row or column by column, written out where that is little code, else in a sweep.
+"""The entries of a Jacobian: row by row or column by column, written out where that is little code, else compressed.
 
 Written out, every entry has code of its own, which sees only the part of the formula between its row and its column.
 Where that would be many times the formula, one direction is written, forwards or backwards, and run for one group of
@@ -8,6 +8,7 @@ Jacobian Matrices, IMA Journal of Applied Mathematics 13 (1974) 117-119).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from myoquat.kernels.tracing.edge_elimination import Edge, contracted
 from myoquat.kernels.tracing.tape import tape_of
 from myoquat.kernels.tracing.traced import Shape, Signature, Traced
 
-__all__ = ["Entries", "entries_of"]
+__all__ = ["Entries", "Evaluation", "entries_of"]
 
 _MAX_UNROLLED_PRODUCTS = 12_000  # products up to which all entries are written out
 _MAX_UNROLLED_DIRECTIONS = 4  # and as many times those of one direction
@@ -27,13 +28,20 @@ _MAX_UNROLLED_DIRECTIONS = 4  # and as many times those of one direction
 Link = tuple[Term, Term, Rule]  # a term, the argument through which it moves, and the rule of their derivative
 
 
+class Evaluation(NamedTuple):
+    """A compressed Jacobian in a formula, with the terms that it takes and those that stand for its results."""
+
+    construct: CompressedJacobian
+    operands: list[Term]
+    results: list[Term]
+
+
 @dataclass(frozen=True)
 class Entries:
-    """The entries (row, column) that are not structurally zero, and the sweeps that give some: each with the terms
-    that it takes and those that stand for what it gives."""
+    """The entries (row, column) that are not structurally zero, and the evaluations that give some of them."""
 
     values: dict[tuple[int, int], Scalar]
-    sweeps: tuple[tuple[CompressedJacobian, list[Term], list[Term]], ...] = ()
+    evaluations: tuple[Evaluation, ...] = ()
 
 
 def entries_of(
@@ -48,7 +56,7 @@ def entries_of(
     """
     whole = _Graph.of([y for group in outputs for y in group], [x for group in inputs for x in group])
     if min(whole.forwards, whole.backwards) > max(_MAX_UNROLLED_PRODUCTS, _MAX_UNROLLED_DIRECTIONS * len(whole.links)):
-        return _swept(tracer, whole, symmetric)
+        return _compressed(tracer, whole, symmetric)
     found: dict[tuple[int, int], Scalar] = {}
     top = 0
     for rows in outputs:
@@ -127,13 +135,13 @@ def _transposed(rows: Sequence[int]) -> list[int]:
 def _groups(lines: Mapping[Term, int]) -> dict[Term, int]:
     """Of every line, a row or a column by where it begins, its group, counted from 0: of a group no two lines meet the
     same cell."""
-    taken: list[int] = []
+    occupied: list[int] = []
     found: dict[Term, int] = {}
     for line, bits in lines.items():
-        group = next((g for g, cells in enumerate(taken) if not cells & bits), len(taken))
-        if group == len(taken):
-            taken.append(0)
-        taken[group] |= bits
+        group = next((g for g, cells in enumerate(occupied) if not cells & bits), len(occupied))
+        if group == len(occupied):
+            occupied.append(0)
+        occupied[group] |= bits
         found[line] = group
     return found
 
@@ -167,7 +175,7 @@ def _is_there(value: Scalar) -> bool:
 # ---- swept --------------------------------------------------------------------------------------------------
 
 
-def _swept(tracer: Tracer, graph: _Graph, symmetric: bool) -> Entries:
+def _compressed(tracer: Tracer, graph: _Graph, symmetric: bool) -> Entries:
     """Along that side which has fewer groups; forwards where the matrix is symmetric."""
     kept = {*graph.inputs, *(y for y in graph.outputs if isinstance(y, Term))}
     parts = [_edge(tracer, *link) for link in graph.links]
@@ -178,8 +186,8 @@ def _swept(tracer: Tracer, graph: _Graph, symmetric: bool) -> Entries:
     by_columns = _groups({heads[j][0]: bits for j, bits in columns.items()})
     by_rows = _groups({y: graph.columns[y] for y in graph.outputs if isinstance(y, Term) and y in graph.columns})
     if symmetric or max(by_columns.values()) <= max(by_rows.values()):
-        return _swept_forwards(tracer, graph, edges, heads, by_columns)
-    return _swept_backwards(tracer, graph, edges, by_rows)
+        return _compressed_forwards(tracer, graph, edges, heads, by_columns)
+    return _compressed_backwards(tracer, graph, edges, by_rows)
 
 
 def _edge(tracer: Tracer, term: Term, x: Term, rule: Rule) -> Edge:
@@ -264,19 +272,20 @@ class _Direction:
             (self.conditions[bits],) = self.tracer.inputs(1)
         return self.conditions[bits]
 
-    def sweep(self, results: Iterable[Term]) -> tuple[CompressedJacobian, list[Term], list[Term]]:
-        """The sweep over all directions, the terms that it takes and those that stand for what it gives: what moves at
-        the results."""
+    def evaluation(self, results: Iterable[Term]) -> Evaluation:
+        """The evaluation over all directions, which gives what moves at the results."""
         moved = [self.moved[x][0] for x in results]
         symbols, columns = [*self.seeds, *self.conditions.values()], [*self.columns, *self.conditions]
         shapes: dict[str, Shape] = {"shared": (len(self.shared),), "seed": (len(symbols),)}
         tape = tape_of(self.tracer, [*self.shared.values(), *symbols], moved)
         seeds = np.array([[bits >> k & 1 for bits in columns] for k in range(self.count)], dtype=float)
         direction = Traced(tape, Signature("direction", shapes, {"result": (len(moved),)}))
-        return CompressedJacobian(direction, seeds), list(self.shared), self.outside.inputs(self.count * len(moved))
+        return Evaluation(
+            CompressedJacobian(direction, seeds), list(self.shared), self.outside.inputs(self.count * len(moved))
+        )
 
 
-def _swept_forwards(
+def _compressed_forwards(
     tracer: Tracer,
     graph: _Graph,
     edges: list[Edge],
@@ -290,28 +299,28 @@ def _swept_forwards(
             code.carry(edge, edge.argument, edge.term)
     rows = {i: y for i, y in enumerate(graph.outputs) if isinstance(y, Term) and graph.met[i]}
     place = {i: k for k, i in enumerate(rows)}
-    sweep = code.sweep(rows.values())
+    evaluation = code.evaluation(rows.values())
 
     def entry(i: int, j: int) -> Scalar:
         head, factor = heads[j]
-        return tracer.multiply(sweep[2][groups[head] * len(rows) + place[i]], factor)
+        return tracer.multiply(evaluation.results[groups[head] * len(rows) + place[i]], factor)
 
     cells = [(i, j) for i in rows for j in range(len(graph.inputs)) if graph.met[i] >> j & 1]
-    return Entries({(i, j): entry(i, j) if j in heads else entry(j, i) for i, j in cells}, (sweep,))
+    return Entries({(i, j): entry(i, j) if j in heads else entry(j, i) for i, j in cells}, (evaluation,))
 
 
-def _swept_backwards(tracer: Tracer, graph: _Graph, edges: list[Edge], groups: dict[Term, int]) -> Entries:
+def _compressed_backwards(tracer: Tracer, graph: _Graph, edges: list[Edge], groups: dict[Term, int]) -> Entries:
     """Groups of rows, one after the other."""
     code = _Direction(tracer, groups)
     for edge in reversed(edges):
         code.carry(edge, edge.term, edge.argument)
     columns = {j: graph.inputs[j] for j, bits in enumerate(_transposed(graph.met)) if bits}
-    sweep = code.sweep(columns.values())
+    evaluation = code.evaluation(columns.values())
     values: dict[tuple[int, int], Scalar] = {
-        (i, j): sweep[2][groups[y] * len(columns) + k]
+        (i, j): evaluation.results[groups[y] * len(columns) + k]
         for i, y in enumerate(graph.outputs)
         if isinstance(y, Term)
         for k, j in enumerate(columns)
         if graph.met[i] >> j & 1
     }
-    return Entries(values, (sweep,))
+    return Entries(values, (evaluation,))

@@ -40,12 +40,12 @@ class PendingMap:
     columns: tuple[int, ...]
 
     @property
-    def taken(self) -> list[Scalar]:
+    def operands(self) -> list[Scalar]:
         """What goes in, column by column."""
         return list(np.asarray(self.rows).T.flat)
 
     @property
-    def given(self) -> list[Term]:
+    def results(self) -> list[Term]:
         """What comes out, column by column."""
         return list(np.asarray(self.result).T.flat)
 
@@ -54,7 +54,7 @@ class PendingMap:
         wanted: Array = self.formula(row, numbers)[..., list(self.columns)]
         return wanted
 
-    def kept(self, live: Set[Term]) -> "PendingMap | None":
+    def pruned(self, live: Set[Term]) -> "PendingMap | None":
         """The table with the columns of which a result is among the terms that are needed, None if there are none."""
         used = [k for k, column in enumerate(np.asarray(self.result).T) if not live.isdisjoint(column)]
         if not used:
@@ -111,10 +111,10 @@ class RowMap:
     def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The rows one after the other, column by column in and out."""
 
-        def function(apply: Apply, taken: list[Any]) -> list[Any]:
+        def function(apply: Apply, operands: list[Any]) -> list[Any]:
             results = []
             for row, numbers in enumerate(self.numbers):
-                given = [taken[self.count * i + row] for i in range(self.width)]
+                given = [operands[self.count * i + row] for i in range(self.width)]
                 fixed = [apply(Node("const", number=x)) for x in numbers.tolist()]
                 results.append(interpret(self.tape, [*given, *fixed], apply))
             return [x for column in zip(*results, strict=True) for x in column]

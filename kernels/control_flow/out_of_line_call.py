@@ -33,16 +33,16 @@ class PendingCall:
     """A call met while a formula was traced: of what, what goes in, and the symbols that stand for what comes out."""
 
     formula: "partial[Any]"
-    taken: list[Scalar]
-    given: list[Term]
+    operands: list[Scalar]
+    results: list[Term]
 
-    def kept(self, live: Set[Term]) -> "PendingCall | None":
+    def pruned(self, live: Set[Term]) -> "PendingCall | None":
         """The call, if one of its results is among the terms that are needed."""
-        return None if live.isdisjoint(self.given) else self
+        return None if live.isdisjoint(self.results) else self
 
     def traced(self) -> "OutOfLineCall":
         """The call with its formula traced, once for all calls in the kernels of a model."""
-        sizes = len(self.taken), len(self.given)
+        sizes = len(self.operands), len(self.results)
         key = (self.formula.func, *map(id, self.formula.args), *sizes)
         traced, _ = shared_trace("formulas", key, MAX_FORMULAS_KEPT, lambda: (self._trace(), self.formula))
         return OutOfLineCall(
@@ -50,7 +50,7 @@ class PendingCall:
         )  # beside the trace its formula is kept, so that the identities in the key stay its own
 
     def _trace(self) -> Traced:
-        sizes = {"given": len(self.taken)}, {"result": len(self.given)}
+        sizes = {"given": len(self.operands)}, {"result": len(self.results)}
         return trace(self.formula, *sizes, name_of(self.formula))
 
 
@@ -83,7 +83,9 @@ class OutOfLineCall:
     def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The formula in its place."""
         formula = self.formula
-        return Inner(lambda apply, taken: interpret(formula.tape, taken, apply, formula.unrolled(of_loop)), *self.ends)
+        return Inner(
+            lambda apply, operands: interpret(formula.tape, operands, apply, formula.unrolled(of_loop)), *self.ends
+        )
 
 
 def out_of_line_call(formula: Callable[..., Any], own: tuple[Any, ...], x: Array, size: int) -> Array:

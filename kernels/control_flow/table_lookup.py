@@ -49,13 +49,13 @@ class Lookup:
     def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The chain of selections."""
 
-        def function(apply: Apply, taken: list[Any]) -> list[Any]:
+        def function(apply: Apply, operands: list[Any]) -> list[Any]:
             def number(value: float) -> Any:
                 return apply(Node("const", number=value))
 
             values = [number(column[0]) for column in self.columns]
             for k in range(1, len(self.knots)):
-                after = apply(Node("le", 0, 0), number(self.knots[k]), taken[0])
+                after = apply(Node("le", 0, 0), number(self.knots[k]), operands[0])
                 entries = [number(column[k]) for column in self.columns]
                 values = [apply(Node("select", 0, 0, 0), after, c, v) for c, v in zip(entries, values, strict=True)]
             return values
@@ -76,20 +76,20 @@ class PendingLookup:
 
     x: Term
     table: Lookup
-    given: list[Term]
+    results: list[Term]
 
     @property
-    def taken(self) -> list[Scalar]:
+    def operands(self) -> list[Scalar]:
         """What goes in."""
         return [self.x]
 
-    def kept(self, live: Set[Term]) -> "PendingLookup | None":
+    def pruned(self, live: Set[Term]) -> "PendingLookup | None":
         """The search for those entries that are among the terms that are needed, None if there are none."""
-        used = [k for k, symbol in enumerate(self.given) if symbol in live]
+        used = [k for k, symbol in enumerate(self.results) if symbol in live]
         if not used:
             return None
         table = replace(self.table, columns=tuple(self.table.columns[k] for k in used))
-        return replace(self, table=table, given=[self.given[k] for k in used])
+        return replace(self, table=table, results=[self.results[k] for k in used])
 
     def traced(self) -> Lookup:
         """The table."""

@@ -86,8 +86,8 @@ class TreeScan:
         """The members one after the other."""
         return Inner(self._play, *self.ends)
 
-    def _play(self, apply: Apply, taken: list[Any]) -> list[Any]:
-        rows, types = iter(taken), [self.types[k] for k, _ in self.indices()]
+    def _play(self, apply: Apply, operands: list[Any]) -> list[Any]:
+        rows, types = iter(operands), [self.types[k] for k, _ in self.indices()]
         blocks = [
             [*itertools.islice(rows, member_type.row), *[None] * (member_type.block - member_type.row)]
             for member_type in types

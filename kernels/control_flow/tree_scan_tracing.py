@@ -30,16 +30,16 @@ class PendingTreeScan:
     parents: tuple[int, ...]
     passes: tuple[Pass, ...]
     result: Callable[[Any], Array]
-    given: list[Term]
+    results: list[Term]
 
     @property
-    def taken(self) -> list[Scalar]:
+    def operands(self) -> list[Scalar]:
         """What goes in, member by member."""
         return [x for member in self.members for x in np.asarray(member.row).flat]
 
-    def kept(self, live: Set[Term]) -> "PendingTreeScan | None":
+    def pruned(self, live: Set[Term]) -> "PendingTreeScan | None":
         """The scan, if one of its results is among the terms that are needed."""
-        return None if live.isdisjoint(self.given) else self
+        return None if live.isdisjoint(self.results) else self
 
     def traced(self) -> TreeScan | OutOfLineCall:
         """The scan with the traced members of each type, traced again where some numbers that go are zero in every
@@ -50,7 +50,7 @@ class PendingTreeScan:
         here = [np.ones(p.width, dtype=bool) for p in self.passes]
         found = [self._tape_of_type(members, here) for members in types]
         if any(tape is None for tape, _ in found):
-            sizes = {"given": len(self.taken)}, {"result": len(self.given)}
+            sizes = {"given": len(self.operands)}, {"result": len(self.results)}
             return OutOfLineCall(trace(self._by_members, *sizes, name_of(self.members[0].make)))
         here = possibly_nonzero([tape for tape, _ in found if tape], rows, starts)
         if not all(map(np.all, here)):

@@ -52,26 +52,21 @@ class PendingLoop:
     start: list[Scalar]
     constants: list[Scalar]
     where: Scalar
-    result: list[Term]
+    results: list[Term]
 
     @property
-    def taken(self) -> list[Scalar]:
+    def operands(self) -> list[Scalar]:
         """What goes in."""
         return [*self.start, *self.constants, self.where]
 
-    @property
-    def given(self) -> list[Term]:
-        """What comes out."""
-        return self.result
-
-    def kept(self, live: Set[Term]) -> "PendingLoop | None":
+    def pruned(self, live: Set[Term]) -> "PendingLoop | None":
         """The loop, if one of its results is among the terms that are needed."""
-        return None if live.isdisjoint(self.result) else self
+        return None if live.isdisjoint(self.results) else self
 
-    def taking(self, taken: list[Scalar]) -> "PendingLoop":
+    def with_operands(self, operands: list[Scalar]) -> "PendingLoop":
         """The loop with other numbers that go in."""
-        first, last = len(self.start), len(taken) - 1
-        return replace(self, start=taken[:first], constants=taken[first:last], where=taken[last])
+        first, last = len(self.start), len(operands) - 1
+        return replace(self, start=operands[:first], constants=operands[first:last], where=operands[last])
 
     @property
     def name(self) -> str:

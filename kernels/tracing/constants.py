@@ -58,9 +58,9 @@ def check_differentiable(inputs: Iterable[Term], outputs: Iterable[Scalar], loop
         return
     moving: dict[Term, str] = dict.fromkeys(inputs, "")  # by term the loop through which it moves, if any
     for loop in loops:
-        _spread(moving, loop.taken)
-        if any(isinstance(x, Term) and x in moving for x in loop.taken):
-            moving.update(dict.fromkeys(loop.given, loop.name))
+        _spread(moving, loop.operands)
+        if any(isinstance(x, Term) and x in moving for x in loop.operands):
+            moving.update(dict.fromkeys(loop.results, loop.name))
     wanted = [x for x in outputs if isinstance(x, Term)]
     _spread(moving, wanted)
     for x in wanted:

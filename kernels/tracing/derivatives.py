@@ -75,7 +75,7 @@ def _recorded(tracer: Tracer, function: Callable[[Any], Any], point: np.ndarray)
     rows = gradients(tracer, outputs, inputs)
     values = dict(zip(inputs, point.astype(object).flat, strict=True))
     for place in range(before, len(pending)):
-        pending[place] = pending[place].taking(substituted(tracer, pending[place].taken, values))
+        pending[place] = pending[place].with_operands(substituted(tracer, pending[place].operands, values))
     entries = np.empty(len(rows) * len(inputs), dtype=object)
     entries[:] = substituted(tracer, released(tracer, [entry for row in rows for entry in row]), values)
     return entries.reshape((*y.shape, *x.shape)).view(SymbolArray)

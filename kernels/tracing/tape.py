@@ -59,7 +59,7 @@ class Tape:
         return Counter(map(itemgetter(0), self.nodes))
 
     @functools.cached_property
-    def taken(self) -> list[tuple[int, ...]]:
+    def operands(self) -> list[tuple[int, ...]]:
         """The nodes that every node takes."""
         return [(a, b, c) if c >= 0 else (a, b) if b >= 0 else (a,) if a >= 0 else () for _, a, b, c, _ in self.nodes]
 
@@ -76,10 +76,10 @@ class Tape:
     def _identity(self) -> str:
         names = sorted({node.operation for node in self.nodes})
         codes = {name: k for k, name in enumerate(names)}
-        taken = np.array([(codes[node.operation], node.a, node.b, node.c) for node in self.nodes], dtype=np.int64)
+        operands = np.array([(codes[node.operation], node.a, node.b, node.c) for node in self.nodes], dtype=np.int64)
         numbers = np.array([node.number for node in self.nodes])
         outputs = np.array(self.outputs, dtype=np.int64)
-        return digest(" ".join(names), str(self.inputs), taken.tobytes(), numbers.tobytes(), outputs.tobytes())
+        return digest(" ".join(names), str(self.inputs), operands.tobytes(), numbers.tobytes(), outputs.tobytes())
 
 
 def arguments(node: Node) -> tuple[int, ...]:
@@ -129,16 +129,16 @@ class _Reader:
             key = ("const", struct.pack("<d", value))
             work[f.instruction_output(k)[0]] = self.leaf(key, Node("const", number=value))
             return
-        taken, given = f.instruction_input(k), f.instruction_output(k)
+        operands, given = f.instruction_input(k), f.instruction_output(k)
         if code == casadi.OP_INPUT:
-            index = self.first_in[taken[0]] + taken[1]
+            index = self.first_in[operands[0]] + operands[1]
             work[given[0]] = self.leaf(("input", index), Node("input", number=index))
         elif code == casadi.OP_OUTPUT:
-            self.outputs[self.first_out[given[0]] + given[1]] = work[taken[0]]
+            self.outputs[self.first_out[given[0]] + given[1]] = work[operands[0]]
         elif code == casadi.OP_ASSIGN:
-            work[given[0]] = work[taken[0]]
+            work[given[0]] = work[operands[0]]
         elif code in _by_code():
-            self.nodes.append(Node(_by_code()[code], *(work[i] for i in taken)))
+            self.nodes.append(Node(_by_code()[code], *(work[i] for i in operands)))
             work[given[0]] = len(self.nodes) - 1
         else:
             raise ValueError(
@@ -179,9 +179,9 @@ def levels(tape: Tape, gives: Sequence[int]) -> list[int]:
         given.update(dict.fromkeys(range(first, first + count), number))
         first += count
     found: list[int] = []
-    for node, taken in zip(tape.nodes, tape.taken, strict=True):
+    for node, operands in zip(tape.nodes, tape.operands, strict=True):
         level = given.get(int(node.number), 0) if node.operation == "input" else 0
-        for i in taken:
+        for i in operands:
             if found[i] > level:
                 level = found[i]
         found.append(level)
@@ -219,8 +219,8 @@ def interpret(tape: Tape, inputs: Sequence[Any], apply: Apply, calls: Sequence[I
     for number in range(len(calls) + 1):
         if number:
             call = calls[number - 1]
-            taken = [values[i] for i in tape.outputs[first_out : first_out + call.takes]]
-            given[first_in : first_in + call.gives] = call.function(apply, taken)
+            operands = [values[i] for i in tape.outputs[first_out : first_out + call.takes]]
+            given[first_in : first_in + call.gives] = call.function(apply, operands)
             first_in, first_out = first_in + call.gives, first_out + call.takes
         for index, node in enumerate(tape.nodes):
             if level[index] != number:

@@ -55,18 +55,18 @@ def trace(
     pending: list[PendingConstruct] = []
     tokens = pending_constructs.set(pending), memoized_results.set({})
     try:
-        results = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
+        named = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
     finally:
         pending_constructs.reset(tokens[0])
         memoized_results.reset(tokens[1])
-    signature = Signature(name, shapes, {key: value.shape for key, value in results.items()})
-    taken = [x for array in symbols.values() for x in np.asarray(array).flat]
-    given = [x for value in results.values() for x in np.asarray(value).flat]
-    needed = needed_constructs(given, pending)
+    signature = Signature(name, shapes, {key: value.shape for key, value in named.items()})
+    operands = [x for array in symbols.values() for x in np.asarray(array).flat]
+    results = [x for value in named.values() for x in np.asarray(value).flat]
+    needed = needed_constructs(results, pending)
     for construct in needed:
-        taken, given = [*taken, *construct.given], [*given, *construct.taken]
+        operands, results = [*operands, *construct.results], [*results, *construct.operands]
     try:
-        tape = tape_of(tracer, taken, given)
+        tape = tape_of(tracer, operands, results)
     except ValueError as error:
         raise ValueError(f"kernel '{name}': {error}") from None
     with sharing():
@@ -79,10 +79,10 @@ def needed_constructs(results: Sequence[Any], pending: Sequence[Met]) -> list[Me
     _mark(results, live)
     found: list[Met] = []
     for construct in reversed(pending):
-        kept = construct.kept(live)
+        kept = construct.pruned(live)
         if kept is not None:
             found.append(kept)
-            _mark(kept.taken, live)
+            _mark(kept.operands, live)
     return found[::-1]
 
 

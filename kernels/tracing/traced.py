@@ -65,14 +65,14 @@ class PendingConstruct(Protocol):
     """A construct met while a formula is traced: the formula goes on with fresh symbols for its results."""
 
     @property
-    def taken(self) -> list[Scalar]:
+    def operands(self) -> list[Scalar]:
         """The numbers that go in."""
 
     @property
-    def given(self) -> list[Term]:
+    def results(self) -> list[Term]:
         """The symbols that stand for the results."""
 
-    def kept(self, live: Set[Term]) -> "PendingConstruct | None":
+    def pruned(self, live: Set[Term]) -> "PendingConstruct | None":
         """The construct with the results that are among the terms that are needed, None if there are none."""
 
     def traced(self) -> "Construct":

@@ -39,10 +39,10 @@ def in_time(tape: Tape, ends: Sequence[Ends], late: Sequence[bool]) -> Schedule:
         asked[index] = min(asked[index], call if call >= 0 and late[call] else soon[index])
     found = list(soon)
     for index in range(len(tape.nodes) - 1, -1, -1):
-        taken = tape.taken[index]
-        if taken and not soon[index]:
+        operands = tape.operands[index]
+        if operands and not soon[index]:
             found[index] = asked[index]
-        for i in taken:
+        for i in operands:
             if found[index] < asked[i]:
                 asked[i] = found[index]
     due = [call if call >= 0 and late[call] else found[i] for i, call in zip(tape.outputs, call_of, strict=True)]
@@ -60,15 +60,15 @@ def arrays_of(tape: Tape, ends: Sequence[Ends], kept: Sequence[bool], schedule: 
     placed: list[tuple[int, int, int, int]] = []  # first slot, slot behind the last one, first level, last level
     for call, e in enumerate(ends):
         start, end = begun[call], max(last[call], call)
-        taken = sorted((a, b) for a, b, first, final in placed if first <= end and start <= final)
-        placed.append((*_gap(taken, (e.takes + e.gives) * kept[call]), start, end))
+        occupied = sorted((a, b) for a, b, first, final in placed if first <= end and start <= final)
+        placed.append((*_gap(occupied, (e.takes + e.gives) * kept[call]), start, end))
     return [a for a, *_ in placed], max((b for _, b, *_ in placed), default=0)
 
 
-def _gap(taken: Sequence[tuple[int, int]], size: int) -> tuple[int, int]:
+def _gap(occupied: Sequence[tuple[int, int]], size: int) -> tuple[int, int]:
     """The first range of so many slots between ranges that are taken, in the order in which they begin."""
     first = 0
-    for begin, end in taken:
+    for begin, end in occupied:
         if begin - first >= size:
             break
         first = max(first, end)
@@ -88,8 +88,8 @@ def _last_read(tape: Tape, ends: Sequence[Ends], schedule: Schedule) -> list[int
     for index, level in zip(tape.outputs, schedule.due, strict=True):
         if index in sources:
             last[sources[index]] = max(last[sources[index]], level)
-    for taken, level in zip(tape.taken, schedule.levels, strict=True):
-        for index in taken:
+    for operands, level in zip(tape.operands, schedule.levels, strict=True):
+        for index in operands:
             if index in sources and level > last[sources[index]]:
                 last[sources[index]] = level
     return last
