@@ -41,7 +41,7 @@ __all__ = [
 METHODS = ("aba", "crba")
 
 
-def _held(model: SystemLike) -> bool:
+def _is_constrained(model: SystemLike) -> bool:
     """Whether a model has couplers or constraints, which may determine the motion of bodies without mass."""
     return bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ()))
 
@@ -60,7 +60,7 @@ def mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, ba
     """
     call = Call(model).q(q)
     check_followed_locks(call.system, call.inputs["q"].array, "mass_matrix")
-    check_massive(call.system, _held(model))
+    check_massive(call.system, _is_constrained(model))
     return call.run("mass_matrix", lambda q: composite.mass(call.system, q), 2, out=out, backend=backend)
 
 
@@ -173,7 +173,7 @@ def inverse_dynamics(
     """
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
     check_followed_locks(call.system, call.inputs["q"].array, "inverse_dynamics")
-    check_massive(call.system, _held(model))
+    check_massive(call.system, _is_constrained(model))
 
     def formula(q: Array, u: Array, udot: Array, f_ext: Array | None = None) -> Array:
         return inverse.inverse(call.system, q, u, udot, f_ext)

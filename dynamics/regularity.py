@@ -20,21 +20,21 @@ _least: dict[str, float] = {}  # by content: see `_least_share`
 _singular: dict[str, int | None] = {}  # by content: the first velocity without inertia of its own
 
 
-def check_regular(system: ArticulatedSystem, held: bool = False) -> None:
+def check_regular(system: ArticulatedSystem, constrained: bool = False) -> None:
     """ModelError, naming the velocity, if the mass matrix is singular in every pose, or, which an inertia that no body
-    can have may do, not positive definite in some. `held`: constraints may determine the motion of what has no mass,
-    which is seen at a pose (`check_pose`)."""
+    can have may do, not positive definite in some. `constrained`: constraints may determine the motion of what
+    has no mass, which is seen at a pose (`check_pose`)."""
     check_definite(system)
     k = singular_velocity(system)
-    if k is not None and not held:
+    if k is not None and not constrained:
         raise _error(system, k)
 
 
-def check_massive(system: ArticulatedSystem, held: bool = False) -> None:
-    """ModelError if the mass matrix is singular because a floating body or a moving leaf has no mass. `held`:
+def check_massive(system: ArticulatedSystem, constrained: bool = False) -> None:
+    """ModelError if the mass matrix is singular because a floating body or a moving leaf has no mass. `constrained`:
     constraints may determine the motion of such a body."""
     check_definite(system)
-    if held:
+    if constrained:
         return
     k = singular_velocity(system)
     if k is not None and any(_weightless_end(system, i) for i in range(len(system.tree.links))):

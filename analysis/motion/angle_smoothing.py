@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from myoquat.analysis.motion.constraint_projection import held_by
+from myoquat.analysis.motion.constraint_projection import constraints_of_motion
 from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
@@ -51,8 +51,8 @@ def smooth_angles(motion: MotionLike, cutoff: float | None = 6.0, *, model: Syst
     """
     motion = motion_of(motion)
     check_jumps(motion)
-    held = held_by(motion, model)
-    held.tell(motion)
+    constraints = constraints_of_motion(motion, model)
+    constraints.warn_if_violated(motion)
     system, time = motion.system, motion.time if cutoff is None else even_times(motion.time)
     if len(time) <= SPLINE_DEGREE:
         raise ValueError(f"at least {SPLINE_DEGREE + 1} frames are needed, not {len(time)}")
@@ -85,7 +85,7 @@ def smooth_angles(motion: MotionLike, cutoff: float | None = 6.0, *, model: Syst
                 a = vecmat(a, R) - cross(omega, v)
             three = slice(iu.start, iu.start + 3)
             q[:, iq.start : iq.start + 3], u[:, three], udot[:, three] = p, v, a
-    return held.whole(Motion(system, time, q, u, udot))
+    return constraints.projected(Motion(system, time, q, u, udot))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.core.arguments import indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.dynamics.constraints import HeldMotion
+from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.dynamics.constraints.multipliers import carried_wrenches
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.vectors import cross, matvec, vecmat
@@ -43,7 +43,7 @@ def load_columns(root: str, load: Load) -> dict[str, Array]:
 
 @dataclass(frozen=True, eq=False)
 class ConstraintForces:
-    """multipliers (t, k) of the rows of `held`: constraints between bodies, then those on coordinates, couplers and
+    """multipliers (t, k) of the rows of `motion`: constraints between bodies, then those on coordinates, couplers and
     locks among them. They are NaN where redundant constraints leave them open. force (t, nu) [N m, N] are the
     generalized forces of `Model.constraints`, without couplers and locks.
 
@@ -59,30 +59,32 @@ class ConstraintForces:
     array([[0.  , 0.  , 9.81]])
     """
 
-    held: HeldMotion
+    motion: ConstrainedMotion
     multipliers: Array
     force: Array
 
     @classmethod
-    def of_multipliers(cls, held: HeldMotion, multipliers: Array) -> Self:
+    def of_multipliers(cls, motion: ConstrainedMotion, multipliers: Array) -> Self:
         """Of multipliers of which some may not be determined."""
-        count = len(held.model.constraints)
-        force = held.force(multipliers, slice(0, held.row_slices[count - 1].stop if count else 0))
-        return cls(held, np.where(held.undetermined_rows, np.nan, multipliers), force)
+        count = len(motion.model.constraints)
+        force = motion.force(multipliers, slice(0, motion.row_slices[count - 1].stop if count else 0))
+        return cls(motion, np.where(motion.undetermined_rows, np.nan, multipliers), force)
 
     def __repr__(self) -> str:
-        return f"<ConstraintForces {', '.join(c.label for c in self.held.constraints)}; {len(self.multipliers)} frames>"
+        return (
+            f"<ConstraintForces {', '.join(c.label for c in self.motion.constraints)}; {len(self.multipliers)} frames>"
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
         """The constraints between bodies: by name, or what they are where they have none."""
-        return tuple(c.name or c.label for c in self.held.on_bodies)
+        return tuple(c.name or c.label for c in self.motion.on_bodies)
 
     @property
     def undetermined(self) -> tuple[str, ...]:
         """Those whose force redundant constraints leave open in some frame."""
         lost: Array = np.asarray(np.isnan(self.multipliers).any(axis=0))
-        return tuple(name for name, rows in zip(self.names, self.held.row_slices, strict=False) if lost[rows].any())
+        return tuple(name for name, rows in zip(self.names, self.motion.row_slices, strict=False) if lost[rows].any())
 
     def of(self, name: str, on: str, *, frame: str = "ground", point: ArrayLike | None = None) -> Load:
         """The force and moment of a constraint between bodies on a body that it holds, or the ground.
@@ -93,16 +95,16 @@ class ConstraintForces:
 
         ValueError for a constraint, a body or a frame that does not exist.
         """
-        system, names = self.held.model.system, self.names
+        system, names = self.motion.model.system, self.names
         place = indices_of("constraint between bodies", [name], names)[0]
         on, frame = (system.ground if body == "ground" else body for body in (on, frame))
         indices_of("body", [on, frame], (system.ground, *system.body_names))
         wrench, origin = self._wrench(place, on), np.zeros(3)
-        poses = system.poses(self.held.q)
+        poses = system.poses(self.motion.q)
         if on != system.ground:
             origin = poses[on][1]
         R, p = poses[on]
-        at = p + matvec(R, np.asarray(_own_point(self.held.on_bodies[place], on) if point is None else point, float))
+        at = p + matvec(R, np.asarray(_own_point(self.motion.on_bodies[place], on) if point is None else point, float))
         moment = wrench[:, 3:] + cross(origin - at, wrench[:, :3])
         R, p = poses[frame]
         still = np.zeros(moment.shape)
@@ -112,24 +114,26 @@ class ConstraintForces:
         """Columns '<constraint>_on_<body>_in_<frame>_fx' ... '_mx' ... '_px' ... of every constraint between bodies and
         every body on which it acts, over the index time [s]."""
         columns: dict[str, Array] = {}
-        system = self.held.model.system
+        system = self.motion.model.system
         for place, name in enumerate(self.names):
-            acts = np.abs(self.held.unit_wrenches[:, self.held.row_slices[place]]).max(axis=(0, 1, 3), initial=0.0) > 0
+            acts = (
+                np.abs(self.motion.unit_wrenches[:, self.motion.row_slices[place]]).max(axis=(0, 1, 3), initial=0.0) > 0
+            )
             for body in [body for body, own in zip(system.body_names, acts, strict=True) if own]:
                 columns |= load_columns(f"{name}_on_{body}_in_{frame}", self.of(name, body, frame=frame))
-        return pd.DataFrame(columns, index=pd.Index(self.held.time, name="time"))
+        return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
 
     def _wrench(self, place: int, on: str) -> Array:
         """(t, 6) of one constraint on a body at its origin, or on the ground at the world's."""
-        system, rows = self.held.model.system, self.held.row_slices[place]
-        wrenches = np.einsum("tkbi,tk->tbi", self.held.unit_wrenches[:, rows], self.multipliers[:, rows])
+        system, rows = self.motion.model.system, self.motion.row_slices[place]
+        wrenches = np.einsum("tkbi,tk->tbi", self.motion.unit_wrenches[:, rows], self.multipliers[:, rows])
         if on != system.ground:
             own: Array = wrenches[:, system.body_names.index(on)]
             return own
-        poses = system.poses(self.held.q)
+        poses = system.poses(self.motion.q)
         roots = [i for i, body in enumerate(system.bodies) if body.parent == system.ground]
-        carried = carried_wrenches(system, self.held.q, wrenches)[:, roots]
-        arms = np.stack([poses[system.body_names[i]][1] + np.zeros((len(self.held.q), 3)) for i in roots], axis=1)
+        carried = carried_wrenches(system, self.motion.q, wrenches)[:, roots]
+        arms = np.stack([poses[system.body_names[i]][1] + np.zeros((len(self.motion.q), 3)) for i in roots], axis=1)
         moment = carried[..., 3:] + cross(arms, carried[..., :3])
         result: Array = -np.concatenate([carried[..., :3], moment], axis=-1).sum(axis=1)
         return result

@@ -27,13 +27,13 @@ from myoquat.kernels import Kernel, compile
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.model import Model
 
-__all__ = ["Held", "held_by"]
+__all__ = ["MotionConstraints", "constraints_of_motion"]
 
 PROJECTION_TOLERANCE = 1e-10  # |phi| [m, rad] up to which a pose is on the constraints
 MIN_REPORTED_VIOLATION = 1e-4  # |phi| [m, rad] of a recorded motion above which a warning reports the projection
 
 
-class Held:
+class MotionConstraints:
     """Constraints that a motion satisfies, its couplers among them, and the velocities that they leave alone."""
 
     def __init__(
@@ -79,25 +79,25 @@ class Held:
             udot = udot - self.moving * least_motions(A, matvec(whole, udot) - bias)
         return u, udot
 
-    def whole(self, motion: Motion) -> Motion:
+    def projected(self, motion: Motion) -> Motion:
         """The motion with its poses, u and udot on the constraints and couplers."""
         q = motion.q.copy()
         follow(self.couplers, self.system, q)
-        return self.motion(replace(motion, q=self.poses(motion.time, q)))
+        return self.with_rates(replace(motion, q=self.poses(motion.time, q)))
 
-    def motion(self, motion: Motion) -> Motion:
+    def with_rates(self, motion: Motion) -> Motion:
         """The motion, whose poses are on the constraints, with u and udot that are."""
         assert motion.u is not None
         assert motion.udot is not None
         u, udot = self.rates(motion.time, motion.q, motion.u, motion.udot)
         return replace(motion, u=u, udot=udot)
 
-    def tell(self, motion: Motion) -> None:
+    def warn_if_violated(self, motion: Motion) -> None:
         """Warn with MotionWarning of a recorded motion that is off the holonomic constraints by more than 1e-4."""
         if not self.holonomic:
             return
-        time, held = motion.time, ConstraintArrays(Constraints(self.system, self.holonomic))
-        off = np.abs(held.position(motion.q, time))
+        time, phi = motion.time, ConstraintArrays(Constraints(self.system, self.holonomic))
+        off = np.abs(phi.position(motion.q, time))
         if off.max(initial=0.0) > MIN_REPORTED_VIOLATION:
             row, k = np.unravel_index(int(np.argmax(off)), off.shape)
             warnings.warn(
@@ -108,19 +108,19 @@ class Held:
             )
 
 
-def held_by(motion: Motion, model: SystemLike | None) -> Held:
-    """What holds in a motion of a model; without one, what held where it was fitted."""
+def constraints_of_motion(motion: Motion, model: SystemLike | None) -> MotionConstraints:
+    """The constraints of a motion of a model; without one, those with which it was fitted."""
     if model is not None:
         system = system_of(model)
         rates = velocity_of(system)
         coordinates = model.coordinates if isinstance(model, Model) else ()
         locked = frozenset(rates[c.name] for c in coordinates if c.locked and c.name in rates)
         own = model.constraints if isinstance(model, Model) else ()
-        return Held(motion.system, tuple(getattr(model, "couplers", ())), own, locked)
+        return MotionConstraints(motion.system, tuple(getattr(model, "couplers", ())), own, locked)
     problem = motion.problem if isinstance(motion, FittedMotion) else None
     if problem is None:
-        return Held(motion.system, (), (), frozenset())
-    return Held(motion.system, problem.couplers, problem.constraints, problem.held)
+        return MotionConstraints(motion.system, (), (), frozenset())
+    return MotionConstraints(motion.system, problem.couplers, problem.constraints, problem.locked)
 
 
 def _kernel(structure: PoseStructure, content: str | None) -> Kernel:

@@ -123,7 +123,7 @@ def free_hinges(problem: PoseStructure, with_tasks: bool = False) -> tuple[Hinge
     for constraint in (*problem.constraints, *(c for c, _ in problem.pulling)):
         taken |= _named_by(constraint, system)
     rates = velocity_of(system)
-    taken |= {system.coordinate_names.index(name) for name, k in rates.items() if k in problem.held}
+    taken |= {system.coordinate_names.index(name) for name, k in rates.items() if k in problem.locked}
     found: list[Hinges] = []
     for hinges in hinges_of(system):
         left = [i for i in hinges.columns if i not in taken]

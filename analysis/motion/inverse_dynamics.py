@@ -14,7 +14,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
 from myoquat.dynamics import inverse_dynamics
-from myoquat.dynamics.constraints import HeldMotion
+from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
@@ -163,14 +163,14 @@ def inverse_dynamics_of_motion(
     if motors is None:
         return JointTorques(motion, torque, wrenches)
     own = model if isinstance(model, Model) else Model(system)
-    held = HeldMotion(own, motion.q, motion.time)
+    constrained = ConstrainedMotion(own, motion.q, motion.time)
     rows = [velocity_row(system, name) for name in motors]
     try:
-        multipliers = held.shared(torque, rows)
+        multipliers = constrained.shared(torque, rows)
     except ValueError as error:
         raise ValueError(f"motors {', '.join(motors)}: {error}") from None
-    forces = ConstraintForces.of_multipliers(held, multipliers)
-    return JointTorques(motion, torque - held.force(multipliers), wrenches, forces)
+    forces = ConstraintForces.of_multipliers(constrained, multipliers)
+    return JointTorques(motion, torque - constrained.force(multipliers), wrenches, forces)
 
 
 def velocity_row(system: ArticulatedSystem, name: str) -> int:

@@ -265,20 +265,20 @@ def _setting(same: _Same, wishes: _Wishes) -> _Setting:
     _check_weights(wishes, [*known, *carried, *seen, *felt])
     free_names = [*model.system.coordinate_names, *_angle_names(model.system)]
     indices_of("coordinate", wishes.tasks, free_names)
-    held = _held(model, wishes.locked)
+    locked = _locked(model, wishes.locked)
     markers = [k for k, weight in enumerate(wishes.weight(seen)) if weight > 0 and seen[k] in known]
     sensors = [k for k, weight in enumerate(wishes.weight(felt)) if weight > 0 and felt[k] in carried]
     tasks = tuple(name for name, weight in zip(wishes.tasks, wishes.weight(wishes.tasks), strict=True) if weight > 0)
-    couplers, held_by, pulling = _constraints(model, wishes.pulling)
+    couplers, constraints, pulling = _constraints(model, wishes.pulling)
     problem = PoseProblem(
         model.system,
         tuple(known[seen[k]] for k in markers),
         tuple(carried[felt[k]] for k in sensors),
         tasks,
         couplers,
-        held,
-        _bounds(model, held, couplers) if wishes.ranges else (),
-        held_by,
+        locked,
+        _bounds(model, locked, couplers) if wishes.ranges else (),
+        constraints,
         pulling,
     )
     strange = (
@@ -336,9 +336,9 @@ def _constraints(
     holonomic = [*driving_angles, *(c for c in model.constraints if isinstance(c, Holonomic))]
     for constraint in (*soft, *holonomic):
         constraint.check(model.system)
-    held = tuple(c for c in holonomic if np.isinf(weight_of.get(c.name, np.inf)))
-    pulling = [(c, weight_of[c.name]) for c in (*soft, *holonomic) if c not in held and weight_of[c.name] > 0]
-    return followed, held, tuple(pulling)
+    exact = tuple(c for c in holonomic if np.isinf(weight_of.get(c.name, np.inf)))
+    pulling = [(c, weight_of[c.name]) for c in (*soft, *holonomic) if c not in exact and weight_of[c.name] > 0]
+    return followed, exact, tuple(pulling)
 
 
 def _angle_names(system: ArticulatedSystem) -> list[str]:
@@ -346,7 +346,7 @@ def _angle_names(system: ArticulatedSystem) -> list[str]:
     return [name for ball in balls(system) for name in ball.angles.all_names]
 
 
-def _held(model: Model, locked: Collection[str] | None) -> frozenset[int]:
+def _locked(model: Model, locked: Collection[str] | None) -> frozenset[int]:
     """Velocities that are zero: the rates of locked coordinates, and all of a ball joint whose three angles are, or of
     a floating joint whose three translations are."""
     system, rates = model.system, velocity_of(model.system)
@@ -379,14 +379,20 @@ def _need_rate(rates: Mapping[str, int], name: str, element: str) -> None:
 
 
 def _bounds(
-    model: Model, held: frozenset[int], couplers: Sequence[Coupler]
+    model: Model, locked: frozenset[int], couplers: Sequence[Coupler]
 ) -> tuple[tuple[int, int, float, float], ...]:
     """Ranges of the clamped coordinates that have a velocity of their own and are neither locked nor coupled."""
     rates, names = velocity_of(model.system), model.system.coordinate_names
     driven = {coupler.dependent for coupler in couplers}
     found = []
     for c in model.coordinates:
-        if c.clamped and c.range is not None and c.name in rates and c.name not in driven and rates[c.name] not in held:
+        if (
+            c.clamped
+            and c.range is not None
+            and c.name in rates
+            and c.name not in driven
+            and rates[c.name] not in locked
+        ):
             found.append((rates[c.name], names.index(c.name), float(c.range[0]), float(c.range[1])))
     return tuple(found)
 

@@ -349,7 +349,7 @@ class PoseProblem(PoseStructure):
         given = self.unpacked(data)
         trial = self.moved(at.q, at.share[..., None] * at.v)
         if far and self.equations is not None:
-            trial = self.corrected(trial, given.time, held=True)
+            trial = self.corrected(trial, given.time, locked=True)
         last = _longest(at.v)
         newton = last < at.reach
         bent = np.where(newton, 1.0, 0.0)

@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 
 from myoquat.analysis.motion.angle_smoothing import smooth_angles
-from myoquat.analysis.motion.constraint_projection import held_by
+from myoquat.analysis.motion.constraint_projection import constraints_of_motion
 from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.core.lazy_imports import scipy
@@ -86,14 +86,14 @@ def smooth(
             raise ValueError("order is that of method='rotations'; the filter of method='angles' has the third order")
         return smooth_angles(motion, cutoff, model=model)
     motion = motion_of(motion)
-    system, time, held = motion.system, even_times(motion.time), held_by(motion, model)
+    system, time, constraints = motion.system, even_times(motion.time), constraints_of_motion(motion, model)
     check_jumps(motion)
-    held.tell(motion)
+    constraints.warn_if_violated(motion)
     q = _bridged(motion, longest_gap)
     if cutoff is not None:
         q = _filtered(system, q, time, cutoff, order)
-    follow(held.couplers, system, q)
-    return held.motion(differentiate(Motion(system, time, held.poses(time, q))))
+    follow(constraints.couplers, system, q)
+    return constraints.with_rates(differentiate(Motion(system, time, constraints.poses(time, q))))
 
 
 def differentiate(motion: MotionLike) -> Motion:

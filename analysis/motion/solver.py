@@ -269,7 +269,7 @@ def _turned(problem: PoseProblem, start: Array) -> Array:
     found = [np.empty((0, len(start)))]
     system = problem.system
     for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
-        if body.parent != system.ground or set(range(iu.start, iu.stop)) & problem.held:
+        if body.parent != system.ground or set(range(iu.start, iu.stop)) & problem.locked:
             continue
         turns = [iq.start + i for i, unit in enumerate(body.joint.facts.coordinate_units) if unit == "rad"]
         if isinstance(body.joint, (SphericalJoint, FloatingJoint)):

@@ -1,4 +1,4 @@
-"""What a pose may be: coordinates that are free, held, coupled, bounded, and on constraints."""
+"""What a pose may be: coordinates that are free, locked, coupled, bounded, and on constraints."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ class Projection:
 @dataclass(frozen=True, eq=False)
 class PoseStructure:
     """What of a model is fitted to what: markers, sensors and coordinate tasks by name, couplers that are followed,
-    velocities that are held, (velocity, coordinate, lower, upper) of bounded coordinates, constraints that hold, and
+    velocities that are locked, (velocity, coordinate, lower, upper) of bounded coordinates, constraints that hold, and
     constraints with the weights by which they pull."""
 
     system: ArticulatedSystem
@@ -98,7 +98,7 @@ class PoseStructure:
     sensors: tuple[Sensor, ...] = ()
     tasks: tuple[str, ...] = ()
     couplers: tuple[Coupler, ...] = ()
-    held: frozenset[int] = frozenset()
+    locked: frozenset[int] = frozenset()
     bounds: tuple[tuple[int, int, float, float], ...] = ()
     constraints: tuple[Constraint, ...] = ()
     pulling: tuple[tuple[Constraint, float], ...] = ()
@@ -106,7 +106,7 @@ class PoseStructure:
     @property
     def key(self) -> tuple[object, ...]:
         """Everything that the formulas depend on."""
-        own = (self.markers, self.sensors, self.tasks, self.couplers, self.held, self.bounds)
+        own = (self.markers, self.sensors, self.tasks, self.couplers, self.locked, self.bounds)
         return (self.system.content_key, *own, content_key(self.constraints), content_key(self.pulling))
 
     @cached_property
@@ -128,9 +128,9 @@ class PoseStructure:
 
     @cached_property
     def free(self) -> list[int]:
-        """The velocities that are neither held nor driven."""
+        """The velocities that are neither locked nor driven."""
         driven = {d.velocity for d in self.driven}
-        return [k for k in range(self.system.nu) if k not in self.held and k not in driven]
+        return [k for k in range(self.system.nu) if k not in self.locked and k not in driven]
 
     @cached_property
     def order(self) -> list[tuple[int, list[int]]]:
@@ -304,15 +304,15 @@ class PoseStructure:
         columns = [found.get(place, np.ones(())) for place in self.touched]
         return np.stack(np.broadcast_arrays(*columns, q[..., 0] * 0.0, subok=True)[:-1], axis=-1)
 
-    def corrected(self, q: Array, time: Array, held: bool = False) -> Array:
+    def corrected(self, q: Array, time: Array, locked: bool = False) -> Array:
         """(..., nq) after a step of Newton's method onto the constraints, the smallest one; bounds kept, couplers
         followed. Coordinates that it would take over their bounds do not take part, nor do any at their bounds if these
-        are `held`."""
+        are `locked`."""
         phi, A = self.constraint_rows(q, time)
         step, none = -_least_motion(A, phi), np.zeros((*q.shape[:-1], len(self.free)))
         if self.bounds:
             open_ = self.open_touched(q, self.with_touched(step, none))
-            if held:
+            if locked:
                 open_ = open_ * self.open_touched(q, self.with_touched(-step, none))
             step = -_least_motion(A * open_[..., None, :], phi)
         return self.moved(q, self.with_touched(step, none))

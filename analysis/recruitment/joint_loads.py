@@ -15,7 +15,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
-from myoquat.dynamics.constraints import HeldMotion
+from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import Poses
 from myoquat.joints.types import FixedJoint
@@ -178,7 +178,7 @@ def joint_loads(
 
     Each body's momentum is balanced, whether or not the forces produce the motion. Missing forces appear in the loads
     about the joints' own axes, and in `JointLoads.residual`. Constraint forces are those that the balance leaves; where
-    forces are missing, those of the motion that the forces would cause (`myoquat.dynamics.constraints.HeldMotion`).
+    forces are missing, those of the motion that the forces would cause (`ConstrainedMotion` of `dynamics.constraints`).
     Redundant constraints leave some loads open, which are NaN. Without udot, locked coordinates stay and couplers are
     followed; what holds them is in the loads. `Redundancy.joint_loads` has the loads of a solution.
 
@@ -240,7 +240,7 @@ def _balanced(model: Model, motion: Motion, wrenches: tuple[Array, Array], drive
     system, q, u, udot = model.system, motion.q, motion.u, motion.udot
     assert u is not None
     constrained = bool(model.constraints)
-    held = HeldMotion(model, q, motion.time) if constrained or (udot is None and _restricted(model)) else None
+    held = ConstrainedMotion(model, q, motion.time) if constrained or (udot is None and _restricted(model)) else None
     if udot is None:
         udot = _accelerations(model, motion, applied, driven + motors, held)
         motion = Motion(system, motion.time, q, u, udot)
@@ -265,7 +265,9 @@ def _lacking(model: Model, motion: Motion, udot: Array, applied: Array, driven: 
     return torque
 
 
-def _accelerations(model: Model, motion: Motion, applied: Array, driven: Array, held: HeldMotion | None) -> Array:
+def _accelerations(
+    model: Model, motion: Motion, applied: Array, driven: Array, held: ConstrainedMotion | None
+) -> Array:
     """(t, nu) udot that the forces cause, constraints kept, couplers followed and locked coordinates at rest."""
     q, u = motion.q, motion.u
     assert u is not None

@@ -23,7 +23,7 @@ from lxml import etree
 
 from benchmarks.opensim.osim import in_opensim
 from myoquat.analysis.motion import FittedMotion, inverse_kinematics
-from myoquat.analysis.motion.constraint_projection import Held
+from myoquat.analysis.motion.constraint_projection import MotionConstraints
 from myoquat.data import Markers, Motion, load_markers, load_model
 from myoquat.muscle import Model
 
@@ -118,8 +118,8 @@ def _projected(fit: FittedMotion, q: np.ndarray) -> np.ndarray:
     """Poses on the constraints of a fit."""
     problem = fit.problem
     assert problem is not None
-    held = Held(fit.system, problem.couplers, problem.constraints, problem.held)
-    poses: np.ndarray = held.poses(fit.time, problem.allowed(q))
+    constraints = MotionConstraints(fit.system, problem.couplers, problem.constraints, problem.locked)
+    poses: np.ndarray = constraints.poses(fit.time, problem.allowed(q))
     return poses
 
 

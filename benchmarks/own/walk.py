@@ -71,7 +71,7 @@ def _rows(model: Model, motion: Motion, loads: Forces, power: float) -> list[dic
 
 def _programs(model: Model, motion: Motion, loads: Forces, found: Redundancy, frames: np.ndarray) -> Programs:
     """Those of some frames, on tangents at the activations that were found."""
-    demands = Demands.of_motion(model.with_rigid_tendons(), motion, loads, found.reserves, ()).taken(frames)
+    demands = Demands.of_motion(model.with_rigid_tendons(), motion, loads, found.reserves, ()).subset(frames)
     return demands.programs(*tangents(demands.tensions, found.activation[frames], demands.lower), Effort())
 
 

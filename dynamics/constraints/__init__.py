@@ -1,9 +1,10 @@
 """Constraints of a system: the types of `myoquat.joints.constraints`, and their use in the equations of motion."""
 
+from myoquat.core.deprecation import former_names
 from myoquat.dynamics.constraints.assemble import AssemblyError, assemble
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
-from myoquat.dynamics.constraints.multipliers import HeldMotion
+from myoquat.dynamics.constraints.multipliers import ConstrainedMotion
 from myoquat.dynamics.constraints.own import constraints_of
 from myoquat.joints.constraints import (
     Constraint,
@@ -25,12 +26,12 @@ from myoquat.joints.constraints import (
 
 __all__ = [
     "AssemblyError",
+    "ConstrainedMotion",
     "Constraint",
     "ConstraintArrays",
     "Constraints",
     "CoordinateCoupler",
     "Distance",
-    "HeldMotion",
     "Holonomic",
     "NonHolonomic",
     "OnSurface",
@@ -46,3 +47,6 @@ __all__ = [
     "assemble",
     "constraints_of",
 ]
+
+_FORMER = {"HeldMotion": "ConstrainedMotion"}
+__getattr__ = former_names(__name__, _FORMER)

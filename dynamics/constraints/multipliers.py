@@ -33,7 +33,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle.model import Model
 
-__all__ = ["HeldMotion", "acts_in_joints", "carried_wrenches"]
+__all__ = ["ConstrainedMotion", "acts_in_joints", "carried_wrenches"]
 
 IN_JOINTS = (CoordinateCoupler, PolynomialCoupler, Prescribed)
 NULL_VECTOR_TOLERANCE = 1e-6  # of the greatest effect of a unit multiplier: null vectors that do more change a reaction
@@ -44,7 +44,7 @@ def acts_in_joints(constraint: Constraint) -> bool:
     return isinstance(constraint, IN_JOINTS)
 
 
-class HeldMotion:
+class ConstrainedMotion:
     """The constraints, couplers and locks of a model at poses q (t, nq) and times (t,), and the map from what a motion
     lacks to their forces.
 
@@ -55,12 +55,12 @@ class HeldMotion:
     mass matrix is singular.
 
     >>> import myoquat as mq
-    >>> from myoquat.dynamics.constraints import HeldMotion, PointLoop
+    >>> from myoquat.dynamics.constraints import ConstrainedMotion, PointLoop
     >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
     >>> hook = PointLoop("bob", "ground", (1.0, 0, 0), (1.0, 0, 0), axes="z")  # its end hangs on a hook
     >>> model = mq.Model(mq.ArticulatedSystem((bob,)), constraints=(hook,))
-    >>> held = HeldMotion(model, [[0.0]], [0.0])
-    >>> held.multipliers(mq.dynamics.bias_force(model, [[0.0]], [[0.0]]))  # half of the weight
+    >>> hung = ConstrainedMotion(model, [[0.0]], [0.0])
+    >>> hung.multipliers(mq.dynamics.bias_force(model, [[0.0]], [[0.0]]))  # half of the weight
     array([[9.81]])
     """
 

@@ -89,7 +89,7 @@ class AdaptiveProblem:
             return equations.project(x)
         if self.redundant:
             q, u = equations.split(replace(equations, constraints=()).project(x))
-            return np.concatenate([*self._held.nearest(q, u, t), equations.rest(x)])
+            return np.concatenate([*self._constraint_arrays.nearest(q, u, t), equations.rest(x)])
         formula = lambda x, t: equations.project(x, t)  # noqa: E731
         sizes: dict[str, Any] = {"x": equations.size, "t": ()}
         key = ("projected", equations.key)
@@ -103,7 +103,7 @@ class AdaptiveProblem:
         return self.projected(t, x) if self.choice.projects else x.copy()
 
     @property
-    def _held(self) -> ConstraintArrays:
+    def _constraint_arrays(self) -> ConstraintArrays:
         return ConstraintArrays(Constraints(self.equations.system, self.equations.constraints))
 
     # ---- slopes ----------------------------------------------------------------------------------------------
@@ -130,17 +130,17 @@ class AdaptiveProblem:
 
     def _least_constraint(self, free: Slope) -> Slope:
         """The slope under redundant constraints, from arrays: `free` is the slope without them."""
-        equations, system, held = self.equations, self.equations.system, self._held
+        equations, system, arrays = self.equations, self.equations.system, self._constraint_arrays
 
         def slope(t: float, x: Array) -> Array:
             q, u = equations.split(self.projected(t, x) if self.choice.projects else x)
             rate = free(t, x)
             M = mass_matrix(system, q)
-            b = held.bias(q, u, t)
+            b = arrays.bias(q, u, t)
             if equations.baumgarte:
-                b = b - 2 / self.constants[0] * held.rate(q, u, t)
+                b = b - 2 / self.constants[0] * arrays.rate(q, u, t)
             udot = equations.split(rate)[1]
-            a = working(M, M @ udot, held.jacobian(q, t), b).acceleration
+            a = working(M, M @ udot, arrays.jacobian(q, t), b).acceleration
             return np.concatenate([rate[: system.nq], a, equations.rest(rate)])
 
         return slope

@@ -64,8 +64,8 @@ class Problem:
         )
         self.feedback = dict(feedback or {})
         self.equations = replace(equations, feedback=_laws(equations, self.feedback))
-        check_regular(self.system, held=bool(constraints))
-        self.held = ConstraintArrays(Constraints(self.system, constraints)) if constraints else None
+        check_regular(self.system, constrained=bool(constraints))
+        self.constraint_arrays = ConstraintArrays(Constraints(self.system, constraints)) if constraints else None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -185,7 +185,12 @@ def _fixed_step(
         feedback=compiled_feedback(inputs),
     )  # fmt: skip
     problem = simulator.problem
-    if problem.held is not None and choice.projects and choice.name != "semi_implicit_euler" and problem.held.varies():
+    if (
+        problem.constraint_arrays is not None
+        and choice.projects
+        and choice.name != "semi_implicit_euler"
+        and problem.constraint_arrays.varies()
+    ):
         raise ValueError(
             f"constraints that change with time: method {choice.name!r} cannot project onto them; use "
             "stabilization='baumgarte' or an adaptive method (rtol=...)"
@@ -215,7 +220,7 @@ def _adaptive(
     problem = Problem(
         model, choice, start.constraints, external_torque=inputs.torque is not None, feedback=compiled_feedback(inputs)
     )
-    if start.redundant and problem.held is not None and problem.held.constraints.weightless:
+    if start.redundant and problem.constraint_arrays is not None and problem.constraint_arrays.constraints.weightless:
         raise ValueError(
             f"{start.count} constraints of rank {start.rank} at the start: on bodies without mass they must be "
             "independent; leave out those that others imply, or give the bodies a mass"

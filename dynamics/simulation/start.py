@@ -59,32 +59,32 @@ class Start:
         warn_far(q, system.angles)
         if not constraints:
             return cls(q, u)
-        held = ConstraintArrays(Constraints(system, constraints))
+        arrays = ConstraintArrays(Constraints(system, constraints))
         if not system.nu:
-            held.check(q, u, time)
+            arrays.check(q, u, time)
             return cls(q, u)
-        return cls._constrained(held, q, u, project, time)
+        return cls._constrained(arrays, q, u, project, time)
 
     @classmethod
-    def _constrained(cls, held: ConstraintArrays, q: Array, u: Array, project: bool, time: float) -> "Start":
+    def _constrained(cls, arrays: ConstraintArrays, q: Array, u: Array, project: bool, time: float) -> "Start":
         """The start on the constraints; ValueError with the violation for one that is not there."""
         batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
         q, u = (np.array(np.broadcast_to(x, (*batch, x.shape[-1]))) for x in (q, u))
         if project:
             for where in np.ndindex(batch):
-                q[where], u[where] = held.nearest(q[where], u[where], time)
-        held.check(q, u, time)
-        ranks = [held.rank(q[where], time) for where in np.ndindex(batch)]
-        count, rank = held.count, min(ranks, default=0)
+                q[where], u[where] = arrays.nearest(q[where], u[where], time)
+        arrays.check(q, u, time)
+        ranks = [arrays.rank(q[where], time) for where in np.ndindex(batch)]
+        count, rank = arrays.count, min(ranks, default=0)
         nearby = (
-            max((_rank_nearby(held, q[where], time) for where in np.ndindex(batch)), default=0)
+            max((_rank_nearby(arrays, q[where], time) for where in np.ndindex(batch)), default=0)
             if rank < count
             else rank
         )
-        return cls(q, u, held.constraints.parts, count, rank, nearby)
+        return cls(q, u, arrays.constraints.parts, count, rank, nearby)
 
 
-def _rank_nearby(held: ConstraintArrays, q: Array, time: float) -> int:
+def _rank_nearby(arrays: ConstraintArrays, q: Array, time: float) -> int:
     """The greatest rank of the constraints at a few poses near q (nq,), off the constraints."""
-    steps = np.random.default_rng(0).normal(size=(SAMPLED_POSES, held.system.nu)) * POSE_DEVIATION
-    return max(held.rank(held.system.integrate(q, step), time) for step in steps)
+    steps = np.random.default_rng(0).normal(size=(SAMPLED_POSES, arrays.system.nu)) * POSE_DEVIATION
+    return max(arrays.rank(arrays.system.integrate(q, step), time) for step in steps)

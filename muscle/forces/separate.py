@@ -63,7 +63,7 @@ class _SeparateBodies(ArticulatedSystem):
         return self.tree
 
     def _link(self, i: int, body: Body) -> Link:
-        held = _Held(lambda q: self.poses(q)[body.name])
+        held = _Placed(lambda q: self.poses(q)[body.name])
         still = np.eye(3), np.zeros(3), slice(None), slice(0, 0), 0.0, np.zeros(3), np.zeros(6)
         link = Link(i, body.name, WORLD, held, *still)
         link.add(body, np.eye(3), np.zeros(3))
@@ -89,7 +89,7 @@ class _SeparateBodies(ArticulatedSystem):
         return {name: (motion[..., s][..., 3:], motion[..., s][..., :3]) for name, s in entries}
 
 
-class _Held(FixedJoint):
+class _Placed(FixedJoint):
     """A joint that holds a body at the pose `where` of all coordinates q (..., nq)."""
 
     def __init__(self, where: Callable[[Array], Pair]) -> None:

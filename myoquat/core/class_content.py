@@ -32,7 +32,7 @@ def identity(cls: type) -> str:
     """
     found = _known.get(cls)
     if found is None:
-        found = _known[cls] = ":".join([f"{cls.__module__}.{cls.__qualname__}", *map(_methods, _strangers(cls))])
+        found = _known[cls] = ":".join([f"{cls.__module__}.{cls.__qualname__}", *map(_methods, _foreign_classes(cls))])
     return found
 
 
@@ -40,11 +40,11 @@ def is_foreign(cls: type) -> bool:
     """Whether methods of a class, or of its bases, are neither of this package nor Python's."""
     found = _foreign.get(cls)
     if found is None:
-        found = _foreign[cls] = next(_strangers(cls), None) is not None
+        found = _foreign[cls] = next(_foreign_classes(cls), None) is not None
     return found
 
 
-def _strangers(cls: type) -> Iterator[type]:
+def _foreign_classes(cls: type) -> Iterator[type]:
     """The class and its bases, as far as they are neither ours nor Python's."""
     return (base for base in cls.__mro__ if base.__module__.split(".")[0] not in (OWN, "builtins", "abc", "enum"))
 
@@ -55,7 +55,7 @@ def _methods(cls: type) -> str:
         for name, member in sorted(vars(cls).items()):
             function = _function(member)
             if function is not None and (name == "__call__" or not name.startswith("__")):
-                total.update(name.encode() + b"\0" + _described(function, cls))
+                total.update(name.encode() + b"\0" + _encoded(function, cls))
     except ValueError:
         total.update(f"{os.urandom(8).hex()} {next(_fresh)}".encode())
     return total.hexdigest()[:16]
@@ -68,10 +68,10 @@ def _function(member: Any) -> FunctionType | None:
     return member if isinstance(member, FunctionType) else None
 
 
-def _described(function: FunctionType, cls: type) -> bytes:
-    held = [cell.cell_contents for cell in function.__closure__ or ()]
-    held += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    return marshal.dumps((stripped(function.__code__), [_value(x) for x in held if x is not cls]), 2)
+def _encoded(function: FunctionType, cls: type) -> bytes:
+    values = [cell.cell_contents for cell in function.__closure__ or ()]
+    values += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    return marshal.dumps((stripped(function.__code__), [_value(x) for x in values if x is not cls]), 2)
 
 
 def _value(x: Any) -> Any:

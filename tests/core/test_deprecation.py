@@ -45,6 +45,7 @@ FORMER = {
         "write_markers": ("data.trc.write_markers", "data.save_table"),
         "write_motion": ("data.storage.write_motion", "data.save_table"),
     },
+    "myoquat.dynamics.constraints": {"HeldMotion": "myoquat.dynamics.constraints.ConstrainedMotion"},
     "myoquat.joints": {"why_not_ball": "myoquat.joints.ball_joint_obstacle"},
     "myoquat.kernels": {
         "Held": "myoquat.kernels.ZeroOrderHold",

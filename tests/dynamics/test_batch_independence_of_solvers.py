@@ -15,7 +15,7 @@ from myoquat.analysis.motion import Sensor, inverse_kinematics
 from myoquat.analysis.recruitment import joint_loads
 from myoquat.data import Markers, Motion, Orientations
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, joint_reactions, simulate
-from myoquat.dynamics.constraints import Distance, HeldMotion, assemble
+from myoquat.dynamics.constraints import ConstrainedMotion, Distance, assemble
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.methods import ADAPTIVE
 from myoquat.joints import ArticulatedSystem, Body, random_quaternions
@@ -106,7 +106,7 @@ def held():
     def solve(rows):
         loads = joint_loads(model, Motion(model, time[rows], q[rows], u[rows], 0.0 * u[rows]))
         wrench = loads.of("b1")
-        return HeldMotion(model, q[rows], time[rows]).multipliers(u[rows]), wrench.force, wrench.moment
+        return ConstrainedMotion(model, q[rows], time[rows]).multipliers(u[rows]), wrench.force, wrench.moment
 
     return solve
 

@@ -145,7 +145,7 @@ class _Filter:
         system = model.system
         constraints = tuple(c for c in constraints_of(model) if isinstance(c, Holonomic))
         measurements = Measurements(problem, constraints)
-        free = np.array([k not in problem.held for k in range(system.nu)])
+        free = np.array([k not in problem.locked for k in range(system.nu)])
         units = [unit for body in system.bodies for unit in body.joint.facts.velocity_units]
         density = np.where(
             [unit.startswith("rad") for unit in units], noise.angular_acceleration, noise.linear_acceleration

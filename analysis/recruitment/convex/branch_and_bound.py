@@ -40,7 +40,7 @@ def lower_bounds(functions: Functions, points: Array, tolerance: Array) -> Array
         if division == MAX_DIVISIONS or not open_.any():
             break
         every, rest, least = every[open_], rest[open_], least[open_]
-        divided, kept, left = cells.taken(open_).lowest()
+        divided, kept, left = cells.subset(open_).lowest()
         cells, rest = divided.divided(functions, every, points[every]).beside(kept), np.minimum(rest, left)
     return bound
 
@@ -64,7 +64,7 @@ class _Cells:
         after = np.concatenate([slope[..., 1:], -end], axis=-1)
         return cls(x[..., :-1], x[..., 1:], f[..., :-1], f[..., 1:], before, after)
 
-    def taken(self, rows: Array) -> "_Cells":
+    def subset(self, rows: Array) -> "_Cells":
         return _Cells(*(v[rows] for v in self.fields))
 
     def beside(self, others: "_Cells") -> "_Cells":

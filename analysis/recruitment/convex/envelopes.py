@@ -35,7 +35,7 @@ class Hulls:
         order = np.argsort(x, axis=-1, kind="stable")
         return Hulls(np.take_along_axis(x, order, axis=-1), np.take_along_axis(f, order, axis=-1))
 
-    def taken(self, rows: Array) -> "Hulls":
+    def subset(self, rows: Array) -> "Hulls":
         """Some of the hulls, by their numbers along the first axis."""
         part = copy(self)
         part.x, part.f = self.x[rows], self.f[rows]

@@ -55,7 +55,7 @@ class _Search:
         self.found = every
         self.least_prices = np.zeros((k, *every.y.shape[1:])), np.zeros((k, *every.z.shape[1:]))
         self.open_ = np.flatnonzero(every.status == Status.SOLVED)
-        self.t[self.open_] = self._raised(self.open_, every.taken(self.open_))  # whose multipliers prove something too
+        self.t[self.open_] = self._raised(self.open_, every.subset(self.open_))  # whose multipliers prove something too
 
     def iterate(self) -> None:
         """Solve the programs in boxes at t, a little wider; where that fails raise t or widen the box."""
@@ -68,20 +68,20 @@ class _Search:
         self.t[rows] = np.maximum(t, self.t[rows])
         self.wider[rows] = np.where(raised | solved, self.wider[rows], 10 * self.wider[rows])
         done = rows[solved]
-        self.found.put(done, tried.taken(solved))
+        self.found.put(done, tried.subset(solved))
         lost = ~solved & (self.wider[rows] > MAX_BOX_MARGIN)
         self.found.status[rows[lost]] = Status.UNSOLVED
         self.open_ = rows[~solved & ~lost]
 
     def _boxed(self, rows: Array, t: Array) -> Programs:
-        p, w = self.programs.taken(rows), self.w[rows]
+        p, w = self.programs.subset(rows), self.w[rows]
         far = np.where(w > 0, t[:, None] / np.where(w > 0, w, 1.0), np.inf)
         lower, upper = np.maximum(p.lower, -far), np.minimum(p.upper, far)
         return replace(p, lower=np.minimum(lower, upper), upper=upper)
 
     def _raised(self, rows: Array, tried: Solutions) -> Array:
         """(k,) the least t at which multipliers no longer prove that there is no solution."""
-        p, w = self.programs.taken(rows), self.w[rows]
+        p, w = self.programs.subset(rows), self.w[rows]
         price = vecmat(tried.y, p.A) + vecmat(tried.z.reshape(len(rows), -1), p.G.reshape(len(rows), -1, w.shape[-1]))
         need = np.sum(tried.y * p.b, axis=-1) - np.sum(tried.z * p.h, axis=(-1, -2))
         t, slope = self.t[rows], np.ones(len(rows))

@@ -98,7 +98,7 @@ class Programs:
         """(k, e + c d, n) A over the rows of all G."""
         return np.concatenate([self.A, self.G.reshape(len(self.A), -1, self.A.shape[-1])], axis=1)
 
-    def taken(self, rows: Array | slice) -> Self:
+    def subset(self, rows: Array | slice) -> Self:
         """Some of the programs, by their numbers, a mask or a slice."""
         return replace(self, **{name: values[rows] for name, values in vars(self).items()})
 

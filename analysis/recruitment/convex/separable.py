@@ -110,7 +110,7 @@ class _Envelopes:
 
     def __init__(self, programs: Programs, curves: Curves, corners: Array, backend: str, numbers: Array, improve: bool
     ) -> None:  # fmt: skip
-        self.given, self.curves, self.m, self.backend = programs.taken(numbers), curves, corners.shape[1], backend
+        self.given, self.curves, self.m, self.backend = programs.subset(numbers), curves, corners.shape[1], backend
         self.numbers = numbers
         low, high = self.given.lower[:, : self.m], self.given.upper[:, : self.m]
         self.corners = np.clip(corners[numbers], low[..., None], high[..., None])
@@ -151,9 +151,9 @@ class _Envelopes:
 
     def _refined(self, rows: Array) -> Array:
         """Solve again between the points about the last solution; return the numbers of the solved programs."""
-        hulls = self.hulls.taken(rows)
+        hulls = self.hulls.subset(rows)
         near = hulls.near(self.about[rows], PROGRAM_KNOTS)
-        found = _Pieces(self.given.taken(rows), *near).solved(self.backend)
+        found = _Pieces(self.given.subset(rows), *near).solved(self.backend)
         lost = found.status != Status.SOLVED  # where rounding ends progress: what was known, with what is seen now
         for name in ("x", "y", "z"):
             getattr(found, name)[lost] = getattr(self.found, name)[rows[lost]]
@@ -165,9 +165,9 @@ class _Envelopes:
 
     def _certify(self, rows: Array, found: Solutions) -> None:
         """Objective and bound of solutions, from more points about them."""
-        given, m, x = self.given.taken(rows), self.m, found.x[:, : self.m]
+        given, m, x = self.given.subset(rows), self.m, found.x[:, : self.m]
         self._refine(rows, x)
-        hulls = self.hulls.taken(rows)
+        hulls = self.hulls.subset(rows)
         multipliers = np.concatenate([found.y, found.z.reshape(len(x), -1)], axis=-1)
         price = vecmat(multipliers, given.B)
         dear = hulls.f - price[:, :m, None] * hulls.x
@@ -187,7 +187,7 @@ class _Envelopes:
 
     def _refine(self, rows: Array, at: Array) -> None:
         """More points of some of the hulls, about `at` (k, m)."""
-        hulls = self.hulls.taken(rows)
+        hulls = self.hulls.subset(rows)
         x, ends = hulls.between(at), hulls.at_ends(at)
         f, middle = self._at(rows, x), x[..., 4]
         straight = f[..., 4] > hulls.values(middle)  # where the function is above its envelope
@@ -213,14 +213,14 @@ class _Envelopes:
             corners = np.clip(self.corners[rows], low[..., None], high[..., None])
             points = np.sort(np.concatenate([_spaced(low, high, PROGRAM_KNOTS), corners], axis=-1), axis=-1)
             box = Hulls(points, self._at(rows, points))
-            tried = _Pieces(given.taken(rows), *box.near(x[..., None], PROGRAM_KNOTS)).solved(self.backend)
+            tried = _Pieces(given.subset(rows), *box.near(x[..., None], PROGRAM_KNOTS)).solved(self.backend)
             cost = self._at(rows, tried.x[:, :m, None])[..., 0].sum(axis=-1)
             cost = cost + self._rest(rows).objective(tried.x)
             gain = self.found.objective[rows] - cost
             better = (tried.status == Status.SOLVED) & (gain > 0)
             done = rows[better]
             self.found.x[done], self.found.objective[done] = tried.x[better], cost[better]
-            self.found.residual[done] = given.taken(done).residual(tried.x[better])
+            self.found.residual[done] = given.subset(done).residual(tried.x[better])
             size = np.where(better & (gain > GAP_TOLERANCE * self._size()[rows]), size, BOX_FACTOR * size)
             goes_on = size > LAST_BOX
             rows, size = rows[goes_on], size[goes_on]
@@ -230,7 +230,7 @@ class _Envelopes:
 
     def _rest(self, rows: Array) -> Programs:
         """Some of the programs, the objective being that of the variables without a function."""
-        given = self.given.taken(rows)
+        given = self.given.subset(rows)
         return replace(given, weights=np.where(np.arange(given.A.shape[-1]) < self.m, 0.0, given.weights))
 
     def _size(self) -> Array:

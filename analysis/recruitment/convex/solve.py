@@ -34,7 +34,7 @@ class Solutions:
     residual: Array
     steps: Array
 
-    def taken(self, rows: Array) -> "Solutions":
+    def subset(self, rows: Array) -> "Solutions":
         """Some of the solutions, by their numbers or a mask."""
         return Solutions(**{name: values[rows] for name, values in vars(self).items()})
 
@@ -55,7 +55,7 @@ def solve_programs(programs: Programs, *, backend: str = "kernel", block: int = 
     split = Split(programs)
     parts = []
     for first in range(0, len(programs.b), block):
-        given = programs.taken(slice(first, first + block))
+        given = programs.subset(slice(first, first + block))
         parts.append(_solved_or_nearest(_Scaled(given, split), backend))
     names = Solutions.__dataclass_fields__
     if not parts:
@@ -97,7 +97,7 @@ class _Scaled:
 
     def applied(self, rows: Array) -> Programs:
         """Some of the programs, with the scale, and with free variables without columns for those that are held."""
-        p, held = self.program.taken(rows), self.held[rows]
+        p, held = self.program.subset(rows), self.held[rows]
         k, e, n = p.A.shape
         B = np.concatenate([p.A, p.G.reshape(k, -1, n)], axis=1) * self.scale[rows][..., None] * ~held[:, None]
         return replace(
@@ -122,7 +122,7 @@ def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
     ends = solved_side_by_side(scaled.program, scaled.scale, backend)
     open_ = np.flatnonzero(ends.status == Status.UNSOLVED)
     if len(open_):
-        program, size = _in_units_of_solution(scaled.program.taken(open_), scaled.scale[open_])
+        program, size = _in_units_of_solution(scaled.program.subset(open_), scaled.scale[open_])
         again = solved_side_by_side(program, scaled.scale[open_], backend, CAREFUL_TARGET)
         again = replace(again, x=again.x * size, price=again.price / size)
         for name, values in vars(again).items():

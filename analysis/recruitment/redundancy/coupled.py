@@ -135,7 +135,7 @@ class CoupledRecruitment:
 
     def _programs(self, frames: Array) -> tuple[Programs, Array]:
         """Programs of x - centre, and the centre (k, n)."""
-        part, centre = self.demands.taken(frames), self.centre[frames]
+        part, centre = self.demands.subset(frames), self.centre[frames]
         programs = part.programs(self.F0[frames], self.slopes[frames], self.effort)
         return (programs.around(centre) if centre.any() else programs), centre
 

@@ -246,7 +246,7 @@ class Demands:
         result: Array = rest + np.einsum("tn,tcni->tci", torque, self.through)
         return result
 
-    def taken(self, frames: Array) -> Self:
+    def subset(self, frames: Array) -> Self:
         """Some of the frames, by their numbers."""
         part, rows = copy(self), _as_slice(frames)
         for name in (

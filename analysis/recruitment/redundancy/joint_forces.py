@@ -8,7 +8,7 @@ from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserv
 from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
-from myoquat.dynamics.constraints import HeldMotion
+from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.dynamics.constraints.multipliers import carried_wrenches
 from myoquat.muscle.model import Model
 
@@ -35,7 +35,7 @@ def constraint_lines(model: Model, motion: Motion, joints: Sequence[int], parent
     """
     if not joints or not model.constraints:
         return None
-    held = HeldMotion(model, motion.q, motion.time)
+    held = ConstrainedMotion(model, motion.q, motion.time)
     if not held.count:
         return None
     for i in joints:

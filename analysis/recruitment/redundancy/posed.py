@@ -318,8 +318,8 @@ class PosedFrames:
         more than a part LEAST_SAVED."""
         saved = known.objective - new.objective > LEAST_SAVED * self.sizes(new.objective)
         takes = are_met(new.status) & (~are_met(known.status) | saved)
-        found = known.taken(np.arange(self.count))
-        found.put(np.flatnonzero(takes), new.taken(takes))
+        found = known.subset(np.arange(self.count))
+        found.put(np.flatnonzero(takes), new.subset(takes))
         return found
 
     def measured(self, found: Solutions) -> Solutions:
@@ -342,9 +342,9 @@ class PosedFrames:
         off = demands.missing(demands.tensions(x[:, :m]), x[:, m:])
         return np.asarray(np.abs(off).max(axis=-1, initial=0.0) <= RESIDUAL_TOLERANCE * size)
 
-    def taken(self, rows: Array) -> "PosedFrames":
+    def subset(self, rows: Array) -> "PosedFrames":
         """Some of the frames, by their numbers."""
-        return PosedFrames(self.demands.taken(rows), self.effort, self.backend)
+        return PosedFrames(self.demands.subset(rows), self.effort, self.backend)
 
     @cached_property
     def _weights(self) -> Array:

@@ -125,7 +125,7 @@ class _Search:
     def _values(self, rows: Array, parameter: Array) -> tuple[Array, Array]:
         """(n,) the efforts of frames at parameters (n,), the rule's cost included, and bounds of the efforts without;
         infinite where there is no solution."""
-        found = self.solve(rows, self.demands.taken(rows).with_rules(parameter), certified=False)
+        found = self.solve(rows, self.demands.subset(rows).with_rules(parameter), certified=False)
         cost = self.rule.cost(parameter)
         total = np.where(are_met(found.status), found.objective + cost, np.inf)
         unknown = ~are_met(found.status) & (found.status != Status.INFEASIBLE)

@@ -60,7 +60,9 @@ class Recruitment:
             a = self.found.x[k, :m]
             if ((a < low) | (a > high)).any():
                 frame = np.array([k])
-                self.found.put(frame, self.solutions_of(frame, self.demands.taken(frame).within(low[None], high[None])))
+                self.found.put(
+                    frame, self.solutions_of(frame, self.demands.subset(frame).within(low[None], high[None]))
+                )
 
     def _along(self) -> Solutions:
         """Solutions of all frames: some independent ones, the others from interpolated starts, with neighbours closer
@@ -69,7 +71,7 @@ class Recruitment:
         if not (self.neighbours and self.warm_starts) or k <= 2 * step:
             return self.solutions_of(np.arange(k), self.demands)
         few = np.append(np.arange(0, k - 1, step), k - 1)
-        known = self.solutions_of(few, self.demands.taken(few))
+        known = self.solutions_of(few, self.demands.subset(few))
         found = Solutions(**{name: np.empty((k, *v.shape[1:]), v.dtype) for name, v in vars(known).items()})
         found.put(few, known)
         while step > 1:
@@ -86,21 +88,21 @@ class Recruitment:
         if near.any():
             rows = frames[near]
             known, tangent = self._warm_started(rows, x[near], y[near])
-            bent = are_bent(self.demands.taken(rows), *tangent, END_SAMPLES)
+            bent = are_bent(self.demands.subset(rows), *tangent, END_SAMPLES)
             nonlinear = np.flatnonzero((known.status == Status.SOLVED) & bent)
             if len(nonlinear) and self.certified:
-                posed = self._posed(self.demands.taken(rows[nonlinear]))
-                known.put(nonlinear, posed.certified(known.taken(nonlinear), GAP_TOLERANCE))
+                posed = self._posed(self.demands.subset(rows[nonlinear]))
+                known.put(nonlinear, posed.certified(known.subset(nonlinear), GAP_TOLERANCE))
             found.put(rows, known)
             open_ = np.concatenate([open_, rows[known.status != Status.SOLVED]])
         if len(open_):
-            found.put(open_, self.solutions_of(open_, self.demands.taken(open_)))
+            found.put(open_, self.solutions_of(open_, self.demands.subset(open_)))
 
     def _warm_started(
         self, frames: Array, x: Array, y: Array, demands: Demands | None = None
     ) -> tuple[Solutions, tuple[Array, Array]]:
         """The solutions of `SequentialProgramming` near x and y, and the tangents F0, F1 of the forces there."""
-        given = demands or self.demands.taken(frames)
+        given = demands or self.demands.subset(frames)
         found, tangent = SequentialProgramming(given, self.effort, self.backend).solved(x, y)
         self.slopes[frames] = slope = tangent[..., 1]
         return found, (tangent[..., 0] - slope * found.x[:, : slope.shape[1]], slope)
@@ -112,10 +114,10 @@ class Recruitment:
         if not len(bent):
             self.slopes[frames] = F1
             return self._on_lines(demands, F0, F1, self.centre[frames])
-        posed = self._posed(demands.taken(bent))
+        posed = self._posed(demands.subset(bent))
         F0[bent], F1[bent] = posed.lines
         found = self._on_lines(demands, F0, F1, self.centre[frames])
-        m, start = demands.lengths.shape[1], found.taken(bent)
+        m, start = demands.lengths.shape[1], found.subset(bent)
         tensions = F0[bent] + F1[bent] * start.x[:, :m]
         start.x[:, :m] = posed.activations(np.arange(len(bent)), tensions[..., None])[..., 0]
         found.put(bent, self._of_bent(posed, frames[bent], start))
@@ -130,16 +132,16 @@ class Recruitment:
         if self.effort.of == "stress" or not len(open_):  # then the lines are exact
             return start
         if self.effort.power == np.inf:
-            new = self._by_tangents(frames[open_], posed.demands.taken(open_), start.x[open_])
+            new = self._by_tangents(frames[open_], posed.demands.subset(open_), start.x[open_])
             new.status[:] = np.where(new.status == Status.SOLVED, Status.LOCAL, Status.UNSOLVED)
             new.bound[:] = np.nan
             start.put(open_, new)
             return start
         start.status[open_], start.bound[open_] = Status.UNSOLVED, -np.inf
         for attempt in (self._near, self._anywhere):
-            part = posed.taken(open_)
-            for new in attempt(part, frames[open_], start.taken(open_)):
-                known = start.taken(open_)
+            part = posed.subset(open_)
+            for new in attempt(part, frames[open_], start.subset(open_)):
+                known = start.subset(open_)
                 start.put(open_, part.better(known, new, GAP_TOLERANCE) if self.certified
                           else part.cheaper(known, part.measured(new)))  # fmt: skip
             status = start.status[open_]
@@ -158,7 +160,7 @@ class Recruitment:
         found, _ = self._warm_started(frames, start.x, start.y, posed.demands)
         left = np.flatnonzero(found.status != Status.SOLVED)
         if len(left):
-            found.put(left, self._by_tangents(frames[left], posed.demands.taken(left), start.x[left]))
+            found.put(left, self._by_tangents(frames[left], posed.demands.subset(left), start.x[left]))
         yield found
 
     def _anywhere(self, posed: PosedFrames, frames: Array, start: Solutions) -> Iterator[Solutions]:
@@ -181,7 +183,7 @@ class Recruitment:
         size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
         x, open_ = x.copy(), np.arange(len(frames))
         for _ in range(MAX_TANGENT_ITERATIONS):
-            part = demands.taken(open_)
+            part = demands.subset(open_)
             F0, F1 = tangents(part.tensions, x[open_, :m], part.lower)
             new = self._on_lines(part, F0, F1, centre[open_])
             if found is None:

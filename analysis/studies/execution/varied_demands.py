@@ -22,7 +22,7 @@ from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
-from myoquat.dynamics.constraints import HeldMotion
+from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.dynamics.inverse import inverse
 from myoquat.dynamics.reactions import joint_wrenches
 from myoquat.joints.compiled import kernel_for
@@ -88,7 +88,7 @@ class VariedDemands:
     def along(self, motion: Motion) -> "VariedDemands":
         """Those of another motion, with the same kernels."""
         other = copy(self)
-        vars(other).pop("_held", None)
+        vars(other).pop("_constrained", None)
         other._move(motion)
         return other
 
@@ -126,11 +126,11 @@ class VariedDemands:
         for k, reserve in enumerate(self.base.reserves):
             acting = reserve_wrenches(model.system, reserve, motion.q, controls[:, k])
             pulls = pulls if acting is None else pulls + acting
-        if self._held is None:
+        if self._constrained is None:
             return self._passing(pulls, p)
         lacking = self.torque(p) + vecmat(force, self._arms(p)) - (self.base.columns @ controls[..., None])[..., 0]
-        found = self._passing(pulls + self._held.wrenches(self._held.multipliers(lacking)), p)
-        found[self._held.undetermined] = np.nan
+        found = self._passing(pulls + self._constrained.wrenches(self._constrained.multipliers(lacking)), p)
+        found[self._constrained.undetermined] = np.nan
         return found
 
     # ---- parts -----------------------------------------------------------------------------------------------
@@ -160,9 +160,9 @@ class VariedDemands:
         return J
 
     @cached_property
-    def _held(self) -> HeldMotion | None:
+    def _constrained(self) -> ConstrainedMotion | None:
         model = self.base.model
-        return HeldMotion(model, self.motion.q, self.motion.time) if model.constraints else None
+        return ConstrainedMotion(model, self.motion.q, self.motion.time) if model.constraints else None
 
     def _of_paths(self, part: Demands, p: Array) -> None:
         motion, own, moved = self.motion, p[self.columns["paths"]], self.moved

@@ -49,7 +49,7 @@ def read_equalities(
         if element.tag == "joint" and values.has("joint2"):
             couplers.append(_coupler(values, skeleton))
         elif element.tag == "joint" and len(skeleton.refs) > 1:
-            constraints.append(_held(values, skeleton))
+            constraints.append(_fixed(values, skeleton))
         elif element.tag in ("connect", "weld"):
             poses = system.poses(np.array(skeleton.start)) if poses is None else poses
             make = _connect if element.tag == "connect" else _weld
@@ -66,7 +66,7 @@ def read_equalities(
     return tuple(couplers), tuple(constraints)
 
 
-def _held(values: Values, skeleton: Skeleton) -> PolynomialCoupler:
+def _fixed(values: Values, skeleton: Skeleton) -> PolynomialCoupler:
     """A joint that is held where it is: a polynomial of degree zero of another coordinate."""
     name = values.text("joint1")
     _check_joint(values, name, skeleton)

@@ -180,8 +180,8 @@ class Trajectory:
     def acceleration(self) -> Array:
         """(..., t, nu) udot."""
         if self.constraints:
-            held = self._held
-            udot = lambda q, u, tau, t: held.motion(q, u, tau, t[..., 0]).acceleration  # noqa: E731
+            arrays = self._constraint_arrays
+            udot = lambda q, u, tau, t: arrays.motion(q, u, tau, t[..., 0]).acceleration  # noqa: E731
             return self._along(udot, self.q, self.u, self.torques, self._times)
         free = lambda q, u, tau: forward_dynamics(self.model, q, u, tau)  # noqa: E731
         return self._of("acceleration", free, self.q, self.u, self.torques)
@@ -209,7 +209,7 @@ class Trajectory:
         return self.kinetic_energy + self.potential_energy
 
     @property
-    def _held(self) -> ConstraintArrays:
+    def _constraint_arrays(self) -> ConstraintArrays:
         return ConstraintArrays(Constraints(self.system, self.constraints))
 
     @property
@@ -224,8 +224,8 @@ class Trajectory:
         are taken, since the motion does not determine them. Raises NotImplementedError for constraints on velocities.
         """
         if self.constraints:
-            held = self._held
-            through = lambda q, u, tau, t: held.joint_reactions(q, u, tau, t[..., 0], self._loads(q, u, t))  # noqa: E731
+            arrays = self._constraint_arrays
+            through = lambda q, u, tau, t: arrays.joint_reactions(q, u, tau, t[..., 0], self._loads(q, u, t))  # noqa: E731
             return self._along(through, self.q, self.u, self.torques, self._times)
         wrenches = lambda q, u, udot, t: joint_reactions(self.model, q, u, udot, self._loads(q, u, t))  # noqa: E731
         return self._of("reactions", wrenches, self.q, self.u, self.acceleration, self._times)
@@ -251,8 +251,8 @@ class Trajectory:
         """(..., t, h) phi of every constraint on coordinates [m, rad]: zero but for what the method leaves."""
         if not self.constraints:
             return np.zeros((*self.q.shape[:-1], 0))
-        held = self._held
-        return self._along(lambda q, t: held.position(q, t[..., 0]), self.q, self._times)
+        arrays = self._constraint_arrays
+        return self._along(lambda q, t: arrays.position(q, t[..., 0]), self.q, self._times)
 
     @property
     def muscled(self) -> Model:

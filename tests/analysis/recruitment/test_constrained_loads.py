@@ -172,7 +172,7 @@ def test_ideal_constraints_and_joints_do_no_work(arm, rng):
     found = joint_loads(arm, replace(motion, udot=None), tensions, torque=motors)
     system, q, u = arm.system, motion.q, motion.u
     velocity = np.stack([frame_velocity(system, q, u, name) for name in system.body_names], axis=1)
-    held = found.constraints.held
+    held = found.constraints.motion
     pinned = held.wrenches(found.constraints.multipliers)
     assert np.abs(pinned).max() > 1.0
     np.testing.assert_allclose(np.sum(pinned * velocity, axis=(1, 2)), 0.0, atol=1e-10 * np.abs(pinned).max())
@@ -216,7 +216,7 @@ def test_newton_and_euler_with_ball_joints(rng):
     on_ribs, on_blade = (found.constraints.of(name, on=body) for body in ("thorax", "scapula"))
     np.testing.assert_allclose(on_ribs.force, -on_blade.force, atol=1e-12)
     acting = on_bodies(ball, motion, found.wrench) + found.applied
-    acting = acting + found.constraints.held.wrenches(found.constraints.multipliers)
+    acting = acting + found.constraints.motion.wrenches(found.constraints.multipliers)
     missing = momentum_missing(ball, motion, acting, ball.system.gravity)
     assert np.abs(missing).max() < 1e-10 * np.abs(found.wrench).max()
 

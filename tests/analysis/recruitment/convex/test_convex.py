@@ -179,10 +179,10 @@ def test_programs_know_nothing_of_each_other(rng):
     given = programs(rng, k=20, e=2, n=5)
     every = Programs.of(**given)
     order = rng.permutation(20)
-    whole, mixed = solve_programs(every), solve_programs(every.taken(order), block=7)
+    whole, mixed = solve_programs(every), solve_programs(every.subset(order), block=7)
     for name in ("x", "y", "z", "status", "steps", "objective", "bound"):
         np.testing.assert_array_equal(getattr(mixed, name), getattr(whole, name)[order], name)
-    np.testing.assert_array_equal(solve_programs(every.taken(slice(3, 4))).x[0], whole.x[3])
+    np.testing.assert_array_equal(solve_programs(every.subset(slice(3, 4))).x[0], whole.x[3])
     plain = solve_programs(every, backend="numpy")
     np.testing.assert_array_equal(plain.status, whole.status)
     good = whole.status == Status.SOLVED
