@@ -61,9 +61,9 @@ class Stepper:
 
     def start(self, q: Array, u: Array, p: Array | None) -> Array:
         """(n, size) states at poses q and speeds u, muscles not active; ValueError for one off the constraints."""
-        if self.problem.held is not None:
+        if self.problem.constraint_arrays is not None:
             try:
-                self.problem.held.check(q, u)
+                self.problem.constraint_arrays.check(q, u)
             except ValueError as error:
                 raise ValueError(f"task: {str(error).partition(';')[0]}") from None
         return self.method.begin(self.equations, q, u, *self._own_start(q, p))
