@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
+from myoquat.core.arguments import check_type, real_array
 from myoquat.core.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
@@ -22,6 +22,7 @@ class Randomization:
     def __init__(self, model: Model, ranges: Mapping[str, Sequence[float]]) -> None:
         bounds: dict[str, Array] = {}
         for pattern, pair in ranges.items():
+            check_type("randomize: a name", pattern, str)
             checked = real_array(f"randomize: {pattern}", pair)
             if checked.shape != (2,) or not np.isfinite(checked).all() or checked[0] > checked[1]:
                 raise ValueError(f"randomize: {pattern!r} needs a range (low, high) with low <= high, not {pair!r}")

@@ -3,15 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.typing import Array
 from myoquat.environments.situation import Situation
 from myoquat.muscle.model import Model
 
 __all__ = ["Start", "Task"]
+
+MAX_CONTROL_STEPS = 1_000_000  # of the integrator in one action
 
 
 class Start(NamedTuple):
@@ -40,7 +44,7 @@ class Task(ABC):
 
     `observe` and `terms` are plain NumPy on the last axes of a `Situation`, compiled for many states side by side;
     `compiled = False` in a class evaluates them in NumPy, on the batch. ValueError for numbers that are not positive,
-    and for `control_steps` or `horizon` that are not whole.
+    for `control_steps` or `horizon` that are not whole, and for more than a million `control_steps`.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -69,14 +73,21 @@ class Task(ABC):
     compiled = True
 
     def __post_init__(self) -> None:
+        check_types(model=(self.model, Model), weights=(self.weights, Mapping))
         for name in ("step", "control_steps", "horizon"):
-            value = getattr(self, name)
+            value: Any = getattr(self, name)
+            if not isinstance(value, Real):
+                raise TypeError(f"{name} must be a number, not {value!r}")
             if not (value > 0 and np.isfinite(value)):
                 raise ValueError(f"{name} must be positive, not {value!r}")
-            if name != "step" and value != int(value):
+            if name != "step" and not isinstance(value, Integral):
                 raise ValueError(f"{name} must be a whole number, not {value!r}")
-        low, high = self.excitation_range
-        if not 0 <= low < high <= 1:
+        if self.control_steps > MAX_CONTROL_STEPS:
+            raise ValueError(f"control_steps must be at most {MAX_CONTROL_STEPS}, not {self.control_steps}")
+        if not np.isfinite(real_array("weights", list(self.weights.values()))).all():
+            raise ValueError(f"weights must be finite, not {dict(self.weights)}")
+        ends = real_array("excitation_range", self.excitation_range)
+        if ends.shape != (2,) or not 0 <= ends[0] < ends[1] <= 1:
             raise ValueError(
                 f"excitation_range must be two numbers in order within [0, 1], not {self.excitation_range}"
             )

@@ -1,6 +1,7 @@
 """A task as a `gymnasium.vector.VectorEnv`: many states side by side in compiled steps."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import gymnasium
@@ -8,7 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from myoquat.core.arguments import real_array
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.environments.episodes import Episodes
 from myoquat.environments.pictures import Pictures
@@ -17,6 +18,7 @@ from myoquat.environments.task import Task
 __all__ = ["VectorEnvironment", "checked_actions"]
 
 FRAMES_PER_SECOND = 50
+MAX_STATES = 1_000_000  # side by side; each has its own generator of random numbers
 
 
 class VectorEnvironment(VectorEnv[Array, Array, Array]):
@@ -52,9 +54,10 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         autoreset: str = "next_step", render_mode: str | None = None,
     ) -> None:  # fmt: skip
         modes = {mode.name.lower(): mode for mode in AutoresetMode}
-        if not (isinstance(num_envs, int) and num_envs > 0):
-            raise ValueError(f"num_envs must be a positive whole number, not {num_envs!r}")
-        if autoreset not in modes:
+        check_types(task=(task, Task), randomize=(randomize, (Mapping, type(None))))
+        if not _is_whole(num_envs) or not 0 < num_envs <= MAX_STATES:
+            raise ValueError(f"num_envs must be a whole number from 1 to {MAX_STATES}, not {num_envs!r}")
+        if autoreset not in tuple(modes):
             raise ValueError(f"autoreset must be one of {', '.join(modes)}, not {autoreset!r}")
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"render_mode must be None or 'rgb_array', not {render_mode!r}")
@@ -74,6 +77,7 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         """Begin new episodes: of all states, or of those in `options["reset_mask"]`. A seed s is s + i of state i."""
+        check_types(options=(options, (Mapping, type(None))))
         mask = self._mask(options or {})
         seeds = self._seeds(seed)
         if len(seeds) != self.num_envs:
@@ -148,9 +152,11 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
         if seed is None:
             return [None] * self.num_envs
-        if isinstance(seed, (int, np.integer)):
-            return [int(seed) + i for i in range(self.num_envs)]
-        return list(seed)
+        given: Any = [int(seed) + i for i in range(self.num_envs)] if isinstance(seed, (int, np.integer)) else seed
+        seeds = list(given) if isinstance(given, (Sequence, np.ndarray)) else [given]
+        if not all(x is None or (_is_whole(x) and x >= 0) for x in seeds):
+            raise ValueError(f"seed must be a whole number from 0 on, None, or one for each state, not {seed!r}")
+        return seeds
 
     def _mask(self, options: dict[str, Any]) -> Array:
         everything = np.ones(self.num_envs, dtype=bool)
@@ -185,6 +191,10 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
 
     def __repr__(self) -> str:
         return f"<VectorEnvironment of {type(self.task).__name__}: {self.num_envs} states>"
+
+
+def _is_whole(x: Any) -> bool:
+    return isinstance(x, Integral) and not isinstance(x, bool)
 
 
 def spaces(episodes: Episodes) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.environments.situation import Situation
 from myoquat.environments.task import Start, Task
@@ -43,8 +44,14 @@ class PoseTask(Task):
     def __post_init__(self) -> None:
         super().__post_init__()
         start = self.model.start
-        box("low, high", self.low, self.high, len(start))
-        box("start_low, start_high", *self._start, len(start))
+        balls = self.model.system.layout.quaternion_indices
+        for names, ends in (("low, high", (self.low, self.high)), ("start_low, start_high", self._start)):
+            low, high = box(names, *ends, len(start))
+            self.model.system.check_q(low, names)
+            if (low[balls] != high[balls]).any():
+                raise ValueError(
+                    f"{names}: the quaternions of both must be equal: what is between them is off the sphere"
+                )
 
     @property
     def _start(self) -> tuple[ArrayLike, ArrayLike]:
@@ -93,7 +100,8 @@ def effort(activation: Array) -> Array:
 
 def box(names: str, low: ArrayLike, high: ArrayLike, n: int) -> tuple[Array, Array]:
     """low and high (n,); ValueError unless they are finite numbers in order."""
-    pair = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    first, second = names.split(", ")
+    pair = real_array(first, low), real_array(second, high)
     if any(x.shape != (n,) or not np.isfinite(x).all() for x in pair) or (pair[0] > pair[1]).any():
         raise ValueError(f"{names}: two arrays ({n},) of finite numbers are needed, none of the first above the second")
     return pair

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.environments.situation import Situation
 from myoquat.environments.task import Start, Task
@@ -115,8 +116,8 @@ class ReachTask(PointsTask):
         """The ends of the box (3 k,) each, or the targets (t, 3 k)."""
         size = 3 * len(self.points)
         if self.targets is None:
-            return box("low, high", np.ravel(np.asarray(self.low, float)), np.ravel(np.asarray(self.high, float)), size)
-        targets = np.asarray(self.targets, dtype=float)
+            return box("low, high", real_array("low", self.low).ravel(), real_array("high", self.high).ravel(), size)
+        targets = real_array("targets", self.targets)
         if targets.ndim != 3 or targets.shape[1:] != (len(self.points), 3) or not len(targets):
             raise ValueError(f"targets must have shape (t, {len(self.points)}, 3), t > 0, not {targets.shape}")
         return targets.reshape(-1, size)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.environments.situation import Situation
 from myoquat.environments.task import Start
@@ -68,12 +69,13 @@ class StandTask(PointsTask):
 
     @property
     def _pose(self) -> Array:
-        return np.asarray(self.model.start if self.pose is None else self.pose, dtype=float)
+        return real_array("pose", self.model.start if self.pose is None else self.pose)
 
     def _targets(self) -> tuple[Array, Array]:
         """(3 k,) [m] ends of the box of targets, from the points."""
         size = 3 * len(self.points)
-        low, high = (np.zeros(size) if end is None else np.ravel(end) for end in (self.target_low, self.target_high))
+        given = {"target_low": self.target_low, "target_high": self.target_high}
+        low, high = (np.zeros(size) if x is None else real_array(n, x).ravel() for n, x in given.items())
         return box("target_low, target_high", low, high, size)
 
     @property

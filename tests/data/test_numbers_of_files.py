@@ -153,6 +153,9 @@ def test_channels_and_motions_that_are_wrong_name_the_file(tmp_path):
         load_emg(tmp_path / "a.csv", ["tibialis"])
     with pytest.raises(ModelError, match=re.escape(str(tmp_path / "a.trc"))):
         load_markers(tmp_path / "a.trc")
+    (tmp_path / "a.mot").write_text(TABLE.format(0.5).replace("a.angle", "knee"))
+    with pytest.raises(ModelError, match=re.escape(str(tmp_path / "a.mot")) + ".*'knee' is no coordinate"):
+        load_motion(tmp_path / "a.mot", arm())
 
 
 # ---- setups ----------------------------------------------------------------------------------------------------

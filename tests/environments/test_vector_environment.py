@@ -237,7 +237,14 @@ def test_states_that_fail_end():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: VectorEnvironment(POSE, 0), "num_envs must be a positive whole number"),
+        (lambda: VectorEnvironment(POSE, 0), "num_envs must be a whole number from 1 to"),
+        (lambda: VectorEnvironment(POSE, 10**15), "num_envs must be a whole number from 1 to"),
+        (lambda: VectorEnvironment(POSE, 1).reset(seed=-1), "seed must be a whole number from 0 on"),
+        (lambda: VectorEnvironment(POSE, 1).reset(seed="x"), "seed must be a whole number from 0 on"),
+        (lambda: replace(POSE, low=np.ma.array(POSE.low, mask=True)), "low: a masked array"),
+        (lambda: replace(POSE, control_steps=10**12), "control_steps must be at most"),
+        (lambda: replace(POSE, weights={"pose": float("nan")}), "weights must be finite"),
+        (lambda: replace(POSE, excitation_range=None), "excitation_range must be two numbers"),
         (lambda: VectorEnvironment(POSE, 1, autoreset="never"), "autoreset must be one of next_step, same_step"),
         (lambda: VectorEnvironment(POSE, 1, render_mode="ascii"), "render_mode must be"),
         (lambda: VectorEnvironment(POSE, 1, randomize={"bodies.rood.mass": (1, 2)}), "bodies.rod.mass"),
@@ -258,6 +265,31 @@ def test_states_that_fail_end():
 def test_wrong_options_raise_named_errors(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: replace(POSE, model="arm"), "model must be a Model, not the str 'arm'"),
+        (lambda: replace(POSE, step="1"), "step must be a number, not '1'"),
+        (lambda: replace(POSE, weights=[1.0]), "weights must be a Mapping"),
+        (lambda: VectorEnvironment(None, 1), "task must be a Task, not None"),
+        (lambda: VectorEnvironment(POSE, 1, randomize="x"), "randomize must be a Mapping or None"),
+        (lambda: VectorEnvironment(POSE, 1, randomize={5: (1, 2)}), "randomize: a name must be a str"),
+        (lambda: VectorEnvironment(POSE, 1).reset(options=[1]), "options must be a Mapping or None"),
+    ],
+)
+def test_arguments_of_another_type_raise_named_errors(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_poses_of_a_ball_joint_lie_on_the_sphere():
+    model = mq.load_model("two_link")
+    with pytest.raises(ValueError, match=r"low, high: the quaternion .* has length 2"):
+        PoseTask(model, low=2.0 * model.start, high=2.0 * model.start)
+    with pytest.raises(ValueError, match=r"start_low, start_high: the quaternions of both must be equal"):
+        PoseTask(model, low=model.start, high=model.start, start_low=(-1.0, 0.0, 0.0, 0.0, *model.start[4:]))
 
 
 def test_wrong_actions_raise_named_errors():

@@ -203,7 +203,7 @@ def test_broken_setups_are_named_with_their_line(folder, file, old, new, message
     assert not (folder / "out").exists()
 
 
-def test_times_that_the_motion_lacks_are_told(folder):
+def test_times_that_the_motion_lacks_are_reported(folder):
     path, text = folder / "id.xml", (folder / "id.xml").read_text()
 
     def with_times(times):
