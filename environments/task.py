@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +76,7 @@ class Task(ABC):
         check_types(model=(self.model, Model), weights=(self.weights, Mapping))
         for name in ("step", "control_steps", "horizon"):
             value: Any = getattr(self, name)
-            if not isinstance(value, Real):
+            if not isinstance(value, (int, float, np.number)):
                 raise TypeError(f"{name} must be a number, not {value!r}")
             if not (value > 0 and np.isfinite(value)):
                 raise ValueError(f"{name} must be positive, not {value!r}")

@@ -288,8 +288,9 @@ def test_poses_of_a_ball_joint_lie_on_the_sphere():
     model = mq.load_model("two_link")
     with pytest.raises(ValueError, match=r"low, high: the quaternion .* has length 2"):
         PoseTask(model, low=2.0 * model.start, high=2.0 * model.start)
+    ends = [(first, 0.0, 0.0, 0.0, *model.start[4:]) for first in (-1.0, 1.0)]
     with pytest.raises(ValueError, match=r"start_low, start_high: the quaternions of both must be equal"):
-        PoseTask(model, low=model.start, high=model.start, start_low=(-1.0, 0.0, 0.0, 0.0, *model.start[4:]))
+        PoseTask(model, low=model.start, high=model.start, start_low=ends[0], start_high=ends[1])
 
 
 def test_wrong_actions_raise_named_errors():
