@@ -4,6 +4,7 @@ the argument, and recordings, where NaN means that a value is missing, hold NaN 
 import ast
 import importlib
 import inspect
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -15,6 +16,8 @@ import test_doors
 import myoquat as mq
 from myoquat import kernels
 from myoquat.analysis.apps.explorer import Explorer
+from myoquat.analysis.control import Effort as ControlEffort
+from myoquat.analysis.control import PathConstraint, Problem
 from myoquat.analysis.fits import JointForceFits, PathFits
 from myoquat.analysis.motion import FilteredMotion
 from myoquat.analysis.recruitment import Effort, JointCone, joint_loads, redundancy
@@ -423,6 +426,19 @@ def test_recordings_without_gaps_reject_hidden_entries():
         given = dict.fromkeys(("force", "point", "torque"), np.zeros((3, 1, 3))) | {name: hidden(np.zeros((3, 1, 3)))}
         with pytest.raises(ValueError, match=f"{name}: a masked array"):
             Forces(t, ("plate",), ("rod",), **given)
+
+
+def test_problems_reject_hidden_entries_in_what_they_name():
+    """In guesses, bounds, ends and meshes, whose arrays stand under names."""
+    problem = Problem(arm(), 1.0, (ControlEffort(),), 4, torques=[*arm().system.velocity_names])
+    name = problem.model.system.coordinate_names[0]
+    with pytest.raises(ValueError, match=f"guess: {name}: a masked array"):
+        problem.posed({name: X})
+    for given in ({"bounds": {name: X[:2]}}, {"initial": {"u": X[1:2]}}, {"intervals": X}):
+        with pytest.raises(ValueError, match="masked array"):
+            _ = replace(problem, **given).mesh, replace(problem, **given).statement
+    with pytest.raises(ValueError, match="'hold': a masked array"):
+        PathConstraint("hold", lambda point: point[name], X, np.inf)
 
 
 def test_efforts_and_drawings_of_hidden_entries():

@@ -9,7 +9,7 @@ import numpy as np
 
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
-from myoquat.core.arguments import CALLABLE, check_types
+from myoquat.core.arguments import CALLABLE, check_types, real_array
 from myoquat.core.content import content_key
 from myoquat.core.records import Record
 from myoquat.core.typing import Array, ArrayLike
@@ -19,7 +19,7 @@ __all__ = ["BoundaryConstraint", "PathCondition", "PathConstraint", "Periodic", 
 
 def interval_of(name: str, lower: ArrayLike, upper: ArrayLike) -> Array:
     """(k, 2) lower and upper bounds; ValueError where one is NaN or lower is above upper."""
-    low, high = np.broadcast_arrays(np.atleast_1d(np.asarray(lower, float)), np.atleast_1d(np.asarray(upper, float)))
+    low, high = np.broadcast_arrays(*(np.atleast_1d(real_array(name, x)) for x in (lower, upper)))
     if np.isnan(low).any() or np.isnan(high).any() or low.ndim != 1:
         raise ValueError(f"{name}: bounds must be numbers or (k,) arrays of numbers, not {lower!r} and {upper!r}")
     if np.any(low > high):

@@ -12,6 +12,7 @@ from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
 from myoquat.analysis.control.quantities import Quantities
 from myoquat.analysis.control.splines import interpolated_pose, interpolated_velocity
 from myoquat.analysis.control.transcriptions.base import Layout
+from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.muscle.evaluate import equilibrium_states
@@ -137,7 +138,7 @@ def sites_of_mapping(
             p[parameters.names.index(name)] = float(value)
             continue
         unknown = quantities.unknown(name, "guess")
-        values = np.atleast_1d(np.asarray(value, dtype=float))
+        values = np.atleast_1d(real_array(f"guess: {name}", value))
         if values.ndim != 1 or not np.isfinite(values).all():
             raise ValueError(f"guess: {name!r} needs a number or finite values (k,) over the duration, not {value!r}")
         row = np.interp(layout.fractions, np.linspace(0, 1, len(values)), values)

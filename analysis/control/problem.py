@@ -40,7 +40,7 @@ from myoquat.analysis.control.solvers.ipopt import Ipopt, run_ipopt
 from myoquat.analysis.control.solvers.progress import Iterate, Progress
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
 from myoquat.analysis.control.transcriptions.base import Layout
-from myoquat.core.arguments import CALLABLE, check_types
+from myoquat.core.arguments import CALLABLE, check_types, real_array
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.joints.validation import SystemLike, system_of
@@ -161,8 +161,9 @@ class Problem:
             if not 1 <= self.intervals <= MAX_INTERVALS:
                 raise ValueError(f"intervals must be 1 to {MAX_INTERVALS}, not {self.intervals}")
             return np.linspace(0.0, 1.0, self.intervals + 1)
-        mesh = np.asarray(self.intervals, dtype=float)
-        if mesh.ndim != 1 or len(mesh) < 2 or mesh[0] != 0 or mesh[-1] != 1 or not (np.diff(mesh) > 0).all():
+        mesh = real_array("intervals", self.intervals)
+        counted = mesh.ndim == 1 and 2 <= len(mesh) <= MAX_INTERVALS + 1
+        if not counted or mesh[0] != 0 or mesh[-1] != 1 or not (np.diff(mesh) > 0).all():
             raise ValueError("intervals must be a number, or fractions that increase from 0 to 1")
         return mesh
 

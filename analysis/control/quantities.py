@@ -8,6 +8,7 @@ import numpy as np
 
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.plants.bounds import Bound, interval
+from myoquat.core.arguments import real_array
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array
 
@@ -111,7 +112,7 @@ class Quantities:
                 raise ValueError(f"{where}: {twice[0]!r} is given twice, by its name and by {whole!r}")
 
     def _whole_velocity(self, value: Any, where: str) -> Array:
-        values, n = np.asarray(value, dtype=float), self.plant.nu
+        values, n = real_array(f"{where}: u", value), self.plant.nu
         if values.shape not in ((), (n,)) or not np.isfinite(values).all():
             raise ValueError(f"{where}: 'u' needs one finite number for all or ({n},) of them, not {value!r}")
         return np.broadcast_to(values, (n,))
@@ -126,7 +127,7 @@ class Quantities:
                     pose[system.coordinate_names.index(name)] = bound.lower
 
     def _rotation(self, name: str, value: Any, where: str) -> Array:
-        Q = np.asarray(value, dtype=float)
+        Q = real_array(f"{where}: {name}", value)
         if Q.shape != (4,) or not abs(np.linalg.norm(Q) - 1) < 1e-6:
             raise ValueError(f"{where}: {name!r} needs a unit quaternion (4,), not {value!r}")
         return Q

@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from myoquat.core.arguments import check_unmasked
+
 __all__ = ["Bound", "interval"]
 
 
@@ -16,6 +18,7 @@ class Bound(NamedTuple):
 
 def interval(name: str, value: Any) -> Bound:
     """The bounds that a number (fixed) or a pair (lower, upper) means; ValueError for others and contradicting ones."""
+    check_unmasked(name, value)
     pair = (value, value) if np.ndim(value) == 0 else tuple(value)
     if len(pair) != 2 or not all(isinstance(x, (int, float, np.number)) for x in pair):
         raise ValueError(f"{name!r}: a number or a pair (lower, upper) is needed, not {value!r}")
