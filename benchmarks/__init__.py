@@ -15,6 +15,6 @@ the times: the keys are
     ratio      how many times as fast as that route, by the medians
     median, low, high, unit    time per item: the median of the repeats, and their quartiles
 
-and a comparison may add its own. Rows without `ratio` are printed, but not drawn. Peers are imported inside the file
-of the comparison, which only the request for NAME imports; a peer that is not installed is an ImportError there.
+and a comparison may add its own. Rows without `ratio` are printed, but not drawn. Peers are imported inside the file of
+the comparison, which only the request for NAME imports. A peer that is not installed is an ImportError there.
 """

@@ -14,7 +14,7 @@ _ODD = re.compile(f"{_WHOLE}|{_BARE}|{_CONTROL}", re.DOTALL)
 
 
 def mended(text: str, implausible: ImplausibleValues) -> str:
-    """The text as XML: blanks before the declaration and hyphens of comments go unsaid; a & that begins no entity is
+    """The text as XML: blanks before the declaration and hyphens of comments go unsaid. A & that begins no entity is
     the letter, and control characters are blanks, both of which are implausible."""
 
     def replaced(match: re.Match[str]) -> str:

@@ -52,8 +52,8 @@ def load_model(
     options of `.urdf`:  base="fixed" welds the root to the world, "floating" puts it on a floating joint; joint_order,
     velocity_frame and gravity as for `ArticulatedSystem`.
 
-    Raises ModelError with file, element and line if the file does not describe a model, and for a name that is
-    neither a model of the package nor a file; ValueError for an option of another format.
+    Raises ModelError with file, element and line if the file does not describe a model, and for a name that is neither
+    a model of the package nor a file. Raises ValueError for an option of another format.
 
     >>> import myoquat as mq
     >>> model = mq.load_model("two_link")

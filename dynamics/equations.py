@@ -5,7 +5,7 @@ broadcast and are checked once. f_ext (..., bodies, 6) is (force [N], torque [N 
 `system.bodies` at its origin, in world axes; `wrench_at` makes it for other points. `out` takes the result, a C-order
 float64 array; `backend="numpy"` evaluates the same formula in NumPy. SymPy and CasADi symbols go in and come out.
 
-All raise ValueError for arrays that do not fit; what needs a mass matrix raises ModelError where a floating body or a
+All raise ValueError for arrays that do not fit. What needs a mass matrix raises ModelError where a floating body or a
 moving leaf has no mass, what inverts it wherever it is singular.
 """
 

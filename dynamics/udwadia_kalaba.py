@@ -16,7 +16,7 @@ fails, and what it costs (`python -m benchmarks constraints` measures it):
                 M have full rank
 
 Where the classical form is weak: at poses where rows of A become dependent the pseudo-inverse drops singular values
-below the tolerance instead of dividing by them, and the rank says so; only the classical form needs a matrix root;
+below the tolerance instead of dividing by them, and the rank says so. Only the classical form needs a matrix root;
 `priorities` ranks constraints that contradict each other.
 """
 
@@ -140,7 +140,7 @@ def priorities(
     tolerance: float = RANK_TOLERANCE,
 ) -> Constrained:  # fmt: skip
     """Least constraint, level by level: the first (A, b) exactly, or in the least-squares sense if it contradicts
-    itself, the next as well as the first allows, and so on; what freedom is left follows Gauss's principle.
+    itself, the next as well as the first allows, and so on. What freedom is left follows Gauss's principle.
 
     weights, one (k,) for each level, weigh the rows of its least squares. residual holds all levels' in order.
 

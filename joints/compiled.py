@@ -34,7 +34,7 @@ def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compil
     """The kernel (or step loop) kept under `key`, built at its first use.
 
     `key` must say everything that the kernel depends on: the content of the model and the name of the quantity. `build`
-    takes it as a text for the cache of machine code, the argument `content` of `myoquat.kernels.compile`; None where it
+    takes it as a text for the cache of machine code, the argument `content` of `myoquat.kernels.compile`. None where it
     does not outlast this process: it holds functions, or classes whose code is not in this package.
 
     Such code may read what no key says, for example a global of a notebook that has changed since. The state of all

@@ -153,7 +153,7 @@ def euler_rate_matrix(phi: ArrayLike, sequence: str) -> Array:
 def condition_euler(phi: ArrayLike, sequence: str) -> Array:
     """(...) condition number of B(phi): 1 half way between locks, infinite at a lock.
 
-    The first and third axis enclose an angle with cosine c; the singular values of B are sqrt(1 +- |c|) and 1, hence
+    The first and third axis enclose an angle with cosine c. The singular values of B are sqrt(1 +- |c|) and 1, hence
     |cot(a/2)| with a the angle to the nearer lock, which keeps full accuracy beside it.
 
     >>> import numpy as np

@@ -138,7 +138,7 @@ def _compared(
 
 
 def _heavy(bodies: Mapping[str, BodyMass], others: Mapping[str, BodyMass]) -> tuple[str, ...]:
-    """Names of bodies; one without mass, such as those that files of a single joint for each body need, counts only
+    """Names of bodies. One without mass, such as those that files of a single joint for each body need, counts only
     where the other side has its name."""
     return tuple(name for name, body in bodies.items() if body.mass or name in others)
 

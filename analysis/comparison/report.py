@@ -136,7 +136,7 @@ class ModelComparison:
 
     @property
     def largest(self) -> float:
-        """The greatest relative difference of all muscles and bodies; NaN where nothing has both values, infinite where
+        """The greatest relative difference of all muscles and bodies. NaN where nothing has both values, infinite where
         a quantity of A is zero and that of B is not."""
         values = [r["relative"] for r in self.records if r["part"] != "coordinate" and not np.isnan(r["relative"])]
         return max(values, default=float("nan"))

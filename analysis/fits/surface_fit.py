@@ -201,7 +201,7 @@ def widened(parts: Sequence[Part], count: int) -> list[Part]:
 
 
 def first_contact(problem: SurfaceProblem, y: Array, count: int) -> Part | None:
-    """A guess of the contact that explains lengths y (1 + r, n), which are zero where nothing is touched; None where it
+    """A guess of the contact that explains lengths y (1 + r, n), which are zero where nothing is touched. None where it
     is touched at all poses or at none.
 
     B is the root of 2 y where the surface is touched. Elsewhere it is only known to be negative: a regression on
@@ -221,7 +221,7 @@ def first_contact(problem: SurfaceProblem, y: Array, count: int) -> Part | None:
 
 def first_sides(problem: SurfaceProblem, y: Array, count: int, first: int) -> list[Part] | None:
     """A guess of the two ways around a surface, the shorter of which has the lengths y (1 + r, n): a polynomial and the
-    term that takes their difference; None where all poses follow one.
+    term that takes their difference. None where all poses follow one.
 
     Each way is a polynomial of the `first` terms. Poses belong to the way that fits them better, in turns [as k-means
     for regressions: H. Spath, Algorithm 39: clusterwise linear regression, Computing 22, 367 (1979)].

@@ -32,8 +32,8 @@ def approach(pair: Pair, seed: int = 0) -> "pd.DataFrame":
 
     Columns: approach ("gimbal lock", "Q0 = 0"), distance (angle to the lock [rad], |Q0|), condition number, largest
     entry of the Jacobian there, error of J from it relative to J's largest entry, and the error with the largest
-    component eliminated at the same pose; NaN where the map refuses (condition number past 1e12). The other joints
-    hold one random pose.
+    component eliminated at the same pose. NaN where the map refuses (condition number past 1e12). The other joints hold
+    one random pose.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.mapping import approach

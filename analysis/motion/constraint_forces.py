@@ -90,7 +90,7 @@ class ConstraintForces:
         """The force and moment of a constraint between bodies on a body that it holds, or the ground.
 
         frame  in whose axes: a body, or "ground", whatever it is called.
-        point  (3,) [m] in the axes of the body `on`, about which the moment is; None for the constraint's own point
+        point  (3,) [m] in the axes of the body `on`, about which the moment is. None for the constraint's own point
                there, or the body's origin where it has none.
 
         ValueError for a constraint, a body or a frame that does not exist.

@@ -190,7 +190,7 @@ def turned_to(hinges: Hinges, x: Array, near: Array) -> Array:
 
 def unwrapped(hinges: Hinges, x: Array) -> Array:
     """(t, k) of the angles of the same poses as x (t, k) those that are nearest to the frame before, beginning with the
-    first of x; only frames that jump change."""
+    first of x. Only frames that jump change."""
     if hinges.second_triple is not None:
         return nearest_branch(x, hinges.other(x))
     turns = np.cumsum(np.round(np.diff(x, axis=0) / FULL_TURN_RAD), axis=0)

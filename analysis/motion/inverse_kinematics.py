@@ -167,8 +167,9 @@ def inverse_kinematics(
     converged.
 
     Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
-    (with the nearest ones), negative weights, times that differ; ModelError for a single locked angle of a quaternion.
-    Warns with MotionWarning of names that the model does not know, and of angles that drive others in their lock.
+    (with the nearest ones), negative weights, times that differ. Raises ModelError for a single locked angle of a
+    quaternion. Warns with MotionWarning of names that the model does not know, and of angles that drive others in their
+    lock.
 
     >>> import myoquat as mq
     >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint())

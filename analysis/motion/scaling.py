@@ -71,12 +71,12 @@ def scale_model(
     keep_masses   the proportions of the masses stay those of the model, whatever the sizes.
     order         which of "measurements" and "factors" are applied, the later one replacing the earlier.
 
-    Bodies, joints, points of muscles, wrapping surfaces, markers, and what constraints, springs, bushings and
-    contacts are fixed to are stretched with the body that they are on; inertias follow
-    `myoquat.joints.multibody.scaling`; the optimal fibers, slack tendons and resting ligaments, and the rest of
-    springs and rods between points, grow as the paths do in the pose at the start. Muscle strengths, stiffnesses
-    and coordinates stay. Unlike in OpenSim, which scales along the axes of the frame of a point, the body's axes
-    always count. Every law with lengths is scaled, OpenSim's RigidTendonMuscle included.
+    Bodies, joints, points of muscles, wrapping surfaces, markers, and what constraints, springs, bushings and contacts
+    are fixed to are stretched with the body that they are on; inertias follow `myoquat.joints.multibody.scaling`. The
+    optimal fibers, slack tendons and resting ligaments, and the rest of springs and rods between points, grow as the
+    paths do in the pose at the start. Muscle strengths, stiffnesses and coordinates stay. Unlike in OpenSim, which
+    scales along the axes of the frame of a point, the body's axes always count. Every law with lengths is scaled,
+    OpenSim's RigidTendonMuscle included.
 
     Raises ValueError for markers and bodies that do not exist (with the nearest ones), a pair that is never seen at the
     same time or lies at one point of the model, factors or a mass that are not positive, measurements without a trial.

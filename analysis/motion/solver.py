@@ -132,7 +132,7 @@ class _Solver:
         return found, size
 
     def tries(self, q: Array, data: Array) -> tuple[Array, Array]:
-        """(poses (n, nq) of one frame from n others, sizes (n) of their next steps); those that cost much more than
+        """(poses (n, nq) of one frame from n others, sizes (n) of their next steps). Those that cost much more than
         another one are given up."""
         found, size, cost = self._run(self.far, q, data, FAR_START_DAMPING, one_frame=True)
         for _ in range(self._restarts):

@@ -80,7 +80,7 @@ class JointLoads:
 
         frame  in whose axes it is given: a body, "ground", whatever that is called, or "child" or "parent", the bodies
                that the joint joins.
-        point  (3,) [m] in the child body's axes about which the moment is; None for the centre of the joint's frame on
+        point  (3,) [m] in the child body's axes about which the moment is. None for the centre of the joint's frame on
                the side that the load acts on.
 
         ValueError for a joint, a frame or a side that does not exist.
@@ -108,7 +108,7 @@ class JointLoads:
         self, joints: Sequence[str] | None = None, *, on: str = "child", frame: str = "ground"
     ) -> "pd.DataFrame":
         """Columns '<joint>_on_<body>_in_<frame>_fx' ... '_mx' ... '_px' ..., as OpenSim's JointReaction names them,
-        over the index time [s]; all joints of the file if none are named."""
+        over the index time [s]. All joints of the file if none are named."""
         columns: dict[str, Array] = {}
         for joint in self.joints if joints is None else joints:
             i = self._index(joint)

@@ -49,7 +49,7 @@ class Study(Specification):
     ) -> xr.Dataset:
         """Simulate all samples: a Dataset in memory or, with `output`, in a new Zarr store at that path.
 
-        resume             True: go on with the store at `output`, if there is one; what is there is checked and kept,
+        resume             True: go on with the store at `output`, if there is one. What is there is checked and kept,
                            and damaged blocks are computed again. "any-code": also where other code began it.
         threads            of this process, by default all cores; each computes and stores blocks of its own.
         block              samples per block, by default about 2048; a store keeps the block that it was begun with.
@@ -58,9 +58,9 @@ class Study(Specification):
         progress           a bar: True, False, or None for on a terminal and in Jupyter only.
 
         The numbers are the same bit for bit however a study is run, on processors with the same instructions. Raises
-        ValueError for values that the model refuses; StoreError for a store that is not this study's, that other code
-        began, that another process is writing, or that is removed meanwhile. OSError where nothing can be written. What
-        was stored stays and can be resumed.
+        ValueError for values that the model refuses. Raises StoreError for a store that is not this study's, that other
+        code began, that another process is writing, or that is removed meanwhile. OSError where nothing can be written.
+        What was stored stays and can be resumed.
         """
         options = RunOptions(resume, threads, block, client, scheduler, timeout, progress)
         results, _ = compute(self, output, options)

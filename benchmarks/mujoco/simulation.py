@@ -1,7 +1,7 @@
 """A Runge-Kutta step of `two_link` with all six muscles: compiled loops beside MuJoCo's.
 
-MuJoCo has the same bodies, joints and paths, and on every path a muscle of its own, whose force curves are not law B;
-both are checked first on the bodies alone, where they must move alike.
+MuJoCo has the same bodies, joints and paths, and on every path a muscle of its own, whose force curves are not law B.
+Both are checked first on the bodies alone, where they must move alike.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """What every method keeps over many steps, no timing: |Q| over 1e7 steps, the energy over 1e6.
 
 The double ball pendulum of `two_link`, without friction and muscles. Energy errors are relative to the span of the
-kinetic energy; the trend is the change of a straight line fitted to them over the whole run.
+kinetic energy. The trend is the change of a straight line fitted to them over the whole run.
 """
 
 from dataclasses import replace

@@ -118,7 +118,7 @@ def _conditions(count: int, first: Shape, row: Array) -> Array:
 def from_both_ends() -> Any:
     """A kernel for a string that bears on two sides of the hole of a torus. A row: the angle of the outline and the arc
     from one end, the same from the other one, both ends, the torus. It returns the residuals of four conditions, that
-    the line between the ends of both arcs is tangent to them; the length, 1 if all lines run forward, 1 or -1 as a
+    the line between the ends of both arcs is tangent to them. The length, 1 if all lines run forward, 1 or -1 as a
     string stays on the tube or not, and the contact points of both arcs."""
     return kernels.compile(_from_both_ends, {"row": 10 + NUMBERS_PER_SURFACE}, ["out"])
 

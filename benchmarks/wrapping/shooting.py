@@ -76,7 +76,7 @@ class Quadric:
         return np.asarray(_dot(p + t * w, p + t * w) > 1 - APART)
 
     def keeps_side(self, stops: list[Array], first: int | None) -> Array:
-        """(n,) whether a path keeps to the side of a cylinder that is sided; others are passed on either side. first:
+        """(n,) whether a path keeps to the side of a cylinder that is sided. Others are passed on either side. first:
         the number of the segment before the surface, None where the path does not touch it."""
         if not self.sided:
             return np.ones(len(stops[0]), dtype=bool)
@@ -253,7 +253,7 @@ def _polished(task: Task, z: Array) -> tuple[Array, list[Array], Array]:
 
 
 def newton(missed_at: Callable[[Array, Array], Array], z: Array, farthest: Array, eps: Array) -> Array:
-    """z (n, m) after Newton's method on m conditions of rows and z, by differences of eps (m,); a step changes no
+    """z (n, m) after Newton's method on m conditions of rows and z, by differences of eps (m,). A step changes no
     number by more than `farthest` (m,)."""
     z, left = z.copy(), np.arange(len(z))
     for _ in range(NEWTON):

@@ -2,10 +2,10 @@
 
 `MYOQUAT_SHOULDER` names the folder of MOBL_ARMS_41.osim and TSM_subject_noWeight.osim, `MYOQUAT_OPENSIM_MODELS` that of
 Rajagopal2016.osim. Poses are random within the ranges of the coordinates, couplers followed. Microseconds per pose are
-of the processor, one thread: of each block of poses the least of several calls; poses of a motion are alike, so that
-no lane waits for others. Slopes of lengths are taken along one random direction for each pose; where a spline of the
+of the processor, one thread: of each block of poses the least of several calls; poses of a motion are alike, so that no
+lane waits for others. Slopes of lengths are taken along one random direction for each pose. Where a spline of the
 kinematics has a kink beside the pose only the differences on one side are right, so that the error is the least of
-three. Sweeps go through the range of every free coordinate in 1,000 steps; a jump counts as flagged where a flag but
+three. Sweeps go through the range of every free coordinate in 1,000 steps. A jump counts as flagged where a flag but
 WRAPPED stands on either side of it, 1e-9 of a step apart.
 """
 

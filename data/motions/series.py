@@ -132,7 +132,7 @@ def gaps_of(missing: Array) -> list[tuple[int, int]]:
 
 
 def interpolated(time: Array, values: Array, at: Array, longest: float) -> Array:
-    """(s, n) linear interpolation of values (t, n) at times (s,); NaN outside the record and between rows that are
+    """(s, n) linear interpolation of values (t, n) at times (s,). NaN outside the record and between rows that are
     farther apart than `longest` [s], rows with NaN not counted."""
     result = np.full((len(at), values.shape[1]), np.nan)
     for k in range(values.shape[1]):

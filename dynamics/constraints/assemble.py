@@ -60,8 +60,8 @@ def assemble(
     a pose nearby, not exactly the nearest. Constraints on velocities do not matter. Redundant constraints are no
     hindrance.
 
-    Raises AssemblyError where no such pose is found, with the first of them and the constraint that is off the most;
-    with strict=False those poses are NaN. ValueError for arrays that do not fit.
+    Raises AssemblyError where no such pose is found, with the first of them and the constraint that is off the most.
+    With strict=False those poses are NaN. ValueError for arrays that do not fit.
 
     >>> import numpy as np
     >>> import myoquat as mq

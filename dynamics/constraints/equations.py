@@ -1,7 +1,7 @@
 """All constraints of a system together: residuals, Jacobian and bias, and the motion that satisfies them.
 
 The formulas here have no branches: S = A M^-1 A^T is factorized without pivoting. Where constraints are redundant, and
-are said to be, rows that others before them imply are left out, as far as S tells them at the pose; their forces are
+are said to be, rows that others before them imply are left out, as far as S tells them at the pose. Their forces are
 zero. For pseudo-inverses see `myoquat.dynamics.udwadia_kalaba`, which works on the arrays A and b of
 `constraint_equations`.
 
@@ -30,7 +30,7 @@ __all__ = ["Constraints"]
 
 
 class Constraints:
-    """Formulas of several constraints on a system, in their order, `redundant` if they may imply each other; ModelError
+    """Formulas of several constraints on a system, in their order, `redundant` if they may imply each other. ModelError
     for one that names what is not there. `weightless` says it for a system of symbols, of which it cannot be found.
 
     >>> import numpy as np

@@ -14,7 +14,7 @@ def constraint_wrenches(constraints: Constraints, q: Array, t: Array, multiplier
     """(..., bodies, 6) force [N] and torque [N m] of the constraints on each body, at its origin in world axes.
 
     multipliers (..., k) with Q_c = A^T multipliers. The virtual work on a body is multipliers . dphi for the motion of
-    that body alone; a constraint on coordinates acts within their joints, on no body from outside. Raises
+    that body alone. A constraint on coordinates acts within their joints, on no body from outside. Raises
     NotImplementedError for constraints on velocities, which do not say at which body they act.
     """
     for part in constraints.parts:

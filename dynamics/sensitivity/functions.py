@@ -42,7 +42,7 @@ def model_function(
                         limits, passive forces, contact, actuators and constraints act too; their inputs follow:
                         activation or excitation, controls, muscle_states.
     "step"              (q, u, muscle_states, activation or excitation, controls, torque) -> (q, u, muscle_states) after
-                        `step` [s] by `method`, as `simulate` makes it; what the model does not have is left out.
+                        `step` [s] by `method`, as `simulate` makes it. What the model does not have is left out.
 
     Derivatives are by the components of q. Of a quaternion only changes along the unit sphere count. States are not
     checked: the caller keeps |Q| = 1, as `step` does. Raises ValueError for unknown names and as `simulate` does.

@@ -189,7 +189,7 @@ def _between_kinks(
     problem: AdaptiveProblem, run: AdaptiveRun, begin: tuple[float, Array], end: float, step: float | None
 ) -> tuple[Array, float]:
     """Steps from one kink of the inputs to the next, the first as long as `step` if it is given. The state at the end
-    of it, or where it stopped, and how long the next step may be; the end of the last one does not shorten it."""
+    of it, or where it stopped, and how long the next step may be. The end of the last one does not shorten it."""
     slope, (start, x) = _before(end, problem.slope()), begin
     with np.errstate(all="ignore"):
         solver = _solver(problem, slope, begin, end, step)

@@ -20,7 +20,7 @@ SAMPLED_POSES, POSE_DEVIATION = 3, 1e-2  # poses beside a start, and their stand
 
 @dataclass(frozen=True)
 class Start:
-    """A checked start, q (..., nq) and u (..., nu), on the constraints; the number of their rows, their least rank
+    """A checked start, q (..., nq) and u (..., nu), on the constraints. The number of their rows, their least rank
     there, and their greatest one at poses nearby, where they do not hold."""
 
     q: Array

@@ -42,7 +42,7 @@ class StiffnessWarning(UserWarning):
 
 
 def stiffness_message(motion: Trajectory, method: str, step: float) -> str | None:
-    """A sentence about the first state, from the start on, that settles too fast for steps of that size [s]; None if
+    """A sentence about the first state, from the start on, that settles too fast for steps of that size [s]. None if
     there is none, and where the numbers of the model vary from run to run."""
     states = motion.muscle_states
     if states is None or not states.shape[-1] or motion.parameter_names:

@@ -20,7 +20,7 @@ NORMAL_AXIS = np.array([0.0, 0.0, 1.0])  # e, the child's axis that tells the pl
 
 @dataclass(frozen=True)
 class EllipsoidJoint(CoordinateJoint):
-    """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s]; the child's origin is at p = D R e, e its z
+    """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s]. The child's origin is at p = D R e, e its z
     axis, D = diag(radii): on the ellipsoid with half axes `radii` [m] along the joint frame's axes.
 
     OpenSim's EllipsoidJoint [A. Seth, M. Sherman, P. Eastman, S. Delp, Minimal formulation of joint motion for

@@ -77,7 +77,7 @@ class Straight:
         return cost
 
     def _wanted(self, tape: Tape, first: int, construct: Construct, outputs: Ports) -> int | None:
-        """The slot of an output that is the result of a construct and nothing else; its numbers are the inputs of the
+        """The slot of an output that is the result of a construct and nothing else. Its numbers are the inputs of the
         tape from `first` on."""
         size, start = construct.ends.gives, 0
         for port in (outputs[key] for key in self.signature.outputs):

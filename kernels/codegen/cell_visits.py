@@ -13,8 +13,8 @@ __all__ = ["write_cell_walk"]
 
 
 def write_cell_walk(module: Module, name: str, frame: Frame, walk: CellWalk, result: int | None) -> InnerCall:
-    """Define `void name(ptr frame)`. result: the first slot of where the result is wanted, None for slots of its own;
-    the other cells have slots of their own."""
+    """Define `void name(ptr frame)`. result: the first slot of where the result is wanted, None for slots of its own.
+    The other cells have slots of their own."""
     first = frame.take(walk.size) if result is None else result
     others = frame.take(walk.cells - walk.size) - walk.size
     slots = np.arange(walk.cells) + np.where(np.arange(walk.cells) < walk.size, first, others)

@@ -420,7 +420,7 @@ class Builder:
 
     @contextmanager
     def going(self, go: Callable[[str], str]) -> Iterator[str]:
-        """The i64 counter of a loop from 0 on that is left as soon as go(counter), one i1, is false; what `go` has
+        """The i64 counter of a loop from 0 on that is left as soon as go(counter), one i1, is false. What `go` has
         computed stays known behind the loop."""
         head, body, end = (self.label(stem) for stem in ("head", "body", "end"))
         counter, successor = f"%i_{head}", f"%next_{head}"

@@ -103,7 +103,7 @@ class _Emitter:
 
     @contextmanager
     def skipping(self, region: SkippedRegion) -> Iterator[None]:
-        """Write what only lanes with a condition need as a block that is entered if it holds in one of them; what the
+        """Write what only lanes with a condition need as a block that is entered if it holds in one of them. What the
         block gives is zero where it is not entered."""
         b, known = self.b, (dict(self.values), dict(self.pairs))
         inside, end = b.label("inside"), b.label("behind")

@@ -98,7 +98,7 @@ class PendingLookup:
 
 def table_lookup(x: Array, knots: Array, columns: Array) -> Array | None:
     """(..., m) of each of m columns (k,), the entry i with knots[i] <= x < knots[i + 1], the first below and the last
-    above, at symbols x (...) of a kernel that is being traced; None where there is no such kernel, or symbols among the
+    above, at symbols x (...) of a kernel that is being traced. None where there is no such kernel, or symbols among the
     entries. A derivative with respect to x sees constants."""
     flat = list(np.asarray(x).flat) if is_symbolic(x) else []
     tracer = next((e.tracer for e in flat if is_term(e)), None)

@@ -15,7 +15,7 @@ __all__ = ["split_into_stages"]
 
 def split_into_stages(element: RowMap, members: Sequence[int], row: int, widths: Sequence[int]) -> MemberType:
     """The type of a tape that takes a row, what comes in every pass and numbers, and gives what goes in every pass and
-    the result. What waits for nothing that comes is computed in the first pass that asks for it, from the row; all else
+    the result. What waits for nothing that comes is computed in the first pass that asks for it, from the row. All else
     as soon as it can be, and kept for later passes."""
     sources = _Sources(element.tape, row, widths)
     ends = np.cumsum([0, *widths]).tolist()

@@ -78,7 +78,7 @@ def gather(signature: Signature, given: Sequence[Any], batch: Shape | None = Non
     """Check and convert the inputs, (..., *shape) each, and broadcast their leading axes against each other.
 
     Raises ValueError naming the kernel, the input, the given and the wanted shape. `batch`, if given, joins the
-    broadcast. float64 arrays whose rows are contiguous are used where they lie; an input without batch axes is read
+    broadcast. float64 arrays whose rows are contiguous are used where they lie. An input without batch axes is read
     with stride 0.
     """
     quick = _side_by_side(signature, given) if batch is None else None

@@ -31,7 +31,7 @@ COMPLEX_STEP = 1e-200  # of the complex step: its square vanishes beside any num
 def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) -> Any:
     """(..., m, n) derivative of a formula (..., n) -> (..., m) at `point`, for use inside other formulas.
 
-    In a tracing backwards from each row, on CasADi and SymPy symbols by their own differentiation; where `point` holds
+    In a tracing backwards from each row, on CasADi and SymPy symbols by their own differentiation. Where `point` holds
     numbers but `function` closes over symbols, `like` is an array of these. On floats by the complex step, exact to
     round-off, which needs a formula that is analytic at the point (no absolute value, arctan2 or norm of a complex
     number). Derivatives nest on symbols; on floats, where the steps would mix, that raises TypeError.

@@ -64,7 +64,7 @@ def content_digest(*values: object) -> str:
 
 
 def foreign_parts(key: object) -> list[object] | None:
-    """The functions, classes and records in a key whose code is not in this package; None where not all are known, as
+    """The functions, classes and records in a key whose code is not in this package. None where not all are known, as
     for a digest that another process has made."""
     try:
         digest: object = content_digest(key)
@@ -90,7 +90,7 @@ def _meet(part: object) -> None:
 
 
 def lasting_content(key: object) -> str | None:
-    """What a key says, as a text that is the same in every process and speaks of formulas of this package alone; None
+    """What a key says, as a text that is the same in every process and speaks of formulas of this package alone. None
     where it holds functions or other objects of this process, or classes of other packages, or where a program has
     overwritten attributes of this package's classes or modules."""
     if overwritten() is not None:

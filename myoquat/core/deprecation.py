@@ -25,7 +25,7 @@ def former_names(
     names: Mapping[str, str | tuple[str, str]],
     otherwise: Callable[[str], Any] | None = None,
 ) -> Callable[[str], Any]:
-    """The `__getattr__` of a package with former names: {former: name in the package, or "other.package.name"}; where
+    """The `__getattr__` of a package with former names: {former: name in the package, or "other.package.name"}. Where
     the new name is another object, {former: (name of the former object, what to write in its place)}.
 
     A former name gives the object of the new name and a DeprecationWarning at the line that asks for it. otherwise: the

@@ -55,7 +55,7 @@ def command(
     """Scale MODEL to a person and write it as OUTPUT (.osim, .toml).
 
     With --trial, what --factor and --measure give is where the estimate from the moving trial starts; exit code 1 if it
-    did not converge; what was found is stored.
+    did not converge. What was found is stored.
     """
     check_output(output, force)
     check_report(report, force)

@@ -50,9 +50,9 @@ def run_setup(
     Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction,
     Actuation and ForceReporter. Unsupported analyses are left out with a warning that names them. So are quantities
     that the files do not determine, such as forces of muscles without their states. Of CMCTool: tasks of coordinates
-    with critically damped gains, and actuators of one control as reserves; tendons are rigid and controls act at once,
+    with critically damped gains, and actuators of one control as reserves. Tendons are rigid and controls act at once,
     as in `myoquat.analysis.recruitment.computed_muscle_control`, in coordinates of the file. Of ForwardTool: controls
-    of files and of functions, external loads and corrections toward the states of a file; rows are as far apart as the
+    of files and of functions, external loads and corrections toward the states of a file. Rows are as far apart as the
     longest step allows, and no more than 0.01 s. Analyses are those of AnalyzeTool.
 
     model: a file in place of the setup's <model_file>, which OpenSim's application leaves unassigned.

@@ -23,7 +23,7 @@ __all__ = ["actuators_of", "check_times", "cut_motion", "degree_scale", "loaded_
 
 
 def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
-    """The motion in a file; what it does not hold keeps its start, as in OpenSim, and columns of other models and of
+    """The motion in a file. What it does not hold keeps its start, as in OpenSim, and columns of other models and of
     muscles are passed over. in_degrees: how a file that does not say it is read."""
     table = load_table(path)
     own = {*model.system.coordinate_names, *model.system.angle_names}

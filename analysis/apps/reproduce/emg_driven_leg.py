@@ -134,7 +134,7 @@ def measured(trial: MomentTrial) -> Array:
 
 
 def published_moments(data: LegData, trial: MomentTrial, delays: Sequence[float] = (0.0,)) -> Array:
-    """(d, t, e) [N m] of the published muscles and parameters, for each delay [s] of the signals; each joint is moved
+    """(d, t, e) [N m] of the published muscles and parameters, for each delay [s] of the signals. Each joint is moved
     by the muscles that the file names."""
     motion, emg, model = trial.motion, trial.emg, data.model
     lengths = path_lengths(model, motion.q)

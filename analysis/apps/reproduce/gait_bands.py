@@ -1,9 +1,9 @@
 """Bands of uncertain inputs on OpenSim's reference outputs, for the setup files that give curves.
 
 Angles of InverseKinematicsTool, generalized forces of InverseDynamicsTool, activations and forces of StaticOptimization
-and reactions of JointReaction, with models and recordings of the setup; forces are proportional to activations, as
-OpenSim's static optimization takes them. A reserve of 1 N m on each coordinate lets every sample
-have a solution: weaker muscles, and the recorded motion with other inertias.
+and reactions of JointReaction, with models and recordings of the setup. Forces are proportional to activations, as
+OpenSim's static optimization takes them. A reserve of 1 N m on each coordinate lets every sample have a solution:
+weaker muscles, and the recorded motion with other inertias.
 """
 
 from collections.abc import Sequence

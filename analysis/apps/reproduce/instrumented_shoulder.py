@@ -148,7 +148,7 @@ class Comparison:
 
 
 def measured_force(path: Path) -> tuple[Array, Array]:
-    """Times (k,) [s], from 0 on, and forces (k, 3) [N] of a file of the instrumented prosthesis; ModelError for a file
+    """Times (k,) [s], from 0 on, and forces (k, 3) [N] of a file of the instrumented prosthesis. ModelError for a file
     without a table of 'Time Fgx Fgy Fgz ...'."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     heads = [k for k, line in enumerate(lines) if line.split()[:4] == ["Time", *MEASURED]]
@@ -182,7 +182,7 @@ def load_trial(folder: Path, name: str, rotations: str = "quaternion", prepare: 
 
 def study_model(folder: Path, name: str, rotations: str, prepare: bool) -> tuple[Model, list[str] | None]:
     """The model of a trial with the muscles of the solver, and what was changed if it was to be prepared and the trial
-    has published angles, which say what was locked; without them it stays as its file has it."""
+    has published angles, which say what was locked. Without them it stays as its file has it."""
     model = with_solver_laws(load_model(folder / f"model_{name}.osim", rotations))
     published = folder / f"published_ik_{name}.mot"
     if not (prepare and published.is_file()):

@@ -40,8 +40,8 @@ def _named(files: Iterable[str]) -> str:
 
 
 def camera_of(points: Array, up: Array, beside: float) -> tuple[Array, Array]:
-    """(eye, middle) [m]: from beside the widest view of points (n, 3), all of them within the frame and in its middle;
-    the frame's width beside the middle is `beside` of its height."""
+    """(eye, middle) [m]: from beside the widest view of points (n, 3), all of them within the frame and in its middle.
+    The frame's width beside the middle is `beside` of its height."""
     low, high = points.min(axis=0), points.max(axis=0)
     middle, extent = (low + high) / 2, high - low
     flat = [i for i in np.argsort(extent) if abs(up[i]) < 0.9]

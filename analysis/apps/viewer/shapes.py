@@ -74,8 +74,8 @@ def _(wrap: WrapTorus, size: float) -> Mesh:
 
 
 def shape_mesh(shape: Shape, folders: tuple[Path, ...]) -> Mesh | None:
-    """A shape of a body in its own frame; None for a mesh whose file is in none of the folders, or of a format that
-    is not read."""
+    """A shape of a body in its own frame. None for a mesh whose file is in none of the folders, or of a format that is
+    not read."""
     sizes = shape.sizes
     if shape.kind == "mesh":
         found = find_mesh(shape.file, folders)

@@ -53,7 +53,7 @@ class Film:
     loads: Loads | None = None
 
     def shares(self, strengths: Array) -> Array:
-        """(t, m) tensions over the muscles' greatest (m,) [N], NaN where they are not known; a muscle without a bound
+        """(t, m) tensions over the muscles' greatest (m,) [N], NaN where they are not known. A muscle without a bound
         is compared with its own greatest."""
         tension = self.values.get("force [N]")
         if tension is None:

@@ -46,7 +46,7 @@ def view(
     """Show a model in a browser window, or in Jupyter as the value of a cell.
 
     model      a Model, or what `load_model` takes.
-    motion     any `myoquat.data.MotionLike`, such as a Trajectory (one `run` of a batch), a Motion or a Redundancy; a
+    motion     any `myoquat.data.MotionLike`, such as a Trajectory (one `run` of a batch), a Motion or a Redundancy. A
                table of a motion, or the path of one: it can be played.
     compare    another motion, shown as a ghost beside the first, at equal times.
     q          (nq,) the pose without a motion; the model's start by default.

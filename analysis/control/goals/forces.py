@@ -29,7 +29,7 @@ def _moving(plant: Plant, title: str) -> ModelPlant:
 @dataclass(frozen=True)
 class JointMoments(IntegralGoal):
     """The integral of sum_i w_i m_i^2 over the generalized forces m [N m, N] of muscles, actuators and torques on the
-    velocities. weights: by names of velocities, 0 where a name is missing; None for 1 everywhere.
+    velocities. weights: by names of velocities, 0 where a name is missing. None for 1 everywhere.
 
     >>> from myoquat.analysis.control import JointMoments
     >>> JointMoments({"knee_angle_r_dot": 1.0}, weight=1e-4).title

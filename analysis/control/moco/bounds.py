@@ -27,7 +27,7 @@ class Limits:
 
 
 def own_limits(reading: Reading, speeds: Interval | None) -> Limits:
-    """Those of the model: ranges of coordinates, even if they are not clamped, speeds, controls; a range may be
+    """Those of the model: ranges of coordinates, even if they are not clamped, speeds, controls. A range may be
     infinite. speeds: None for a motion that is prescribed."""
     names, processed, found = reading.names, reading.processed, Limits()
     if speeds is not None:

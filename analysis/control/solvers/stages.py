@@ -103,7 +103,7 @@ class StagedProgram:
     # ---- rows ------------------------------------------------------------------------------------------------
 
     def _place_rows(self, bounds: Array, limits: Array) -> None:
-        """Rows in the order of stages: the dynamics of the stage, then its equations; variables that are fixed, and
+        """Rows in the order of stages: the dynamics of the stage, then its equations. Variables that are fixed, and
         what is carried from the start, are equations too."""
         stage = np.zeros(self.original.rows, dtype=int)
         for block, used in self._blocks:

@@ -15,7 +15,7 @@ MIN_SLOPE_CHANGE = 1e-13  # of the greatest slope: hulls have no corner with les
 
 class Hulls:
     """Lower convex hulls of points (x, f(x)), one for each leading index: x (..., p) ascending and f (..., p), the
-    vertices only; where a hull has fewer than the others its last one is repeated."""
+    vertices only. Where a hull has fewer than the others its last one is repeated."""
 
     def __init__(self, x: Array, f: Array) -> None:
         shape, p = x.shape, x.shape[-1]

@@ -31,8 +31,8 @@ _RECORDS = ("merit", "least", "since", "waited", "status", "steps", "number", "b
 
 @lru_cache(maxsize=16)
 def interior_point_program(shape: Shape) -> Program:
-    """Inputs: A (e, n), G (cd, n), scale (r), target (r), b over -h, both scaled; lowers, uppers, weights, powers (n);
-    the greatest weight (), and `by` (), of the mean product that gradients which do not balance stand for. Outputs:
+    """Inputs: A (e, n), G (cd, n), scale (r), target (r), b over -h, both scaled; lowers, uppers, weights, powers (n).
+    The greatest weight (), and `by` (), of the mean product that gradients which do not balance stand for. Outputs:
     best (N, 2), x and price of the best point, N the variables up to a whole number of groups; its multipliers, bound
     and merit; status, and steps."""
     return _Stages(shape).program

@@ -55,9 +55,9 @@ class Programs:
         G: ArrayLike | None = None,
         h: ArrayLike | None = None,
     ) -> Self:
-        """Programs of arrays that broadcast to the shapes of the fields; ValueError for those that do not, numbers
-        that are not finite (bounds may be infinite), negative weights, powers below 1, or a lower bound above an
-        upper one."""
+        """Programs of arrays that broadcast to the shapes of the fields. ValueError for those that do not, numbers that
+        are not finite (bounds may be infinite), negative weights, powers below 1, or a lower bound above an upper one.
+        """
         A, b = real_array("A", A), real_array("b", b)
         if A.ndim != 3 or b.shape != A.shape[:2]:
             raise ValueError(f"A (k, e, n) and b (k, e) are wanted, not {A.shape} and {b.shape}")

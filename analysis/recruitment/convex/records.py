@@ -28,7 +28,7 @@ Record = TypeVar("Record")
 
 class VariableConstants(NamedTuple):
     """Constants of variables (...): weight; bounds, or zero where there is none. `has`, 1 where there is a lower and an
-    upper one; a length below which numbers are small; and the power, None where all powers are the same."""
+    upper one. A length below which numbers are small; and the power, None where all powers are the same."""
 
     weight: Array
     low: Array

@@ -70,7 +70,7 @@ def solve_programs(programs: Programs, *, backend: str = "kernel", block: int = 
 
 
 class _Scaled:
-    """Programs with rows of length about 1: A and G are left as they are, to be taken times `scale` (k, rows); what
+    """Programs with rows of length about 1: A and G are left as they are, to be taken times `scale` (k, rows). What
     variables whose bounds are equal add, `at` (k, n), is taken from b and h."""
 
     def __init__(self, given: Programs, split: Split) -> None:

@@ -185,7 +185,7 @@ def calibrate_moments(
     time of an envelope its end value holds. What the trials do not tell stays at the priors' means. Raises ValueError
     for no trials, trials with other muscles or velocities, motions without u, moments of another shape, channels that
     are no muscles, signals in volts, outside [0, 1] or with gaps, velocities that are not free or not the rate of a
-    coordinate, and sizes that are not positive; ModelError for muscles without a Hill-type law.
+    coordinate, and sizes that are not positive. Raises ModelError for muscles without a Hill-type law.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -125,7 +125,7 @@ def reserve_columns(system: ArticulatedSystem, reserves: Sequence[AnyReserve], q
 
 def reserve_wrenches(system: ArticulatedSystem, reserve: AnyReserve, q: Array, controls: Array) -> Array | None:
     """(t, bodies, 6) force [N] and torque [N m] of a reserve at controls (t,) on every body, at its origin in world
-    axes; None for one that acts within joints, on velocities or coordinates."""
+    axes. None for one that acts within joints, on velocities or coordinates."""
     if isinstance(reserve, Reserve) or isinstance(reserve.actuator, CoordinateActuator):
         return None
     loads = reserve.actuator.loads(system.poses(q), (reserve.strength * controls)[:, None])

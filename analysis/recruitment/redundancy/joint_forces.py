@@ -28,9 +28,9 @@ def rest_forces(passing: Array, joints: Sequence[int], parents: Array) -> Array:
 
 def constraint_lines(model: Model, motion: Motion, joints: Sequence[int], parents: Array) -> Array | None:
     """(t, c, nu, 3) the forces on the parents of joints, in their axes, that constraints pass there for a unit of what
-    a motion lacks without them (see `myoquat.dynamics.constraints.multipliers`); None without constraints on bodies.
+    a motion lacks without them (see `myoquat.dynamics.constraints.multipliers`). None without constraints on bodies.
 
-    ModelError for a constraint on velocities, whose force on bodies is not known; ValueError, with the frame, for a
+    ModelError for a constraint on velocities, whose force on bodies is not known. ValueError, with the frame, for a
     joint whose reaction redundant constraints leave open.
     """
     if not joints or not model.constraints:

@@ -1,7 +1,7 @@
 """Muscle redundancy along a motion: of all activations that produce it, those of the least effort.
 
 minimise sum_i w_i |a_i - t_i|^p + sum_j w_j |c_j|^p under C^T (-J^T (F0 + F1 a) + R c) = C^T tau, bounds, and the
-forces in joints within cones; the targets t are 0 unless they are given [R. D. Crowninshield, R. A. Brand, A
+forces in joints within cones. The targets t are 0 unless they are given [R. D. Crowninshield, R. A. Brand, A
 physiologically based criterion of muscle force prediction in locomotion, J. Biomech. 14, 1981, for p-th powers; I.
 Belli et al., Does enforcing glenohumeral joint stability matter?, PLoS ONE 18, 2023, for the cone]. C spans the
 velocities that locks, couplers and constraints leave free. Tendons are rigid, or stretched by what the muscles pull
@@ -69,7 +69,8 @@ def redundancy(
 
     Raises ValueError for a motion without frames, without u and udot, of another system or off the constraints, locked
     coordinates that accelerate, efforts, reserves and cones that do not fit, a metabolic effort with elastic tendons or
-    `Coupled`, a cone at a joint whose force redundant constraints leave open; ModelError for muscles without a law.
+    `Coupled`, a cone at a joint whose force redundant constraints leave open. Raises ModelError for muscles without a
+    law.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import redundancy

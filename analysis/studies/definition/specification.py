@@ -39,7 +39,7 @@ class Specification:
     design              one of `DESIGNS`; samples: how many, where the design does not say; seed: of all that is random.
     duration, step      [s]; the duration is a whole number of steps. method: one of fixed step, as for `simulate`.
     activation          (m,) array, one number for all muscles, a tuple (times, values (t, m)) interpolated linearly, or
-                        None for the model's own; where muscles have activation dynamics their excitations, at which
+                        None for the model's own. Where muscles have activation dynamics their excitations, at which
                         they start. Fiber lengths of elastic tendons start in equilibrium, with each sample's numbers.
     start_q, start_u    where every run starts; None for the model's own.
     limits              coordinate or velocity name -> (low, high): a run that leaves them stops there.

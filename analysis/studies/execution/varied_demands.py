@@ -112,7 +112,7 @@ class VariedDemands:
 
     def reactions(self, force: Array, controls: Array, p: Array) -> Array:
         """(t, bodies, 3) [N] the force that each body gets through its joint, in world axes, with tensions (t, m) and
-        reserves at controls (t, r); NaN where redundant constraints leave it open."""
+        reserves at controls (t, r). NaN where redundant constraints leave it open."""
         return self.joint_wrenches(force, controls, p)[..., :3]
 
     def joint_wrenches(self, force: Array, controls: Array, p: Array) -> Array:

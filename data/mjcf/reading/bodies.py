@@ -32,7 +32,7 @@ class Skeleton:
     """The bodies in the order of the file, depth first, which is MuJoCo's order of coordinates, with their poses. Also
     the ranges and references of coordinates, where their springs rest, the geoms, the first of each name in `named`,
     and sites and their axes (3, 3) by their names; dry friction of coordinates, and the coefficients of fixed tendons
-    by coordinate; the joints that have limits, ball joints with the names of their bodies, and meshes."""
+    by coordinate. The joints that have limits, ball joints with the names of their bodies, and meshes."""
 
     bodies: list[Body] = field(default_factory=list)
     start: list[float] = field(default_factory=list)

@@ -146,7 +146,7 @@ def _collide(first: Geom, second: Geom) -> bool:
 
 def _friction(first: Geom, second: Geom, values: Values | None = None) -> tuple[float, int]:
     """The coefficient and condim of a pair from its own `values`, else from the geom with the higher priority, else the
-    greater one; the coefficient is 0 where condim is 1."""
+    greater one. The coefficient is 0 where condim is 1."""
     priority = max(first.priority, second.priority)
     decisive = [geom for geom in (first, second) if geom.priority == priority]
     friction, condim = max(geom.friction for geom in decisive), max(geom.condim for geom in decisive)

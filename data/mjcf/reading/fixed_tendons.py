@@ -51,7 +51,7 @@ def _combination(element: Element, document: Document, skeleton: Skeleton) -> Co
 
 
 def offset_of(combination: Mapping[str, float], skeleton: Skeleton) -> float:
-    """A power of two above twice the greatest magnitude of the combination in the ranges of the coordinates; where one
+    """A power of two above twice the greatest magnitude of the combination in the ranges of the coordinates. Where one
     has no range, in 100 rad or m."""
     ranges = {c.name: c.range for c in skeleton.coordinates}
     reach = 0.0

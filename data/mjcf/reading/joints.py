@@ -43,7 +43,7 @@ LETTERS = {X: "X", Y: "Y", Z: "Z"}
 @dataclass(frozen=True)
 class FileJoint:
     """A joint of the file: its point in the body [m], axis, and the coordinate `ref` at which it does not move the
-    body. (stiffness, damping, armature), and where its spring rests; a limit acts from `margin` inside the range on, as
+    body. (stiffness, damping, armature), and where its spring rests. A limit acts from `margin` inside the range on, as
     softly as `softness` says."""
 
     element: Element

@@ -61,7 +61,7 @@ def read_tendons(
     document: Document, skeleton: Skeleton, drives: Drives, wrapping: str, mobilities: Mobilities
 ) -> tuple[Muscle, ...]:
     """All tendons as muscles, and the actuators of joints whose laws only muscles have, along paths that are linear in
-    a coordinate; what a path or a law of ours cannot hold is noted.
+    a coordinate. What a path or a law of ours cannot hold is noted.
 
     A tendon that has several actuators, or a spring, friction or a limit beside one, has several muscles along one
     path."""
@@ -125,7 +125,7 @@ def _passive(values: Values, document: Document, rest: float | None, at_start: C
 
 
 def _spring(values: Values, document: Document, rest: float | None, at_start: Callable[[], float]) -> ForceLaw | None:
-    """A spring that is slack between two lengths, and a damper; what is of higher order is noted. rest: the length of a
+    """A spring that is slack between two lengths, and a damper. What is of higher order is noted. rest: the length of a
     fixed tendon where the springs of its joints rest, None for a path in space, which rests at its length in the file's
     pose unless the file says otherwise."""
     stiffness, *others = values.numbers("stiffness", 1, 3, (0.0,))
@@ -271,7 +271,7 @@ def _wrap(geom: Geom, surface: Any, quadrant: str, orientation: Array) -> Wrap:
 
 
 def _quadrant(side: Array, Q: Array) -> tuple[str, Array]:
-    """The quadrant for a side (3,) in the surface's frame, and the orientation of that frame; where the side is along
+    """The quadrant for a side (3,) in the surface's frame, and the orientation of that frame. Where the side is along
     none of its axes, the frame is turned so that it is along x, about z as far as possible."""
     k = int(np.argmax(np.abs(side)))
     across = np.delete(side, k)

@@ -22,7 +22,7 @@ MARGIN_TOLERANCE = 1e-12  # [rad or m] by which the two ends of a range may be n
 
 
 def add_limits(root: Element, model: Model, joints: Joints, unwritten: UnwrittenParts) -> None:
-    """Give the joints in the file the limits of the model; those of coordinates that are no joints, or with another
+    """Give the joints in the file the limits of the model. Those of coordinates that are no joints, or with another
     stiffness at each end, are noted."""
     if not model.limits and not any(isinstance(force, RotationLimit) for force in model.forces):
         return

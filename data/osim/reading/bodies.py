@@ -42,9 +42,9 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
     another one already, or is the ground, carries its parent instead. A body that no joint links with the ground
     floats: it hangs there by a joint of six coordinates, as in OpenSim.
 
-    A joint between two bodies that hang on others closes a loop: it carries a part of its child, which is welded to
-    the rest. The parts of a body are equal, in mass, center of mass and inertia, and the further ones are called
-    BODY_slave_0 and so on, as in OpenSim; a joint that is itself a weld becomes a constraint."""
+    A joint between two bodies that hang on others closes a loop: it carries a part of its child, which is welded to the
+    rest. The parts of a body are equal, in mass, center of mass and inertia, and the further ones are called
+    BODY_slave_0 and so on, as in OpenSim. A joint that is itself a weld becomes a constraint."""
     elements = {element.get("name"): element for element in model.findall("BodySet/objects/Body")}
     links, floating = linked(model, elements, frames)
     for link in links:
@@ -111,8 +111,8 @@ def _mass(element: Any, parts: int) -> dict[str, Any]:
 
 
 def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, mass: dict[str, Any]) -> list[Body]:
-    """The body on its joint; where the joint's child frame is not the body's own, the joint carries that frame, and
-    the body is fixed to it. A joint of several parts has a body for each."""
+    """The body on its joint. Where the joint's child frame is not the body's own, the joint carries that frame, and the
+    body is fixed to it. A joint of several parts has a body for each."""
     place: dict[str, Any] = {"position": parent.position, "orientation": parent.orientation}
     if joint_element.tag == TAG:
         return scapular_bodies(joint_element, joint, parent, child, mass)

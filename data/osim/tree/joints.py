@@ -99,7 +99,7 @@ def _ribs(element: Any) -> Joint:
 
 
 def read_joint(element: Any, backward: bool = False) -> OsimJoint:
-    """A joint, or `backward` what carries its parent on its child; ModelError with element and line for a type that is
+    """A joint, or `backward` what carries its parent on its child. ModelError with element and line for a type that is
     not known, or is not to be turned around, or a wrong number of coordinates."""
     if element.tag not in JOINTS:
         complain(element, f"<{element.tag}> is not supported; known: {', '.join(JOINTS)}")

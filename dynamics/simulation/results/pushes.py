@@ -12,7 +12,7 @@ MIN_REPORTED_PUSH = 0.01  # of the greatest isometric force: what a curve's end 
 
 def push_message(model: Model, forces: Array) -> str | None:
     """A sentence about the muscles whose forces (..., m) [N] lie below zero by more than 1 % of their greatest
-    isometric force, as their laws allow (`ForceLaw.can_push`); None if there are none."""
+    isometric force, as their laws allow (`ForceLaw.can_push`). None if there are none."""
     pushing = []
     for i, muscle in enumerate(model.muscles):
         strength = getattr(muscle.law, "max_isometric_force", None)

@@ -132,7 +132,7 @@ class Trajectory:
     @cached_property
     def loads(self) -> Array | None:
         """(..., t, bodies, 6) force [N] and torque [N m] of contacts and prescribed forces on every body, at its origin
-        in world axes; None for a model without."""
+        in world axes. None for a model without."""
         if not self._is_loaded:
             return None
         return self._along(lambda q, u, t: force_wrenches(self.muscled, q, u, t[..., 0]), self.q, self.u, self._times)

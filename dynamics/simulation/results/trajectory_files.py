@@ -2,7 +2,7 @@
 
 The text "format" names the format. "myoquat-trajectory-3" stores the outcome of each run as the number of
 `myoquat.kernels.Outcome`, and the constraints. "myoquat-trajectory-2" had none. "myoquat-trajectory-1" also had numbers
-of its own for outcomes, one less each (0 ran to the end, 1 not finite, 2 bound, 3 event, 4 step size too small); they
+of its own for outcomes, one less each (0 ran to the end, 1 not finite, 2 bound, 3 event, 4 step size too small). They
 are translated when such a file is read.
 """
 

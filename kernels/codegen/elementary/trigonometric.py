@@ -1,6 +1,6 @@
 """sin, cos, tan and their inverses on the lanes of a vector.
 
-Arguments up to 1e13 are reduced by pi/2 in three parts (Cody and Waite), each product's rounding error recovered; a
+Arguments up to 1e13 are reduced by pi/2 in three parts (Cody and Waite), each product's rounding error recovered. A
 lane beyond takes the C library's function in a branch that is never entered otherwise. The polynomials are those of
 FreeBSD's msun (Sun Microsystems 1993): k_sin.c, k_cos.c, e_asin.c, s_atan.c. Special values follow C's annex F.
 """

@@ -1,7 +1,7 @@
 """Step loops in machine code: all steps of W states in one call.
 
 Everything of W states lives in one frame (`plan.StepFrame`). The right-hand side is one function, called once per
-stage; a lane whose next state is not finite keeps its last one and stops, and no other lane notices.
+stage. A lane whose next state is not finite keeps its last one and stops, and no other lane notices.
 """
 
 import ctypes

@@ -17,7 +17,7 @@ __all__ = ["actuated"]
 
 def actuated(model: Model, motion: Motion, controls: Array) -> tuple[Array | None, Array | None]:
     """Generalized forces (t, nu) of actuators on coordinates, and wrenches (t, bodies, 6) of those on bodies at their
-    origins in world axes, at controls (t, k); None where there are none."""
+    origins in world axes, at controls (t, k). None where there are none."""
     if not controls.any():
         return None, None
     assert motion.u is not None
