@@ -1,5 +1,5 @@
-"""Mapping analysis, studies, figures and the command line. Each part is imported when it is first asked for: the
-command line starts faster, and a process that needs one part does not wait for the others."""
+"""Mapping analysis, studies, figures and the command line. Each part is imported when it is first asked for. The
+command line therefore starts faster, and a process that needs one part does not wait for the others."""
 
 import lazy_loader
 

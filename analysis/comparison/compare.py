@@ -68,8 +68,8 @@ def compare_with_engine(
     seed: int = 0,
     activation: float = 1.0,
 ) -> ModelComparison:
-    """The comparison of a file as this package reads it (A) with the same file in the engine that owns its format (B):
-    MuJoCo for .xml, OpenSim for .osim.
+    """The comparison of a file as this package reads it (A) with the same file in the engine that owns its format (B).
+    This is MuJoCo for .xml and OpenSim for .osim.
 
     MuJoCo's files are read with its own rule for cylinders, wrapping="mujoco". rotations as for `load_model`: those of
     A. Other arguments and errors as for `compare_models`; MissingExtraError if the engine is not installed, ValueError

@@ -42,8 +42,9 @@ class ModelComparison:
     poses: how the poses were drawn, and at how many both sides have values (`compared`); activation: of all muscles.
 
     `table` has a row for every pair and quantity, `muscles` and `bodies` one for every pair. A relative difference is
-    the greatest difference over the greatest magnitude of A, of the same muscle or body: of moment arms that about any
-    coordinate, of an inertia the sum of its moments, of a centre the greatest distance from the origin.
+    the greatest difference over the greatest magnitude of A, of the same muscle or body. For moment arms the magnitude
+    is that about any coordinate, for an inertia the sum of its moments, for a centre the greatest distance from the
+    origin.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis import compare_models

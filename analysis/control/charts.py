@@ -1,8 +1,8 @@
 """Charts of the pose: minimal coordinates of rotations, one rotation vector for each quaternion.
 
-A chart has nu coordinates z. Coordinates of joints without a quaternion are themselves, z = q. A quaternion is
-Q = Q_ref exp(z), or exp(z) Q_ref where the model's velocities are in the parent's frame. |Q| = 1 holds by construction,
-and the chart is regular for |z| < 2 pi. Formulas on arrays with leading batch axes, floats or symbols.
+A chart has nu coordinates z. Coordinates of joints without a quaternion are themselves, z = q. A quaternion is Q =
+Q_ref exp(z), or exp(z) Q_ref where the model's velocities are in the parent's frame. By construction |Q| = 1. The chart
+is regular for |z| < 2 pi. Formulas on arrays with leading batch axes, floats or symbols.
 """
 
 from collections.abc import Iterator

@@ -18,7 +18,7 @@ class Refinement(Record):
     The error of an interval is measured: its controls are simulated from the state at its start, and compared with the
     state at its end. It is the greatest difference of a coordinate, velocity or state, each over 1 plus its greatest
     value along the motion. An interval whose error e is too large is divided into ceil((e / tolerance)^(1 / (p + 1)))
-    equal parts, at most `parts`, p being the order of the transcription [J. T. Betts, Practical Methods for Optimal
+    equal parts, at most `parts`. p is the order of the transcription [J. T. Betts, Practical Methods for Optimal
     Control and Estimation Using Nonlinear Programming, 2nd ed., 2010, section 4.7]. ValueError for a tolerance that is
     not positive, repetitions below 1 and parts below 2.
 

@@ -285,8 +285,8 @@ class Solution:
         return run_forward(self._bound, self.time, (self.q, self.u, self.states), self.controls_at, rtol)
 
     def interval_errors(self, rtol: float = 1e-9) -> Array:
-        """(n,) the measured error of every interval, as `Refinement` defines it: a forward simulation of the controls
-        from the state at its start against the state at its end."""
+        """(n,) the measured error of every interval, as `Refinement` defines it. A forward simulation of the controls
+        from the state at its start is compared with the state at its end."""
         return interval_errors(self._bound, self.time, (self.q, self.u, self.states), self.controls_at, rtol)
 
     def at_sites(self, statement: Statement, layout: Layout) -> Sites:

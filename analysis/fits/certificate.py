@@ -28,8 +28,8 @@ class Certificate:
               `beyond_jump`, the shares of poses that do not count; `length_anywhere` [m], the greatest error at all
               poses beside jumps, those beyond one included
     excluded  by muscle, the numbers of poses near a jump of the length or of a moment arm, or without a solved path
-    beyond    by muscle, the numbers of poses beyond a jump: the solved path is another one there, and its length is off
-              the fit by more than `PathFit.branch`, or other conditional points are on it
+    beyond    by muscle, the numbers of poses beyond a jump. There the solved path is another one: its length is off the
+              fit by more than `PathFit.branch`, or other conditional points are on it
     poses     (n, nq) all of them
 
     Moment arms are J along motions of unit size that constraints, couplers and locks allow. Their error at a pose is

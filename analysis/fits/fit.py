@@ -101,9 +101,9 @@ def fit_paths(
     `Model.with_fitted_paths`.
 
     A length is a sum of even polynomials on the sphere of each ball joint's quaternion, times polynomials of scalar
-    coordinates (`PoseFunction`), fitted to lengths and spatial Jacobians at `poses` (n, nq) together, by default 4,000
-    of `range_poses`. With constraints and couplers only allowed motions count, and only independent coordinates are
-    variables. The fit holds on the constraints. Terms are chosen one by one until the errors on held-out poses are
+    coordinates (`PoseFunction`). It is fitted to lengths and spatial Jacobians at `poses` (n, nq) together, by default
+    4,000 of `range_poses`. With constraints and couplers only allowed motions count, and only independent coordinates
+    are variables. The fit holds on the constraints. Terms are chosen one by one until the errors on held-out poses are
     those of the `settings`. Where polynomials miss these, the straight path and terms of the surfaces (`SurfaceTerm`)
     are added; of a path of fixed points without surfaces the straight path is all. Poses near a jump of the length or
     of a moment arm are left out, muscle by muscle.

@@ -297,7 +297,7 @@ class Group:
 
     def _error(self, off: Array, used: Array) -> float:
         """Held-out errors as a fraction of those wanted, and the greatest error of length of all used poses as one of
-        GREATEST_FACTOR times that: terms of surfaces are not linear, and a few poses may be far off."""
+        GREATEST_FACTOR times that. Terms of surfaces are not linear, so that a few poses may be far off."""
         greatest = _greatest(off, used) / GREATEST_FACTOR
         errors = (*self._errors(off, used), greatest)
         return max(x / e for x, e in zip(errors, (*self._wanted, self._wanted[0]), strict=True))

@@ -97,8 +97,8 @@ class MappingReport:
 
     @property
     def holds(self) -> bool:
-        """True if every mapping that should hold does so at every pose, the power check and the split included: its
-        error is within the limit, or within what round-off of the coordinates changes in J."""
+        """True if every mapping that should hold does so at every pose, the power check and the split included. Its
+        error must be within the limit, or within what round-off of the coordinates changes in J."""
         return not any(row["unexplained"] for row in self._expected)
 
     @property

@@ -1,10 +1,11 @@
 """Smoothing of the file's own angles, as OpenSim's tools do it, for results that are to equal theirs.
 
-Every coordinate of the file is filtered by itself: a Butterworth filter of third order by the bilinear transform, run
-forwards and backwards, over a record that is continued at both ends by half of its length, turned by half a turn about
-its end point. Its first three values stay (Storage::pad and Signal::LowpassIIR of OpenSim 4.6). Values and derivatives
-are those of the natural spline of fifth degree through the frames, s''' = s'''' = 0 at its ends [H. J. Woltring, A
-Fortran package for generalized, cross-validatory spline smoothing and differentiation, Adv. Eng. Software 8, 1986].
+Every coordinate of the file is filtered by itself. The filter is a Butterworth filter of third order by the bilinear
+transform, run forwards and backwards. The record is continued at both ends by half of its length, turned by half a turn
+about its end point. Its first three values stay (Storage::pad and Signal::LowpassIIR of OpenSim 4.6). Values and
+derivatives are those of the natural spline of fifth degree through the frames, s''' = s'''' = 0 at its ends [H. J.
+Woltring, A Fortran package for generalized, cross-validatory spline smoothing and differentiation, Adv. Eng. Software
+8, 1986].
 
 With omega = B(x) xdot in the child's axes, omegadot = B xddot + Bdot xdot. Near a gimbal lock filtered angles are not
 those of the filtered motion: `smooth` has no such place.
@@ -39,15 +40,15 @@ FILTER_ORDER = 3  # of the Butterworth filter; as many values at the start of a 
 def smooth_angles(motion: MotionLike, cutoff: float | None = 6.0, *, model: SystemLike | None = None) -> Motion:
     """The motion with every coordinate of the file filtered at `cutoff` [Hz], and u and udot from splines through them.
 
-    As OpenSim's InverseDynamicsTool and AnalyzeTool do it (see the module), for comparisons with their results:
-    `smooth` filters rotations, and is the better choice otherwise. cutoff None: no filter, only derivatives, at any
+    As OpenSim's InverseDynamicsTool and AnalyzeTool do it (see the module), for comparisons with their results.
+    Otherwise `smooth`, which filters rotations, is the better choice. cutoff None: no filter, only derivatives, at any
     times. Otherwise times that are even to 5 % of a step are taken as even.
 
     model: whose couplers and constraints hold afterwards, as in `smooth`; without one those of a fitted motion.
 
-    Raises ValueError for times that a filter cannot take, fewer than 16 frames, 6 without a filter, a cutoff outside
-    (0, half the sampling rate), or angles that jump to others of the same pose, ModelError for a quaternion without
-    named angles.
+    Raises ValueError for times that a filter cannot take, and for fewer than 16 frames, or 6 without a filter. It is
+    raised too for a cutoff outside (0, half the sampling rate) and for angles that jump to others of the same pose.
+    Raises ModelError for a quaternion without named angles.
     """
     motion = motion_of(motion)
     check_jumps(motion)

@@ -141,8 +141,8 @@ def _named_by(constraint: Constraint, system: ArticulatedSystem) -> set[int]:
 
 def named(hinges: Hinges, x: Array, ranges: Sequence[Range | None]) -> Array:
     """(t, k) angles of the same poses as x (t, k), without jumps: of those the ones that are in their ranges in the
-    most frames. Where these do not tell, those whose first frame is principal: in (-pi, pi], and the middle one of
-    three in [-pi/2, pi/2], or [0, pi] where the first and the third axis are parallel."""
+    most frames. Otherwise those whose first frame is principal. That is: in (-pi, pi], and the middle one of three in
+    [-pi/2, pi/2], or [0, pi] where the first and the third axis are parallel."""
     smooth = unwrapped(hinges, x)
     choices = [smooth] if hinges.second_triple is None else [smooth, hinges.other(smooth)]
     placed = [np.stack([_placed(y[:, k], r) for k, r in enumerate(ranges)], axis=-1) for y in choices]
@@ -200,9 +200,9 @@ def unwrapped(hinges: Hinges, x: Array) -> Array:
 
 
 def continuous(motion: MotionLike) -> Motion:
-    """The motion with every frame's angles nearest to the frame before, among those that give the same pose: full turns
-    of hinges, and of three rotations of a joint about fixed axes both triples. Velocities are taken along; those of a
-    joint whose triple changes are refused, since `smooth` finds them again.
+    """The motion with every frame's angles nearest to the frame before, among those that give the same pose. These are
+    full turns of hinges, and both triples of three rotations of a joint about fixed axes. Velocities are taken along;
+    those of a joint whose triple changes are refused, since `smooth` finds them again.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -230,8 +230,9 @@ def continuous(motion: MotionLike) -> Motion:
 
 def check_jumps(motion: Motion, *, steady: bool = False) -> None:
     """ValueError where a coordinate jumps to another angle of nearly the same pose, as no motion does at any sampling
-    rate: its change differs from those before and after by more than half a turn, or the other triple of angles of its
-    joint is much nearer to the frame before. steady: only of motions most of whose frames follow from each other."""
+    rate. It jumps where its change differs from those before and after by more than half a turn. It also jumps where
+    the other triple of angles of its joint is much nearer to the frame before. steady: only of motions most of whose
+    frames follow from each other."""
     for row, place, jump in _jumps(motion, steady):
         name = motion.system.coordinate_names[place]
         raise ValueError(

@@ -77,8 +77,8 @@ class JointTorques:
         """Generalized forces on the coordinates of the file that the model came from, named as OpenSim's tool does:
         '<coordinate>_moment' [N m] where the coordinate is an angle, '<coordinate>_force' [N] where it is a length.
 
-        Of angles that a quaternion has replaced, as `Motion.angles` gives them, they are B^T tau, with omega = B xdot,
-        and exist in gimbal lock too. Quaternion joints without named angles keep the columns of their velocities.
+        For angles that a quaternion has replaced (`Motion.angles`) they are B^T tau, with omega = B xdot. They exist in
+        gimbal lock too. Quaternion joints without named angles keep the columns of their velocities.
         """
         system, q = self.motion.system, self.motion.q
         named = {ball.body: ball for ball in balls(system)}
@@ -121,10 +121,10 @@ def inverse_dynamics_of_motion(
 ) -> JointTorques:
     """What the joints of a model have to give for a motion (q, u, udot) under external loads.
 
-    torque = M udot + b - J^T f_ext, less what the model's own limits and passive forces give; gravity, springs and
+    torque = M udot + b - J^T f_ext, less what the model's own limits and passive forces give. Gravity, springs and
     dampers of the joints are in b, muscles are not (they are what produces the torque). loads: interpolated by straight
-    lines at the times of the motion, each a force at a point and a free torque in the frames that it names, on the body
-    that it names. Those on the ground do nothing.
+    lines at the times of the motion. Each is a force at a point and a free torque, in the frames and on the body that
+    it names. Those on the ground do nothing.
 
     motors: the velocities, or coordinates of one velocity, that are driven. Then the model's constraints, couplers and
     locks carry the rest, `JointTorques.constraints`, and torque is what the motors give. Other velocities have what
@@ -132,10 +132,11 @@ def inverse_dynamics_of_motion(
     constraints are part of the torque, since the motion does not determine them.
     `myoquat.analysis.recruitment.free_torques` has torques without them.
 
-    Raises ValueError for a motion of another system, or without u and udot (`smooth` and `differentiate` find them),
-    loads on or in frames that do not exist (with the nearest ones), loads on no body yet, and times that the loads do
-    not cover, motors that do not exist, and motors that push against constraints, so that neither is determined.
-    ModelError where a moving leaf has no mass, and for constraints on velocities if motors are named.
+    Raises ValueError for a motion of another system, or without u and udot (`smooth` and `differentiate` find them). It
+    is raised for loads on or in frames that do not exist (with the nearest ones), loads on no body yet, and times that
+    the loads do not cover. It is raised for motors that do not exist and for motors that push against constraints, so
+    that neither is determined. ModelError where a moving leaf has no mass, and for constraints on velocities if motors
+    are named.
 
     >>> import numpy as np
     >>> import myoquat as mq

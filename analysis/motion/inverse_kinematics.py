@@ -4,9 +4,9 @@ A finite weight w of a constraint, a coupler among them, adds w |phi|^2 to what 
 of the markers by the sum of their weights: its constraint_weight times that sum is w. Redundant constraints do no harm,
 and those on velocities alone say nothing of a pose.
 
-Of angles that give the same pose, full turns of hinges and the two triples of three rotations, every frame has those
-nearest to the frame before. The first has those with which the most frames are in the model's ranges, or else its
-principal ones. With a start those nearest to it, and with a start for each frame every frame has those.
+Full turns of hinges and the two triples of three rotations give the same pose. Every frame has the angles nearest to
+the frame before. The first has those with which the most frames are in the model's ranges, or else its principal ones.
+With a start those nearest to it, and with a start for each frame every frame has those.
 """
 
 import difflib
@@ -141,15 +141,15 @@ def inverse_kinematics(
     """The motion of a model that fits recorded markers and sensors best, frame by frame, in weighted least squares.
 
     In each frame sum w |x - p(q)|^2 + sum w theta^2 + sum w (y - y(q))^2 is minimised over the coordinates that are
-    free: distances of markers [m], angles of sensors [rad], and coordinates [rad or m] from what is wanted. It is
-    solved by damped Gauss-Newton steps in the tangent space (see `myoquat.analysis.motion.problem`), so that a
-    quaternion joint has no lock.
+    free. Its terms are distances of markers [m], angles of sensors [rad], and deviations of coordinates [rad or m] from
+    wanted values. It is solved by damped Gauss-Newton steps in the tangent space (see
+    `myoquat.analysis.motion.problem`), so that a quaternion joint has no lock.
 
     data         markers, sensor orientations, or both at the same times. Names are those of the model's markers, and of
                  `sensors`. A marker or sensor that is missing in a frame (NaN) has no weight there.
     weights      by name of marker, sensor or coordinate task, 1 for those not named; 0 leaves one out. Squares of
-                 metres and of radians are added as they are: a sensor of weight 0.01 counts as much for a radian as a
-                 marker of weight 1 for 0.1 m.
+                 metres and of radians are added without scaling. A sensor of weight 0.01 counts as much for a radian as
+                 a marker of weight 1 for 0.1 m.
     sensors      where the sensors are on their bodies.
     coordinates  wanted values [rad or m] by coordinate, a number or one per frame (t,); named angles that a quaternion
                  has replaced among them.
@@ -167,7 +167,7 @@ def inverse_kinematics(
     converged.
 
     Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
-    (with the nearest ones), negative weights, times that differ. Raises ModelError for a single locked angle of a
+    (with the nearest ones), negative weights and times that differ. Raises ModelError for a single locked angle of a
     quaternion. Warns with MotionWarning of names that the model does not know, and of angles that drive others in their
     lock.
 
@@ -348,8 +348,8 @@ def _angle_names(system: ArticulatedSystem) -> list[str]:
 
 
 def _locked(model: Model, locked: Collection[str] | None) -> frozenset[int]:
-    """Velocities that are zero: the rates of locked coordinates, and all of a ball joint whose three angles are, or of
-    a floating joint whose three translations are."""
+    """Velocities that are zero: the rates of locked coordinates. A ball joint with three locked angles, or a floating
+    joint with three locked translations, has all of its own."""
     system, rates = model.system, velocity_of(model.system)
     names = [c.name for c in model.coordinates if c.locked] if locked is None else list(locked)
     indices_of("coordinate", names, [*system.coordinate_names, *_angle_names(system)])

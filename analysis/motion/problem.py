@@ -2,9 +2,9 @@
 
 minimise  c(q) = sum_k w_k |x_k - p_k(q)|^2 + sum_s w_s |theta_s(q)|^2 + sum_j w_j (y_j - y_j(q))^2
 
-over the coordinates that are free, with markers at p_k(q) and seen at x_k [m], theta_s the rotation vector [rad] from
-the sensor that the model carries to the recorded one, and wanted values y_j of coordinates. Steps are taken in the
-tangent space: velocities v over unit time, integrated by each joint's own exponential.
+over the coordinates that are free. Markers at p_k(q) are seen at x_k [m], theta_s is the rotation vector [rad] from the
+sensor on the model to the recorded one, and y_j are wanted values of coordinates. Steps are taken in the tangent space:
+velocities v over unit time, integrated by each joint's own exponential.
 
 J^T W J of points on a body is the mass matrix of point masses w_k, and of turning sensors that of a rotational inertia
 w_s 1 (for the rotation vector, J^T theta = theta exactly, and 1 bounds the curvature of |theta|^2 / 2 from above), so
@@ -17,10 +17,10 @@ and wanted coordinates; sensors, angles of ball joints and constraints with weig
 Hessian is not positive definite, the step is found again without it; steps must be shorter before it is tried again.
 
 Where constraints phi(q, t) = 0 hold, poses stay on them: the step minimises the same cost along their tangent space
-(`myoquat.analysis.motion.tangent`). What phi is where it leads to is taken off by the next step, and the cost is judged
-by what it will be then, to second order in phi: sequential quadratic programming, with R. Fletcher's merit function (A
-class of methods for nonlinear programming III, in Numerical Methods for Nonlinear Optimization, 1972).
-Constraints with a weight are residuals: sum w |phi|^2.
+(`myoquat.analysis.motion.tangent`). The next step removes the phi that remains, and the cost is judged as it will be
+then, to second order in phi. This is sequential quadratic programming, with R. Fletcher's merit function (A class of
+methods for nonlinear programming III, in Numerical Methods for Nonlinear Optimization, 1972). Constraints with a weight
+are residuals: sum w |phi|^2.
 
 Sources: Levenberg, Quart. Appl. Math. 2, 1944, for the damping; composite bodies and L^T D L as in
 `myoquat.dynamics.composite` and `myoquat.dynamics.factor`; bounds by projection as in D. P. Bertsekas, SIAM J. Control
@@ -340,9 +340,9 @@ class PoseProblem(PoseStructure):
 
         Where the cost falls, the pose is taken, a new step found there, and the damping reduced. Where it does not, a
         quarter of the step is tried next, and the damping of the next step is larger. Gauss-Newton steps leave out the
-        curvature of the residuals and are too long or too short where these are large. How much of the next one is
-        tried is what would have been best for the last one, from the slopes at both of its ends. Short steps are
-        Newton's.
+        curvature of the residuals and are too long or too short where these are large. The part of the next step that
+        is tried is the one that would have been best for the last step, from the slopes at both of its ends. Short
+        steps are Newton's.
 
         far: every pose that is tried is brought towards the constraints first; a search from nearby does without.
         """

@@ -124,7 +124,7 @@ class ScaleEstimate:
 
     def to_dataframe(self) -> "pd.DataFrame":
         """A row for each of `names`: what was found, its standard deviation after and before the trial, and the share
-        of the variance before that the trial has taken away: near 0 where it says nothing."""
+        of the prior variance that the trial has removed. It is near 0 where the trial says nothing."""
         before = self.problem.deviations
         columns = {"found": self.problem.vector(self.size), "deviation": self.deviations, "before": before,
                    "learned": 1 - (self.deviations / before) ** 2}  # fmt: skip
@@ -158,8 +158,8 @@ def estimate_scale(
     mass, keep_masses as of `scale_model`; locked, ranges, start and ignore as of `inverse_kinematics`.
     prior, options    `ScalePrior` (noise to fixed) and `FitOptions`: options in records instead of singly.
 
-    Raises ValueError for bodies, axes, markers and factors that do not exist, deviations that are not positive and
-    finite, fewer than two frames, and what `inverse_kinematics` does not take.
+    Raises ValueError for bodies, axes, markers and factors that do not exist, and for deviations that are not positive
+    and finite. It is raised too for fewer than two frames, and as by `inverse_kinematics`.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -78,8 +78,9 @@ def scale_model(
     scales along the axes of the frame of a point, the body's axes always count. Every law with lengths is scaled,
     OpenSim's RigidTendonMuscle included.
 
-    Raises ValueError for markers and bodies that do not exist (with the nearest ones), a pair that is never seen at the
-    same time or lies at one point of the model, factors or a mass that are not positive, measurements without a trial.
+    Raises ValueError for markers and bodies that do not exist (with the nearest ones), and for a pair that is never
+    seen at the same time or lies at one point of the model. It is raised too for factors or a mass that are not
+    positive, and for measurements without a trial.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.motion import scale_model

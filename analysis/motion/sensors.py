@@ -1,9 +1,10 @@
 """Inertial sensors on bodies: how they sit there, from a recording of a known pose.
 
-In the calibration pose the body's rotation Q_B is known and the sensor shows Q_S, both to the ground: the sensor sits
-on the body at conj(Q_B) Q_S. Where sensors agree about the vertical only, their ground is turned about it by the angle
-between an axis of one of them and its body's x axis [M. Al Borno et al., OpenSense, J. NeuroEng. Rehabil. 19, 2022].
-Both the rule and that angle, in space and not of the horizontal parts, are those of OpenSim 4's IMUPlacer.
+In the calibration pose the body's rotation Q_B is known and the sensor shows Q_S, both to the ground. The sensor
+therefore sits on the body at conj(Q_B) Q_S. Where sensors agree about the vertical only, their ground is turned about
+it by the angle between an axis of one of them and its body's x axis [M. Al Borno et al., OpenSense, J. NeuroEng.
+Rehabil. 19, 2022]. Both the rule and that angle, in space and not of the horizontal parts, are those of OpenSim 4's
+IMUPlacer.
 """
 
 from collections.abc import Mapping
@@ -46,8 +47,8 @@ def calibrate_orientations(
                   the vertical towards the body's x axis. None leaves the sensors' ground as it is.
     pose          (nq,) coordinates of the model in that frame, its start if None.
 
-    `inverse_kinematics` takes the sensors. Raises ValueError for sensors that do not exist or did not show anything in
-    that frame, a heading that does not exist, and a recording without frames. ModelError for bodies that do not
+    `inverse_kinematics` takes the sensors. Raises ValueError for sensors that do not exist or show nothing in that
+    frame, for a heading that does not exist, and for a recording without frames. ModelError for bodies that do not
     exist.
 
     >>> import myoquat as mq

@@ -1,22 +1,22 @@
 """Low-pass filtering on the sphere, and the velocities and accelerations of a motion.
 
 Filtering. Of a smooth motion s, the steps between frames are rotation vectors of quaternions, in the parent's axes, and
-differences of all other coordinates. Their running sum D(s) is a curve in flat space, the development of the
-motion. The recorded motion q lies beside it by e = q s^-1, a rotation vector again, so that x = D(s) + e develops q
-without summing up its noise. With H the zero-phase low-pass filter, r = x - H x is what lies above the cutoff, and the
-new s = exp(e - r) s. One round from s = q would leave a part |omega| / (2 pi cutoff) of the noise; there are three.
-About a fixed axis, and for lengths and hinges, the result is the linear filter itself. It commutes with rotations of
-the laboratory and of the body and has no lock. Because r holds no low frequencies, the sums do not drift.
+differences of all other coordinates. Their running sum D(s) is a curve in flat space, the development of the motion.
+The recorded motion q deviates from it by e = q s^-1, a rotation vector again. Thus x = D(s) + e develops q without
+summing up its noise. With H the zero-phase low-pass filter, r = x - H x is what lies above the cutoff, and the new s =
+exp(e - r) s. One round from s = q would leave a part |omega| / (2 pi cutoff) of the noise; there are three. About a
+fixed axis, and for lengths and hinges, the result is the linear filter itself. It commutes with rotations of the
+laboratory and of the body and has no lock. Because r holds no low frequencies, the sums do not drift.
 
 H is a Butterworth filter of half the given order, run forwards and backwards, as in gait laboratories [D. A. Winter,
 Biomechanics and Motor Control of Human Movement, 4th ed., 2009, section 3.4.4]. Its attenuation at the cutoff is 1/2.
 At both ends the curve is continued by half of its length, turned by half a turn about its end point, as OpenSim does.
 Order 6 is the order of OpenSim's filter.
 
-Derivatives. In the chart x_j = q_k^-1 q_{k+j} that is centred on frame k, u = dx/dt and udot = d2x/dt2 exactly: the
-derivative of the exponential is the identity at zero, and what its second derivative adds, [u, u], vanishes. The
-derivatives are those of the polynomial of degree 6 through seven frames, so that their errors are of order h^6 and h^5,
-and at the first and last three frames h^6 and h^5 of one-sided stencils.
+Derivatives. In the chart x_j = q_k^-1 q_{k+j} that is centred on frame k, u = dx/dt and udot = d2x/dt2 exactly. The
+derivative of the exponential is the identity at zero, and the further term of its second derivative, [u, u], vanishes.
+The derivatives are those of the polynomial of degree 6 through seven frames. Their errors are of order h^6 and h^5, and
+at the first and last three frames h^6 and h^5 of one-sided stencils.
 """
 
 from dataclasses import replace
@@ -65,9 +65,9 @@ def smooth(
                  third-order filter and quintic splines, for comparisons with their results, and bridges no gaps.
 
     Times that are even to 5 % of a step, as rounded times of a file are, are taken as even. Raises ValueError for other
-    times, fewer than 16 frames, a cutoff outside (0, half the sampling rate), an odd order, gaps that are not bridged,
-    angles that jump to others of the same pose (`continuous` takes them out), and poses that cannot be brought onto the
-    constraints. Warns with MotionWarning of a motion that is off these by more than 1e-4.
+    times, fewer than 16 frames, a cutoff outside (0, half the sampling rate) and an odd order. It is raised for gaps
+    that are not bridged, angles that jump to others of the same pose (`continuous` takes them out), and poses that
+    cannot be brought onto the constraints. Warns with MotionWarning of a motion that is off these by more than 1e-4.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -254,8 +254,8 @@ def _scattered(problem: PoseProblem, q: Array, ranges: Ranges, moving: Array) ->
 
 
 def _way(problem: PoseProblem, start: Array, q: Array) -> Array:
-    """(n,) how far poses (n, nq) are from the start, one or one for each: the greatest change of a coordinate, or angle
-    of a ball joint."""
+    """(n,) the distance of poses (n, nq) from the start, one for all or one for each. It is the greatest change of a
+    coordinate, or angle of a ball joint."""
     way, indices = np.abs(q - start), problem.system.layout.quaternion_indices
     if len(indices):
         together = np.abs(np.sum(q[:, indices] * start[..., indices], axis=-1, keepdims=True))
@@ -301,8 +301,8 @@ def _spread(solver: _Solver, q: Array, size: Array, data: Array, first: int, str
 
 
 def _mend(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Array) -> None:
-    """Solve frames again that are much worse than a neighbour, or far from one that is better, from that neighbour, and
-    keep what is better, as long as frames next to those that have changed are."""
+    """Solve frames again that are much worse than a neighbour, or far from one that is better. They start from that
+    neighbour, and the better solution is kept. This is repeated next to frames that have changed."""
     fresh: Array = np.ones(len(q), dtype=bool)
     scale = problem.unpacked(data).scale
     cost = _cost(problem, solver, q, data)

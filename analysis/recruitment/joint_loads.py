@@ -182,9 +182,9 @@ def joint_loads(
     Redundant constraints leave some loads open, which are NaN. Without udot, locked coordinates stay and couplers are
     followed; what holds them is in the loads. `Redundancy.joint_loads` has the loads of a solution.
 
-    Raises ValueError for a motion of another system or without u, tensions, torques or wrenches of another shape or
-    with NaN, a table without a muscle of the model, and a torque that has no effect. ModelError for constraints on
-    velocities, and passive forces of one's own that do not say on which bodies they act.
+    Raises ValueError for a motion of another system or without u, and for tensions, torques or wrenches of another
+    shape or with NaN. It is raised for a table without a muscle of the model, and for a torque that has no effect.
+    ModelError for constraints on velocities, and passive forces of one's own that do not say on which bodies they act.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import joint_loads

@@ -94,8 +94,8 @@ class ProblemStudy:
         duration, and at the nodes time, and every quantity of `Solution.to_dataframe` by name.
 
         output: a folder, to which every solution is written when it is found. An interrupt (Ctrl-C) ends the run. The
-        last iterate of the sample is kept too, as "interrupted". resume: go on there; solved samples are read, and the
-        interrupted one starts at its last iterate. Samples that were not reached are "failed" with NaN.
+        last iterate of the sample is kept too, as "interrupted". `resume`: go on there. Solved samples are read, and
+        the interrupted one starts at its last iterate. Samples that were not reached are "failed" with NaN.
 
         FileExistsError for a folder that holds results, unless `resume`. ValueError for those of another study, and
         StoreError for damaged ones and for a folder with links.

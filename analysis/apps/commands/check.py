@@ -23,9 +23,9 @@ __all__ = ["command"]
     help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
 )
 def command(model: str, poses: int, seed: int, rotations: str) -> None:
-    """Check that the powers of MODEL's muscles balance: F l' = -tau . u, lengths against moment arms, and that random
-    poses can be brought onto its constraints. Poses lie inside the coordinates' ranges, as far as these are finite and
-    plausible, and on the constraints. The first lines say how they were drawn.
+    """Check that the powers of MODEL's muscles balance: F l' = -tau . u, lengths against moment arms. Also check that
+    random poses can be brought onto its constraints. Poses lie inside the coordinates' ranges, as far as these are
+    finite and plausible, and on the constraints. The first lines say how they were drawn.
 
     Exit code 1 if they do not.
     """

@@ -93,7 +93,7 @@ def command(
     uncertain: tuple[str, ...], force: bool,
 ) -> None:  # fmt: skip
     """Find what the joints of MODEL carry in MOTION (.mot, .sto, or markers, .trc, .c3d), with muscles pulling, and
-    write it as OUTPUT (.sto, .csv): forces [N], moments [N m] and where they act [m], in columns called as OpenSim's.
+    write it as OUTPUT (.sto, .csv). Columns are forces [N], moments [N m] and where they act [m], named as in OpenSim.
 
     Markers are fitted by inverse kinematics first, with the model's constraints held.
 

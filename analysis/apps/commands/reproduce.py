@@ -49,8 +49,9 @@ def command(
     published: bool, samples: int, poses: int, prepare: bool, models: tuple[str, ...],
     force: bool,
 ) -> None:  # fmt: skip
-    """Compute a published experiment again from the files in FOLDER, and write OUTPUT (.html): tables and figures
-    beside what was measured, with bands of uncertain inputs, under the headings of credibility that journals ask for.
+    """Compute a published experiment again from the files in FOLDER, and write OUTPUT (.html). It has tables and
+    figures beside the measurements, with bands of uncertain inputs. Its headings are those of credibility that journals
+    ask for.
 
     instrumented_shoulder: from markers to the glenohumeral force under each stability rule, beside the force that an
     instrumented prosthesis measured. FOLDER holds model_TRIAL.osim, TRIAL.trc, published_ik_setup.xml,

@@ -24,10 +24,10 @@ __all__ = ["command"]
 def command(
     setup: Path, model: Path | None, rotations: str, keep: bool, anywhere: bool, report: Path | None, quiet: bool
 ) -> None:
-    """Run SETUP, a setup file (.xml) of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool,
-    CMCTool, ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, all or none. Or
-    solve SETUP, a problem of Moco (.omoco), and write its solution beside it.
-    Unsupported elements are left out, and reported on the error stream."""
+    """Run SETUP (.xml), of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
+    ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names. All are written or none. Or
+    solve SETUP, a problem of Moco (.omoco), and write its solution beside it. Unsupported elements are left out, and
+    reported on the error stream."""
 
     def tell(line: str) -> None:
         if not quiet:

@@ -44,8 +44,9 @@ def run_setup(
     report: str | Path | None = None,
 ) -> list[Path]:
     """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
-    ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, from its own folder; or solve
-    a problem of Moco, .omoco, and write '<name>_solution.sto' beside it. Returns what was written.
+    ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, from its own folder. A
+    problem of Moco, .omoco, is solved, and its solution is written as '<name>_solution.sto' beside the file. Returns
+    what was written.
 
     Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction,
     Actuation and ForceReporter. Unsupported analyses are left out with a warning that names them. So are quantities
@@ -55,15 +56,15 @@ def run_setup(
     of files and of functions, external loads and corrections toward the states of a file. Rows are as far apart as the
     longest step allows, and no more than 0.01 s. Analyses are those of AnalyzeTool.
 
-    model: a file in place of the setup's <model_file>, which OpenSim's application leaves unassigned.
-    rotations: how ball joints of the model are described meanwhile, "file" or "quaternion". Results are in the file's
-    coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. anywhere: the setup may
-    write outside its own folder, which a stranger's should not. tell: called with every line about the progress.
-    report: an .html page, in any folder, with all lines of `tell` and a figure of every table. Files are written after
-    everything is computed, all or none; none if one would replace another, or a file that was read.
+    model: a file in place of the setup's <model_file>, which OpenSim's application leaves unassigned. rotations: how
+    ball joints of the model are described meanwhile, "file" or "quaternion". Results are in the file's coordinates
+    either way. overwrite: files that exist are replaced, as OpenSim's tools do. `anywhere`: the setup may write outside
+    its own folder, which a stranger's should not. `tell`: called with every line about the progress. `report`: an .html
+    page, in any folder, with all lines of `tell` and a figure of every table. Files are written after everything is
+    computed, all or none; none if one would replace another, or a file that was read.
 
-    ModelError with file and line for a setup that is broken, names files that do not exist, asks for what is not known
-    here, or would write outside its folder. Otherwise errors of the functions that do the work, with the setup's name.
+    ModelError with file and line for a broken setup, files that do not exist, unknown elements, and paths outside its
+    folder. Otherwise errors of the functions that do the work, with the setup's name.
     """
     page = None if report is None else Path(report)
     check_report(page, overwrite)

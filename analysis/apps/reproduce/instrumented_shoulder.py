@@ -1,10 +1,10 @@
 """The force in an instrumented shoulder: from markers to the glenohumeral force under every stability rule.
 
-The study: I. M. I. Hasan, I. Belli, A. Seth, E. M. Gutierrez-Farewik, IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012.
-Its steps: inverse kinematics with the published weights; low-pass filter of 3 Hz, a Butterworth filter of fourth order
-in both directions; per frame the least sum of squared activations and reserves; one run per rule. Its script numbers
-the weights of 10 by coordinates and applies them by actuators, so that they act on the clavicle, the scapula and the
-plane of elevation. Measured and computed force both start at time zero, as in the study.
+The study: I. M. I. Hasan, I. Belli, A. Seth, E. M. Gutierrez-Farewik, IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012. Its
+steps are inverse kinematics with the published weights, a low-pass filter of 3 Hz, a Butterworth filter of fourth order
+in both directions, and per frame the least sum of squared activations and reserves; one run per rule. Its script
+numbers the weights of 10 by coordinates and applies them by actuators. They therefore act on the clavicle, the scapula
+and the plane of elevation. Measured and computed force both start at time zero, as in the study.
 """
 
 import re

@@ -3,7 +3,7 @@
 Angles pass a Butterworth filter of fourth order forwards and backwards; rates are central differences of angles [I.
 Belli and others, PLoS ONE 18, 2023; rmr-solver, RMR_analysis.m and loadFilterCropArray.m]. The scripts set these rates
 as OpenSim's speeds. Those of a ScapulothoracicJoint are no rates of its angles, but the components of the angular
-velocity along the axes of the ellipsoid, so that the solver's shoulder blade moves at other speeds than the recorded
+velocity along the axes of the ellipsoid. The solver's shoulder blade therefore moves at other speeds than the recorded
 one (`as_set`).
 """
 
@@ -40,9 +40,9 @@ def central_rates(motion: Motion) -> Motion:
 
 
 def as_set(model: Model, motion: Motion) -> Motion:
-    """The motion that the solver's model had: of joints on an ellipsoid u and udot are read as the components w, wdot
-    of the angular velocity and of its rate along the ellipsoid's axes. With R from the child to the ellipsoid and
-    omega = B phidot in the child, phidot = B^-1 R^T w and phiddot = B^-1 (R^T wdot - c), c = Bdot phidot.
+    """The motion that the solver's model had. Of joints on an ellipsoid u and udot are read as the components w, wdot
+    of the angular velocity and of its rate along the ellipsoid's axes. With R from the child to the ellipsoid and omega
+    = B phidot in the child, phidot = B^-1 R^T w and phiddot = B^-1 (R^T wdot - c), c = Bdot phidot.
     """
     assert motion.u is not None
     assert motion.udot is not None

@@ -64,8 +64,8 @@ def film(
     speed: seconds of motion per second of watching; rate: pictures per second; size: width and height in pixels.
     options: `FilmOptions`, those from `color` on in a record instead of singly. Needs the extra `view`.
 
-    Raises FileExistsError for a file that exists unless `overwrite` is True, ValueError for another ending or a speed,
-    rate or size that is not positive, and as `view` does. A warning names geometry files that were not found.
+    Raises FileExistsError for a file that exists unless `overwrite` is True. Raises ValueError for another ending or a
+    speed, rate or size that is not positive, and as `view` does. A warning names geometry files that were not found.
 
     >>> import tempfile
     >>> import myoquat as mq

@@ -55,7 +55,7 @@ def view(
     port       of the local web server; the next free one where it is taken.
     browser    whether a window is opened.
     loads      recorded loads beside the motion, such as ground reactions, or what `load_forces` takes: arrows from
-               their points along their forces, the greatest one half as long as the figure.
+               their points along their forces. The greatest arrow is half as long as the figure.
 
     The window shows the model upright against gravity. Sliders set the coordinates of the model's file, or rotation
     vectors of ball joints that have none. Muscles are coloured by activation or force; a click names one. Needs the
@@ -244,8 +244,8 @@ class Viewer:
     def film(
         self, path: str | Path, rate: int = RATE, width: int = 960, height: int = 720, *, overwrite: bool = False
     ) -> Path:
-        """Save the motion as seen from an open window, or from the first camera where none is open, as .gif, .webp or
-        .mp4, `rate` pictures a second.
+        """Save the motion as seen from an open window, or from the first camera where none is open. `path` ends in
+        .gif, .webp or .mp4; `rate` is in pictures per second.
 
         Raises FileExistsError for a file that exists unless `overwrite` is True. ValueError without a motion, for
         another ending, or for .mp4 where there is no ffmpeg. Nothing is written then.

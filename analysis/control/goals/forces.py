@@ -60,7 +60,7 @@ class JointMoments(IntegralGoal):
 @dataclass(frozen=True)
 class TrackMoments(FollowsTable):
     """The integral of sum_i w_i (m_i - m_ref_i)^2 over the generalized forces m [N m, N] of muscles, actuators and
-    torques on velocities by name, beside recorded ones, such as those of inverse dynamics.
+    torques on velocities by name. m_ref are recorded ones, such as those of inverse dynamics.
 
     time (t,) [s], values (t, n) of the `names`; between the rows a spline of the fifth degree. weights: 1 where a name
     is missing.
@@ -84,8 +84,8 @@ class TrackMoments(FollowsTable):
 
 @dataclass(frozen=True)
 class TrackContactForces(FollowsData):
-    """The integral of sum_i w_i |F_i - F_ref_i|^2 [N^2] over recorded loads, such as ground reactions, F_i being what
-    the contacts of the model exert on the bodies of a load.
+    """The integral of sum_i w_i |F_i - F_ref_i|^2 [N^2] over recorded loads, such as ground reactions. F_i is what the
+    contacts of the model exert on the bodies of a load.
 
     loads: recorded `Forces`, each on a body. bodies: the name of a load -> all bodies of the model whose contacts add
     up to it, such as the calcaneus and the toes; by default the body of the load alone. weights: 1 where a load is

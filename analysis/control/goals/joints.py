@@ -26,8 +26,9 @@ def joint_force(plant: ModelPlant, point: Point, body: str, pulls: JointForceFit
     """(..., 3) the force [N] that a joint's child, with all that it carries, presses on its parent with, in the
     parent's axes: the formula.
 
-    It is the pull of the muscles on the child and all that it carries, less what the motion of these asks for beyond
-    gravity and external loads. `pulls` has the pull of unit tensions, for paths that are functions of the pose.
+    It is the pull of the muscles on the child and all that it carries. The forces that accelerate these bodies, beyond
+    gravity and external loads, are subtracted. `pulls` has the pull of unit tensions, for paths that are functions of
+    the pose.
     """
     system, given, equations = plant.system, plant.given(point), plant.equations
     if not point.udot.shape[-1]:

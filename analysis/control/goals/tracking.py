@@ -83,8 +83,8 @@ class _FollowsMotion(FollowsData):
 @dataclass(frozen=True)
 class TrackPose(_FollowsMotion):
     """The integral of sum_i w_i d_i^2, d the displacement from a recorded motion's pose. It has differences of
-    coordinates [rad, m], and the rotation vector of each quaternion: a ball joint counts by its angle squared [rad^2],
-    and no lock exists.
+    coordinates [rad, m], and the rotation vector of each quaternion. A ball joint therefore counts by its angle squared
+    [rad^2], and no lock exists.
 
     weights: w by names of bodies (all that their joints do), coordinates or velocities, 0 where a name is missing; None
     for 1 everywhere. Between its frames the motion is a spline of the fifth degree, of quaternions on the sphere.
@@ -115,8 +115,8 @@ class TrackPose(_FollowsMotion):
 
 @dataclass(frozen=True)
 class TrackSpeeds(_FollowsMotion):
-    """The integral of sum_i w_i (u_i - u_ref_i)^2 over the velocities; u_ref is the motion's u, or without any the
-    derivative of the spline of its poses. `weights` as for `TrackPose`.
+    """The integral of sum_i w_i (u_i - u_ref_i)^2 over the velocities. u_ref is the motion's u. A motion without u has
+    the derivative of the spline of its poses. `weights` as for `TrackPose`.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.control import TrackSpeeds
@@ -173,8 +173,8 @@ class FollowsTable(FollowsData):
 
 @dataclass(frozen=True)
 class TrackCoordinates(FollowsTable):
-    """The integral of sum_i w_i (x_i - x_ref_i)^2 over quantities by name: coordinates, angles that a quaternion has
-    replaced, velocities, states or controls, such as excitations beside recorded EMG.
+    """The integral of sum_i w_i (x_i - x_ref_i)^2 over quantities by name. They are coordinates, angles that a
+    quaternion has replaced, velocities, states or controls, such as excitations beside recorded EMG.
 
     time (t,) [s], values (t, n) of the `names`; between the rows a spline of the fifth degree. weights: 1 where a name
     is missing. Raises ValueError for unknown names, other shapes, and times that the rows do not cover.

@@ -61,7 +61,7 @@ def load_moco_study(path: str | Path, strict: bool = False) -> MocoStudy:
     """The problem in a file of OpenSim Moco, .omoco: a MocoStudy, a MocoTrack or a MocoInverse.
 
     The model is read in the angles of its file and changed by its operators. Bounds, goals, constraints, parameters and
-    the settings of the solver become those of a `Problem`, as far as an equal exists; one UnsupportedWarning reports
+    the settings of the solver become those of a `Problem`, as far as an equal exists. One UnsupportedWarning reports
     the rest with lines, or an error if `strict`. Files are looked for from the folder of this one. ModelError with file
     and line for a broken file, unknown names, and operators without an equal, because the model would move differently.
 

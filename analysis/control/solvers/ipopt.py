@@ -76,8 +76,8 @@ class Ipopt:
 
 @dataclass(frozen=True, eq=False)
 class Iterates:
-    """How a solution ended: x, multipliers of constraints and bounds, IPOPT's own word for it, and by iteration the
-    objective and the greatest infeasibilities of primal and dual equations."""
+    """How a solution ended: x, multipliers of constraints and bounds, and IPOPT's own status. It also has, by
+    iteration, the objective and the greatest infeasibilities of primal and dual equations."""
 
     x: Array
     constraint_multipliers: Array

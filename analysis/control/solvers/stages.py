@@ -34,8 +34,8 @@ class StagedProgram:
     """A program stage by stage. positions (n,): 2 k for a variable at node k, 2 k + 1 for one inside interval k, -1 for
     one that acts at all times. bounds (n, 2), limits (m, 2) as of the program.
 
-    Raises ValueError where a term or a constraint joins times that are further apart than an interval, unless it joins
-    them with the start of the motion.
+    Raises ValueError where a term or a constraint joins times that are further apart than an interval. It may join them
+    with the start of the motion.
     """
 
     def __init__(self, program: Program, positions: Array, bounds: Array, limits: Array) -> None:

@@ -10,9 +10,9 @@ __all__ = ["HermiteSimpson"]
 
 @dataclass(frozen=True)
 class HermiteSimpson(Collocation):
-    """x_1 = x_0 + h (f_0 + 4 f_c + f_1) / 6, x_c = (x_0 + x_1) / 2 + h (f_0 - f_1) / 8, of order 4: states and controls
-    at the nodes and in the middle of every interval, the separated form of Moco and others
-    [M. Kelly, An introduction to trajectory optimization, SIAM Review 59, 2017, section 4].
+    """x_1 = x_0 + h (f_0 + 4 f_c + f_1) / 6, x_c = (x_0 + x_1) / 2 + h (f_0 - f_1) / 8, of order 4. States and controls
+    are at the nodes and in the middle of every interval, in the separated form of Moco and others [M. Kelly, An
+    introduction to trajectory optimization, SIAM Review 59, 2017, section 4].
 
     linear_controls: the control in the middle is the mean of those at both nodes, as Moco has it by default. Controls
     then have no part that alternates within an interval, and jumps of loads are tracked less closely.

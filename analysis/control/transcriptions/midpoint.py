@@ -14,8 +14,8 @@ __all__ = ["Midpoint"]
 @dataclass(frozen=True)
 class Midpoint(Transcription):
     """q_1 = q_0 exp(h (u_0 + u_1) / 2) and the equations of motion at q_0 exp(h (u_0 + u_1) / 4), (u_0 + u_1) / 2 and
-    udot = (u_1 - u_0) / h: of order 2, with the fewest unknowns, states at the nodes, controls constant on every
-    interval. Path constraints and integrals are taken at the middle of the intervals.
+    udot = (u_1 - u_0) / h. It is of order 2, with the fewest unknowns. States are at the nodes, controls are constant
+    on every interval. Path constraints and integrals are taken at the middle of the intervals.
 
     >>> from myoquat.analysis.control import Midpoint
     >>> Midpoint().order

@@ -35,11 +35,11 @@ class Shot(NamedTuple):
 @dataclass(frozen=True)
 class MultipleShooting(Transcription):
     """The classical Runge-Kutta method of order 4, `steps` of it in every interval, in the chart at the start of the
-    interval [H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Appl. Numer. Math. 29, 1999], so that
-    |Q| = 1 holds by construction; states at the nodes, controls constant on every interval. Equations of motion enter
-    as forward dynamics, integrals by the weights of the method. Path constraints hold at the start of every step.
-    Couplers and constraints of a model hold by their forces at every stage (Gauss's principle), and by a projection of
-    the end of every interval onto them, as in collocation.
+    interval [H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Appl. Numer. Math. 29, 1999], so that |Q| = 1
+    holds by construction; states at the nodes, controls constant on every interval. Equations of motion enter as
+    forward dynamics, integrals by the weights of the method. Path constraints hold at the start of every step. Couplers
+    and constraints of a model hold by their forces at every stage (Gauss's principle). The end of every interval is
+    projected onto them, as in collocation.
 
     Raises ValueError for steps below 1 and beyond 20; a problem does for a prescribed motion.
 

@@ -190,8 +190,8 @@ class Columns:
         return constants_of(fixed).power if self.shape.power is None else float(self.shape.power)
 
     def _curvature(self, fixed: Array, p: Any, x: Array, about: Array, mu: Array) -> Array:
-        """(..., g) of the objective. For powers other than 2 each |x| is at least that where its term is mu: near zero
-        the curvature of a high power vanishes, and that of a low one is infinite."""
+        """(..., g) of the objective. For powers other than 2 each |x| is at least that at which its term is mu. Near
+        zero the curvature of a high power vanishes, and that of a low one is infinite."""
         weight, floor = constants_of(fixed).weight, PROXIMAL * program_of(about).greatest[..., None]
         if isinstance(p, float) and p == 2:
             own: Array = 2 * weight

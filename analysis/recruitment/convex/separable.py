@@ -42,10 +42,10 @@ def solve_separable(programs: Programs, curves: Curves, corners: Array, *, backe
 
     curves(numbers, x) gives the f_i at points x (k, m, p) of the programs with these numbers (k,). The f_i are smooth
     except at corners (all k, m, q), some of which may be equal. The first m variables are bounded; their weights and
-    powers are ignored. `bound` is a lower bound, up to the error of the sampled envelope of f: at 33 points of the
-    interval, at the corners, and at further points about the solution. A program is SOLVED if its objective exceeds the
-    bound by at most 1e-7 of itself. It is LOCAL if only a local minimum is known; y and z then belong to the envelopes.
-    Without `improve` a LOCAL point only meets the conditions.
+    powers are ignored. `bound` is a lower bound, up to the error of the sampled envelope of f. It is sampled at 33
+    points of the interval, at the corners, and at further points about the solution. A program is SOLVED if its
+    objective exceeds the bound by at most 1e-7 of itself. It is LOCAL if only a local minimum is known; y and z then
+    belong to the envelopes. Without `improve` a LOCAL point only meets the conditions.
     """
     blocks = [
         np.arange(first, min(first + BLOCK_SIZE, len(programs.b))) for first in range(0, len(programs.b), BLOCK_SIZE)

@@ -87,8 +87,8 @@ def emg_effort(model: Model, time: ArrayLike, activations: Emg, *, weight: float
     between muscle excitations derived from electromyograms and optimization, J. Biomech. 47, 2014]. Without reserves
     the motion's torques are met whatever the weight.
 
-    Raises ValueError for a channel without a muscle, with the nearest names (`Emg.renamed`, `Emg.select`), values
-    outside [0, 1], times that do not overlap, and weights that are negative.
+    Raises ValueError for a channel without a muscle, with the nearest names (`Emg.renamed`, `Emg.select`). It is raised
+    too for values outside [0, 1], times that do not overlap, and negative weights.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import emg_effort

@@ -110,9 +110,10 @@ def calibrate_muscles(
     torque_error  standard deviation [N m, N] of the errors of torques.
 
     Elastic tendons are taken as rigid. What the trials do not tell stays at 1; `Calibration.deviations` says how well a
-    factor is known. Raises ValueError as `inverse_dynamics_of_motion` does, for no trials, activations of another shape
-    or outside [0, 1], velocities that are not free in every trial, bounds that do not hold 1 or have an unknown
-    quantity, and sizes that are not positive. Raises ModelError for muscles without a law.
+    factor is known. Raises ValueError as `inverse_dynamics_of_motion` does, and for no trials, activations of another
+    shape or outside [0, 1], and velocities that are not free in every trial. It is raised too for bounds that do not
+    hold 1 or have an unknown quantity, and for sizes that are not positive. Raises ModelError for muscles without a
+    law.
 
     >>> import numpy as np
     >>> import myoquat as mq

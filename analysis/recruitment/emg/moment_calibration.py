@@ -183,9 +183,10 @@ def calibrate_moments(
 
     Muscles have Hill-type laws of one class; elastic tendons are taken as rigid. Before the first and after the last
     time of an envelope its end value holds. What the trials do not tell stays at the priors' means. Raises ValueError
-    for no trials, trials with other muscles or velocities, motions without u, moments of another shape, channels that
-    are no muscles, signals in volts, outside [0, 1] or with gaps, velocities that are not free or not the rate of a
-    coordinate, and sizes that are not positive. Raises ModelError for muscles without a Hill-type law.
+    for no trials, trials with other muscles or velocities, motions without u, moments of another shape and channels
+    that are no muscles. It is raised for signals in volts, outside [0, 1] or with gaps. It is raised for velocities
+    that are not free or not the rate of a coordinate, and for sizes that are not positive. Raises ModelError for
+    muscles without a Hill-type law.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -1,8 +1,8 @@
 """A model that muscles drive from frame to frame of a motion, and the acceleration that leads it back to it.
 
-That is w^2 e + 2 w (u_ref - u), with the bandwidth w, one or one of every velocity. e is the displacement from the pose
-to that of the motion, in ball joints the rotation vector. Alone it is a critically damped oscillator in every
-direction.
+That is w^2 e + 2 w (u_ref - u), with the bandwidth w, one for all or one of every velocity. The displacement e leads
+from the pose to that of the motion; for ball joints it is the rotation vector. Alone it is a critically damped
+oscillator in every direction.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,8 @@ class Drive:
     """A model, as `driven_model` gives it, and the motion (q, u, udot) that it has to follow.
 
     Raises ValueError for a motion of another system, without u, with fewer than two frames, or that starts off the
-    model's constraints, redundant constraints, forces that depend on time, and a bandwidth that is not positive.
+    model's constraints. It is raised for redundant constraints, forces that depend on time, and a bandwidth that is not
+    positive.
     """
 
     def __init__(self, model: Model, motion: Motion, bandwidth: ArrayLike) -> None:

@@ -67,10 +67,10 @@ def redundancy(
     couplers and constraints pass on what they carry, and the motion must keep them (`consistent_motion`). A frame
     without a solution says so and gets what violates its conditions the least.
 
-    Raises ValueError for a motion without frames, without u and udot, of another system or off the constraints, locked
-    coordinates that accelerate, efforts, reserves and cones that do not fit, a metabolic effort with elastic tendons or
-    `Coupled`, a cone at a joint whose force redundant constraints leave open. Raises ModelError for muscles without a
-    law.
+    Raises ValueError for a motion without frames, without u and udot, of another system or off the constraints, and for
+    locked coordinates that accelerate. It is raised for efforts, reserves and cones that do not fit, for a metabolic
+    effort with elastic tendons or `Coupled`, a cone at a joint whose force redundant constraints leave open. Raises
+    ModelError for muscles without a law.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import redundancy

@@ -4,7 +4,7 @@ For one value of its parameter a rule is a convex cone with equations, and V(p),
 bound. What is minimal is V(p) + cost(p). Along a grid the values are compared; between the neighbours of the best the
 golden section goes on. Where V never rises and the cost never falls with p, V(p2) + cost(p1) is a bound for all p
 between p1 and p2. The search continues where that bound is least. The bound of a border is the effort within the round
-cone about it. A rule's solution is SOLVED where it meets its bound, LOCAL where a better one is not excluded, and
+cone about it. A rule's solution is SOLVED where it meets its bound, and LOCAL where a better one is not excluded. It is
 UNSOLVED where no parameter that was tried has one.
 """
 

@@ -117,8 +117,8 @@ class Tendons:
 
 
 def _combined(inputs: list[Array], changes: list[Array]) -> Array:
-    """The next input of Anderson mixing, from inputs and their changes: the combination with the least change of a
-    linear model, plus a part of that change."""
+    """The next input of Anderson mixing, from inputs and their changes. It is the combination with the least change of
+    a linear model, plus a part of that change."""
     steps, moves = (np.array([(b - a).ravel() for a, b in pairwise(x)]).reshape(len(x) - 1, inputs[-1].size).T
                     for x in (changes, inputs))  # fmt: skip
     size, V = np.linalg.eigh(steps.T @ steps)

@@ -29,8 +29,8 @@ class BorderCone(OrientedRule, SearchedRule):
     `axis` pointing from its centre to its posterior edge [I. M. I. Hasan et al., IEEE TNSRE, 2025,
     10.1109/TNSRE.2025.3635012].
 
-    The cone need not be convex. `redundancy` therefore searches the angle a: for one angle the forces form a plane
-    sector, which is convex, and the least effort over all angles is that of the rule.
+    The cone need not be convex. `redundancy` therefore searches the angle a. For one angle the forces form a plane
+    sector, which is convex. The least effort over all angles is that of the rule.
 
     Raises ValueError for a border that is not positive, a vector of length zero, and an axis along the direction.
 

@@ -52,8 +52,8 @@ DISTRIBUTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]
 def quantiles(name: str, distribution: str, numbers: Numbers) -> Callable[[Array], Array]:
     """The quantile function of a distribution: shares in [0, 1) to values.
 
-    Raises ValueError, naming the varied parameter, for an unknown distribution, a wrong number of parameters, one that
-    is not finite, a range reversed or a width that is not positive.
+    Raises ValueError, naming the varied parameter, for an unknown distribution or a wrong number of parameters. It is
+    raised for one that is not finite, a reversed range and a width that is not positive.
     """
     if distribution not in DISTRIBUTIONS:
         raise ValueError(f"{name}: distribution {distribution!r} is unknown; there are: {', '.join(DISTRIBUTIONS)}")

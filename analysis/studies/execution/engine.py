@@ -1,8 +1,8 @@
 """Blocks of samples through compiled kernels: what a study computes, wherever it runs.
 
-What varies is an input of the kernel: the start and the activations as such, everything else as a parameter that the
-formulas take as symbols. One step loop and one kernel of all summaries serve the whole study. Samples are lanes that
-know nothing of each other, so a block gives the same bits whatever else is in it.
+Varied quantities are inputs of the kernel. The start and the activations enter as such, everything else as a parameter
+that the formulas take as symbols. One step loop and one kernel of all summaries serve the whole study. Samples are
+lanes that know nothing of each other, so a block gives the same bits whatever else is in it.
 """
 
 from collections.abc import Sequence
@@ -160,8 +160,8 @@ class Engine:
 
 
 def check_simulation(study: Specification) -> None:
-    """What can be said before anything is compiled: ModelError for a model that cannot move, ValueError for a method
-    that would not see what varies, or not stop at limits."""
+    """Checks before anything is compiled. ModelError for a model that cannot move, ValueError for a method that ignores
+    what varies, or does not stop at limits."""
     columns = Columns.of(study)
     held = constraints_of(study.model)
     if held:

@@ -95,8 +95,8 @@ class TrialEngine:
 
 
 def check_trial(study: Specification) -> None:
-    """What can be said before anything is compiled: ValueError for parameters that a trial cannot vary and motions that
-    do not keep the model's constraints, ModelError for muscles without a law."""
+    """Checks before anything is compiled. ValueError for parameters that a trial cannot vary and motions that violate
+    the model's constraints, ModelError for muscles without a law."""
     assert study.trial is not None
     check_varied(study.parameters)
     check_laws(study.model, study.parameters.names)

@@ -1,8 +1,8 @@
 """One motion's demands on models that differ in numbers: what the numbers do not change is computed once.
 
 Parameters of bodies change torques and reactions, those of paths lengths, arms and lines, those of laws tensions. Each
-of the three has kernels that take the parameters as inputs, made only where such parameters are among them; of the
-muscles only those go through the kernels of paths whose paths change.
+of the three has kernels that take the parameters as inputs, made only where such parameters are among them. Only
+muscles whose paths change go through the kernels of paths.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """What is uncertain about a recorded trial, as stated distributions, and how they are sampled.
 
-Each source is one random element of many independent numbers. The design is that of Saltelli: of rows A and B every
-source is exchanged in turn, so that rows (sources + 2) samples give the bands and the share of each source in the
+Each source is one random element of many independent numbers. The design is that of Saltelli. Of rows A and B every
+source is exchanged in turn. Therefore rows (sources + 2) samples give the bands and the share of each source in the
 variance [A. Saltelli and others, Variance based sensitivity analysis of model output, Comput. Phys. Commun. 181, 2010].
 """
 

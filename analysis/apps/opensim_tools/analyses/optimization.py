@@ -1,11 +1,11 @@
 """StaticOptimization as OpenSim 4 poses it.
 
 minimise sum |x_i|^p over muscles and actuators under C^T (-J^T (F_1 a) + B c) = C^T tau, bounds on both. F_1 is what
-the active fiber gives at activation 1 with a rigid tendon, along it: passive forces of muscles are left out, and forces
+the active fiber gives at activation 1 with a rigid tendon, along it. Passive forces of muscles are left out, and forces
 are taken as proportional to the activation, which `myoquat.analysis.recruitment.redundancy` does not. tau is the torque
 that the motion, with the accelerations of splines, needs beyond the model's other forces and the loads. Of the laws in
 ALONG_FIBER, OpenSim lets the force of the fiber pull along the tendon, without the cosine of the pennation (4.6,
-`calcInextensibleTendonActiveFiberForce`), and so does this tool, though `redundancy` does not.
+`calcInextensibleTendonActiveFiberForce`). So does this tool, while `redundancy` does not.
 """
 
 from collections.abc import Sequence

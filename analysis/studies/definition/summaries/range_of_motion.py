@@ -12,8 +12,8 @@ __all__ = ["RangeOfMotion"]
 
 class RangeOfMotion(Summary):
     """Greatest minus smallest displacement from the start along each velocity. For a hinge it is the range of its
-    angle. For a ball joint it is the range of each component of its rotation vector from the start, which continues
-    past half a turn, up to a whole one."""
+    angle. For a ball joint it is the range of each component of its rotation vector from the start. This continues past
+    half a turn, up to a whole one."""
 
     name: ClassVar[str] = "range_of_motion"
     along: ClassVar[str] = "velocity"
