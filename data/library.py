@@ -40,8 +40,9 @@ def load_model(
     The suffix says the format: `.toml`, OpenSim's `.osim`, MuJoCo's `.xml` (MJCF), or `.urdf` (without muscles).
 
     rotations: "file" leaves the joints as the file has them. Anything else is what `Model.with_rotations` takes, such
-    as "quaternion". strict: refuse an .osim, .xml or .urdf file with parts that are not supported, instead of warning.
-    marker_set: a file of OpenSim's <MarkerSet>, whose markers the model gets, in place of its own of the same names.
+    as "quaternion". `strict`: reject an .osim, .xml or .urdf file with parts that are not supported, instead of
+    warning. `marker_set`: a file of OpenSim's <MarkerSet>, whose markers the model gets, in place of its own of the
+    same names.
 
     options of `.xml`:  wrapping, "shortest", "mujoco" or "mujoco3": the rule for surfaces with a side site, that of a
     `WrapCylinder`, that of MuJoCo 4, a `SideCylinder`, or that of MuJoCo 3, a `HalfPlaneCylinder`; anywhere=True:
@@ -52,8 +53,8 @@ def load_model(
     options of `.urdf`:  base="fixed" welds the root to the world, "floating" puts it on a floating joint; joint_order,
     velocity_frame and gravity as for `ArticulatedSystem`.
 
-    Raises ModelError with file, element and line if the file does not describe a model, and for a name that is neither
-    a model of the package nor a file. Raises ValueError for an option of another format.
+    Raises ModelError with file, element and line if the file does not describe a model. It is raised too for a name
+    that is neither a model of the package nor a file. Raises ValueError for an option of another format.
 
     >>> import myoquat as mq
     >>> model = mq.load_model("two_link")

@@ -1,5 +1,5 @@
-"""Small symmetric systems, solved by formulas without branches that run on floats and symbols alike: those of the
-articulated-body recursion at every joint, of constraints and of independent coordinates."""
+"""Small symmetric systems, solved by formulas without branches that run on floats and symbols alike. They are those of
+the articulated-body recursion at every joint, of constraints and of independent coordinates."""
 
 from functools import reduce
 from typing import Any

@@ -78,8 +78,8 @@ def inertia_to_parent(transform: Pair, inertia: Inertia) -> Inertia:
 def _fill(
     blocks: dict[tuple[int, int], Any], tree: Tree, motion: Motion, i: int, inertia: Inertia, wrench: Pair | None
 ) -> None:
-    """Add the blocks M_ji of link i and every link j that carries it, by their indices in u: S_j^T of the force columns
-    of joint i, from which S_i x* W / 2 is taken where there is a wrench W."""
+    """Add the blocks M_ji of link i and every link j that carries it, by their indices in u. M_ji is S_j^T of the force
+    columns of joint i. Where there is a wrench W, S_i x* W / 2 is subtracted from these."""
     n, f = _forces(motion.subspaces[i], inertia)
     j = i
     while True:

@@ -1,4 +1,4 @@
-"""The mass matrix as a walk over cells: the forces of one joint after the other go towards the ground, and the code of
+"""The mass matrix as a walk over cells. The forces of one joint after the other go towards the ground, and the code of
 each type of joint on their way stands once.
 
 The formulas are those of `myoquat.dynamics.composite`, which writes them out for each pair of joints of a small system.

@@ -1,8 +1,8 @@
 """Derivatives of forward and inverse dynamics, by everything that they depend on, of first and second order.
 
-Derivatives with respect to coordinates are along small motions from the pose, (..., nu) columns: for a ball joint along
-the rotation omega dt, not along the four components of its quaternion, in the components of the model's velocity
-frame. They are exact where |Q| = 1. Those of joints and bodies come from the recursions in
+Derivatives with respect to coordinates are along small motions from the pose, (..., nu) columns. For a ball joint they
+are along the rotation omega dt, not along the four components of its quaternion, in the components of the model's
+velocity frame. They are exact where |Q| = 1. Those of joints and bodies come from the recursions in
 `myoquat.dynamics.sensitivity.recursions`.
 """
 
@@ -120,7 +120,7 @@ def forward_dynamics_derivatives(
                  forces, contact, actuators and the model's couplers and constraints act too, as in `simulate`.
     constraints  beside the model's own, with `inputs`; the state lies on them.
     parameters   names or patterns of numbers of the model, as `myoquat.muscle.Parameters.of` takes them.
-    one_sided    with `inputs`: also tell of every muscle whether its path has a kink or jumps at q
+    one_sided    with `inputs`: also report of every muscle whether its path has a kink or jumps at q
                  (`myoquat.muscle.path_flags`), where the derivative is that of one side.
 
     Solutions of iterative solvers (wrapped paths, fibers) have implicit derivatives. Raises as `forward_dynamics` and
@@ -177,7 +177,7 @@ def forward_dynamics_hvp(
 ) -> DynamicsHessianProduct:  # fmt: skip
     """The Hessian of weights . udot times a direction (dq, du, dtau), each (..., nu), by small motions, u and tau.
 
-    The small motion dq is the pose after unit time at constant velocity dq, for a ball joint Q exp(dq / 2): in these
+    The small motion dq is the pose after unit time at constant velocity dq, for a ball joint Q exp(dq / 2). In these
     coordinates the Hessian is symmetric, also where the gradient is not zero. With `inputs` the model's own forces act,
     and `constraints` and `parameters` are as for `forward_dynamics_derivatives`. With parameters the direction has a
     fourth part (..., n), their changes in order. Raises as that does.

@@ -1,7 +1,7 @@
 """How the articulated-body algorithm eliminates the acceleration of a joint.
 
 It is done in one of three ways. A joint that leaves all rotations free and nothing else (spherical, Euler) passes only
-the inertia of translation to its parent, a single symmetric 3 x 3 block; a floating joint passes no inertia at all; any
+the inertia of translation to its parent, a single symmetric 3 x 3 block. A floating joint passes no inertia at all. Any
 other joint is eliminated by D = S^T I S. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008,
 table 7.1, with articulated inertias in blocks: n = I a_omega + H a_v, f = H^T a_omega + M a_v.
 """

@@ -284,8 +284,8 @@ def joint_reactions(
     out: Array | None = None,
     backend: str = "kernel",
 ) -> Array:
-    """(..., bodies, 6) the wrench (force [N], torque [N m]) that each body gets through its joint, at the body's
-    origin in world axes: everything that passes there, actuation, damping and springs included, welds too.
+    """(..., bodies, 6) the wrench (force [N], torque [N m]) that each body gets through its joint, at the body's origin
+    in world axes. It has everything that passes there, actuation, damping and springs included, welds too.
 
     >>> import myoquat as mq
     >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))

@@ -65,7 +65,7 @@ def factor(order: list[tuple[int, list[int]]], M: Array) -> Array:
 
 
 def mass_factor(system: ArticulatedSystem, q: Array) -> Array:
-    """(..., nu, nu) the factor of M(q). In a kernel of a large system it is a function of its own: constraints ask for
+    """(..., nu, nu) the factor of M(q). In a kernel of a large system it is a function of its own. Constraints ask for
     it once for accelerations and twice, at other coordinates, for a projection."""
     order = ancestors(system)
     if sum(len(above) for _, above in order) < MIN_LOOPED_ENTRIES:

@@ -21,9 +21,9 @@ _singular: dict[str, int | None] = {}  # by content: the first velocity without 
 
 
 def check_regular(system: ArticulatedSystem, constrained: bool = False) -> None:
-    """ModelError, naming the velocity, if the mass matrix is singular in every pose, or, which an inertia that no body
-    can have may do, not positive definite in some. `constrained`: constraints may determine the motion of what
-    has no mass, which is seen at a pose (`check_pose`)."""
+    """ModelError, naming the velocity, if the mass matrix is singular in every pose. It is raised too if an inertia
+    that no body can have makes it not positive definite in some. `constrained`: constraints may determine the motion of
+    what has no mass, which is seen at a pose (`check_pose`)."""
     check_definite(system)
     k = singular_velocity(system)
     if k is not None and not constrained:

@@ -1,6 +1,6 @@
 """The planar skeleton: n links in a chain in the x-y plane, in closed form.
 
-Link k turns by its own angle q_k about joint k, the first joint at the origin; theta_k = q_1 + ... + q_k is its
+Link k turns by its own angle q_k about joint k, the first joint at the origin. theta_k = q_1 + ... + q_k is its
 absolute angle from the x axis. Joint k+1 lies at length l_k along the link, its centre of mass at lG_k. Gravity g pulls
 along -y. With joint k at (x_k, y_k) and centres of mass at (xG_k, yG_k), sums over links k that both joints carry:
 

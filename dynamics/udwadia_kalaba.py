@@ -15,7 +15,7 @@ fails, and what it costs (`python -m benchmarks constraints` measures it):
     priorities  if the levels with  yes            level by level        2.7: an SVD a level
                 M have full rank
 
-Where the classical form is weak: at poses where rows of A become dependent the pseudo-inverse drops singular values
+The classical form is weak at poses where rows of A become dependent. There the pseudo-inverse drops singular values
 below the tolerance instead of dividing by them, and the rank says so. Only the classical form needs a matrix root;
 `priorities` ranks constraints that contradict each other.
 """

@@ -97,9 +97,9 @@ def euler_from_quaternion(Q: ArrayLike, sequence: str) -> Array:
     """(..., 3) Euler angles of Q, p1 and p3 in (-pi, pi], p2 in [0, pi] or, for three different axes,
     [-pi/2, pi/2].
 
-    With half angles the sum and the difference of p1 and p3 come separately, so R(phi) = R(Q) to round-off also at
-    the lock, where only one of the two is determined. The other is taken as zero. Half-angle idea: E. Bernardes,
-    S. Viollet, PLoS ONE 17(11), 2022.
+    With half angles the sum and the difference of p1 and p3 come separately. So R(phi) = R(Q) to round-off also at the
+    lock, where only one of the two is determined. The other is taken as zero. Half-angle idea: E. Bernardes, S.
+    Viollet, PLoS ONE 17(11), 2022.
 
     >>> from myoquat import joints
     >>> joints.euler_from_quaternion([0.8, 0.6, 0, 0], "XYZ").round(4)

@@ -81,7 +81,7 @@ class _Lock:
 
 class _Locks:
     """The locks of all joints of a system. `near` gives those that some poses may be in, at the cost of a few
-    operations on all joints together, of which none is a sine."""
+    operations on all joints together. None of them is a sine."""
 
     def __init__(self, locks: Iterable[_Lock]) -> None:
         self.all = tuple(locks)

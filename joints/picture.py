@@ -23,8 +23,8 @@ class Picture(Figure):
 
 
 def curve_styles(count: int) -> list[dict[str, Any]]:
-    """Colour and dashes of `count` curves: each lighter than the one before, so that a grey print keeps the order, and
-    with dashes of its own. From the ninth on they come again: divide more curves into groups (`joints.panels`).
+    """Colour and dashes of `count` curves: each lighter than the one before, and with dashes of its own. A grey print
+    therefore keeps the order. From the ninth on they come again: divide more curves into groups (`joints.panels`).
 
     >>> [style["linestyle"] for style in curve_styles(3)]
     ['-', '--', '-.']

@@ -4,7 +4,7 @@
     pennation: Annotated[float, Range(0.0, math.pi / 2, open_high=True)] = 0.0
 
 `check_ranges` holds a record to them, whatever file or program the record comes from. Numbers of files are also at most
-MAX_NUMBER in size: no quantity of a model comes near in SI units, and products of ten of them are finite.
+MAX_NUMBER in size. No quantity of a model comes near in SI units, and products of ten of them are finite.
 """
 
 import math

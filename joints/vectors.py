@@ -1,7 +1,7 @@
 """Vectors and matrices of mechanics on their last axes: the few operations of which the recursions are made.
 
 Arrays with leading batch axes, floats or symbols. A symmetric matrix is kept as its six entries (..., 6) in the order
-xx, yy, zz, xy, xz, yz, so that a symbol's trace computes each entry once.
+xx, yy, zz, xy, xz, yz. A trace of symbols therefore computes each entry once.
 """
 
 import numpy as np

@@ -141,9 +141,8 @@ def inverse_kinematics(
     """The motion of a model that fits recorded markers and sensors best, frame by frame, in weighted least squares.
 
     In each frame sum w |x - p(q)|^2 + sum w theta^2 + sum w (y - y(q))^2 is minimised over the coordinates that are
-    free. Its terms are distances of markers [m], angles of sensors [rad], and deviations of coordinates [rad or m] from
-    wanted values. It is solved by damped Gauss-Newton steps in the tangent space (see
-    `myoquat.analysis.motion.problem`), so that a quaternion joint has no lock.
+    free: distances of markers [m], angles of sensors [rad], deviations of coordinates [rad or m] from wanted values.
+    Damped Gauss-Newton steps are taken in the tangent space (`motion.problem`), so that a quaternion joint has no lock.
 
     data         markers, sensor orientations, or both at the same times. Names are those of the model's markers, and of
                  `sensors`. A marker or sensor that is missing in a frame (NaN) has no weight there.

@@ -179,7 +179,7 @@ def _received(path: Path, data: bytes) -> tuple[dict[str, Any], list[Array]]:
 
 def _check_parameters(path: Path, data: bytes, size: int) -> None:
     """ModelError unless the records of parameters follow each other up to their end, inside the file, and the frames of
-    the header fit into it: the library reads on where a file ends too early."""
+    the header fit into it. The library itself reads on where a file ends too early."""
     if size < BLOCK_BYTES or data[1:2] != b"\x50":
         raise ModelError("this is no .c3d file: its header block is missing", file=path)
     at = (data[0] - 1) * BLOCK_BYTES

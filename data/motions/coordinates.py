@@ -109,7 +109,7 @@ def motion_from_states(
     """A motion table of q (t, nq), and speeds u (t, nu) if given, over `time` (t,) [s], labelled by coordinate.
 
     A quaternion that has replaced the angles of a model file is written in those angles, continuous in time, and its
-    velocity in their rates, which ValueError refuses in gimbal lock. angles=False writes quaternions as they are.
+    velocity in their rates. In gimbal lock these raise ValueError. angles=False writes quaternions as they are.
 
     Speeds are labelled '<coordinate>_u' where u is the coordinate's rate, else by the velocity's own name. Activation
     (t, m) and muscle_states (t, ns), if given, as '/forceset/<muscle>/...', which `muscle_states_from_motion` reads.

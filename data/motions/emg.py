@@ -71,8 +71,8 @@ class Emg:
         """The signal between two frequencies [Hz], without delay: a Butterworth filter of that order, forwards and
         backwards (SciPy's `butter` and `sosfiltfilt`), so that the amplitude at both is half.
 
-        ValueError for times that are not even, a signal with gaps or too short, and frequencies outside of (0, half
-        the sampling rate) or in the wrong order.
+        ValueError for times that are not even, and for a signal with gaps or too short. It is raised too for
+        frequencies outside of (0, half the sampling rate) or in the wrong order.
         """
         rate = self._rate()
         if not 0 < low < high < rate / 2:

@@ -183,9 +183,10 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
     .c3d  its force plates, "plate1", "plate2", ..., not yet on bodies: `applied_to` says on which. Signs are those of
           the file; where a plate carries less than `threshold` [N] all its numbers are zero.
 
-    axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
-    `axes_rotation`). Without it they stay the file's. Raises ModelError with file and line for a file that is broken or
-    of another type, an identifier that finds no columns, and data files that do not exist.
+    axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y"
+    (see `axes_rotation`). Without it they stay the file's. Raises ModelError with file and line for a file that is
+    broken or of another type. It is raised too for an identifier that finds no columns, and for data files that do not
+    exist.
 
     >>> import tempfile
     >>> import numpy as np

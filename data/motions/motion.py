@@ -32,8 +32,8 @@ class Motion(Shown):
     """q (t, nq), u and udot (t, nu) of a system at `time` (t,) [s], in its own coordinates, radians and metres.
 
     u and udot are None until they are computed. Quaternions have the sign that is nearer to the frame before, so that q
-    is continuous. `system` may be given as a Model. Raises ValueError for times that do not increase, other
-    shapes, numbers that are not finite, and quaternions that are off the unit sphere by more than 1e-6.
+    is continuous. `system` may be given as a Model. Raises ValueError for times that do not increase, other shapes and
+    numbers that are not finite. It is raised too for quaternions that are off the unit sphere by more than 1e-6.
 
     >>> import myoquat as mq
     >>> from myoquat.data import Motion

@@ -45,12 +45,12 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
     Raises FileExistsError for an existing file unless `overwrite` is True; if writing fails it is left as it was.
 
-    Quaternion joints get angles, as OpenSim has no other coordinates: those of the file that they come from, else
-    a ball's turns about x, y and z. `load_model(path, rotations="quaternion")` brings the quaternions back. A massless
-    body that only carries another one becomes the frame of its joint. A path without a law, or with one that OpenSim
-    does not know, is written as a PathActuator. One UnwrittenWarning reports this and all other parts that the file
-    cannot represent; `strict` makes it an error. Raises ModelError where the motion or the lengths would
-    change: for names that OpenSim does not allow, points and surfaces that it does not have, and numbers that a force
+    Quaternion joints get angles, as OpenSim has no other coordinates. They are those of the file that they come from,
+    else a ball's turns about x, y and z. `load_model(path, rotations="quaternion")` brings the quaternions back. A
+    massless body that only carries another one becomes the frame of its joint. A path without a law, or with one that
+    OpenSim does not know, is written as a PathActuator. One UnwrittenWarning reports this and all other parts that the
+    file cannot represent; `strict` makes it an error. Raises ModelError where the motion or the lengths would change.
+    These are names that OpenSim does not allow, points and surfaces that it does not have, and numbers that a force
     cannot have.
     """
     path, unwritten = check_output(path, overwrite), UnwrittenParts()

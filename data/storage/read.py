@@ -33,11 +33,12 @@ def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """A .mot or .sto file: a column per label, the index `time` [s], numbers as the file holds them.
 
     `.attrs` keeps the header: "name", "in_degrees" (True, False, or None where the file does not say) and "header", a
-    dictionary of all its entries. Raises ModelError with file and line for a header without end or missing labels, a
-    row of another length, an entry that is no finite number, and times that do not increase. OpenSim reads some
-    irregular files; these raise an ImplausibleWarning, or an error if `strict`. A row that is there twice, as RRA and
-    CMC write their last, counts once, while two different rows of one time are an error. Of columns with one label the
-    first is kept. All rows and columns are read whatever nRows and nColumns say. A file holds at most 256 MiB.
+    dictionary of all its entries. Raises ModelError with file and line for a header without end or missing labels, and
+    for a row of another length. It is raised too for an entry that is no finite number, and for times that do not
+    increase. OpenSim reads some irregular files; these raise an ImplausibleWarning, or an error if `strict`. A row that
+    is there twice, as RRA and CMC write their last, counts once, while two different rows of one time are an error. Of
+    columns with one label the first is kept. All rows and columns are read whatever nRows and nColumns say. A file
+    holds at most 256 MiB.
 
     >>> import tempfile
     >>> import pandas as pd

@@ -28,8 +28,9 @@ def write_motion(
 
     in_degrees and name are the frame's own (`.attrs`) where they are not given; in_degrees None, if neither states it,
     writes no such line. `header` has further entries. Numbers are written as they are. Raises FileExistsError for an
-    existing file unless `overwrite` is True. Raises ValueError for numbers that are not finite, labels that are empty,
-    repeated or hold a tab, entries that the writer itself gives, and times that do not increase.
+    existing file unless `overwrite` is True. Raises ValueError for numbers that are not finite, and for labels that are
+    empty, repeated or hold a tab. It is raised too for entries that the writer itself gives, and for times that do not
+    increase.
 
     >>> import tempfile
     >>> from pathlib import Path

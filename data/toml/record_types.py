@@ -1,9 +1,9 @@
 """The key `type` of records in files, and the classes that it may name: the package's own and registered ones.
 
-An installed package registers its classes as entry points, each under the name that files give its type: joints,
-constraints and functions in the group `myoquat.joints`; force laws, forces, actuators, contact surfaces, path points
-and wrapping surfaces in the group `myoquat.forces`. A file can name entry points of these two groups and nothing else.
-An entry point is imported only when a file or a model to be written gives its name.
+An installed package registers its classes as entry points, each under the name that files give its type. Joints,
+constraints and functions are in the group `myoquat.joints`, force laws, forces, actuators, contact surfaces, path
+points and wrapping surfaces in the group `myoquat.forces`. A file can name entry points of these two groups and nothing
+else. An entry point is imported only when a file or a model to be written gives its name.
 """
 
 import functools

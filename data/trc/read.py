@@ -1,8 +1,8 @@
 """Reading marker files, .trc: positions of markers over time, as motion capture systems write them.
 
-A file has three lines of header (file type; names of the entries; their values) and a line with the markers' names,
-each over three columns. A line X1 Y1 Z1 X2 ... follows, perhaps an empty one, then a row for each frame: number, time
-[s], x, y, z of each marker.
+A file has three lines of header (file type; names of the entries; their values). Then comes a line with the markers'
+names, each over three columns. A line X1 Y1 Z1 X2 ... follows, perhaps an empty one, then a row for each frame: number,
+time [s], x, y, z of each marker.
 """
 
 from itertools import islice
@@ -25,9 +25,9 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
 
     `.attrs["header"]` keeps the header's entries, among them the file's own "Units". Raises ModelError with file and
     line for an invalid header, unknown units, and another number of markers than the header states. It is also raised
-    for unnamed or repeated markers, a row of another length, an entry that is no number, and times that do not
-    increase. All rows are read; another NumFrames raises an ImplausibleWarning, or an error if `strict`. A file holds
-    at most 256 MiB.
+    for unnamed or repeated markers and a row of another length. An entry that is no number and times that do not
+    increase raise it too. All rows are read; another NumFrames raises an ImplausibleWarning, or an error if `strict`. A
+    file holds at most 256 MiB.
 
     >>> import tempfile
     >>> from myoquat.data import Markers

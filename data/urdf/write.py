@@ -49,12 +49,11 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = False) -> None:
     """Write a system as a URDF file that `load_urdf` reads back.
 
-    A single body that stands on the ground without offset, welded or floating, becomes the root link: read the file
-    with the base that it has. Otherwise the ground itself becomes the root link. Gravity and the velocity frame have
-    no place in URDF. `Model.save` writes ranges too, and leaves out ellipsoids with a warning. A slider, for which URDF
-    demands limits, gets limits of 1e9.
-    Raises ModelError for joint types that URDF does not know (euler, universal, custom) and for ellipsoids,
-    FileExistsError for an existing file unless `overwrite` is True.
+    A single body that stands on the ground without offset, welded or floating, becomes the root link. Read the file
+    with the base that it has. Otherwise the ground itself becomes the root link. Gravity and the velocity frame have no
+    place in URDF. `Model.save` writes ranges too, and leaves out ellipsoids with a warning. A slider, for which URDF
+    demands limits, gets limits of 1e9. Raises ModelError for joint types that URDF does not know
+    (euler, universal, custom) and for ellipsoids, FileExistsError for an existing file unless `overwrite` is True.
 
     >>> import tempfile
     >>> import myoquat as mq

@@ -92,8 +92,8 @@ def assemble(
 
 def mobilities(model: SystemLike, constraints: Sequence[Constraint] = ()) -> tuple[Array, ...]:
     """How easily each velocity (nu,) moves when constraints are met, in the order in which this is tried: first the
-    dependent coordinates of couplers alone, where there are any, then all, independent ones reluctantly; locked ones
-    never."""
+    dependent coordinates of couplers alone, where there are any. Then all move, independent ones reluctantly and locked
+    ones never."""
     system = system_of(model)
     moving, driven = np.ones(system.nu), np.zeros(system.nu)
     known = {*system.coordinate_names}

@@ -1,7 +1,7 @@
 """All constraints of a system together: residuals, Jacobian and bias, and the motion that satisfies them.
 
-The formulas here have no branches: S = A M^-1 A^T is factorized without pivoting. Where constraints are redundant, and
-are said to be, rows that others before them imply are left out, as far as S tells them at the pose. Their forces are
+The formulas here have no branches: S = A M^-1 A^T is factorized without pivoting. Constraints may be declared
+redundant. Rows that others before them imply are then left out, as far as S shows them at the pose. Their forces are
 zero. For pseudo-inverses see `myoquat.dynamics.udwadia_kalaba`, which works on the arrays A and b of
 `constraint_equations`.
 
@@ -118,8 +118,8 @@ class Constraints:
     @former_argument("rounds", "newton_steps")
     def nearest(self, q: Array, u: Array, t: Array, newton_steps: int = 2) -> tuple[Array, Array]:
         """(q, u) projected onto the constraints along M^-1 A^T: `newton_steps` for q, then u at once. A is that of each
-        pose, M that of the first one: poses move by the error of a step, so that other M would change the point on the
-        constraints by the product of that and its own size, not the distance from them."""
+        pose, M that of the first one. Poses move by the error of a step. Another M would therefore change the point on
+        the constraints by the product of that and its own size, not the distance from them."""
         parts = [c for c in self.parts if c.position(self.system, q, t).shape[-1]]
         held, metric = Constraints(self.system, parts, self.redundant), self._metric(q, t)
         for _ in range(newton_steps if held.parts else 0):

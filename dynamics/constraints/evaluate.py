@@ -72,8 +72,8 @@ class ConstraintArrays:
 
     def motion(self, q: Array, u: Array, tau: Array, t: ArrayLike) -> Constrained:
         """Accelerations and forces of states (..., nq), (..., nu) under generalized forces tau (..., nu), at times t
-        (...), by the working form of `myoquat.dynamics.udwadia_kalaba`, or, where the mass matrix is singular, the
-        augmented one; redundant constraints too."""
+        (...), by the working form of `myoquat.dynamics.udwadia_kalaba`, or, where the mass matrix is singular, by the
+        augmented one. Constraints may be redundant."""
         A, b = self.jacobian(q, t), self.bias(q, u, t)
         if self.constraints.weightless:
             M = self._evaluated("M", lambda q: composite.mass(self.system, q), q=q)
@@ -82,7 +82,7 @@ class ConstraintArrays:
         return working(M, matvec(M, forward_dynamics(self.system, q, u, tau)), A, b)
 
     def joint_reactions(self, q: Array, u: Array, tau: Array, t: ArrayLike, f_ext: Array | None = None) -> Array:
-        """(..., bodies, 6) what passes through the joints beside the constraints, arguments as for `motion`; of
+        """(..., bodies, 6) what passes through the joints beside the constraints, arguments as for `motion`. Of
         redundant constraints the least forces are taken, since the motion does not determine them. f_ext: wrenches on
         the bodies whose generalized forces are part of tau."""
         found = self.motion(q, u, tau, t)
@@ -163,8 +163,8 @@ class ConstraintArrays:
         return np.linalg.solve(L.T, np.linalg.pinv(C, rcond=RANK_TOLERANCE) @ wanted)
 
     def _evaluated(self, name: str, formula: Any, **given: ArrayLike) -> Array:
-        """A formula of these arguments in this order, times t (...) and others (..., n), through its kernel: for one
-        state, as at the start of a simulation, that is one of a single lane, compiled in a fifth of the time."""
+        """A formula of these arguments in this order, times t (...) and others (..., n), through its kernel. For one
+        state, as at the start of a simulation, the kernel has a single lane and compiles in a fifth of the time."""
         system = self.system
         known: dict[str, tuple[int, ...]] = {"q": (system.nq,), "u": (system.nu,), "t": ()}
         sizes = {key: known.get(key, np.shape(value)[-1:]) for key, value in given.items()}

@@ -1,8 +1,8 @@
 """The equations of motion in first-order form, xdot = f(t, x): one formula for step loops and adaptive solvers.
 
-x = (q, u, w), udot = forward dynamics of muscle torques and external torques, qdot = N(q) u; w are the states of the
-muscles: the activations of those with activation dynamics, then what their laws integrate, such as fiber lengths; and
-the activations of actuators that follow their controls with a delay.
+x = (q, u, w), udot = forward dynamics of muscle torques and external torques, qdot = N(q) u. The states w are first
+those of the muscles: the activations of those with activation dynamics, then what their laws integrate, such as fiber
+lengths. After them come the activations of actuators that follow their controls with a delay.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

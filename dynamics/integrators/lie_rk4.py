@@ -23,7 +23,7 @@ class LieRungeKutta4(FixedStep):
         q' = q exp(h (3 k1 + 2 k2 + 2 k3 - k4) / 12) exp(h (-k1 + 2 k2 + 2 k3 + 3 k4) / 12),
 
     k_i the velocities u of the stages; u itself, like every coordinate without a turn and the muscles' states, moves as
-    in the classical method. |Q| is kept to round-off, which adds up ("none"), or divided out ("projection").
+    in the classical method. The norm |Q| is kept to round-off, which adds up ("none"), or divided out ("projection").
 
     >>> import numpy as np
     >>> import myoquat as mq

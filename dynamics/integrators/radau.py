@@ -59,7 +59,7 @@ class Radau:
     complex system of n. J is found by differences, and kept while the iteration converges well, as the factors are
     while h hardly changes. The error is estimated by an embedded formula of order 3, filtered by (I - h J / GAMMA)^-1:
     stiff parts do not exaggerate it. As a solver of `scipy.integrate` it has t, y, f, h_abs (the next step), status,
-    `step` and `dense_output`; y may be moved a little between steps, by a projection, if f is set anew, or to None.
+    `step` and `dense_output`. A projection may move y a little between steps, if f is set anew, or to None.
 
     >>> import numpy as np
     >>> from myoquat.dynamics.integrators import Radau

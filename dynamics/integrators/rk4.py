@@ -11,7 +11,7 @@ __all__ = ["RungeKutta4"]
 
 class RungeKutta4(FixedStep):
     """x + h (k1 + 2 k2 + 2 k3 + k4) / 6, then |Q| = 1 by division ("projection"), by a force that pulls it back
-    ("baumgarte"), or not at all: |Q| then drifts by O(h^5) a step ("none").
+    ("baumgarte"), or not at all. In the last case |Q| drifts by O(h^5) a step ("none").
 
     Dividing by |Q| does not lower the order: |Q| - 1 is of the order of the local error.
 

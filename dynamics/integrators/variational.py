@@ -32,8 +32,8 @@ class Variational(FixedStep):
 
     p = M(q) u the momenta, f the forces that have no potential, at the middle. Order 2, symplectic without f: over any
     time the energy keeps oscillating within O(h^2), without trend. The derivatives of L_d are exact, by differentiation
-    of the energies; v comes from six steps of Newton's method with M(q) / h in place of the derivative, enough for
-    round-off while (h times the highest frequency)^2 < 1/1000. |Q| is kept to round-off ("none"), or divided out
+    of the energies. Six steps of Newton's method with M(q) / h in place of the derivative give v. They reach round-off
+    while (h times the highest frequency)^2 < 1/1000. The norm |Q| is kept to round-off ("none"), or divided out
     ("projection").
 
     >>> import myoquat as mq

@@ -1,7 +1,7 @@
 """The adjoint of one step: from the gradient by the state after it to those by the state before, inputs and parameters.
 
 A formula for a compiled loop that runs backwards. The slope of a method, and its adjoint, are functions in the machine
-code, called at every stage, so that the code is as long as that of one stage.
+code, called at every stage. The code is therefore as long as that of one stage.
 """
 
 from collections.abc import Callable, Sequence

@@ -77,7 +77,7 @@ def simulation_gradient(
     Exact for the steps as they are made: the adjoint of the discrete steps, not of the differential equation, one pass
     forward and one backward. States are kept in pieces of at most 64 MB: for longer simulations the pieces are computed
     once more. The muscles' states at the start count as given, also where they follow from the inputs. Raises as
-    `simulate` does, and ValueError for goals that are no number, for inputs that vary within an interval, and for
+    `simulate` does. It also raises ValueError for goals that are no number, inputs that vary within an interval, and
     constraints that change with time.
 
     >>> import numpy as np

@@ -58,8 +58,8 @@ def step_derivatives(
     inputs                  `Inputs`, constant during the step: torques on u, activations or excitations, controls,
                             muscle_states; those of `simulate` by default.
     constraints, time       as for `simulate`, time that of the start of the step.
-    one_sided               also tell of every muscle whether its path has a kink or jumps at the start or the end of
-                            the step (`myoquat.muscle.path_flags`), so that the derivatives are those of one side.
+    one_sided               also report of every muscle whether its path has a kink or jumps at the start or the end of
+                            the step (`myoquat.muscle.path_flags`). The derivatives are then those of one side.
 
     For optimizers and filters of one's own: x' = F(x, v), with exact A = dF/dx and B = dF/dv. Solutions inside the step
     (wrapped paths, fibers, constraints, the equations of the variational method) have implicit derivatives. Raises as

@@ -20,8 +20,8 @@ class Event:
 
     A terminal event ends the simulation. `Event.coordinate` and `Event.length` make the usual ones. An argument with a
     default does not count: value(t, q, u, limit=0.5) gets three. Activations are not given. Raises ValueError for a
-    function that takes neither three nor four arguments, for one of four whose first is named t or time, as in
-    (t, q, u, a), and for another direction.
+    function that takes neither three nor four arguments, and for an unknown direction. It is raised too for one of four
+    arguments whose first is named t or time, as in (t, q, u, a).
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics import Event

@@ -42,8 +42,8 @@ class Problem:
     redundant    whether the constraints may imply each other.
     feedback     compiled laws by the input that they give.
 
-    Raises ValueError for a stabilization that is unknown and for parameters that cannot vary, ModelError for a singular
-    mass matrix or a muscle without a force law.
+    Raises ValueError for a stabilization that is unknown and for parameters that cannot vary. Raises ModelError for a
+    singular mass matrix or a muscle without a force law.
     """
 
     def __init__(

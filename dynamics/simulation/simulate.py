@@ -90,9 +90,9 @@ def simulate(
     start_time     [s] of the first row, at which functions of the time begin.
     solver, inputs, output   `Solver`, `Inputs`, `Output`: the options of these names, in records instead of singly.
 
-    A state that is no longer finite, or with |u| beyond 1e6, stops alone: later rows are NaN, `Trajectory.stopped` and
-    `.reason` say when and why, a SimulationWarning the state. Raises ValueError for arguments that do not fit,
-    TypeError for symbols, ModelError for a singular mass matrix.
+    A state that is no longer finite, or with |u| beyond 1e6, stops without the others. Its later rows are NaN.
+    `Trajectory.stopped` and `.reason` say when and why, a SimulationWarning names the state. Raises ValueError for
+    arguments that do not fit, TypeError for symbols, ModelError for a singular mass matrix.
 
     >>> import myoquat as mq
     >>> motion = mq.simulate(mq.load_model("two_link"), duration=0.1, step=1e-3, output_step=0.05)

@@ -1,10 +1,10 @@
 """Muscles whose states settle faster than steps of a fixed size follow: what there is to say about them.
 
-A state x of a muscle, such as the fiber length beside an elastic tendon, moves back to its balance as
-dx/dt = -k (x - x0) for small deviations, with k = -d(dx/dt)/dx. An explicit method of step h keeps |x - x0| bounded
-only for h k up to the end of its interval of stability on the real axis: 2.785 for the Runge-Kutta methods of order 4,
-2 for Euler's (Hairer and Wanner, Solving Ordinary Differential Equations II, 2nd ed., Springer 1996, section IV.2).
-Beyond it the state chatters about its balance, within the bounds that the curves of the law set, and no error tells.
+A state x of a muscle, such as the fiber length beside an elastic tendon, moves back to its balance as dx/dt = -k
+(x - x0) for small deviations, with k = -d(dx/dt)/dx. An explicit method of step h keeps |x - x0| bounded only for h k
+up to the end of its interval of stability on the real axis. It is 2.785 for the Runge-Kutta methods of order 4, 2 for
+Euler's (Hairer and Wanner, Solving Ordinary Differential Equations II, 2nd ed., Springer 1996, section IV.2). Beyond it
+the state chatters about its balance, within the bounds that the curves of the law set, and no error tells.
 """
 
 import math

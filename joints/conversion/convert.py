@@ -52,9 +52,9 @@ def with_rotations(
     driven: Collection[str] = (),
     locked: Collection[str] = (),
 ) -> ArticulatedSystem:
-    """The system with every ball joint described as wanted: spherical and Euler-sequence joints, and
-    custom joints of three rotations about fixed axes through one centre, free ones among them
-    (`myoquat.joints.ball_joint_obstacle` tells why another joint has no such description).
+    """The system with every ball joint described as wanted: spherical and Euler-sequence joints, and custom joints of
+    three rotations about fixed axes through one centre, free ones among them. `myoquat.joints.ball_joint_obstacle`
+    tells why another joint has no such description.
 
     A chain of bodies on successive rotations about one point becomes one ball joint, if three coordinates drive all of
     them independently (`myoquat.joints.conversion.chains`). The bodies between its ends stay as frames that follow the
@@ -70,9 +70,9 @@ def with_rotations(
     between the two triples of angles that a rotation has.
 
     rotations: "quaternion", an Euler sequence, "sequence" (spherical and Euler joints each in its own sequence, custom
-    joints as they are), or a mapping from body names to these, where bodies that it leaves out stay as they are. Raises
-    ModelError for a body that does not exist or whose joint is no ball joint, or has a spring or a rotor inertia,
-    ValueError for an unknown sequence.
+    joints as they are), or a mapping from body names to these. Bodies that a mapping leaves out stay as they are.
+    Raises ModelError for a body that does not exist or whose joint is no ball joint, or has a spring or a rotor
+    inertia. Raises ValueError for an unknown sequence.
 
     >>> import myoquat as mq
     >>> ball = mq.ArticulatedSystem((mq.Body("arm", "ground", mq.joints.SphericalJoint("YZY")),))

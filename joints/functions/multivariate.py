@@ -16,8 +16,8 @@ class MultivariatePolynomial(Record):
     """f(x) = sum of c x1^i x2^j ... over all powers whose sum is at most `order`, as OpenSim's
     MultivariatePolynomialFunction.
 
-    The coefficients are in ascending order of the powers (i, j, ...), the last counting fastest: for two coordinates
-    and order 2 those of 1, x2, x2^2, x1, x1 x2, x1^2. ValueError unless there are as many as powers.
+    The coefficients are in ascending order of the powers (i, j, ...), the last counting fastest. For two coordinates
+    and order 2 they are those of 1, x2, x2^2, x1, x1 x2, x1^2. ValueError unless there are as many as powers.
 
     >>> import numpy as np
     >>> from myoquat.joints.functions import MultivariatePolynomial

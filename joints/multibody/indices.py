@@ -2,7 +2,7 @@
 
 A BodyIndex names a body and the joint that carries it, a VelocityIndex an entry of u, a CoordinateIndex an entry of q,
 a FrameIndex a body's frame or the ground's (number 0). They are integers and index arrays, but where one type is
-expected, another type raises an error, while a plain number is taken as the expected type.
+expected, another type raises an error. A plain number is taken as the expected type.
 """
 
 from collections.abc import Sequence

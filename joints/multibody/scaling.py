@@ -1,10 +1,10 @@
 """Bodies of another size: frames, masses and inertias of a system whose bodies are stretched along their axes.
 
-The rules are those of OpenSim's scaling (Model::scale and Body::scaleInertialProperties of OpenSim 4.6): what is fixed
+The rules are those of OpenSim's scaling (Model::scale and Body::scaleInertialProperties of OpenSim 4.6). What is fixed
 to a body is stretched by the body's factors s = (sx, sy, sz), the place of a joint on its parent by the parent's. A
 mass m becomes |sx sy sz| m. An inertia stretched alike in all directions becomes s^2 (m'/m) I. Otherwise it is that of
-a solid cylinder along the axis of the least moment I_a, m r^2 / 2 = I_a and m (l^2 / 12 + r^2 / 4) = the moment about
-the first of the other axes, whose length l and radius r are stretched.
+a solid cylinder along the axis of the least moment I_a. Its length l and radius r, which are stretched, follow from m
+r^2 / 2 = I_a and m (l^2 / 12 + r^2 / 4) = the moment about the first of the other axes.
 """
 
 from collections.abc import Mapping
@@ -32,8 +32,8 @@ def scaled_system(
     """The system whose bodies, by name, are stretched by factors (3,) along their axes; others stay as they are.
 
     mass [kg]: what all bodies weigh together afterwards; keep_masses: masses are not changed before that. A massless
-    body that stands for the frame of a joint on another body, as readers of files make it, follows that body, and so
-    does NAME_slave_0, the part of a body that closes a loop.
+    body that stands for the frame of a joint on another body, as readers of files make it, follows that body. So does
+    NAME_slave_0, the part of a body that closes a loop.
     """
     known = {body.name: body for body in system.bodies}
     carried = {body.parent: body.name for body in system.bodies}

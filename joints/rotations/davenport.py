@@ -81,7 +81,7 @@ def davenport_from_quaternion(Q: ArrayLike, directions: Axes, second: bool = Fal
 
     The first of the two solutions has f2 in the half turn from a lock to the next one that holds zero. `second` gives
     the other. In the lock of orthogonal axes only the sum or the difference of f1 and f3 is determined, and f3 follows
-    from f1, so that R(f) = R(Q) everywhere. Raises ValueError for successive axes that are parallel.
+    from f1. Therefore R(f) = R(Q) everywhere. Raises ValueError for successive axes that are parallel.
 
     >>> import numpy as np
     >>> from myoquat import joints

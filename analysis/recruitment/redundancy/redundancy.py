@@ -68,9 +68,8 @@ def redundancy(
     without a solution says so and gets what violates its conditions the least.
 
     Raises ValueError for a motion without frames, without u and udot, of another system or off the constraints, and for
-    locked coordinates that accelerate. It is raised for efforts, reserves and cones that do not fit, for a metabolic
-    effort with elastic tendons or `Coupled`, a cone at a joint whose force redundant constraints leave open. Raises
-    ModelError for muscles without a law.
+    locked coordinates that accelerate. So do efforts, reserves and cones that do not fit, a metabolic effort with
+    elastic tendons or `Coupled`, and cones where constraints are redundant. ModelError for muscles without a law.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import redundancy

@@ -161,7 +161,7 @@ class _Reader:
 
     def _add(self, element: Element, name: str, parent: str, place: Place, content: _Content) -> None:
         """The body on its joint. Massless bodies between the parent and the body carry joints away from the body's
-        origin, and joints in excess of those that one joint here holds."""
+        origin. They also carry joints in excess of those that one joint here holds."""
         mass = self._mass(content)
         links = links_of(content.joints)
         self._note(links)

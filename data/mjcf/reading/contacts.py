@@ -102,8 +102,8 @@ def _concentric(pair: GeomPair, poses: Poses) -> bool:
 
 def pairs_of(document: Document, skeleton: Skeleton) -> list[GeomPair]:
     """The pairs that MuJoCo's collision detection passes on: those of <pair>, and all others whose contype and
-    conaffinity agree and whose bodies can move against each other, unless they are parent and child or <exclude> names
-    them."""
+    conaffinity agree. Their bodies can move against each other, are not parent and child, and no <exclude> names them.
+    """
     if _switched_off(document):
         return []
     explicit = list(_explicit(document, skeleton))

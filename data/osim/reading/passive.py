@@ -54,7 +54,7 @@ class _Spring:
 def with_springs(bodies: Sequence[Body], elements: Sequence[Any]) -> tuple[tuple[Body, ...], list[Any]]:
     """The bodies with <SpringGeneralizedForce> elements as springs and dampers of their joints, and the others.
 
-    A joint of ours has one stiffness and one damping: where a file gives its coordinates different ones, or some none,
+    A joint of ours has one stiffness and one damping. Where a file gives its coordinates different ones, or some none,
     or more than one spring, the springs are forces of their own. ModelError for a coordinate that is missing.
     """
     found: dict[str, list[_Spring]] = {}

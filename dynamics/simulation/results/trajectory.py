@@ -220,7 +220,7 @@ class Trajectory:
     def reactions(self) -> Array:
         """(..., t, bodies, 6) wrench (force [N], torque [N m]) on each body through its joint, world axes.
 
-        Constraints between bodies act on them from outside, where they hold them; of redundant ones the least forces
+        Constraints between bodies act on them from outside, where they hold them. Of redundant ones the least forces
         are taken, since the motion does not determine them. Raises NotImplementedError for constraints on velocities.
         """
         if self.constraints:

@@ -21,8 +21,8 @@ __all__ = ["with_chains_restored"]
 
 def with_chains_restored(system: ArticulatedSystem) -> tuple[ArticulatedSystem, dict[str, Coupling]]:
     """The system with every ball joint that frames follow as a chain of bodies, one on the other, on rotations about
-    axes by the file's coordinates; and the couplings of coordinates that follow others in a chain, by their names:
-    (driving coordinate, factor, offset).
+    axes by the file's coordinates. The second result has the couplings of coordinates that follow others in a chain, by
+    their names: (driving coordinate, factor, offset).
 
     The chain moves as the ball joint does, if the couplings hold. Raises ModelError for a frame that does not follow
     some of the joint's rotations in their order.
