@@ -394,7 +394,15 @@ ENTRIES = {
     "a parameter without a name": lambda study: study["vary"][0].__setitem__(0, None),
     "steps that are endless": lambda study: study.update(summary_step=1e308),
 }
-TEXTS = {"nothing": None, "a number": 5, "no JSON": "[", "null": "null", "a list": "[[1]]", "text": '"x"'}
+TEXTS = {
+    "nothing": None,
+    "a number": 5,
+    "no JSON": "[",
+    "lists in lists": "[" * 100_000,
+    "null": "null",
+    "a list": "[[1]]",
+    "text": '"x"',
+}
 
 
 @pytest.fixture(scope="module")
@@ -437,3 +445,6 @@ def test_entries_that_tell_nothing_end_in_errors_that_are_promised(small, path, 
     found["attributes"] |= {key: text}
     (path / "zarr.json").write_text(json.dumps(found))
     refuses_or_reads(study, path)
+    if key in ("study", "fingerprints"):
+        with pytest.raises(StoreError, match="results"):
+            study.run(path, resume=True)
