@@ -1,5 +1,6 @@
 """The terms of a fit at many poses, with their derivatives along motions."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
@@ -10,23 +11,43 @@ from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.fitted import PoseVariables, powers_up_to
 
-__all__ = ["Basis", "greatest_degree", "term_count", "variable_rates"]
+__all__ = ["Basis", "Blocks", "greatest_degree", "term_count", "variable_rates"]
 
 Power = tuple[int, ...]
 MAX_DEGREE = 12  # beyond it powers of variables in [-1, 1] are dependent in double precision
 
 
+Blocks = tuple[tuple[int, ...], ...]
+MIXED_ORDERS = 2  # by which the order of a term with variables of several blocks counts more
+
+
 @dataclass(frozen=True)
 class Basis:
-    """All terms up to a degree of some variables."""
+    """All terms of some variables up to a degree, by their order.
+
+    `blocks` are numbers of variables: a length is nearly a sum of functions of each block. The order of a term is its
+    degree, and MIXED_ORDERS more if it has variables of several blocks.
+    """
 
     variables: PoseVariables
     degree: int
+    blocks: Blocks = ()
 
     @cached_property
     def powers(self) -> tuple[Power, ...]:
         """The powers of every term."""
-        return powers_up_to(self.variables, self.degree)
+        found = powers_up_to(self.variables, self.degree)
+        if len(self.blocks) < 2:
+            return found
+        block = np.zeros(self.variables.size, dtype=int)
+        for k, numbers in enumerate(self.blocks):
+            block[list(numbers)] = k
+        table = np.array(found)
+        scalars = table.copy()
+        scalars[:, : 4 * len(self.variables.balls) : 4] = 0  # P0 follows the parity of the others
+        mixed = np.array([len(set(block[np.flatnonzero(row)])) > 1 for row in table])
+        order = scalars.sum(axis=-1) + MIXED_ORDERS * mixed
+        return tuple(found[k] for k in np.argsort(order, kind="stable") if order[k] <= self.degree)
 
     @cached_property
     def _steps(self) -> list[tuple[int, tuple[int, ...]]]:
@@ -87,11 +108,24 @@ def variable_rates(
     return x, np.ascontiguousarray(np.moveaxis(rates @ slopes.T, -1, 0).swapaxes(-1, -2))
 
 
-def term_count(variables: PoseVariables, degree: int) -> int:
-    """The number of terms up to a degree."""
-    return comb(3 * len(variables.balls) + len(variables.coordinates) + degree, degree)
+def term_count(variables: PoseVariables, degree: int, blocks: Blocks = ()) -> int:
+    """The number of terms of a `Basis`."""
+    whole = _dimension(variables, range(variables.size))
+    if len(blocks) < 2:
+        return comb(whole + degree, degree)
+
+    def pure(d: int) -> int:
+        return 1 + sum(comb(_dimension(variables, block) + d, d) - 1 for block in blocks)
+
+    lower = degree - MIXED_ORDERS
+    return pure(degree) + (comb(whole + lower, lower) - pure(lower) if lower > 0 else 0)
 
 
-def greatest_degree(variables: PoseVariables, terms: int) -> int:
+def _dimension(variables: PoseVariables, numbers: Iterable[int]) -> int:
+    """How many of some variables are independent: of a ball joint's four three are."""
+    return sum(k >= 4 * len(variables.balls) or k % 4 > 0 for k in numbers)
+
+
+def greatest_degree(variables: PoseVariables, terms: int, blocks: Blocks = ()) -> int:
     """The highest degree with at most so many terms."""
-    return max(d for d in range(1, MAX_DEGREE + 1) if d == 1 or term_count(variables, d) <= terms)
+    return max(d for d in range(1, MAX_DEGREE + 1) if d == 1 or term_count(variables, d, blocks) <= terms)

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.fits.fit import PathFits
+from myoquat.analysis.fits.jumps import beyond_jumps, inspected_paths
 from myoquat.analysis.fits.poses import range_poses
-from myoquat.analysis.fits.solved import allowed_motions, inspected_paths
+from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions
 from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.muscle import Model, path_jacobian, path_lengths
+from myoquat.muscle import Model, PoseVariables, path_jacobian, path_lengths
 
 __all__ = ["Certificate", "certify"]
 
 POSES, SEED = 100_000, 1_000_003  # of a certificate that is given none; the seed of no fit
-BLOCK_POSES = 4096  # whose Jacobians are in memory together
+BLOCK_POSES = 8192  # whose Jacobians are in memory together, and over which the ways beyond jumps lead
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,7 @@ class Certificate:
               `beyond_jump`, the shares of poses that do not count; `length_anywhere` [m], the greatest error at all
               poses beside jumps, those beyond one included
     excluded  by muscle, the numbers of poses near a jump of the length or of a moment arm, or without a solved path
-    beyond    by muscle, the numbers of poses beyond a jump. There the solved path is another one: its length is off the
-              fit by more than `PathFit.branch`, or other conditional points are on it
+    beyond    by muscle, the numbers of poses beyond a jump: the solved length jumps on the way from the center to them
     poses     (n, nq) all of them
 
     Moment arms are J along motions of unit size that constraints, couplers and locks allow. Their error at a pose is
@@ -69,10 +69,10 @@ def certify(model: Model, fits: PathFits, poses: ArrayLike | None = None) -> Cer
     )
     muscles = [model.muscle_names.index(name) for name in fits]
     compared = [_compared(model, fits, muscles, q[i : i + BLOCK_POSES]) for i in range(0, len(q), BLOCK_POSES)]
-    length, arm, usable, on_path = (np.concatenate(parts) for parts in zip(*compared, strict=True))
+    length, arm, usable, over = (np.concatenate(parts) for parts in zip(*compared, strict=True))
     rows, excluded, beyond = [], {}, {}
     for k, (name, fit) in enumerate(fits.fits.items()):
-        off = usable[:, k] & ((length[:, k] > fit.branch) | (on_path[:, k] != fit.on_path))
+        off = usable[:, k] & over[:, k]
         counted = usable[:, k] & ~off
         excluded[name], beyond[name] = np.flatnonzero(~usable[:, k]), np.flatnonzero(off)
         rows.append({"terms": fit.terms, **_errors(length[:, k], arm[:, k], counted, max(1, fit.motions)),
@@ -82,14 +82,25 @@ def certify(model: Model, fits: PathFits, poses: ArrayLike | None = None) -> Cer
 
 
 def _compared(model: Model, fits: PathFits, muscles: list[int], q: Array) -> tuple[Array, Array, Array, Array]:
-    """(n, m) errors of lengths and of moment arms at poses, where the solved paths are usable, and the bits of their
-    conditional points."""
+    """(n, m) errors of lengths and of moment arms at poses, where the solved paths are usable, and where they are
+    beyond a jump."""
     allowed = allowed_motions(model, q)
     solved, fitted = inspected_paths(model, q, allowed, fits.near), model.with_fitted_paths(fits)
     J = (path_jacobian(fitted, q) - solved.finite_jacobian)[:, muscles]
     arms = np.linalg.norm(J if allowed is None else J @ allowed, axis=-1)
     length = np.abs(path_lengths(fitted, q) - solved.length)[:, muscles]
-    return length, arms, solved.usable[:, muscles], solved.on_path[:, muscles]
+    return length, arms, solved.usable[:, muscles], _beyond(model, fits, muscles, solved)
+
+
+def _beyond(model: Model, fits: PathFits, muscles: list[int], solved: SolvedPaths) -> Array:
+    """(n, m) whether poses are beyond a jump, among these poses."""
+    groups: dict[PoseVariables, list[int]] = {}
+    for k, fit in enumerate(fits.fits.values()):
+        groups.setdefault(fit.variables, []).append(k)
+    found = np.zeros((len(solved.q), len(muscles)), dtype=bool)
+    for variables, own in groups.items():
+        found[:, own] = beyond_jumps(model, solved, variables, np.array(muscles)[own], fits.near)
+    return found
 
 
 def _errors(length: Array, arm: Array, counted: Array, motions: int) -> dict[str, float]:

@@ -6,15 +6,19 @@ from itertools import combinations
 
 import numpy as np
 
+from myoquat.analysis.fits.basis import Blocks
+from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.muscle.fitted import PoseVariables
+from myoquat.muscle import Model, Muscle, PathPoint, PoseVariables
+from myoquat.muscle.points import DrivenPoint
 
 __all__ = ["Crossing", "crossings"]
 
 MIN_SLOPE_M = 1e-9  # [m] slope of a length above which a velocity changes it
 RANK_TOLERANCE = 1e-8  # of the greatest eigenvalue: directions with a smaller one do not move
 MIN_WIDTH = 1e-6  # [rad or m] width below which a coordinate does not vary
+MIN_COUPLING = 1e-9  # entry of the projection onto allowed motions, above which two velocities are coupled
 MAX_COMPARED_SETS = 5000  # of independent coordinates
 
 
@@ -25,6 +29,7 @@ class Crossing:
     muscles     their numbers
     velocities  those that change a length
     variables   of the fit
+    blocks      numbers of variables. No piece of these paths depends on variables of two blocks
     motions     (n, nu, r) at each pose of the fit: motions of these joints that the constraints allow, of unit size and
                 orthogonal to each other, zero for other velocities
     """
@@ -32,6 +37,7 @@ class Crossing:
     muscles: tuple[int, ...]
     velocities: tuple[int, ...]
     variables: PoseVariables
+    blocks: Blocks = ()
 
     def motions(self, allowed: Array | None, n: int, nu: int) -> Array:
         """(n, nu, r) motions at n poses that the projection `allowed` (n, nu, nu) lets pass: what of them moves these
@@ -50,18 +56,64 @@ class Crossing:
 
 
 def crossings(
-    system: ArticulatedSystem, muscles: Sequence[int], q: Array, slopes: Array, allowed: Array | None
+    model: Model, muscles: Sequence[int], q: Array, slopes: Array, allowed: Array | None, *, additive: bool = True
 ) -> list[Crossing]:
     """The muscles in groups that cross the same joints, from slopes (m, nu) of their lengths, the greatest at poses q
-    (n, nq)."""
-    groups: dict[tuple[int, ...], list[int]] = {}
+    (n, nq). With `additive` those of a group have the same blocks; without it there is one block."""
+    system = model.system
+    groups: dict[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]], list[int]] = {}
     for muscle in muscles:
-        crossed = tuple(np.flatnonzero(slopes[muscle] > MIN_SLOPE_M).tolist())
-        groups.setdefault(_whole_balls(system, crossed), []).append(muscle)
-    return [
-        Crossing(tuple(members), velocities, _variables(system, velocities, q, allowed))
-        for velocities, members in groups.items()
-    ]
+        crossed = _whole_balls(system, tuple(np.flatnonzero(slopes[muscle] > MIN_SLOPE_M).tolist()))
+        blocks = _velocity_blocks(system, model.muscles[muscle], crossed, allowed) if additive else (crossed,)
+        groups.setdefault((crossed, blocks), []).append(muscle)
+    found = []
+    for (velocities, blocks), members in groups.items():
+        variables, own = _variables(system, velocities, q, allowed)
+        parts = [tuple(i for i, k in enumerate(own) if k in block) for block in blocks]
+        found.append(Crossing(tuple(members), velocities, variables, tuple(part for part in parts if part)))
+    return found
+
+
+def _velocity_blocks(
+    system: ArticulatedSystem, muscle: Muscle, crossed: tuple[int, ...], allowed: Array | None
+) -> tuple[tuple[int, ...], ...]:
+    """The crossed velocities in blocks: a length is a sum over the pieces of a path, and no piece depends on velocities
+    of two blocks. Velocities that constraints couple are in one block."""
+    linked = np.zeros((system.nu, system.nu), dtype=bool)
+    if allowed is not None:
+        linked |= np.abs(allowed).max(axis=0, initial=0.0) > MIN_COUPLING
+    for s in system.u_slices:
+        linked[s, s] = True
+    start = 0
+    for number in range(1, len(muscle.path)):
+        if type(muscle.path[number]) is PathPoint or number == len(muscle.path) - 1:
+            own = _moving_velocities(system, muscle, start, number)
+            if own is None:
+                return (crossed,)
+            linked[np.ix_(own, own)] = True
+            start = number
+    at = list(crossed)
+    count, label = scipy.sparse.csgraph.connected_components(linked[np.ix_(at, at)], directed=False)
+    return tuple(tuple(k for k, mine in zip(at, label, strict=True) if mine == block) for block in range(count))
+
+
+def _moving_velocities(system: ArticulatedSystem, muscle: Muscle, start: int, end: int) -> list[int] | None:
+    """The velocities that move the pieces between two points of a path; None where angles of a quaternion drive them."""
+    points = muscle.path[start : end + 1]
+    wraps = [wrap for wrap in muscle.wraps if any(wrap.acts(k) for k in range(start + 1, end + 1))]
+    bodies = [*(point.body for point in points), *(wrap.body for wrap in wraps)]
+    base = system.lowest_common_ancestor(bodies)
+    joints = {name for body in bodies for name in system.chain_to_ground(body)} - {*system.chain_to_ground(base)}
+    found = [k for name in joints for k in _range(system.u_slices[system.indices.body(name)])]
+    for name in {name for point in points if isinstance(point, DrivenPoint) for name in point.driving(system)}:
+        if name not in system.coordinate_names:
+            return None
+        found += [int(k) for k in system.indices.velocities_of_coordinate(name)]
+    return found
+
+
+def _range(s: slice) -> range:
+    return range(s.start, s.stop)
 
 
 def _whole_balls(system: ArticulatedSystem, crossed: tuple[int, ...]) -> tuple[int, ...]:
@@ -76,8 +128,10 @@ def _whole_balls(system: ArticulatedSystem, crossed: tuple[int, ...]) -> tuple[i
 
 def _variables(
     system: ArticulatedSystem, velocities: tuple[int, ...], q: Array, allowed: Array | None
-) -> PoseVariables:
+) -> tuple[PoseVariables, list[int]]:
+    """The variables, and a velocity that each belongs to."""
     balls: list[str] = []
+    own: list[int] = []
     centers: list[tuple[float, ...]] = []
     scalars: list[tuple[int, int]] = []  # indices in q and in u
     for body, at, s in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
@@ -85,13 +139,14 @@ def _variables(
         inside = [k for k in velocities if s.start <= k < s.stop]
         if start is not None and any(k >= s.start + start for k in inside):
             balls.append(body.name)
+            own += [s.start + start] * 4
             centers.append(_center(q[:, at.start + start : at.start + start + 4]))
         scalars += [(at.start + k - s.start, k) for k in inside if start is None or k < s.start + start]
     scalars = [scalars[k] for k in _independent([k for _, k in scalars], allowed)]
     low, high = q[:, [i for i, _ in scalars]].min(axis=0), q[:, [i for i, _ in scalars]].max(axis=0)
     names = tuple(system.coordinate_names[i] for i, _ in scalars)
     wide = tuple(_wide(float(a), float(b)) for a, b in zip(low, high, strict=True))
-    return PoseVariables(tuple(balls), tuple(centers), names, wide)
+    return PoseVariables(tuple(balls), tuple(centers), names, wide), [*own, *(k for _, k in scalars)]
 
 
 def _wide(low: float, high: float) -> tuple[float, float]:

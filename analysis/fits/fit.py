@@ -9,17 +9,13 @@ from myoquat.analysis.fits.arguments import chosen_muscles, given_poses
 from myoquat.analysis.fits.basis import Basis, variable_rates
 from myoquat.analysis.fits.crossing import crossings
 from myoquat.analysis.fits.group import Candidate, Group, MuscleFit
+from myoquat.analysis.fits.jumps import inspected_paths
 from myoquat.analysis.fits.settings import FitSettings
-from myoquat.analysis.fits.solved import (
-    SolvedPaths,
-    allowed_motions,
-    inspected_paths,
-    straight_paths,
-)
+from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, straight_paths
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.muscle import FittedSet, Model, Muscle, PathPoint, PoseFunction, PoseVariables, SurfaceTerm, fitted_path
+from myoquat.muscle import FittedPoint, FittedSet, Model, PathPoint, PoseFunction, PoseVariables, SurfaceTerm, fitted_path
 
 __all__ = ["PathFit", "PathFits", "fit_paths"]
 
@@ -37,11 +33,9 @@ class PathFit:
     arm_error      [m] the same of moment arms
     excluded       (k,) numbers of the poses that were left out: near a jump of the length or of a moment arm, or
                    without a solved path
-    beyond         (k,) numbers of the poses beyond a jump, that were left out too: there the solved path is another one
-    branch         [m] the error from which a pose counts as beyond a jump, infinite for a path that does not jump
+    beyond         (k,) numbers of the poses beyond a jump, that were left out too: the length jumps on the way from the
+                   center of the set to them
     motions        how many independent motions change the length
-    on_path        a bit for each conditional point that is on the path of the fit; where others are, a pose counts as
-                   beyond a jump
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.fits import fit_paths, range_poses
@@ -58,9 +52,14 @@ class PathFit:
     arm_error: float
     excluded: Array
     beyond: Array
-    branch: float
     motions: int
-    on_path: int = 0
+
+    @property
+    def variables(self) -> PoseVariables:
+        """The variables of the fit."""
+        end = self.path[-1]
+        assert isinstance(end, FittedPoint)
+        return end.length.variables
 
 
 class PathFits(Mapping[str, tuple[PathPoint, ...]]):
@@ -106,7 +105,7 @@ def fit_paths(
     are variables. The fit holds on the constraints. Terms are chosen one by one until the errors on held-out poses are
     those of the `settings`. Where polynomials miss these, the straight path and terms of the surfaces (`SurfaceTerm`)
     are added; of a path of fixed points without surfaces the straight path is all. Poses near a jump of the length or
-    of a moment arm are left out, muscle by muscle.
+    of a moment arm, and beyond a jump of the length, are left out, muscle by muscle.
 
     Raises ValueError for poses off the unit sphere and for names of no muscle.
 
@@ -133,32 +132,30 @@ def fit_paths(
     able = [k for k in chosen if usable[:, k].sum() >= MIN_POSES]
     straight = None if settings.polynomials else straight_paths(model, q)
     found: dict[str, PathFit] = {}
-    for crossing in crossings(model.system, able, q, slopes, allowed):
+    for crossing in crossings(model, able, q, slopes, allowed):
         group = Group(model, crossing, solved, straight, allowed, settings)
         for k in crossing.muscles:
-            found[model.muscle_names[k]] = _path_fit(model, model.muscles[k], group, group.fit(k), solved)
+            found[model.muscle_names[k]] = _path_fit(model, group, group.fit(k), solved)
     ordered = {name: found[name] for name in names if name in found}
     return PathFits(ordered, tuple(name for name in names if name not in found), settings.near)
 
 
-def _path_fit(model: Model, muscle: Muscle, group: Group, fit: MuscleFit, solved: SolvedPaths) -> PathFit:
+def _path_fit(model: Model, group: Group, fit: MuscleFit, solved: SolvedPaths) -> PathFit:
     best, order = fit.best, group.order
     fitted = fitted_set(model, group.crossing.variables, solved.q[order[fit.used]])
     excluded, beyond = (np.sort(order[part]) for part in (~fit.smooth, fit.smooth & ~fit.used))
     return PathFit(
-        _path(muscle, best, fitted, model.system.ground),
+        _path(best, fitted, model.system.ground),
         best.terms,
         best.basis.degree,
         *fit.errors,
         excluded,
         beyond,
-        fit.limit,
         group.motions.shape[-1],
-        fit.on_path,
     )
 
 
-def _path(muscle: Muscle, best: Candidate, fitted: FittedSet, ground: str) -> tuple[PathPoint, ...]:
+def _path(best: Candidate, fitted: FittedSet, ground: str) -> tuple[PathPoint, ...]:
     """The path of a fit: its polynomials as one function, its other parts as terms of surfaces."""
     constant = np.zeros(1)
     plain = [part.coefficients for part in best.parts if part.effect is None] or [constant]
@@ -168,7 +165,7 @@ def _path(muscle: Muscle, best: Candidate, fitted: FittedSet, ground: str) -> tu
         if part.effect is not None
     ]
     length = _function(best.basis, best.chosen, plain[0])
-    return fitted_path(length, fitted, ground, straight=muscle.path if best.straight else (), surfaces=tuple(surfaces))
+    return fitted_path(length, fitted, ground, straight=best.straight, surfaces=tuple(surfaces))
 
 
 def _function(basis: Basis, chosen: Array, coefficients: Array) -> PoseFunction:

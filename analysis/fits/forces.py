@@ -80,7 +80,7 @@ def fit_joint_forces(
     True
     """
     check_types(model=(model, Model), body=(body, str))
-    settings, system = FitSettings() if settings is None else settings, model.system
+    settings = FitSettings() if settings is None else settings
     q = given_poses(model, poses)
     names, chosen = chosen_muscles("fit_joint_forces", model, muscles)
     force = _in_parent(model, body, q)
@@ -90,7 +90,7 @@ def fit_joint_forces(
     slopes = np.abs(np.where(usable[..., None], solved.jacobian, 0.0)).max(axis=0, initial=0.0)
     found: dict[str, tuple[PoseFunction, PoseFunction, PoseFunction]] = {}
     errors: dict[str, float] = {}
-    for crossing in crossings(system, able, q, slopes, allowed):
+    for crossing in crossings(model, able, q, slopes, allowed, additive=False):
         for k, functions, off in _group(model, crossing, solved, force, usable, error, settings):
             found[model.muscle_names[k]], errors[model.muscle_names[k]] = functions, off
     return JointForceFits(body, {name: found[name] for name in names if name in found}, errors)

@@ -2,25 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import chain
 
 import numpy as np
 
 from myoquat.analysis.fits.basis import Basis, greatest_degree, term_count, variable_rates
 from myoquat.analysis.fits.crossing import Crossing
-from myoquat.analysis.fits.selection import Moments, Selection, all_terms, select_terms
+from myoquat.analysis.fits.jumps import beyond_jumps
+from myoquat.analysis.fits.selection import Moments, Selection, select_terms
 from myoquat.analysis.fits.settings import FitSettings
-from myoquat.analysis.fits.solved import SolvedPaths, is_straight
+from myoquat.analysis.fits.solved import SolvedPaths, StraightPaths, straight_points
 from myoquat.analysis.fits.surface_fit import Part, SurfaceProblem, first_contact, first_sides, part_values, widened
 from myoquat.core.typing import Array
-from myoquat.muscle import Model, Muscle, PathFlag
+from myoquat.muscle import Model, PathPoint
 
 __all__ = ["Candidate", "Group", "MuscleFit"]
 
-MAX_TRIMMINGS = 4  # searches for poses beyond a jump, by fits of each degree
-MAX_FITS, FEW = 2, 0.005  # of a muscle that jumps, and the share of poses by which the second has others
-OUTLIER_FACTOR = 5.0  # times the median error: poses with more may be beyond a jump
 FIRST_CANDIDATES = 250  # terms from which the first polynomials are chosen; those of the settings come after surfaces
 SURFACE_TERMS = 210  # the most of one part of a fit with surfaces
 SURFACE_DEGREES = (3, 4, 5, 6, 8, 10, 12)
@@ -29,18 +27,18 @@ ROWS_PER_TERM, MIN_SURFACE_POSES = 20, 800  # observations of a fit with surface
 MIN_PROGRESS = 0.9  # of the error from one degree to the next, above which a fit with surfaces ends
 GREATEST_FACTOR = 60.0  # of the wanted error of lengths, for the greatest error of a fit with surfaces
 FAR_FACTOR = 1.5  # times the greatest error of the first candidate, that of the others
-ACCEPTED = 2.0  # times the wanted errors: fits with surfaces above them are compared with polynomials of more terms
+ACCEPTED = 1.5  # times the wanted errors: where polynomials are below, more surfaces are not tried
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fit of one muscle: parts by the chosen terms of a basis, the straight path with it or not, how large its
-    held-out errors are as fractions of those wanted, and its values (1 + r, n)."""
+    """A fit of one muscle: parts by the chosen terms of a basis, the points of straight pieces beside them, how large
+    its held-out errors are as fractions of those wanted, and its values (1 + r, n)."""
 
     basis: Basis
     chosen: Array
     parts: tuple[Part, ...]
-    straight: bool
+    straight: tuple[PathPoint, ...]
     error: float
     values: Array
 
@@ -52,15 +50,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class MuscleFit:
-    """The best candidate; which poses, in the order of the group, are smooth and which of them are used; the bits of
-    their conditional points. The error from which a pose counts as beyond a jump. Root mean squares of length and
-    moment arm on held-out poses [m]."""
+    """The best candidate; which poses, in the order of the group, are smooth and which of them are used. Root mean
+    squares of length and moment arm on held-out poses [m]."""
 
     best: Candidate
     smooth: Array
     used: Array
-    on_path: int
-    limit: float
     errors: tuple[float, float]
 
 
@@ -124,7 +119,7 @@ class _Level:
 class Group:
     """The fits of muscles that cross the same joints: they share the terms at all poses.
 
-    straight  lengths (n, m) and Jacobians (n, m, nu) of straight paths, None for fits of polynomials alone
+    straight  None for fits of polynomials alone
     """
 
     def __init__(
@@ -132,7 +127,7 @@ class Group:
         model: Model,
         crossing: Crossing,
         solved: SolvedPaths,
-        straight: tuple[Array, Array] | None,
+        straight: StraightPaths | None,
         allowed: Array | None,
         settings: FitSettings,
     ) -> None:
@@ -143,29 +138,21 @@ class Group:
         self.motions = crossing.motions(allowed, n, model.system.nu)[self.order]
         self._variables = variable_rates(model.system, crossing.variables, solved.q[self.order], self.motions)
         self._wanted = settings.length_error, settings.arm_error
+        self._beyond = beyond_jumps(model, solved, crossing.variables, np.array(crossing.muscles), settings.near)
         self._level = cache(self._new_level)
 
     def fit(self, muscle: int) -> MuscleFit:
-        """The fit of one muscle. Where its length jumps, poses beyond the jump are those that are farther off a fit
-        than the settings say, and those with other conditional points than most. They are looked for by fits of low
-        degrees without them."""
+        """The fit of one muscle to the poses that are neither near a jump nor beyond one."""
         solved = self._solved
-        smooth, points = solved.usable[self.order, muscle], solved.on_path[self.order, muscle]
-        on_path = int(np.argmax(np.bincount(points[smooth])))
-        same = smooth & (points == on_path)
+        smooth = solved.usable[self.order, muscle]
+        used = smooth & ~self._beyond[self.order, self.crossing.muscles.index(muscle)]
         seen = self._observed(solved.length, solved.finite_jacobian, muscle)
-        jumps = bool((solved.flags[:, muscle] & int(PathFlag.JUMP)).any())
-        used, limit = self._trimmed(seen, same, jumps)
-        for _ in range(MAX_FITS if jumps else 1):
-            best, before = self._best(muscle, seen, smooth, used), used
-            if jumps:
-                used, limit = self._near(best.values, seen, same, used)
-            if np.mean(used != before) < FEW:
-                break
-        return MuscleFit(best, smooth, used, on_path, float(limit), self._errors(seen - best.values, used))
+        best = self._best(muscle, seen, smooth, used)
+        return MuscleFit(best, smooth, used, self._errors(seen - best.values, used))
 
     def _new_level(self, degree: int) -> _Level:
-        basis, (x, dx), k = Basis(self.crossing.variables, degree), self._variables, self._fitted
+        basis = Basis(self.crossing.variables, degree, self.crossing.blocks)
+        (x, dx), k = self._variables, self._fitted
         return _Level(
             basis, (_Poses(basis.evaluated(x[:, :k], dx[..., :k])), _Poses(basis.evaluated(x[:, k:], dx[..., k:])))
         )
@@ -174,55 +161,40 @@ class Group:
         """That of the settings, or the highest with so many terms."""
         if self.settings.degree is not None:
             return self.settings.degree
-        return greatest_degree(self.crossing.variables, min(candidates, self.settings.candidates))
+        return greatest_degree(
+            self.crossing.variables, min(candidates, self.settings.candidates), self.crossing.blocks
+        )
+
+    def _count(self, degree: int) -> int:
+        """The number of terms up to a degree."""
+        return term_count(self.crossing.variables, degree, self.crossing.blocks)
 
     def _observed(self, length: Array, jacobian: Array, muscle: int) -> Array:
         """(1 + r, n) the length of a path at every pose, and its rates along the motions."""
         rates: Array = np.matvec(np.swapaxes(self.motions, -1, -2), jacobian[self.order, muscle])
         return np.concatenate([length[self.order, muscle][None], rates.T])
 
-    # ---- jumps of the length ---------------------------------------------------------------------------------
-
-    def _trimmed(self, seen: Array, smooth: Array, jumps: bool) -> tuple[Array, float]:
-        """Which poses (n,) are used, and the error that counts as beyond a jump, by fits of few terms."""
-        used, limit = smooth, np.inf
-        if not jumps:
-            return used, limit
-        level = self._level(self._degree(FIRST_CANDIDATES))
-        for degree in range(min(2, level.basis.degree), level.basis.degree + 1):
-            t = term_count(self.crossing.variables, degree)
-            for _ in range(MAX_TRIMMINGS):
-                moments = self._together(self._moments(level, seen, t, used)[0])
-                values = level.values(all_terms(moments, self.settings.weight))
-                before = used
-                used, limit = self._near(values, seen, smooth, used)
-                if np.array_equal(before, used):
-                    break
-        return used, limit
-
-    def _near(self, values: Array, seen: Array, smooth: Array, used: Array) -> tuple[Array, float]:
-        """Which smooth poses (n,) are not beyond a jump, by how far they are off a fit to the poses that were used; and
-        the error from which they count as beyond."""
-        off = np.abs(values[0] - seen[0])
-        limit = max(self.settings.branch, OUTLIER_FACTOR * float(np.median(off[used])))
-        return smooth & (off <= limit), limit
-
     # ---- candidates ------------------------------------------------------------------------------------------
 
     def _best(self, muscle: int, y: Array, smooth: Array, used: Array) -> Candidate:
-        """The candidate with the least error: polynomials, then fits with surfaces, then polynomials of more terms, as
-        long as none has the wanted errors. Of paths without surfaces the straight one comes before these. No candidate
-        is much farther off beyond a jump than the first one."""
+        """The candidate with the least error: polynomials, the straight path with a contact, polynomials of more terms.
+        Where all miss the wanted errors by far, fits with more surfaces. No candidate is much farther off beyond a jump
+        than the first one."""
         path, best = self.model.muscles[muscle], self._polynomial(self._degree(FIRST_CANDIDATES), y, used)
-        found = self._with_surfaces(muscle, path, y, used) if self._straight is not None else iter(())
-        if not path.wraps:
-            found = chain(found, self._more_terms(y, used))
         most = FAR_FACTOR * _greatest(best.values - y, smooth)
-        while best.error > 1.0 and (each := next(found, None)) is not None:
-            if _greatest(each.values - y, smooth) <= most:
-                best = min(best, each, key=lambda x: x.error)
-        if path.wraps and best.error > ACCEPTED:
-            best = min((best, *self._more_terms(y, used)), key=lambda x: x.error)
+        contact: list[Part] = []
+        stages: list[tuple[float, Iterator[Candidate]]] = [(1.0, self._more_terms(y, used))]
+        if self._straight is not None:
+            surfaces = partial(self._with_surfaces, muscle, y, used, contact=contact)
+            if straight_points(path) == path.path:
+                stages.insert(0, (1.0, chain(self._straight_alone(muscle, y, used), surfaces(("contact",)))))
+                stages.append((ACCEPTED, surfaces(("sides", "rest"))))
+            else:
+                stages.append((ACCEPTED, surfaces(("rest", "sides"))))
+        for enough, candidates in stages:
+            while best.error > enough and (each := next(candidates, None)) is not None:
+                if _greatest(each.values - y, smooth) <= most:
+                    best = min(best, each, key=lambda x: x.error)
         return best
 
     def _more_terms(self, y: Array, used: Array) -> Iterator[Candidate]:
@@ -240,7 +212,7 @@ class Group:
             return max(m.error(chosen, c) / e for m, e in zip(held, self._wanted, strict=True))
 
         best = select_terms(self._together(fitted), self.settings.weight, self.settings.terms, error)
-        return Candidate(level.basis, best.chosen, (Part(best.coefficients),), False, best.error, level.values(best))
+        return Candidate(level.basis, best.chosen, (Part(best.coefficients),), (), best.error, level.values(best))
 
     def _moments(self, level: _Level, y: Array, t: int, used: Array) -> list[list[Moments]]:
         """Of the first terms and observations (1 + r, n), at the poses that are fitted and at those held out."""
@@ -253,47 +225,56 @@ class Group:
         pairs = zip(*((m.G, m.b, m.s) for m in parts), strict=True)
         return Moments(*(sum(w * part for w, part in zip(weights, pair, strict=True)) for pair in pairs))
 
-    def _with_surfaces(self, muscle: int, path: Muscle, y: Array, used: Array) -> Iterator[Candidate]:
-        """Fits by the straight path alone, by a contact, and by two sides, of growing degree as long as it helps."""
-        straight = is_straight(path)
-        base = self._observed(*self._straight, muscle) if self._straight is not None else 0.0 * y
-        level = self._level(self._degree(FIRST_CANDIDATES))
-        if straight:
-            nothing = (Part(np.zeros(1)),)
-            yield Candidate(level.basis, np.arange(1), nothing, True, self._error(base - y, used), base)
-        if not path.wraps:
+    def _straight_alone(self, muscle: int, y: Array, used: Array) -> Iterator[Candidate]:
+        """The path without its surfaces."""
+        assert self._straight is not None
+        level, base = self._level(self._degree(FIRST_CANDIDATES)), self._observed(*self._straight.fixed, muscle)
+        points = self.model.muscles[muscle].path
+        yield Candidate(level.basis, np.arange(1), (Part(np.zeros(1)),), points, self._error(base - y, used), base)
+
+    def _with_surfaces(
+        self, muscle: int, y: Array, used: Array, plans: Sequence[str], contact: list[Part]
+    ) -> Iterator[Candidate]:
+        """Fits by a contact beside the straight path, by this and a polynomial, and by two sides, of growing degree as
+        long as it helps. The first one replaces `contact`, with which the second begins."""
+        if not self.model.muscles[muscle].wraps or self._straight is None:
             return
-        counts = [term_count(self.crossing.variables, d) for d in SURFACE_DEGREES]
+        base, free = (self._observed(*each, muscle) for each in (self._straight.fixed, self._straight.free))
+        level, points = self._level(self._degree(FIRST_CANDIDATES)), straight_points(self.model.muscles[muscle])
+        counts = [self._count(d) for d in SURFACE_DEGREES]
         counts = [c for c in counts if c <= min(SURFACE_TERMS, level.size)]
-        problem = self._problem(level, y - base, used, max(counts, default=0))
-        first = term_count(self.crossing.variables, min(SIDE_DEGREE, level.basis.degree))
-        sides = bool(self._solved.jumping[self.order, muscle].any()) if self._solved.jumping.ndim else False
-        contact: list[Part] = []
-        for plan in (*(("contact",) if straight else ()), "sides" if sides else "rest"):
+        problem, poses = self._problem(level, y - base, used, max(counts, default=0))
+        first = self._count(min(SIDE_DEGREE, level.basis.degree))
+        for plan in plans:
             parts: list[Part] | None = None
             last = np.inf
+            if plan == "sides" and not self._solved.jumping[self.order, muscle].any():
+                continue
             for count in counts:
-                parts = _first_parts(plan, problem, count, first, contact) if parts is None else widened(parts, count)
+                if parts is None:
+                    parts = _first_parts(plan, problem, count, first, contact, (y - free)[:, poses])
+                else:
+                    parts = widened(parts, count)
                 if parts is None:
                     break
                 parts = problem.fitted(parts)
                 values = base + level.sum_of(parts)
                 error = self._error(values - y, used)
                 if plan == "contact":
-                    contact = parts
-                yield Candidate(level.basis, np.arange(count), tuple(parts), straight, error, values)
+                    contact[:] = parts
+                yield Candidate(level.basis, np.arange(count), tuple(parts), points, error, values)
                 if error > MIN_PROGRESS * last:
                     break
                 last = error
 
-    def _problem(self, level: _Level, y: Array, used: Array, count: int) -> SurfaceProblem:
-        """Of the first terms, at as many of the poses that are fitted as two parts of them need."""
+    def _problem(self, level: _Level, y: Array, used: Array, count: int) -> tuple[SurfaceProblem, Array]:
+        """Of the first terms, at as many of the poses that are fitted as two parts of them need; these poses."""
         poses = np.flatnonzero(used[: self._fitted])
         poses = poses[: max(MIN_SURFACE_POSES, ROWS_PER_TERM * 2 * count // len(y))]
         weights = np.full((len(y), 1), 1.0 / self._wanted[1])
         weights[0] = 1.0 / self._wanted[0]
         terms = np.take(level.parts[0].terms[:count], poses, axis=-1)  # side by side in memory
-        return SurfaceProblem(terms, y[:, poses], weights)
+        return SurfaceProblem(terms, y[:, poses], weights), poses
 
     def _error(self, off: Array, used: Array) -> float:
         """Held-out errors as a fraction of those wanted, and the greatest error of length of all used poses as one of
@@ -308,15 +289,17 @@ class Group:
         return _root_mean_square(held[:1]), _root_mean_square(held[1:])
 
 
-def _first_parts(plan: str, problem: SurfaceProblem, count: int, first: int, contact: list[Part]) -> list[Part] | None:
-    """The first guess of a fit with surfaces, None where there is none."""
-    if plan == "contact":
-        found = first_contact(problem, problem.y, count)
-        return None if found is None else [found]
-    if plan == "rest":
-        rest = problem.y - part_values(contact, problem.terms)
-        return [*widened(contact, count), Part(problem.linear(rest, count))] if contact else None
-    return first_sides(problem, problem.y, count, first)
+def _first_parts(
+    plan: str, problem: SurfaceProblem, count: int, first: int, contact: list[Part], longer: Array
+) -> list[Part] | None:
+    """The first guess of a fit with surfaces, None where there is none. Surfaces make the path so much `longer`."""
+    if plan == "sides":
+        return first_sides(problem, problem.y, count, first)
+    found = None if contact else first_contact(problem, longer, count)
+    parts = widened(contact, count) if contact else [] if found is None else [found]
+    if plan == "rest" and parts:
+        parts.append(Part(problem.linear(problem.y - part_values(parts, problem.terms), count)))
+    return parts or None
 
 
 def _greatest(off: Array, poses: Array) -> float:

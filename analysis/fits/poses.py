@@ -12,7 +12,7 @@ from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.quaternion import quaternion_multiply
 from myoquat.muscle import Model
 
-__all__ = ["cloud_poses", "range_poses"]
+__all__ = ["assembled", "cloud_poses", "range_poses"]
 
 MAX_RANGE = 2 * np.pi + 1e-9  # [rad or m]; wider ones are no ranges of motion
 MAX_BATCHES = 20  # of poses, until enough satisfy the constraints
@@ -79,7 +79,7 @@ def cloud_poses(model: Model, motion: ArrayLike, n: int, spread: float, seed: in
     start = recorded[rng.integers(len(recorded), size=n)]
     moving = np.abs(system.difference(recorded[0], recorded)).max(axis=0) > 1e-9
     moved = system.integrate(start, spread * rng.normal(size=(n, system.nu)) * moving)
-    return _assembled(model, moved)
+    return assembled(model, moved)
 
 
 def _own_ranges(model: Model) -> dict[str, tuple[float, float]]:
@@ -118,7 +118,7 @@ def _drawn(model: Model, ranges: Mapping[str, tuple[float, float]], turns: Mappi
         at = _ball(model, body)
         own = x[:, len(ranges) + 3 * k : len(ranges) + 3 * k + 3]
         q[:, at] = quaternion_multiply(q[:, at], _turned(own, angle))
-    return _assembled(model, q)
+    return assembled(model, q)
 
 
 def _turned(x: Array, greatest: float) -> Array:
@@ -134,7 +134,8 @@ def _turned(x: Array, greatest: float) -> Array:
     return np.concatenate([np.cos(0.5 * a)[:, None], np.sin(0.5 * a)[:, None] * axis], axis=-1)
 
 
-def _assembled(model: Model, q: Array) -> Array:
+def assembled(model: Model, q: Array) -> Array:
+    """(n, nq) poses on the constraints of the model, NaN where there are none nearby."""
     return assemble(model, q, strict=False) if constraints_of(model) else q
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 
-__all__ = ["Moments", "Selection", "all_terms", "select_terms"]
+__all__ = ["Moments", "Selection", "select_terms"]
 
 GROWTH_FACTOR = 0.08  # of the number of terms, between two evaluations of the held-out errors
 MAX_STALLED_EVALUATIONS = 5  # without a better held-out error, after which the search ends
@@ -35,15 +35,6 @@ class Selection:
     chosen: Array
     coefficients: Array
     error: float
-
-
-def all_terms(fit: Moments, weight: float) -> Selection:
-    """All terms, with the coefficients that make the mean square error plus `weight` times the sum of c^2 mean(phi^2)
-    least. Held-out errors are not looked at."""
-    size = np.sqrt(np.maximum(np.diag(fit.G), 1e-300))
-    G = fit.G / (size[:, None] * size) + weight * np.eye(len(size))
-    c = scipy.linalg.cho_solve(scipy.linalg.cho_factor(G, check_finite=False), fit.b / size, check_finite=False)
-    return Selection(np.arange(len(size)), c / size, np.nan)
 
 
 def select_terms(fit: Moments, weight: float, most: int, held_out: Callable[[Array, Array], float]) -> Selection:

@@ -20,25 +20,22 @@ class FitSettings(Record):
     degree          the highest degree, None for the one that `candidates` allow
     weight          positive weight of the sum of c^2 mean(phi^2) beside the mean square error, in the wanted errors
     near            [m] how near a jump of the length poses are left out, as for `path_flags`
-    branch          [m] how far a pose may be off the fit of a path that jumps elsewhere. Beyond it, or 5 times the
-                    median if that is more, the pose counts as beyond a jump and is left out
     polynomials     polynomials alone, which `.osim` files of scalar coordinates can hold. Without it, where polynomials
                     miss the wanted errors, the straight path and terms of the surfaces (`SurfaceTerm`) are added
     held_out        share of the poses that choose the terms and are not fitted
 
     >>> from myoquat.analysis.fits import FitSettings
     >>> FitSettings(length_error=1e-3).arm_error
-    0.00025
+    0.0003
     """
 
-    length_error: Positive = 5e-5
-    arm_error: Positive = 2.5e-4
+    length_error: Positive = 6e-5
+    arm_error: Positive = 3e-4
     terms: int = 400
     candidates: int = 750
     degree: int | None = None
     weight: Positive = 1e-9
     near: Positive = 1e-3
-    branch: Positive = 5e-4
     held_out: Positive = 0.3
     polynomials: bool = False
 

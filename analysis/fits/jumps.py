@@ -1,0 +1,177 @@
+"""Jumps of solved paths: the poses near one, and the poses beyond one. Both depend on solved paths alone."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from myoquat.analysis.fits.poses import assembled
+from myoquat.analysis.fits.solved import SolvedPaths, solved_paths
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
+from myoquat.muscle import Model, PathFlag, PoseVariables
+
+__all__ = ["ARM_STEP", "beyond_jumps", "inspected_paths"]
+
+ARM_JUMP_M, ARM_STEP = 5e-3, 0.02  # [m] of a moment arm's jump, within such a step [rad or m] of every velocity
+LENGTH_JUMP_M = 2e-4  # [m] of a length's jump nearby
+STEP_JUMP_M = 3e-4  # [m] of a length's jump beyond which poses are left out
+ARM_SIGNS = (1, 1, 1, 1), (1, -1, 1, -1), (1, 1, -1, -1)  # of four velocities each, beside random ones
+ARM_SEED = 12345
+NEIGHBORS, WAYS = 40, 2  # of a pose: among which those nearer to the center are looked for, and how many of these
+MIN_INWARD = 0.6  # of the length of a step, by which it leads towards the center
+MAX_HALVINGS = 6  # of a step, until a jump is certain
+SAME_ERROR = 0.75  # of the error of a step, that one half of it keeps where the length jumps
+
+
+def inspected_paths(model: Model, q: Array, allowed: Array | None, near: float) -> SolvedPaths:
+    """The paths of a model at poses (n, nq), with where they jump nearby.
+    `allowed` projects onto the motions that constraints let pass."""
+    solved = solved_paths(model, q, near)
+    return replace(solved, jumping=_jumping(model, solved, allowed, near))
+
+
+def _jumping(model: Model, solved: SolvedPaths, allowed: Array | None, near: float) -> Array:
+    """(n, m) whether a length or a moment arm jumps nearby, because the path changes to the other side of a surface.
+
+    There the second difference J(q + v) - 2 J(q) + J(q - v) does not vanish with the step v, or l(q + v) - l(q) is not
+    the mean of J(q) v and J(q + v) v. It is looked for in random directions with every velocity of size ARM_STEP, along
+    motions that the projection `allowed` lets pass. The directions of a pose differ in the signs of every other
+    velocity and every other pair. Only muscles with surfaces count.
+    """
+    wrapped = np.flatnonzero([bool(muscle.wraps) for muscle in model.muscles])
+    found = np.zeros(solved.length.shape, dtype=bool)
+    rng, n = np.random.default_rng(ARM_SEED), len(solved.q)
+    signs, number = rng.choice([-1.0, 1.0], (n, model.system.nu)), np.arange(model.system.nu)
+    own = np.zeros((n, len(wrapped)), dtype=bool)
+    length, J = solved.length[:, wrapped], solved.jacobian[:, wrapped]
+    for change_of_signs in ARM_SIGNS if len(wrapped) else ():
+        v = ARM_STEP * signs * np.array(change_of_signs)[number % 4]
+        v = v if allowed is None else np.matvec(allowed, v)
+        slope, change = _along(J, v), -2.0 * J
+        for s in (1.0, -1.0):
+            moved = solved_paths(model, model.system.integrate(solved.q, s * v), near)
+            other = moved.jacobian[:, wrapped]
+            own |= ~(np.abs(moved.length[:, wrapped] - length - 0.5 * s * (slope + _along(other, v))) < LENGTH_JUMP_M)
+            change += other
+        own |= _greater(change, allowed, ARM_JUMP_M)
+    found[:, wrapped] = own
+    return found
+
+
+def _along(J: Array, v: Array) -> Array:
+    """(n, m) rates of lengths with Jacobians J (n, m, nu) along v (n, nu)."""
+    return np.matvec(J, v)
+
+
+def _greater(J: Array, allowed: Array | None, limit: float) -> Array:
+    """(n, m) whether Jacobians (n, m, nu) are greater than a limit along motions that the projection lets pass. A
+    projection makes none greater."""
+    found: Array = ~(np.einsum("nmk,nmk->nm", J, J) < limit**2)
+    if allowed is not None:
+        pose, muscle = np.nonzero(found)
+        found[pose, muscle] = ~(np.linalg.norm(np.vecmat(J[pose, muscle], allowed[pose]), axis=-1) < limit)
+    return found
+
+
+# ---- poses beyond a jump -------------------------------------------------------------------------------------
+
+
+def beyond_jumps(model: Model, solved: SolvedPaths, variables: PoseVariables, muscles: Array, near: float) -> Array:
+    """(n, k) whether the lengths of some muscles jump on a way from the center of a set of poses to each of them.
+
+    Ways begin at the pose nearest to the center of the variables and lead over poses of the set, always farther out:
+    each pose has steps from WAYS of its neighbors. On a step from q to q + v without a jump l(q + v) - l(q) is the mean
+    of J(q) v and J(q + v) v. Where it is not, by more than STEP_JUMP_M, the step is halved: a jump stays in one of the
+    halves, all other errors become smaller.
+    """
+    found = np.zeros((len(solved.q), len(muscles)), dtype=bool)
+    jumping = np.flatnonzero((solved.flags[:, muscles] & int(PathFlag.JUMP)).any(axis=0))
+    if len(jumping) and len(solved.q):
+        own = [int(muscles[k]) for k in jumping]
+        length, J = solved.length[:, own], solved.jacobian[:, own]
+        inner = _inner_poses(model, solved.q, variables, np.isfinite(length).all(axis=-1))
+        way, end = np.nonzero(inner >= 0)
+        steps = _Steps.between(solved.q, length, J, inner[way, end], end)
+        jumps = np.zeros((*inner.shape, len(own)), dtype=bool)
+        jumps[way, end] = _jumps_on(model, steps, own, near)
+        found[:, jumping] = _reached_over(inner, jumps)
+    return found
+
+
+def _inner_poses(model: Model, q: Array, variables: PoseVariables, solved: Array) -> Array:
+    """(WAYS, n) the poses before each one on the ways from the center, among those that are `solved`; -1 where there
+    are no more."""
+    x = np.stack(variables.values(model.system, q), axis=-1)
+    balls, center = len(variables.balls), np.zeros(variables.size)
+    for k in range(0, 4 * balls, 4):
+        x[:, k : k + 4] *= np.where(x[:, [k]] < 0, -1.0, 1.0)  # Q and -Q are one rotation
+        center[k] = 1.0
+    radius = np.linalg.norm(x - center, axis=-1)
+    first = int(np.argmin(np.where(solved, radius, np.inf)))
+    distance, others = scipy.spatial.cKDTree(x).query(x, k=min(NEIGHBORS, len(x)))
+    distance, others = distance.reshape(len(x), -1), others.reshape(len(x), -1)
+    inward = (radius[others] < radius[:, None] - MIN_INWARD * distance) & solved[others]
+    nearest = np.argsort(~inward, axis=1, kind="stable")[:, :WAYS]  # neighbors are sorted by their distance
+    found = np.where(np.take_along_axis(inward, nearest, axis=1), np.take_along_axis(others, nearest, axis=1), -1).T
+    found[0] = np.where(found[0] < 0, first, found[0])  # those without neighbors farther in: one step from the first
+    found[:, first] = -1
+    return found
+
+
+def _reached_over(inner: Array, jumps: Array) -> Array:
+    """(n, k) whether there is a jump on a way from the first pose, by the poses before each one, `inner` (w, n), and
+    the jumps on the steps from these (w, n, k)."""
+    found, before = jumps.any(axis=0), np.zeros(jumps.shape[1:], dtype=bool)
+    while not np.array_equal(before, found):
+        before = found
+        found = before | ((inner >= 0)[..., None] & before[inner]).any(axis=0)
+    return found
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Steps between poses q (s, 2, nq) with lengths (s, 2, k) and Jacobians (s, 2, k, nu)."""
+
+    q: Array
+    length: Array
+    jacobian: Array
+
+    @classmethod
+    def between(cls, q: Array, length: Array, jacobian: Array, start: Array, end: Array) -> "_Steps":
+        """Steps between the poses of these numbers."""
+        return cls(*(np.stack([x[start], x[end]], axis=1) for x in (q, length, jacobian)))
+
+    def errors(self, model: Model) -> Array:
+        """(s, k) by how much the change of a length is not the mean of those that the Jacobians of both ends say."""
+        v = model.system.difference(self.q[:, 0], self.q[:, 1])
+        rates = np.matvec(self.jacobian[:, 0] + self.jacobian[:, 1], v)
+        found: Array = np.abs(self.length[:, 1] - self.length[:, 0] - 0.5 * rates)
+        return found
+
+    def halves(self, model: Model, at: Array, muscles: list[int], near: float) -> "_Steps":
+        """The first halves of some of the steps, then the second ones."""
+        start, end = self.q[at, 0], self.q[at, 1]
+        middle = assembled(model, model.system.integrate(start, 0.5 * model.system.difference(start, end)))
+        solved = solved_paths(model, middle, near)
+        parts = ((self.q, middle), (self.length, solved.length[:, muscles]),
+                 (self.jacobian, solved.jacobian[:, muscles]))  # fmt: skip
+        return _Steps(*(np.concatenate([np.stack([x[at, 0], m], axis=1), np.stack([m, x[at, 1]], axis=1)])
+                        for x, m in parts))  # fmt: skip
+
+
+def _jumps_on(model: Model, steps: _Steps, muscles: list[int], near: float) -> Array:
+    """(s, k) whether lengths jump on steps."""
+    errors = steps.errors(model)
+    found, number = np.zeros(errors.shape, dtype=bool), np.arange(len(errors))
+    for _ in range(MAX_HALVINGS):
+        at = np.flatnonzero((errors > STEP_JUMP_M).any(axis=-1))
+        if not len(at):
+            break
+        steps, before = steps.halves(model, at, muscles, near), errors[at]
+        errors, number = steps.errors(model), number[at]
+        worst = np.fmax(errors[: len(at)], errors[len(at) :])
+        np.logical_or.at(found, number, (before > STEP_JUMP_M) & (worst > SAME_ERROR * before))
+        number = np.tile(number, 2)
+        errors = np.where(found[number], 0.0, errors)
+    np.logical_or.at(found, number, errors > STEP_JUMP_M)
+    return found
