@@ -98,7 +98,7 @@ def _velocity_blocks(
 
 
 def _moving_velocities(system: ArticulatedSystem, muscle: Muscle, start: int, end: int) -> list[int] | None:
-    """The velocities that move the pieces between two points of a path; None where angles of a quaternion drive them."""
+    """The velocities that move the pieces between two points of a path; None where angles of quaternions drive them."""
     points = muscle.path[start : end + 1]
     wraps = [wrap for wrap in muscle.wraps if any(wrap.acts(k) for k in range(start + 1, end + 1))]
     bodies = [*(point.body for point in points), *(wrap.body for wrap in wraps)]

@@ -15,7 +15,16 @@ from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, straight_
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.muscle import FittedPoint, FittedSet, Model, PathPoint, PoseFunction, PoseVariables, SurfaceTerm, fitted_path
+from myoquat.muscle import (
+    FittedPoint,
+    FittedSet,
+    Model,
+    PathPoint,
+    PoseFunction,
+    PoseVariables,
+    SurfaceTerm,
+    fitted_path,
+)
 
 __all__ = ["PathFit", "PathFits", "fit_paths"]
 
@@ -170,6 +179,7 @@ def _path(best: Candidate, fitted: FittedSet, ground: str) -> tuple[PathPoint, .
 
 def _function(basis: Basis, chosen: Array, coefficients: Array) -> PoseFunction:
     """The chosen terms, by order, as a function of the pose."""
+    assert len(coefficients) <= len(chosen)
     order = np.argsort(chosen[: len(coefficients)])
     powers = tuple(basis.powers[k] for k in chosen[order])
     return PoseFunction(basis.variables, powers, tuple(coefficients[order].tolist()))

@@ -1,7 +1,7 @@
 """The fits of muscles that cross the same joints."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import chain
 
@@ -67,30 +67,34 @@ class _Poses:
 
     @cached_property
     def squares(self) -> list[Array]:
-        """Means of phi phi^T over the poses, of lengths and of rates."""
-        return [phi @ phi.T / max(1, phi.shape[1]) for phi in self._rows(len(self.terms))]
+        """Sums of phi phi^T over the poses, of lengths and of rates."""
+        return [phi @ phi.T for phi in self._rows(self.terms)]
 
-    def _rows(self, t: int) -> list[Array]:
-        """(t, ...) the first terms of lengths and those of rates."""
-        return [self.terms[:t, 0], self.terms[:t, 1:].reshape(t, -1)]
+    @staticmethod
+    def _rows(terms: Array) -> list[Array]:
+        """(t, ...) lengths and rates."""
+        return [terms[:, 0], terms[:, 1:].reshape(len(terms), -1)]
 
-    def moments(self, y: Array, t: int, used: Array) -> list[Moments]:
-        """Of observations y (1 + r, n), those of the lengths and of the rates. Without poses that are not `used`."""
-        unused = np.flatnonzero(~used)
-        less = self.terms[:t][..., unused]
+    def moments(self, y: Array, used: Array) -> list[Moments]:
+        """Of observations y (1 + r, n) at the poses that are `used`, those of the lengths and of the rates."""
+        few = np.mean(used) < 0.5
+        part = self._rows(self.terms[..., used if few else ~used])
+        seen = np.where(used, y, 0.0)
         found = []
-        for G, phi, z, left in zip(
-            self.squares,
-            self._rows(t),
-            (y[:1], y[1:]),
-            (less[:, 0], less[:, 1:].reshape(t, -1)),
-            strict=True,
+        for whole, own, phi, z in zip(
+            self.squares if not few else part, part, self._rows(self.terms), (seen[:1], seen[1:]), strict=True
         ):
-            z = np.where(used, z, 0.0).ravel()
-            n = max(1, z.size - left.shape[1])
-            kept = (G[:t, :t] * z.size - left @ left.T) / n if left.size else G[:t, :t]
-            found.append(Moments(kept, phi @ z / n, float(z @ z) / n))
+            square = own @ own.T
+            count = max(1, z.shape[0] * int(used.sum()))
+            G = (square if few else whole - square) / count
+            found.append(Moments(G, phi @ z.ravel() / count, float(np.sum(z * z)) / count))
         return found
+
+    def errors(self, y: Array, used: Array, chosen: Array, c: Array) -> tuple[float, float]:
+        """Root mean squares of lengths and of rates, at the poses that are used, with coefficients of some terms."""
+        off = np.where(used, np.tensordot(c, self.terms[chosen], axes=1) - y, 0.0)
+        count = max(1, int(used.sum()))
+        return float(np.sqrt(np.sum(off[0] ** 2) / count)), float(np.sqrt(np.sum(off[1:] ** 2) / count / (len(y) - 1)))
 
 
 @dataclass(frozen=True)
@@ -161,9 +165,7 @@ class Group:
         """That of the settings, or the highest with so many terms."""
         if self.settings.degree is not None:
             return self.settings.degree
-        return greatest_degree(
-            self.crossing.variables, min(candidates, self.settings.candidates), self.crossing.blocks
-        )
+        return greatest_degree(self.crossing.variables, min(candidates, self.settings.candidates), self.crossing.blocks)
 
     def _count(self, degree: int) -> int:
         """The number of terms up to a degree."""
@@ -190,6 +192,7 @@ class Group:
                 stages.insert(0, (1.0, chain(self._straight_alone(muscle, y, used), surfaces(("contact",)))))
                 stages.append((ACCEPTED, surfaces(("sides", "rest"))))
             else:
+                stages.insert(0, (1.0, self._beside_straight(muscle, y, used)))
                 stages.append((ACCEPTED, surfaces(("rest", "sides"))))
         for enough, candidates in stages:
             while best.error > enough and (each := next(candidates, None)) is not None:
@@ -203,21 +206,27 @@ class Group:
         if degree > self._degree(FIRST_CANDIDATES):
             yield self._polynomial(degree, y, used)
 
+    def _beside_straight(self, muscle: int, y: Array, used: Array) -> Iterator[Candidate]:
+        """Polynomials beside the straight pieces between points that are fixed on their bodies."""
+        assert self._straight is not None
+        points = straight_points(self.model.muscles[muscle])
+        base = self._observed(*self._straight.fixed, muscle)
+        for candidates in (FIRST_CANDIDATES, self.settings.candidates) if points else ():
+            found = self._polynomial(self._degree(candidates), y - base, used)
+            yield replace(found, straight=points, values=found.values + base)
+
     def _polynomial(self, degree: int, y: Array, used: Array) -> Candidate:
         """The terms to which observations y (1 + r, n) at the poses that are `used` (n,) lead."""
-        level = self._level(degree)
-        fitted, held = self._moments(level, y, level.size, used)
+        level, k = self._level(degree), self._fitted
+        fitted, held = level.parts
 
         def error(chosen: Array, c: Array) -> float:
-            return max(m.error(chosen, c) / e for m, e in zip(held, self._wanted, strict=True))
+            found = held.errors(y[:, k:], used[k:], chosen, c)
+            return max(x / e for x, e in zip(found, self._wanted, strict=True))
 
-        best = select_terms(self._together(fitted), self.settings.weight, self.settings.terms, error)
+        together = self._together(fitted.moments(y[:, :k], used[:k]))
+        best = select_terms(together, self.settings.weight, self.settings.terms, error)
         return Candidate(level.basis, best.chosen, (Part(best.coefficients),), (), best.error, level.values(best))
-
-    def _moments(self, level: _Level, y: Array, t: int, used: Array) -> list[list[Moments]]:
-        """Of the first terms and observations (1 + r, n), at the poses that are fitted and at those held out."""
-        at = slice(0, self._fitted), slice(self._fitted, None)
-        return [own.moments(y[:, k], t, used[k]) for own, k in zip(level.parts, at, strict=True)]
 
     def _together(self, parts: list[Moments]) -> Moments:
         """Lengths and rates in units of their wanted errors, as one problem."""
@@ -262,7 +271,8 @@ class Group:
                 error = self._error(values - y, used)
                 if plan == "contact":
                     contact[:] = parts
-                yield Candidate(level.basis, np.arange(count), tuple(parts), points, error, values)
+                chosen = np.arange(max(len(part.coefficients) for part in parts))
+                yield Candidate(level.basis, chosen, tuple(parts), points, error, values)
                 if error > MIN_PROGRESS * last:
                     break
                 last = error

@@ -9,6 +9,7 @@ from myoquat.analysis.fits.solved import SolvedPaths, solved_paths
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.muscle import Model, PathFlag, PoseVariables
+from myoquat.muscle.segments.flags import lock_sines
 
 __all__ = ["ARM_STEP", "beyond_jumps", "inspected_paths"]
 
@@ -27,7 +28,17 @@ def inspected_paths(model: Model, q: Array, allowed: Array | None, near: float) 
     """The paths of a model at poses (n, nq), with where they jump nearby.
     `allowed` projects onto the motions that constraints let pass."""
     solved = solved_paths(model, q, near)
-    return replace(solved, jumping=_jumping(model, solved, allowed, near))
+    return replace(solved, jumping=_jumping(model, solved, allowed, near) | _near_lock(model, q))
+
+
+def _near_lock(model: Model, q: Array) -> Array:
+    """(n, m) whether angles on which a path depends are within ARM_STEP of a lock: there they have no value, and the
+    length jumps."""
+    found = np.zeros((len(q), len(model.muscles)), dtype=bool)
+    for k, muscle in enumerate(model.muscles):
+        for sine in lock_sines(model.system, muscle, q):
+            found[:, k] |= sine < ARM_STEP
+    return found
 
 
 def _jumping(model: Model, solved: SolvedPaths, allowed: Array | None, near: float) -> Array:
@@ -60,7 +71,8 @@ def _jumping(model: Model, solved: SolvedPaths, allowed: Array | None, near: flo
 
 def _along(J: Array, v: Array) -> Array:
     """(n, m) rates of lengths with Jacobians J (n, m, nu) along v (n, nu)."""
-    return np.matvec(J, v)
+    rates: Array = np.matvec(J, v)
+    return rates
 
 
 def _greater(J: Array, allowed: Array | None, limit: float) -> Array:
@@ -89,7 +101,8 @@ def beyond_jumps(model: Model, solved: SolvedPaths, variables: PoseVariables, mu
     if len(jumping) and len(solved.q):
         own = [int(muscles[k]) for k in jumping]
         length, J = solved.length[:, own], solved.jacobian[:, own]
-        inner = _inner_poses(model, solved.q, variables, np.isfinite(length).all(axis=-1))
+        finite: Array = np.logical_and.reduce(np.isfinite(length), axis=-1)
+        inner = _inner_poses(model, solved.q, variables, finite)
         way, end = np.nonzero(inner >= 0)
         steps = _Steps.between(solved.q, length, J, inner[way, end], end)
         jumps = np.zeros((*inner.shape, len(own)), dtype=bool)
@@ -121,10 +134,11 @@ def _inner_poses(model: Model, q: Array, variables: PoseVariables, solved: Array
 def _reached_over(inner: Array, jumps: Array) -> Array:
     """(n, k) whether there is a jump on a way from the first pose, by the poses before each one, `inner` (w, n), and
     the jumps on the steps from these (w, n, k)."""
-    found, before = jumps.any(axis=0), np.zeros(jumps.shape[1:], dtype=bool)
+    found: Array = np.logical_or.reduce(jumps)
+    before: Array = np.zeros_like(found)
     while not np.array_equal(before, found):
         before = found
-        found = before | ((inner >= 0)[..., None] & before[inner]).any(axis=0)
+        found = before | np.logical_or.reduce((inner >= 0)[..., None] & before[inner])
     return found
 
 

@@ -32,7 +32,7 @@ class FitSettings(Record):
     length_error: Positive = 6e-5
     arm_error: Positive = 3e-4
     terms: int = 400
-    candidates: int = 750
+    candidates: int = 500
     degree: int | None = None
     weight: Positive = 1e-9
     near: Positive = 1e-3

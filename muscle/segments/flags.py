@@ -17,7 +17,7 @@ from myoquat.muscle.segments.stops import contacts
 from myoquat.muscle.wrapping import Piece
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 
-__all__ = ["PathFlag", "flags"]
+__all__ = ["PathFlag", "flags", "lock_sines"]
 
 
 class PathFlag(IntFlag):
@@ -78,14 +78,14 @@ def _of(system: ArticulatedSystem, muscle: Muscle, pieces: tuple[Piece, ...], q:
         PathFlag.JUMP: [*_jumps(muscle, pieces, near), *edges],
         PathFlag.UNSOLVED: [piece.unsolved for piece in pieces if piece.contacts],
         PathFlag.OUTSIDE: [left for left in outside if left is not None],
-        PathFlag.LOCKED: [sine <= FOLLOWED_SINE for sine in _lock_sines(system, muscle, q)],
+        PathFlag.LOCKED: [sine <= FOLLOWED_SINE for sine in lock_sines(system, muscle, q)],
     }
     columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
     total: Array = sum(columns[1:], start=columns[0])
     return total
 
 
-def _lock_sines(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Array]:
+def lock_sines(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Array]:
     """(...) each, |sin| of the angle to the locks of the angles on which a path depends."""
     bodies = {point.body for point in muscle.path} | {wrap.body for wrap in muscle.wraps}
     driven = (point for point in muscle.path if isinstance(point, DrivenPoint))

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.fits import FitSettings, certify, cloud_poses, fit_joint_forces, fit_paths, range_poses
+from myoquat.analysis.fits.basis import Basis, term_count
+from myoquat.analysis.fits.crossing import crossings
 from myoquat.analysis.fits.jumps import ARM_STEP
 from myoquat.analysis.fits.selection import Moments, select_terms
 from myoquat.data import load_model
@@ -56,7 +58,7 @@ def test_a_harmonic_is_recovered():
 
 
 def test_polynomials_have_the_wanted_errors_and_a_certificate():
-    settings = FitSettings(length_error=3e-4, arm_error=1.5e-3, polynomials=True)
+    settings = FitSettings(length_error=3e-4, arm_error=1.5e-3, candidates=750, polynomials=True)
     fits = fit_paths(ARM, range_poses(ARM, 2000, turns={"upper": 1.5}), settings=settings)
     fit, q = fits.fits["biceps"], range_poses(ARM, 500, turns={"upper": 1.5}, seed=3)
     assert fit.length_error <= settings.length_error
@@ -223,3 +225,22 @@ def test_a_path_that_changes_sides_is_fitted_on_both_and_poses_nearby_are_listed
     assert row.length_rms < 4e-5
     assert row.arm_rms < 6e-4
     assert row.near_jump > 0.02
+
+
+def test_a_path_over_a_point_between_two_joints_is_a_sum_of_functions():
+    """No piece crosses both joints, so that they are two blocks, with fewer terms than one. Without the point there is
+    one block."""
+    over = Muscle("over", (BICEPS.path[0], PathPoint("upper", (0.03, 0.0, -0.2)), BICEPS.path[1]))
+    model = replace(ARM, muscles=(over, BICEPS))
+    q = range_poses(model, 300, turns={"upper": 0.5})
+    slopes = np.abs(path_jacobian(model, q)).max(axis=0)
+    found = {each.muscles: each.blocks for each in crossings(model, [0, 1], q, slopes, None)}
+    assert found == {(0,): ((0, 1, 2, 3), (4,)), (1,): ((0, 1, 2, 3, 4),)}
+    variables = PoseVariables(("upper",), ((1.0, 0.0, 0.0, 0.0),), ("elbow",), ((0.0, 2.2),))
+    for degree in range(1, 8):
+        basis = Basis(variables, degree, found[(0,)])
+        assert len(basis.powers) == term_count(variables, degree, basis.blocks)
+        assert {p for p in basis.powers if not p[4] or not any(p[:4])} >= {
+            p for p in powers_up_to(variables, degree) if not p[4] or not any(p[:4])
+        }
+        assert len(basis.powers) <= term_count(variables, degree)
