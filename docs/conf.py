@@ -1,7 +1,7 @@
 """The documentation site: `python -m sphinx -W --keep-going -b html docs docs/_build`.
 
-Before the build, `docs/site_pages.py` writes what is made from the source: the reference, the curves of the
-force laws, the pictures of the gallery, and copies of the notebooks, shown with their stored outputs.
+Before the build, `docs/site_pages.py` writes the pages that are made from the source. They are the reference, the
+curves of the force laws, the pictures of the gallery, and copies of the notebooks with their stored outputs.
 """
 
 import gc

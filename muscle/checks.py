@@ -13,7 +13,7 @@ def check_laws(model: Model, given: Collection[str] = ()) -> None:
     """ModelError for a muscle without a force law, or with a law that leaves a parameter open.
 
     given: full names "muscles.<muscle>.<parameter>" of the parameters whose values come from outside the model, such as
-    those that a study varies; these may stay open.
+    those that a study varies. These may stay open.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle import PathPoint, check_laws

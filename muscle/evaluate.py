@@ -1,10 +1,10 @@
 """Path lengths, Jacobians, forces and torques of a model's muscles, on batches of poses through compiled kernels.
 
-All take (..., n) arrays with leading batch axes that broadcast, validate them once, and compile at first
-use; equal models share kernels. `out` takes the result, a C-order float64 array. `backend="numpy"` evaluates the same
-formulas in NumPy (Jacobians by the complex step): slower, and the reference that the kernels are tested against. SymPy
-and CasADi symbols go in and come out; TypeError where a path needs a solver, which has no expression: around an
-ellipsoid, a torus, or several surfaces that act together; SymPy symbols take no wrapping surfaces at all.
+All take (..., n) arrays with leading batch axes that broadcast, validate them once, and compile at first use; equal
+models share kernels. `out` takes the result, a C-order float64 array. `backend="numpy"` evaluates the same formulas in
+NumPy (Jacobians by the complex step): slower, and the reference that the kernels are tested against. SymPy and CasADi
+symbols go in and come out. TypeError where a path needs a solver, which has no expression: around an ellipsoid, a
+torus, or several surfaces that act together; SymPy symbols take no wrapping surfaces at all.
 """
 
 from typing import Any
@@ -151,7 +151,7 @@ def muscle_forces(
     """(..., m) tensions F [N], positive when they pull, at q (..., nq), u (..., nu) and activation (..., m) in [0, 1].
 
     state (..., ns) holds the muscles' own states, such as the fiber lengths [m] of elastic tendons (`state_names`,
-    `equilibrium_states`); a model whose laws have none takes none. Raises ModelError for muscles whose law or strength
+    `equilibrium_states`). A model whose laws have none takes none. Raises ModelError for muscles whose law or strength
     the model leaves open, ValueError as `path_lengths` does and for a state that is missing.
 
     >>> import numpy as np

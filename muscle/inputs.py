@@ -21,7 +21,7 @@ __all__ = ["InputsOverTime", "PrescribedInput"]
 @dataclass(frozen=True)
 class PrescribedInput(Record):
     """The control of an actuator or the excitation of a muscle as a function of the time [s]: what OpenSim's
-    PrescribedController says. A simulation obeys it where it is given nothing else; what no function names is then
+    PrescribedController says. A simulation obeys it where it is given nothing else. What no function names is then
     zero, and several functions of one name add up, as in OpenSim. Where a function jumps, methods with adaptive steps
     start anew; those with fixed steps take a straight line over half a step.
 

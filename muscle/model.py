@@ -35,12 +35,12 @@ __all__ = ["Model"]
 class Model(Record):
     """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
 
-    start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
+    start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said. None for neutral and at rest.
     limits act where coordinates leave their ranges, forces (`myoquat.muscle.forces`) always, actuators
     (`myoquat.muscle.actuators`) as their controls tell, inputs of a simulation, which obeys the model's own `inputs`
-    where it is given none. constraints, numbers and names without
-    functions, hold its motion (`myoquat.dynamics.constraints`), and so do couplers. coordinates and markers are what a
-    file says beyond the mechanics, by the names of its coordinates; groups are its named groups of muscles.
+    where it is given none. constraints, numbers and names without functions, hold its motion
+    (`myoquat.dynamics.constraints`), and so do couplers. coordinates and markers are what a file says beyond the
+    mechanics, by the names of its coordinates; groups are its named groups of muscles.
 
     >>> import myoquat as mq
     >>> from myoquat.joints import SphericalJoint
@@ -266,8 +266,8 @@ class Model(Record):
         "smooth" with this b; 0.1 is that of De Groote 2016. Other forms stay.
 
         The derivative of "piecewise" jumps where excitation and activation are equal, as in every muscle at rest, and
-        solvers with exact derivatives may stop there. With b = 0.1 the rate is nearly the mean of rising and falling;
-        with b = 10 it is 88 % of the faster one where e - a = 0.1, and solvers need more iterations.
+        solvers with exact derivatives may stop there. With b = 0.1 the rate is nearly the mean of rising and falling.
+        With b = 10 it is 88 % of the faster one where e - a = 0.1, and solvers need more iterations.
 
         >>> from dataclasses import replace
         >>> import myoquat as mq

@@ -24,7 +24,7 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     `myoquat.joints.multibody.scaling.scaled_system` for mass and keep_masses.
 
     Points, surfaces, markers and what constraints, passive forces and contacts are fixed to (see
-    `myoquat.muscle.scaled_parts`) are stretched with their bodies; ModelError for constraints and forces of which it is
+    `myoquat.muscle.scaled_parts`) are stretched with their bodies. ModelError for constraints and forces of which it is
     not known how. The lengths of a force law (of the optimal fiber, the slack tendon, a resting ligament), of a rod and
     of a spring between points grow as the path does, in the pose at the start with couplers followed. Forces stay. A
     coupler that drives a slide grows by the factor of the body that the slide starts from.

@@ -22,7 +22,11 @@ FILES = sorted(
 )
 OURS = [*FILES, *ROOT.glob("benchmarks/**/*.py")]
 EVERYTHING = [*OURS, *ROOT.glob("tests/**/*.py")]
-LONG_SENTENCES = 95  # of more than 25 words in pages
+# sentences of more than 25 words in pages and docstrings; these numbers may only fall
+LONG_SENTENCES = {
+    "pages": 36, "analysis": 284, "benchmarks": 60, "data": 60, "dynamics": 80, "environments": 6, "joints": 60,
+    "kernels": 118, "muscle": 255, "myoquat/core": 14,
+}  # fmt: skip
 LONGEST_FUNCTION, MEDIAN_FUNCTION, LONGEST_FILE, PARAMETERS = 60, 10, 500, 8
 MODULES_PER_FOLDER, PUBLIC_PARAMETERS = 20, 10
 RECORDS = {"inputs", "options", "output", "prior", "solver"}  # arguments that hold options in place of single ones
@@ -235,10 +239,11 @@ def test_words_of_the_list_do_not_come_back():
     assert not [str(use) for use in uses(tuple(ROOT / name for name in (*CLEAN, *CLEAN_TESTS)))]
 
 
-def test_long_sentences_of_pages_get_fewer():
-    """`python -m tests.sentences` lists them. The limit may only shrink."""
-    found = long_sentences(tuple(ROOT / name for name in PAGES))
-    assert len(found) <= LONG_SENTENCES, "\n".join(map(str, found))
+@pytest.mark.parametrize("part", LONG_SENTENCES)
+def test_long_sentences_get_fewer(part):
+    """`python -m tests.sentences` lists them. The limits may only shrink."""
+    found = long_sentences(tuple(ROOT / name for name in (PAGES if part == "pages" else (part,))))
+    assert len(found) <= LONG_SENTENCES[part], "\n".join(map(str, found))
 
 
 def test_a_long_sentence_is_found(monkeypatch, tmp_path):

@@ -16,7 +16,7 @@ __all__ = ["BodyActuator"]
 @dataclass(frozen=True)
 class BodyActuator(Actuator):
     """A torque (3) [N m] and a force (3) [N], the six controls in this order, on the `body` at a `point` [m]: OpenSim's
-    BodyActuator. The point is in the body's frame, or in the world's where point_in_world; the controls are components
+    BodyActuator. The point is in the body's frame, or in the world's where point_in_world. The controls are components
     in world axes, or in the body's unless `in_world`.
 
     >>> import numpy as np

@@ -15,7 +15,7 @@ __all__ = ["PointActuator"]
 class PointActuator(ScalarActuator):
     """A force of optimal_force times the control [N] along a `direction`, of any length, on the `body` at a `point`
     [m]: OpenSim's PointActuator. Both are in the body's frame, or in the world's where point_in_world or
-    direction_in_world say so; the body may then be anywhere relative to the point.
+    direction_in_world say so. The body may then be anywhere relative to the point.
 
     >>> import numpy as np
     >>> import myoquat as mq

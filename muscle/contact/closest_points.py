@@ -1,7 +1,7 @@
 """Closest points of two convex cores: the distance algorithm of Gilbert, Johnson and Keerthi.
 
 It searches the point v of the set of all differences b - a that is nearest to the origin. A simplex of at most four
-such differences holds the best v so far; each step adds the difference that is farthest towards the origin and keeps
+such differences holds the best v so far. Each step adds the difference that is farthest towards the origin and keeps
 the face on which the nearest point lies. |v|^2 - v . w bounds the error of |v|^2 (Gilbert, Johnson, Keerthi 1988, IEEE
 J. Robot. Autom. 4, 193-203, eq. 18). All 15 faces are compared, as in the backup procedure there, so that there are no
 branches.

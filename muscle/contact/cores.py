@@ -2,7 +2,7 @@
 
 A core is known by its support function: its point that is farthest along a direction. Between disjoint cores the
 closest points are defined, and so are normal and depth of two solids that overlap by less than both radii. The radius
-of an ellipsoid is its least radius of curvature, c^2 / a for half axes a >= b >= c; its core is then convex, and the
+of an ellipsoid is its least radius of curvature, c^2 / a for half axes a >= b >= c. Its core is then convex, and the
 swept core is the ellipsoid itself (Schneider 2014, Convex Bodies: The Brunn-Minkowski Theory, section 3.2). Boxes and
 cylinders are opened: their cores are smaller by a tenth of the least half length, so that edges become round.
 """

@@ -47,9 +47,9 @@ def derive(model: Model, jacobian: str, eliminated: int = 0, forces: bool = True
     quaternion dropped; its sign is that of the input). The model's ball joints are turned into the description
     needed. forces: without them only l and the Jacobian are derived, from q alone, and muscles need no force law.
 
-    Raises ValueError for another word or component; ModelError with the muscle's name for paths around surfaces,
-    and for muscles whose force is no formula of q and activation: without a force law, or with states such as the
-    fiber length of an elastic tendon.
+    Raises ValueError for another word or component. Raises ModelError with the muscle's name for paths around surfaces,
+    and for muscles whose force is no formula of q and activation: without a force law, or with states such as the fiber
+    length of an elastic tendon.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.derivation import derive

@@ -44,7 +44,7 @@ class HuntCrossley(ContactForce):
     rub by mu f: OpenSim's HuntCrossleyForce.
 
     v is the speed at which they approach, R the effective radius of curvature. Of moduli E and dissipations c of the
-    two, with k_i = E_i^(2/3): s_1 = k_2 / (k_1 + k_2), s_2 = 1 - s_1, k = k_1 s_1, c = c_1 s_1 + c_2 s_2; a coefficient
+    two, with k_i = E_i^(2/3): s_1 = k_2 / (k_1 + k_2), s_2 = 1 - s_1, k = k_1 s_1, c = c_1 s_1 + c_2 s_2. A coefficient
     of friction is 2 mu_1 mu_2 / (mu_1 + mu_2) (Sherman, Seth, Delp 2011, Procedia IUTAM 2, 241-261; Hunt, Crossley
     1975, J. Appl. Mech. 42, 440). Friction is as `Friction.over_speed` tells, with its greatest at transition_velocity
     [m/s]. Half-spaces touch spheres and ellipsoids, spheres each other.

@@ -20,7 +20,7 @@ __all__ = ["LinearContact"]
 class LinearContact(ContactForce):
     """Two surfaces press by f = max(k d + c s(d) v, 0) at d > 0, and rub by mu f: d = depth + margin.
 
-    v [m/s] is the speed at which they approach; they press from the distance `margin` [m] on. stiffness k [N/m],
+    v [m/s] is the speed at which they approach. They press from the distance `margin` [m] on. stiffness k [N/m],
     damping c [N s/m], which sets in smoothly over the depth `transition` [m] (`CoordinateLimit`), so that the force is
     continuous. Coulomb friction of the coefficient mu = friction is as `Friction.over_speed` tells, with its greatest
     at transition_velocity [m/s]. The surfaces are a half-space and a convex solid, or two convex solids: spheres,

@@ -24,10 +24,10 @@ class PrescribedForce(LoadingForce):
     """A force [N] at a point [m] of the `body`, and a torque [N m], each three functions of the time [s]: OpenSim's
     PrescribedForce and ExternalForce.
 
-    Force and torque are in world axes, or the body's unless `in_world`; the point is in the body's frame, or the
+    Force and torque are in world axes, or the body's unless `in_world`. The point is in the body's frame, or the
     world's where point_in_world. force_frame and point_frame, if given, are other bodies in whose axes, and from whose
-    origin, they are instead. In a simulation with an adaptive method, kinks of the functions cost steps. Every point
-    of a table is compiled: hundreds of them take seconds, once.
+    origin, they are instead. In a simulation with an adaptive method, kinks of the functions cost steps. Every point of
+    a table is compiled: hundreds of them take seconds, once.
 
     >>> import myoquat as mq
     >>> from myoquat.joints.functions import Constant, Linear

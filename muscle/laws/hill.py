@@ -115,7 +115,7 @@ class HillLaw(ForceLaw):
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         """(...) F [N]. With an elastic tendon, state (..., 1) is the fiber length [m], and speed and activation do not
-        matter; with a rigid one there is none, and a slack tendon carries nothing."""
+        matter. With a rigid one there is none, and a slack tendon carries nothing."""
         if self.tendon == "rigid":
             fiber, cosine = self._rigid_fiber(length)
             scale = self.max_contraction_velocity * self.optimal_fiber_length

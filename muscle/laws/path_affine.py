@@ -108,7 +108,7 @@ class SlackSpring(_BetweenLengths):
     """F = k max(l - l1, 0) - k max(l0 - l, 0) + c v: a spring that is slack between two lengths, and a damper.
 
     MuJoCo's springs and dampers of tendons: they push where the path is shorter than l0. stiffness k [N/m],
-    shortest_length l0 and longest_length l1 [m], damping c [N s/m]; the activation does not matter.
+    shortest_length l0 and longest_length l1 [m], damping c [N s/m]. The activation does not matter.
 
     >>> from myoquat.muscle.laws import SlackSpring
     >>> spring = SlackSpring(stiffness=100.0, shortest_length=0.1, longest_length=0.2, damping=5.0)

@@ -1,6 +1,6 @@
 """Bounds between two parameters of one part of a model, such as pennation < maximum_pennation, in every sample.
 
-Such a bound is monotonic in each of the two. So all samples in a box of values pass if the corners of the box do; a box
+Such a bound is monotonic in each of the two. So all samples in a box of values pass if the corners of the box do. A box
 that does not pass is halved, until it does or holds one sample, which is tried itself.
 """
 

@@ -14,7 +14,7 @@ their joint. Off the unit sphere R(Q) is no rotation: a component Q_k of a quate
 carries, by Q_k W, and has the part Q_k W : sum (f x^T + x f^T) / 2 besides, over all points that the joint carries,
 whether or not the segment is on one side of it.
 
-What paths touch is sought by solvers (`myoquat.muscle.wrapping`), before the tables; a span on a surface stays where it
+What paths touch is sought by solvers (`myoquat.muscle.wrapping`), before the tables. A span on a surface stays where it
 is on its body, since the path is the shortest.
 """
 
@@ -240,7 +240,7 @@ def _laid(
     """The stops of a segment, as `stops_length` takes them, and which are on the path.
 
     given  poses (bodies, 12), fixed and moved points (n, 3), and spans `touching` surfaces (n, 9), all in their bodies,
-           and which conditional points are `active` (n,), 1 or 0; without poses where all is `alone` in one body
+           and which conditional points are `active` (n,), 1 or 0. Without poses where all is `alone` in one body
     """
     numbered = {name: iter(range(len(rows))) for name, rows in given.items()}
     stops: list[tuple[Array, ...]] = []

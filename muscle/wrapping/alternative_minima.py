@@ -106,7 +106,7 @@ def _any_left(search: _Search) -> Array:
 
 def _planned(segment: OrderedSegment, found: Iterate, longest: Array, where: Array) -> list[Array]:
     """(...) each, whether the attempt of a number, from 1 on, is made: without each one-sided surface, on the other
-    side of each with two, from each tilted start, where the path touches these; with each cylinder that it passes in
+    side of each with two, from each tilted start, where the path touches these. With each cylinder that it passes in
     front, though both neighbours are behind, in each other place along the path; and from the longest of the paths over
     one surface without a side each, where surfaces have sides and the path is longer than that."""
     types, on = segment.segment.types, found.on

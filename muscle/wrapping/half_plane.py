@@ -2,7 +2,7 @@
 
 A path is straight where its straight line clears the surface and comes nearest to the axis, or to the centre, on the
 half plane of the side site. Elsewhere it takes one of two tangent paths, one in each sense: the one whose two points of
-contact lie more towards the side site, unless its straight pieces cross; where they cross in both senses, it is
+contact lie more towards the side site, unless its straight pieces cross. Where they cross in both senses, it is
 straight. The rule is that of `wrap_circle` in MuJoCo's `engine_util_misc.c` (E. Todorov and others, Apache-2.0), which
 MuJoCo 4 has replaced (see `side_site`). The length jumps where the line behind leaves the half plane.
 """

@@ -177,8 +177,8 @@ def _tried(before: _Try, segment: Segment) -> _Try:
 
 @dataclass(frozen=True)
 class _Search:
-    """The shortest path so far, its segment's `opposite`, and the number (...) of the next selection of opposite sides;
-    where there is none, that of all selections."""
+    """The shortest path so far, its segment's `opposite`, and the number (...) of the next selection of opposite sides.
+    Where there is none, that of all selections."""
 
     found: _Try
     opposite: tuple[Array, ...]

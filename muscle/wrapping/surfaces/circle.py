@@ -39,7 +39,7 @@ def around(
 ) -> Winding:
     """The shortest string from a to b around the circle, or the one that does not cross the ray against `ahead`.
 
-    `ahead` may have any length; with length zero nothing is behind. held: a string with both ends behind runs around
+    `ahead` may have any length. With length zero nothing is behind. held: a string with both ends behind runs around
     the front, past both sides, even where the straight line between them clears the circle.
 
     The direction turns by Delta from a to b, of which arctan(t / r) at each end is straight, t = sqrt(rho^2 - r^2). The

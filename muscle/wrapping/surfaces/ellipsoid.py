@@ -1,7 +1,7 @@
 """The ellipsoid: straight to the surface, along a geodesic, straight away, solved together.
 
 Seen from A the points where a line can touch form an ellipse: with x scaled to the unit sphere, x_A . p = 1. Its angle
-theta and the length s of the geodesic that starts there, along the line, are the two unknowns; the line must leave
+theta and the length s of the geodesic that starts there, along the line, are the two unknowns. The line must leave
 towards B. Along the geodesic the tangent plane passes through B twice, before B and behind it, where the line would
 come back on itself: the first is the one at which a string around the circle of curvature leaves for B.
 
@@ -343,8 +343,8 @@ def geodesic(
 ) -> tuple[Array, Array, Array, Array]:
     """Point and unit velocity after `length` (..., 1), and how far neighbours are aside, y (..., n), with the rates dy.
 
-    All are of the start where given. Of two geodesics near each other the distance aside obeys Jacobi's equation,
-    y'' = -K y with Gauss' curvature K; what it is along stays as it was.
+    All are of the start where given. Of two geodesics near each other the distance aside obeys Jacobi's equation, y'' =
+    -K y with Gauss' curvature K. What it is along stays as it was.
     """
     z, w = followed(
         _part,

@@ -52,7 +52,7 @@ class PlanarPath:
 @dataclass(frozen=True)
 class Chord:
     """The line between the scaled ends. d, w, v (..., 3): along it, from the centre towards the point of it that is
-    nearest, and across both; the others (...): where the ends are along it, its height, the straight pieces, and the
+    nearest, and across both. The others (...): where the ends are along it, its height, the straight pieces, and the
     products of d, w, v in true lengths."""
 
     d: Array

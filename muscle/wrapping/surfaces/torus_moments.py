@@ -190,7 +190,7 @@ def clear_of_tube(A: Array, B: Array, R: Array, r: Array) -> Array:
     """(...) whether the line between two points (..., 3) outside of the tube does not enter it.
 
     (|x|^2 + R^2 - r^2)^2 - 4 R^2 rho^2, which is below zero within the tube, is a polynomial of degree four along a
-    line; its least value is at an end or where its derivative vanishes.
+    line. Its least value is at an end or where its derivative vanishes.
     """
     d = B - A
     g = dot(A, A) + R * R - r * r, 2.0 * dot(A, d), dot(d, d)

@@ -3,7 +3,7 @@
 The path has one moment c about the axis (`moments`). Where it bears on the tube once, three unknowns, the azimuths of
 the points where it comes on and leaves and c, meet three conditions: both lines have the moment c, and a geodesic of
 moment c spans the azimuth between the points. Between ends on opposite sides of the axis the path can bear twice and
-cross the hole in between, on a line that touches both sides; the line's parameter then takes the place of c.
+cross the hole in between, on a line that touches both sides. The line's parameter then takes the place of c.
 
 A solution is a local minimum if its lines do not enter the tube and the geodesic bends away from the surface. Its lines
 must not cross the plane of the ring outside of it: between ends on the same side of that plane another solution may
