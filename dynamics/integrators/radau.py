@@ -5,7 +5,7 @@ ed., Springer 1996, sections IV.5 (the method) and IV.8 (its implementation).
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,12 +83,11 @@ class Radau:
         self._slope, self._slopes, self._end, self._rtol = slope, slopes, end, rtol
         self._close = max(10 * EPS / rtol, min(0.03, rtol**0.5))  # of Newton's iteration, relative to the tolerance
         self.h_abs = first if first is not None else min(self._first_step(), end - self.t)
-        self._stages: tuple[float, Array, Array] | None = None  # of the last step: h, the state before it, z (3, n)
+        self._last: _LastStep | None = None
         self._J: Array | None = None
         self._current = False  # whether J is that of the present state
         self._factors: _Factors | None = None
         self._rate, self._eta = 0.0, 1.0  # of convergence, and the rate over its distance from 1 [H&W IV.8, (8.10)]
-        self._last: tuple[float, float] | None = None  # step and error of the last step
 
     def step(self) -> None:
         """Move on by one step; status is "finished" at the end, "failed" where no step is small enough."""
@@ -124,9 +123,9 @@ class Radau:
 
     def dense_output(self) -> Callable[[float], Array]:
         """The polynomial of degree 3 through the stages of the last step."""
-        if self._stages is None:
+        if self._last is None:
             raise RuntimeError("there is nothing in between before the first step")
-        h, x, z = self._stages
+        h, x, z, _ = self._last
         end, coefficients = self._reached, POLYNOMIAL_OF_STAGES @ z
 
         def between(t: float) -> Array:
@@ -162,9 +161,9 @@ class Radau:
 
     def _predicted(self, h: float) -> Array:
         """z (3, n) by the polynomial of the last step, continued, but not far."""
-        old, x, z = self._stages or (0.0, self.y, np.zeros((3, len(self.y))))
-        if h > MAX_EXTRAPOLATED_STEPS * old:
-            return np.zeros_like(z)
+        if self._last is None or h > MAX_EXTRAPOLATED_STEPS * self._last.h:
+            return np.zeros((3, len(self.y)))
+        old, x, z, _ = self._last
         s = 1 + NODES * h / old
         return np.asarray(x - self.y + (s[:, None] ** np.arange(1, 4)) @ (POLYNOMIAL_OF_STAGES @ z))
 
@@ -176,7 +175,7 @@ class Radau:
         scale = self._scale(np.maximum(np.abs(self.y), np.abs(self.y + z[-1])))
         error = self._factors.solve_real(self.f + rest)
         size = _norm(error / scale)
-        if size > 1 and (rejected or self._stages is None):
+        if size > 1 and (rejected or self._last is None):
             error = self._factors.solve_real(self._slope(self.t, self.y + error) + rest)
             size = _norm(error / scale)
         return size if np.isfinite(size) else np.inf
@@ -186,13 +185,11 @@ class Radau:
         error = max(error, 1e-10)
         factor = error**-0.25
         if self._last is not None:
-            step, old = self._last
-            factor *= min(1.0, h / step * (old / error) ** 0.25)
+            factor *= min(1.0, h / self._last.h * (self._last.error / error) ** 0.25)
         factor = min(1.0 if rejected else MOST, max(LEAST_FACTOR, safety * factor))
         stays = self._rate <= MAX_RATE_OF_OLD_DERIVATIVE and 1 <= factor <= MIN_STEP_GROWTH
-        self._last = h, error
+        self._last = _LastStep(h, self.y, z, error)
         self.h_abs = h if stays else h * factor
-        self._stages = h, self.y, z
         last = h >= self._end - self.t
         self.t = self._reached = self._end if last else self.t + h
         self.y, self.f, self._current = self.y + z[-1], None, False
@@ -217,6 +214,16 @@ class Radau:
 
     def _scale(self, x: Array) -> Array:
         return np.asarray(self._rtol * (1 + np.abs(x)))
+
+
+class _LastStep(NamedTuple):
+    """A step that was accepted: its length, the state y (n,) before it, its stages z (3, n), and the estimated error
+    over its bound."""
+
+    h: float
+    y: Array
+    z: Array
+    error: float
 
 
 class _Factors:

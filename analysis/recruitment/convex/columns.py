@@ -14,10 +14,12 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
 from myoquat.analysis.recruitment.convex.records import (
+    BestPoint,
     LinearizedConditions,
     PrimalDualState,
     ProgramConstants,
     ProgramSums,
+    VariableChange,
     VariableConstants,
     from_columns,
     to_columns,
@@ -28,6 +30,7 @@ __all__ = ["Columns", "Shape", "triangle"]
 
 constants_of = partial(from_columns, VariableConstants)
 state_of = partial(from_columns, PrimalDualState)
+change_of = partial(from_columns, VariableChange)
 conditions_of = partial(from_columns, LinearizedConditions)
 program_of = partial(from_columns, ProgramConstants)
 
@@ -146,7 +149,7 @@ class Columns:
             **self._moved(rotated, dx),
         }
 
-    def taken(self, columns: Array, fixed: Array, state: Array, way: Array, products: Array, second: Array,
+    def aimed(self, columns: Array, fixed: Array, state: Array, way: Array, products: Array, second: Array,
               aim: Array, frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
         """The corrected way to products of `aim`: `change` (..., g, 3) of x and of the bounds' multipliers, how much
         the cones' rows move, and the least ratio."""
@@ -158,27 +161,27 @@ class Columns:
         dx = to.softness * (g + _dot(rotated, second))
         multiplier_change = has * (wanted - bound * _both(dx)) / distance
         return {
-            "change": np.concatenate([dx[..., None], multiplier_change], axis=-1),
+            "change": to_columns(VariableChange(dx, multiplier_change)),
             "shrink": _least_ratio(_both(dx) * has, distance, multiplier_change, bound),
             **self._moved(rotated, dx),
         }
 
     def noted(self, state: Array, way: Array, best: Array, better: Array) -> Array:
         """(..., g, 2) x and the price where the point is the best so far."""
-        here = np.stack([state_of(state).x, conditions_of(way).price], axis=-1)
+        here = to_columns(BestPoint(state_of(state).x, conditions_of(way).price))
         return np.where(better[..., None, None] > 0, here, best)
 
     def moved(self, fixed: Array, state: Array, change: Array, share: Array) -> Array:
         """(..., g, 5) the state after a share of the way."""
-        dx, has = change[..., 0], constants_of(fixed).has
-        after = np.concatenate([dx[..., None], has * _both(dx), change[..., 1:3]], axis=-1)
+        has, (dx, multiplier_change) = constants_of(fixed).has, change_of(change)
+        after = to_columns(PrimalDualState(dx, has * _both(dx), multiplier_change))
         result: Array = state + share[..., None, None] * after
         return result
 
     def bent(self, fixed: Array, state: Array, change: Array, about: Array, mu_here: Array, share: Array) -> Array:
         """(..., 2) summed over the variables: the rise of the objective above its tangent over a share of the way, and
         the rise that its curvature predicts for the whole way."""
-        weight, p, x, dx = constants_of(fixed).weight, self._power(fixed), state_of(state).x, change[..., 0]
+        weight, p, x, dx = constants_of(fixed).weight, self._power(fixed), state_of(state).x, change_of(change).x
         part = share[..., None] * dx
         rise = terms.cost(weight, p, x + part) - terms.cost(weight, p, x) - part * terms.slope(weight, p, x)
         bend = self._curvature(fixed, p, x, about, mu_here) * dx * dx

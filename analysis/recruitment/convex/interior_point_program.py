@@ -4,17 +4,21 @@ An iteration is a series of tables over the variables, with formulas between the
 solved. NumPy runs the same stages without compiling."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
 from myoquat.analysis.recruitment.convex.columns import Columns, Shape
 from myoquat.analysis.recruitment.convex.interior_point_formulas import Conditions
 from myoquat.analysis.recruitment.convex.records import (
+    BestPoint,
     LinearizedConditions,
     PrimalDualState,
     ProgramSums,
+    VariableChange,
     VariableConstants,
+    to_columns,
     width,
 )
 from myoquat.core.typing import Array
@@ -53,10 +57,10 @@ class _Stages:
         self.point = ["residual", "multipliers", "s", *(("frames", "widths") if shape.c else ())]
         self._start()
         with self.program.repeat(MAX_STEPS + 1, "running", {name: f"{name}_next" for name in ("running", *_RECORDS)}):
-            self._look()
+            self._linearize()
             after = {"multipliers": "multipliers_after", "s": "s_after", "mu": "mu_here"}
             with self.program.repeat(1, "running_next", after):
-                self._go()
+                self._step()
 
     def _start(self) -> None:
         shape, program, each = self.shape, self.program, np.arange(self.shape.n)
@@ -74,24 +78,26 @@ class _Stages:
             shared=["scale", "greatest"],
             store={key: (key, each) for key in widths},
             add={key: (key, 0 * each) for key in sums},
-            buffers={key: (self.groups.size, width) for key, width in {**widths, "best": 2}.items()}
+            buffers={key: (self.groups.size, width) for key, width in {**widths, "best": width(BestPoint)}.items()}
             | {key: (1, width) for key, width in sums.items()},
         )
         over = np.arange(shape.n, self.groups.size)  # variables that are there to fill the last group
-        if len(over):
+        zero, one = np.zeros(()), np.ones(())
+        power = one if shape.power is None else None
+        fillers: dict[str, NamedTuple] = {
+            "state": PrimalDualState(zero, np.ones(2), np.zeros(2)),
+            "fixed": VariableConstants(zero, zero, zero, np.zeros(2), one, power),
+        }
+        for name, filler in fillers.items() if len(over) else ():
             program.table(
-                lambda row: row + np.array([0.0, 1.0, 1.0, 0.0, 0.0]), len(over), gather={"row": ("state", over)},
-                store={"output0": ("state", over)},
+                partial(_added, to_columns(filler)), len(over), gather={"row": (name, over)},
+                store={"output0": (name, over)},
             )  # fmt: skip
-            full = np.eye(self.fixed)[5] + (np.eye(self.fixed)[6] if self.fixed > 6 else 0.0)
-            program.table(
-                lambda row: row + full, len(over), gather={"row": ("fixed", over)}, store={"output0": ("fixed", over)}
-            )
         program.formula(self.conditions.opened, ["target", "begun", "bounds", "greatest", "by"])
 
-    # ---- a round ---------------------------------------------------------------------------------------------
+    # ---- an iteration ---------------------------------------------------------------------------------------------
 
-    def _look(self) -> None:
+    def _linearize(self) -> None:
         """Measure the distance of the point from a solution, and linearize the conditions there."""
         program, conditions, r = self.program, self.conditions, self.shape.rows
         if self.shape.c:
@@ -107,7 +113,7 @@ class _Stages:
         )
         self._table(self.columns.noted, ["state", "way", "best"], ["better"], store={"output0": "best"})
 
-    def _go(self) -> None:
+    def _step(self) -> None:
         """Step to the next point: predictor, corrector, step length."""
         program, conditions, r = self.program, self.conditions, self.shape.rows
         program.formula(conditions.factored, ["matrix", "right", *self.point])
@@ -123,15 +129,15 @@ class _Stages:
         )
         again = {name: f"{name}_again" for name in ("shrink", *shift)}
         self._table(
-            self.columns.taken, [*given, "products"], ["second", "aim", *self.frames],
-            new={"change": 3}, sums=shift, least="shrink", names=again,
+            self.columns.aimed, [*given, "products"], ["second", "aim", *self.frames],
+            new={"change": width(VariableChange)}, sums=shift, least="shrink", names=again,
         )  # fmt: skip
         self._of_names(conditions.shared, ["second", *again.values()], {b: a for a, b in again.items()})
-        self._trust()
+        self._limit_step()
         self._table(self.columns.moved, ["fixed", "state", "change"], ["share"], store={"output0": "state"})
         program.formula(_after, ["multipliers", "dmultipliers", "s", "ds", "share"])
 
-    def _trust(self) -> None:
+    def _limit_step(self) -> None:
         """Halve the step length while the objective rises too far above its tangent; squares never do."""
         if self.shape.power in (1.0, 2.0):
             return
@@ -191,6 +197,11 @@ class _Stages:
 
         given.__name__ = formula.__name__
         self.program.formula(given, [*reads, *self.point])
+
+
+def _added(columns: Array, row: Array) -> Array:
+    result: Array = row + columns
+    return result
 
 
 def _after(multipliers: Array, dmultipliers: Array, s: Array, ds: Array, share: Array) -> dict[str, Array]:

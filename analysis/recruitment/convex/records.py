@@ -11,10 +11,12 @@ import numpy as np
 from myoquat.core.typing import Array
 
 __all__ = [
+    "BestPoint",
     "LinearizedConditions",
     "PrimalDualState",
     "ProgramConstants",
     "ProgramSums",
+    "VariableChange",
     "VariableConstants",
     "WeightedSquares",
     "from_columns",
@@ -44,6 +46,20 @@ class PrimalDualState(NamedTuple):
     x: Array
     distance: Pair
     bound: Pair
+
+
+class VariableChange(NamedTuple):
+    """The change of variables (...) in a step: of x, and of the multipliers of the bounds."""
+
+    x: Array
+    bound: Pair
+
+
+class BestPoint(NamedTuple):
+    """Variables (...) at the best point so far: x and the price."""
+
+    x: Array
+    price: Array
 
 
 class LinearizedConditions(NamedTuple):

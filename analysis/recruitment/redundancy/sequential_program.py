@@ -3,18 +3,18 @@
 An iteration computes the forces and their derivatives, the program of squares about the activations, its solution, and
 whether another iteration is needed.
 
-x (N,) are activations, then reserves, then what fills the last group of variables; `row` (N, 5) of each weight,
-centre, bounds, and 1 for a muscle; `bent` (N, 3) the force, 1 where it is a reserve's, and its two derivatives.
+x (N,) are activations, then reserves, then what fills the last group of variables; `row` (N, 5) the columns of an
+`EffortTerm` of each; `bent` (N, 3) the force, 1 where it is a reserve's, and its two derivatives.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Status, terms
 from myoquat.analysis.recruitment.convex.columns import Shape
-from myoquat.analysis.recruitment.convex.records import WeightedSquares, width
+from myoquat.analysis.recruitment.convex.records import WeightedSquares, from_columns, to_columns, width
 from myoquat.analysis.recruitment.convex.squares import (
     cheapest,
     fixed_row,
@@ -32,8 +32,18 @@ STEP_TOLERANCE = 2e-7  # of an activation: no further step where the next one is
 MAX_ITERATIONS = 60
 MIN_CURVATURE = 0.05  # of the effort's curvature: least curvature of the Lagrangian in an activation
 MIN_CURVATURE_ACTIVATION = 0.005  # activation or reserve at which the curvature of a power above 2 is taken
-ROW_FIELDS = ("weight", "centre", "low", "high")  # the first four numbers of a row
+EFFORT_INPUTS = ("weight", "centre", "low", "high")
 OUTPUTS = ("x", "price", "bent", "lack", "objective", "floor", "done", "iterations")
+
+
+class EffortTerm(NamedTuple):
+    """Variables (...) in the effort: weight, the value that costs nothing, bounds, and 1 for a muscle."""
+
+    weight: Array
+    centre: Array
+    low: Array
+    high: Array
+    muscle: Array
 
 
 def sequential_iterations(
@@ -67,7 +77,7 @@ class _Iterations:
         self.shape, self.m, self.laws, self.groups = shape, m, laws, grouped(shape.n)
         e, n = shape.e, shape.n
         inputs: dict[str, Any] = {"arms": (m, e), "helps": (n - m, e), "torque": e, "enough": ()}
-        inputs |= {"x_start": n, "y_start": e, "lengths": m, "speeds": m, **dict.fromkeys(ROW_FIELDS, n)}
+        inputs |= {"x_start": n, "y_start": e, "lengths": m, "speeds": m, **dict.fromkeys(EFFORT_INPUTS, n)}
         inputs |= {"p": size} if size else {}
         self.parameters = ["p"] if size else []
         self.program = Program("sequential_program", inputs)
@@ -100,7 +110,7 @@ class _Iterations:
             filled = [np.concatenate([v, (w + 0.0 * v[..., :1]) * np.ones(extra)], axis=-1)
                       for v, w in zip(given, (1.0, 0.0, 0.0, 0.0), strict=True)]  # fmt: skip
             muscle = filled[0] * 0.0 + np.where(np.arange(self.groups.size) < self.m, 1.0, 0.0)
-            return {"row": np.stack([*filled, muscle], axis=-1)}
+            return {"row": to_columns(EffortTerm(*filled, muscle=muscle))}
 
         def begun(x: Array, y: Array, low: Array, high: Array, scale: Array) -> dict[str, Array]:
             x, zero = np.minimum(np.maximum(x, low), high), 0.0 * x[..., 0]
@@ -108,7 +118,7 @@ class _Iterations:
                     "wanted": 1.0 + zero, "last": zero, "ahead": 1.0 + zero, "done": zero,
                     "iterations": zero}  # fmt: skip
 
-        program.formula(rows, list(ROW_FIELDS))
+        program.formula(rows, list(EFFORT_INPUTS))
         program.formula(begun, ["x_start", "y_start", "low", "high", "scale"])
 
     def _iterate(self) -> None:
@@ -134,7 +144,8 @@ class _Iterations:
     def _around(self, columns: Array, row: Array, bent: Array, x: Array, y: Array) -> dict[str, Array]:
         """The squares about x: `fixed`, and how far it is from x to their middle; A F, and A times that."""
         power, (F, slope, bend) = float(self.shape.power or 2.0), (bent[..., k] for k in range(3))
-        w, low, high, away = row[..., 0], row[..., 2], row[..., 3], x - row[..., 1]
+        w, centre, low, high, _ = from_columns(EffortTerm, row)
+        away = x - centre
         price = np.sum(columns * y[..., None, :], axis=-1)
         own = terms.curvature(w, power, _size(w, power, slope * price, away))
         H = np.maximum(own - bend * price, MIN_CURVATURE * own)
@@ -148,8 +159,9 @@ class _Iterations:
 
     def _proved(self, columns: Array, row: Array, bent: Array, x: Array, y: Array) -> dict[str, Array]:
         """The effort, and what the multipliers prove that it is not below, but for what the forces miss."""
-        power, w, away = float(self.shape.power or 2.0), row[..., 0], x - row[..., 1]
-        low, high = terms.reach(away, row[..., 2] - row[..., 1], row[..., 3] - row[..., 1])
+        power, (w, centre, low, high, _) = float(self.shape.power or 2.0), from_columns(EffortTerm, row)
+        away = x - centre
+        low, high = terms.reach(away, low - centre, high - centre)
         price = bent[..., 1] * np.sum(columns * y[..., None, :], axis=-1)
         bound = price * away + terms.least(w, power, price, low, high)
         sums = [np.sum(v, axis=-1)[..., None] for v in (terms.cost(w, power, away), bound)]
@@ -213,7 +225,7 @@ def _gone(columns: Array, row: Array, bent: Array, x: Array, fixed: Array, pull:
     """x after the step, and less how far the farthest got."""
     _, point, _ = cheapest(columns, fixed, multipliers)
     after = np.minimum(np.maximum(x + (point - pull[..., 0]), row[..., 2]), row[..., 3])
-    far = -row[..., 4] * np.abs(after - x)
+    far = -from_columns(EffortTerm, row).muscle * np.abs(after - x)
     least = far[..., 0]
     for k in range(1, far.shape[-1]):
         least = np.minimum(least, far[..., k])
