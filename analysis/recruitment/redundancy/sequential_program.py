@@ -110,7 +110,7 @@ class _Iterations:
             filled = [np.concatenate([v, (w + 0.0 * v[..., :1]) * np.ones(extra)], axis=-1)
                       for v, w in zip(given, (1.0, 0.0, 0.0, 0.0), strict=True)]  # fmt: skip
             muscle = filled[0] * 0.0 + np.where(np.arange(self.groups.size) < self.m, 1.0, 0.0)
-            return {"row": to_columns(EffortTerm(*filled, muscle=muscle))}
+            return {"row": to_columns(EffortTerm(*[*filled, muscle]))}
 
         def begun(x: Array, y: Array, low: Array, high: Array, scale: Array) -> dict[str, Array]:
             x, zero = np.minimum(np.maximum(x, low), high), 0.0 * x[..., 0]
