@@ -11,7 +11,7 @@ from myoquat.muscle.display.polylines import Poses, polylines
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 
-__all__ = ["Stick", "stick_figure", "stick_figures"]
+__all__ = ["Stick", "farthest_point", "stick_figure", "stick_figures", "up_of"]
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,20 @@ def _segments(model: Model, poses: Poses, body: Body) -> list[tuple[Array, Array
     carried = [child for child in model.system.bodies if child.parent == body.name]
     if carried:
         return [(start, poses[child.name][1]) for child in carried]  # also of joints that shift, such as knees
+    return [(start, world_point(poses, body.name, farthest_point(model, body)))]
+
+
+def farthest_point(model: Model, body: Body) -> tuple[float, float, float]:
+    """[m] in the body's frame: the farthest of its centre of mass and attachments from its joint."""
     points = [p.position for m in model.muscles for p in m.path if p.body == body.name]
-    farthest = max([body.center_of_mass, *points], key=lambda point: float(np.linalg.norm(point)))
-    return [(start, world_point(poses, body.name, farthest))]
+    return max([body.center_of_mass, *points], key=lambda point: float(np.linalg.norm(point)))
+
+
+def up_of(model: Model) -> Array:
+    """(3,) unit vector against gravity; z where there is none."""
+    g = np.array(model.system.gravity)
+    strength = np.linalg.norm(g)
+    return -g / strength if strength > 0 else np.array([0.0, 0.0, 1.0])
 
 
 def _at(i: int, values: ArrayLike, ndim: int) -> Array:

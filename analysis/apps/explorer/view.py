@@ -9,9 +9,9 @@ from plotly.colors import sample_colorscale
 
 from myoquat.joints.labels import markup
 from myoquat.muscle import Model
-from myoquat.muscle.display.stick import Stick, stick_figure
+from myoquat.muscle.display.stick import Stick, stick_figure, up_of
 
-__all__ = ["LiveFigure", "View", "up_of"]
+__all__ = ["LiveFigure", "View"]
 
 BONE, JOINT = "#8a8f98", "#3b4048"
 SCALE = "YlOrRd"
@@ -138,13 +138,6 @@ def _bones(stick: Stick) -> np.ndarray:
     gap = np.full((1, 3), np.nan)
     segments = [segment for found in stick.bones.values() for segment in found]
     return np.concatenate([part for segment in segments for part in (segment, gap)] or [gap])
-
-
-def up_of(model: Model) -> np.ndarray:
-    """(3,) unit vector against gravity; z where there is none."""
-    gravity = np.array(model.system.gravity, dtype=float)
-    strength = np.linalg.norm(gravity)
-    return -gravity / strength if strength > 0 else np.array([0.0, 0.0, 1.0])
 
 
 def _ball(stick: Stick, extent: float) -> float:

@@ -17,6 +17,7 @@ from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.muscle import Model
 from myoquat.muscle.display.polylines import polylines
+from myoquat.muscle.display.stick import farthest_point, up_of
 from myoquat.muscle.wrapping import Wrap
 
 __all__ = ["FIELD", "MARKER", "Part", "Scene", "camera_of"]
@@ -149,9 +150,7 @@ class Scene:
     @cached_property
     def up(self) -> Array:
         """(3,) unit vector against gravity; z where there is none."""
-        g = np.array(self.model.system.gravity)
-        strength = np.linalg.norm(g)
-        return -g / strength if strength > 0 else np.array([0.0, 0.0, 1.0])
+        return up_of(self.model)
 
     @cached_property
     def camera(self) -> tuple[Array, Array]:
@@ -216,10 +215,7 @@ class Scene:
         ends = [R.T @ (x - p) for x in carried if np.linalg.norm(x - p) > MIN_LIMB_LENGTH]
         if ends:
             return np.array(ends)
-        attached = [point.position for m in self.model.muscles for point in m.path if point.body == name]
-        body = system.bodies[system.body_names.index(name)]
-        points = np.array([body.center_of_mass, *attached], dtype=float)
-        return points[[int(np.argmax(np.linalg.norm(points, axis=-1)))]]
+        return np.array([farthest_point(self.model, system.bodies[system.body_names.index(name)])], dtype=float)
 
     @cached_property
     def marker_balls(self) -> list[Part]:
