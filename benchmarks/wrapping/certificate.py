@@ -83,15 +83,16 @@ def run() -> list[dict[str, Any]]:
     """A row for each group of surfaces, printed as soon as it is there.
 
     MYOQUAT_CERTIFICATE is a share of the configurations and curves, MYOQUAT_CERTIFICATE_SEED another seed,
-    MYOQUAT_CERTIFICATE_GROUPS the groups, as "sphere, cylinder; cylinder, torus", and MYOQUAT_CERTIFICATE_PROCESSES how
-    many of them run side by side. Rows are appended to the file of MYOQUAT_CERTIFICATE_FILE. Those of the same share
-    and seed that it holds are not computed again.
+    MYOQUAT_CERTIFICATE_GROUPS the groups, as "sphere, cylinder; cylinder, torus", MYOQUAT_CERTIFICATE_WORK
+    "configurations" or "curves" alone, and MYOQUAT_CERTIFICATE_PROCESSES how many of them run side by side. Rows are
+    appended to the file of MYOQUAT_CERTIFICATE_FILE. Those of the same share and seed that it holds are not computed
+    again.
     """
     share, seed = float(os.environ.get(RUN, "1")), int(os.environ.get(f"{RUN}_SEED", SEED))
     names = os.environ.get(f"{RUN}_GROUPS", "")
     wanted = [tuple(name.strip() for name in group.split(",")) for group in names.split(";")] if names else list(GROUPS)
-    parts = [_Part("configurations", types, share, seed) for types in wanted]
-    parts += [_Part("curves", types, share, seed) for types in wanted]
+    works = os.environ.get(f"{RUN}_WORK", "configurations,curves").split(",")
+    parts = [_Part(work, types, share, seed) for work in works for types in wanted]
     file = Path(os.environ.get(f"{RUN}_FILE", os.devnull))
     rows = {part: row for part in parts if (row := _rows_in(file).get(part.key))}
     with ProcessPoolExecutor(int(os.environ.get(f"{RUN}_PROCESSES", "1"))) as pool, file.open("a") as out:
@@ -131,15 +132,21 @@ def _generator(part: _Part) -> np.random.Generator:
 
 def _configurations(part: _Part) -> dict[str, Any]:
     rows = scenes(part.types, max(int(part.share * GROUPS[part.types]), 1), _generator(part))
-    gain, flagged, touched = certified(part.types, rows)
+    found, flagged, touched = lengths(part.types, rows)
+    shortest, bound = _reference(part.types, rows)
+    gain, excess = found - shortest, found - bound
     return {
         "work": "random configurations: paths longer than the shortest local minimum by more than 1e-6 m",
         "route": ", ".join(part.types),
         "configurations": int(np.sum(~np.isnan(gain))),
+        "bounded from below": int(np.sum(~np.isnan(bound))),
+        "beyond the bound, m": float(np.max(excess, initial=0.0, where=~np.isnan(bound))),
+        "below the bound, not flagged": int(np.sum((excess < -SHORTER) & ~flagged)),
         "one surface": int(np.sum(touched < 2)),
         "longer": int(np.sum(gain > SHORTER)),
         "not flagged": int(np.sum((gain > SHORTER) & ~flagged)),
         "worst, m": float(np.nanmax(gain)),
+        "no path found by shooting": int(np.isinf(shortest).sum()),
         "flagged": int(flagged.sum()),
         "missed by shooting": int(np.sum(gain < -SHORTER)),
         "of these not flagged": int(np.sum((gain < -SHORTER) & ~flagged)),
@@ -155,13 +162,19 @@ def certified(types: tuple[str, ...], row: Array) -> tuple[Array, Array, Array]:
 
 def shot(types: tuple[str, ...], row: Array) -> Array:
     """(n,) [m] the length of the shortest path of each configuration; NaN where the reference does not know it."""
+    return _reference(types, row)[0]
+
+
+def _reference(types: tuple[str, ...], row: Array) -> tuple[Array, Array]:
+    """(n,) [m] the length of the shortest path of each configuration, NaN where it is not known; and a lower bound of
+    it there, NaN elsewhere."""
     A, B, surfaces = _parts(types, row)
     bodies = [_body(*surface) for surface in surfaces]
     with np.errstate(all="ignore"):
         if not isinstance(bodies[-1], Ring):
-            return shortest_lengths(A, B, bodies)
-        best, unknown = shortest_through_ring(A, B, bodies[0], bodies[-1])
-        return np.where(unknown, np.nan, best)
+            return shortest_lengths(A, B, bodies), np.full(len(A), np.nan)
+        best, bound = shortest_through_ring(A, B, bodies[0], bodies[-1])
+        return np.where(np.isnan(bound), best, np.nan), bound
 
 
 def _body(name: str, c: Array, R: Array, sizes: Array) -> Quadric:

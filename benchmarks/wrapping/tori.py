@@ -1,13 +1,11 @@
 """All locally shortest paths past a quadric, or none, and through a ring, by geodesic shooting without path solvers.
 
-A path comes to the ring last, as to the last surface of a list. It passes through the ring: on the segment between the
-neighbours of the torus no line and no geodesic crosses the plane of the ring outside of it. Rays are shot over the
-torus first, from the end of the path. In the plane of an azimuth a line to its outline touches a circle on two sides,
-so that sign changes over the azimuth bracket all paths that touch the torus once. A string that bears on two sides of
-the hole is sought by Newton's method from both ends, from many azimuths and arcs on each side.
-
-Another surface may lead the neighbour of the torus to the other side of the plane of the ring. Such a path does
-not pass through the ring, as a whole. The solver flags it, and it is left out here.
+A path comes to the ring last, as to the last surface of a list. It passes through the ring: no line and no geodesic
+crosses the plane of the ring outside of it. Rays are shot over the torus first, from the end of the path. In the plane
+of an azimuth a line to its outline touches a circle on two sides, so that sign changes over the azimuth bracket all
+paths that touch the torus once. A string that bears on two sides of the hole is sought by Newton's method from both
+ends, from many azimuths and arcs on each side. Where it runs through the other surface, its length bounds that of all
+paths from below, because another surface never shortens a path.
 """
 
 import itertools
@@ -52,12 +50,11 @@ class Ring(Quadric):
         return np.asarray(np.minimum(least, vertex.min(axis=0)) > -CLEARANCE_M)
 
     def keeps_side(self, stops: list[Array], first: int | None) -> Array:
-        """On the segments beside the torus, which comes first. A geodesic that crosses the plane outside of the ring is
-        no solution. Nor is a path whose other surface leads it to the other side of that plane."""
-        segments = (0,) if first is None else (0, 2)
-        right = np.all([self.passes(stops[g], stops[g + 1]) for g in segments], axis=0)
-        neighbour, end = (self.seen(x)[:, 2] for x in (stops[segments[-1] + 1], stops[-1]))
-        return np.asarray(right & (neighbour * end > 0))
+        """No line, and no chord under a geodesic of another surface, crosses the plane outside of the ring. A geodesic
+        on the tube that does is no solution."""
+        own = None if first is None else first + 1
+        lines = [pair for g, pair in enumerate(itertools.pairwise(stops)) if g != own]
+        return np.asarray(np.all([self.passes(a, b) for a, b in lines], axis=0))
 
     def passes(self, a: Array, b: Array) -> Array:
         """(n,) whether segments do not cross the plane of the ring outside of it."""
@@ -70,8 +67,9 @@ class Ring(Quadric):
 
 def shortest_through_ring(A: Array, B: Array, quadric: Quadric, ring: Ring) -> tuple[Array, Array]:
     """(n,) [m] the least length of the local minima from A to B past a quadric and then through a ring, infinite where
-    none is found; and (n,) where a string over the quadric and with two contacts on the ring, which is not looked for,
-    may be shorter: there the string with two contacts alone runs through the quadric."""
+    none is found; and (n,) [m] a lower bound of it where a string over the quadric and with two contacts on the ring,
+    which is not looked for, may be shorter: there the string with two contacts alone runs through the quadric.
+    Elsewhere NaN."""
     task = Task(B, A, (quadric, ring))
     straight = is_straight(task)
     best = np.where(straight, np.linalg.norm(B - A, axis=1), np.inf)
@@ -81,9 +79,9 @@ def shortest_through_ring(A: Array, B: Array, quadric: Quadric, ring: Ring) -> t
         np.minimum.at(best, left[rows[valid]], length[valid])
     rows, length, valid = _with_two_contacts(task.at(left))
     np.minimum.at(best, left[rows[valid]], length[valid])
-    unknown = np.zeros(len(A), dtype=bool)
-    unknown[left[rows[~valid]]] = True
-    return best, unknown & ~straight
+    bound = np.full(len(A), np.inf)
+    np.minimum.at(bound, left[rows[~valid]], length[~valid])
+    return best, np.where(np.isfinite(bound) & ~straight, bound, np.nan)
 
 
 def _with_two_contacts(task: Task) -> tuple[Array, Array, Array]:

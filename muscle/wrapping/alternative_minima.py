@@ -53,6 +53,7 @@ __all__ = ["SAME_LENGTH_M", "around_front", "passes_over", "shortest", "touches_
 MAX_ROUGH_ITERATIONS = 3  # without a surface: over one other a single one is enough
 ROUGH_STAGES = (1, 0.995), (1, 0.98)  # (rough iterations, cosine above which a guess is the path found)
 MAX_LENGTH_RATIO = 1.01  # of a path after these to the path found: a longer one is given up
+NEARLY_AS_SHORT_RATIO = 1e-3  # of the length, by which a path found from a guess is longer beside a jump
 RETURNING_ITERATIONS = (1, 0.8), (2, 0.95)  # with the surface again; cosine between normals, beyond which paths differ
 SAME_LENGTH_M = 1e-8  # [m] by which the lengths of two equal paths may differ
 
@@ -69,19 +70,21 @@ class _Attempts:
 
 @dataclass(frozen=True)
 class _Search:
-    """The shortest path so far, the order of the surfaces along it, and the number (...) of the next attempt, from 1
-    on; 0 where there is none."""
+    """The shortest path so far, the order of the surfaces along it, whether (...) it runs past a wrong side on another
+    surface, and the number (...) of the next attempt, from 1 on; 0 where there is none."""
 
     iterate: Iterate
     order: tuple[Array, ...]
+    crosses: Array
     attempt: Array
 
 
 def shortest(
-    segment: OrderedSegment, found: Iterate, longest: Array, where: Array
-) -> tuple[Iterate, tuple[Array, ...]]:
+    segment: OrderedSegment, found: Iterate, crosses: Array, longest: Array, where: Array
+) -> tuple[Iterate, tuple[Array, ...], Array]:
     """The shortest of a path over all surfaces that was found and of the alternative local minima, `where` (...) it is
-    certain; and (...) each, the order of the surfaces along it.
+    certain; (...) each, the order of the surfaces along it; and whether (...) it `crosses`: runs past a wrong side on
+    another surface. One that does is shorter than none that does not.
 
     Where there is an alternative the length may jump between poses beside each other: at one of them it may not be
     found.
@@ -91,12 +94,13 @@ def shortest(
     """
     types = segment.segment.types
     if not (_one_sided(types) or round_surfaces(types)):
-        return found, segment.order
+        return found, segment.order, crosses
     planned = tuple(x & where for x in _planned(segment, found, longest, where))
     attempts = _Attempts(planned, segment.segment, longest)
-    begin = _Search(found, segment.order, _next(planned, float(len(planned) + 1) + 0.0 * segment.ends[0][..., 0]))
+    first = _next(planned, float(len(planned) + 1) + 0.0 * segment.ends[0][..., 0])
+    begin = _Search(found, segment.order, crosses, first)
     search = while_loop(_any_left, _attempted, begin, attempts, max_steps=len(planned))
-    return search.iterate, search.order
+    return search.iterate, search.order, search.crosses
 
 
 def _any_left(search: _Search) -> Array:
@@ -158,7 +162,7 @@ def _next(planned: Sequence[Array], before: Array) -> Array:
 
 def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     """The shorter one of a path and an alternative, and the number of the next attempt. An alternative that runs past a
-    wrong side on another surface only replaces a path that runs through one."""
+    wrong side on another surface only replaces a path that does too, or runs through one."""
     was, number, types, on = search.iterate, search.attempt, attempts.segment.types, search.iterate.on
     before, order = OrderedSegment.over_all(attempts.segment, search.order), search.order
     for n, (i, place) in _numbered_moves(types):
@@ -178,15 +182,17 @@ def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     found, _ = minimised(remaining, X, Mode(~always(number), way), there)
     minimal = there & ~found.unsolved & ~_wanted(found, without) & ~passes_over(found, was)
     _, cut, crossed = moved_in_order(replace(segment, active=(minimal,) * len(types)), found.points, minimal)
-    longer = np.where(minimal & ~reduce(or_, cut), length_of(before, was) - length_of(segment, found), 0.0)
-    crosses = reduce(or_, crossed)
-    jumps = (longer > SAME_LENGTH_M) | (~tilted & ~crosses & (longer < -SAME_LENGTH_M))
-    better = (longer > SAME_LENGTH_M) & (~crosses | passes_over(was, found))
-    best, order = choose(better, (found, order), (was, search.order))
+    clear, crosses = minimal & ~reduce(or_, cut), reduce(or_, crossed)
+    longer = np.where(clear, length_of(before, was) - length_of(segment, found), 0.0)
+    near = ~tilted | (longer > -NEARLY_AS_SHORT_RATIO * length_of(before, was))
+    jumps = (longer > SAME_LENGTH_M) | (near & ~crosses & (longer < -SAME_LENGTH_M))
+    returns = clear & search.crosses & ~crosses
+    better = returns | ((longer > SAME_LENGTH_M) & (~crosses | search.crosses | passes_over(was, found)))
+    best, order, now_crosses = choose(better, (found, order, crosses), (was, search.order, search.crosses))
     following = np.where(
         better & ~crosses & (length_of(segment, found) <= attempts.longest), 0.0, _next(attempts.planned, number)
     )
-    return _Search(best.beside_a_jump(jumps), order, following)
+    return _Search(best.beside_a_jump(jumps | returns), order, now_crosses, following)
 
 
 def _begun(

@@ -142,8 +142,8 @@ def _solved(begin: _Try, segment: Segment) -> _Try:
     through = tuple(x & ~found.crosses for x in found.through)
     found = replace(found, iterate=found.iterate.beside_a_jump(found.crosses), through=through)
     ordered = OrderedSegment.over_all(segment, found.order)
-    iterate, order = shortest(ordered, found.iterate, found.longest, found.clear)
-    return replace(found, iterate=iterate, order=order)
+    iterate, order, crosses = shortest(ordered, found.iterate, found.crosses, found.longest, found.clear)
+    return replace(found, iterate=iterate, order=order, crosses=crosses)
 
 
 def _any_left(state: _Try) -> Array:
@@ -236,7 +236,8 @@ def _on_opposite_sides(search: _Search, problem: _SearchProblem) -> _Search:
     before = OrderedSegment.over_all(replace(segment, opposite=search.opposite), was.order)
     own, length = length_of(after, found.iterate), length_of(before, was.iterate)
     valid = found.clear & ~passes_over(found.iterate, was.iterate) & ~_slips_through(after, found.iterate)
-    better = (number == 0.0) | (valid & (own < length))
+    better = (own < length) & (was.crosses | ~found.crosses) | (was.crosses & ~found.crosses)
+    better = (number == 0.0) | (valid & better)
     best, opposite = choose(better, (found, opposite), (was, search.opposite))
     length, following = np.where(better, own, length), 0.0 * number + float(len(selections))
     for n, own_sides in reversed(selections[1:]):
@@ -272,14 +273,16 @@ def _turned(segment: OrderedSegment, points: Sequence[TangentPoints]) -> tuple[T
 
 
 def _may_be_shorter(found: _Try, length: Array, problem: _SearchProblem, selection: tuple[int, ...]) -> Array:
-    """(...) whether a path of a `length` (...) [m] may be longer than one on a selection of opposite sides."""
+    """(...) whether a path of a `length` (...) [m] may be longer than one on a selection of opposite sides, or runs
+    past a wrong side on another surface."""
     types, on = problem.segment.types, found.iterate.on
     dividing, least = dividing_surfaces(types), reduce(np.maximum, problem.shorter, found.longest)
     held = [i for i, own in enumerate(types) if own.held]
     longer = reduce(or_, [on[i] for i in (*dividing, *round_surfaces(types), *held)])
     longer = longer & (length > least + SAME_LENGTH_M)
     bounds = [problem.longer[dividing.index(i)] for i in selection]
-    result: Array = found.clear & (touches_several(on) | longer) & (length > reduce(np.maximum, bounds))
+    shorter = (touches_several(on) | longer) & (length > reduce(np.maximum, bounds))
+    result: Array = found.clear & (shorter | found.crosses)
     return result
 
 

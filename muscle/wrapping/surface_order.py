@@ -133,19 +133,29 @@ def _moved(path: _Path) -> tuple[tuple[Array, ...], Flags, Flags]:
         found.append(rank)
         through.append(met)
         done = done | met
-    return _ranks(found), tuple(through), _crossed_on_others(path, done)
+    straight = [(Q[j], behind[j][..., :3], on[j]) for j in range(count + 1)]
+    return _ranks(found), tuple(through), _crossed_on_others(path, straight, done)
 
 
-def _crossed_on_others(path: _Path, done: Array) -> Flags:
+def _crossed_on_others(path: _Path, straight: Sequence[tuple[Array, Array, Array]], done: Array) -> Flags:
     """(...) each, whether it is the first surface past whose wrong side a path runs on another one; none where `done`
-    (...)."""
+    (...).
+
+    The chord between the points where a path comes onto another surface and leaves it stands for the geodesic. Both lie
+    in that body. If it is convex and apart from this one, the geodesic can be moved onto the chord within it.
+
+    straight: both ends (..., 3) of each straight line of the path, and whether (...) it exists. They are asked for with
+    a ring; elsewhere `Wrap.cut` asks for them.
+    """
     segment, (P, Q, on), found = path.segment, points_of(path.points), []
     for i, (placed, active) in enumerate(zip(segment.surfaces, segment.active, strict=True)):
         crossed = done & ~done
-        if placed.prototype.ahead is not None:
+        if placed.prototype.ahead is not None or placed.prototype.ring:
             outside = [~placed.wrap.holds(placed.seen(x)) for x in segment.ends]
-            lines = [(placed.seen(P[j]), placed.seen(Q[j]), on[j]) for j in range(len(on)) if j != i]
-            some = reduce(or_, [here & placed.wrap.crossed(a, b) for a, b, here in lines], crossed)
+            lines = [(P[j], Q[j], on[j]) for j in range(len(on)) if j != i]
+            lines += straight if placed.prototype.ring else []
+            beyond = [here & placed.wrap.crossed(placed.seen(a), placed.seen(b)) for a, b, here in lines]
+            some = reduce(or_, beyond, crossed)
             crossed = active & outside[0] & outside[1] & some & ~done
         found.append(crossed)
         done = done | crossed

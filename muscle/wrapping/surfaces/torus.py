@@ -26,9 +26,9 @@ class WrapTorus(Wrap):
 
     A path passes through the ring: it never crosses the plane of the ring outside of it, whatever the quadrant. The
     length jumps where an end of it does. Between ends on opposite sides of the axis it may bear on both sides of the
-    hole; `arc` then holds the line across. Where several surfaces act on one piece, this holds on the path's segment
-    between the neighbours of the torus; beyond the next surface a path may come back past the outside of the tube, as
-    a thread through a ring does. The length may jump there, because that surface may let go of the path.
+    hole; `arc` then holds the line across. Where several surfaces act on one piece, no straight line of the path and
+    no other surface leads it across the plane outside of the ring, even if that path would be shorter. One that does is
+    taken where no other is found, and is flagged as beside a jump, because that surface may let go of the path.
 
     Lengths are right to 1e-12 of the radius of the tube where the hole's is no less than 0.05 of it, to 1e-9 down to
     0.01. A path whose ends are on the same side of the plane of the ring, and which would come onto the tube and leave
@@ -97,6 +97,12 @@ class WrapTorus(Wrap):
     def cut(self, A: Array, B: Array) -> Array:
         none = 0.0 * (A[..., 0] + B[..., 0])
         return ~clear_of_tube(A, B, self.ring_radius + none, self.tube_radius + none)
+
+    def crossed(self, A: Array, B: Array) -> Array:
+        """(...) whether the straight line from A to B (..., 3) crosses the plane of the ring outside of it."""
+        x = crossing(A, B)
+        found: Array = (A[..., 2] * B[..., 2] < 0) & (dot(x[..., :2], x[..., :2]) > as_array(self.ring_radius) ** 2)
+        return found
 
     def holds(self, x: Array) -> Array:
         aside = np.sqrt(x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1]) - self.ring_radius

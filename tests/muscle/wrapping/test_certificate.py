@@ -225,6 +225,45 @@ def test_no_path_through_a_ring_is_longer_than_one_that_shooting_finds():
     assert not np.any((np.abs(found - shot) > 1e-8) & ~flagged)
 
 
+# Poses at which a shorter path past the cylinder leaves the ring: the first one was not found, the second one was.
+LEAVING_THE_RING = """
+    0.234968129 -0.0275148083 0.213895328 -0.211622735 0.0641921313 -0.183577851
+    0.0760053397 -0.0302358001 0.090516249 0.656431523 0.319118148 0.604453106 0.319214202
+    0.0152490683 10 0.117871743 -0.0173391605 0.0362709535
+    0.235693158 -0.772707859 0.154693783 -0.568718853 0.020813743 0.00766775675
+
+    0.0759326377 0.193821432 0.0722869391 -0.0737436115 -0.19541878 -0.0385965711
+    -0.00871061269 -0.0105617744 0.0681636143 -0.182018827 -0.213860719 -0.942779231 0.179722177
+    0.0487134669 10 -0.0473213787 0.0504175211 -0.0500909039
+    -0.765404319 0.353836125 0.198846018 0.499416145 0.0454342331 0.014560871"""
+
+
+def test_a_path_passes_through_the_ring_though_a_shorter_one_past_another_surface_leaves_it():
+    types, row = ("cylinder", "torus"), np.array([np.fromstring(x, sep=" ") for x in LEAVING_THE_RING.split("\n\n")])
+    (cylinder, torus), A, B = certificate.placed(types, row), row[:, :3], row[:, 3:6]
+    piece, length, _ = certificate.solved([cylinder, torus], A, B)
+    assert np.abs(length - certificate.shot(types, row)).max() < 1e-8
+    over = piece.contacts[0]
+    assert not torus.crossed(torus.seen(A), torus.seen(np.where(over.on[:, None], over.P, A))).any()
+    alone = certificate.solved([cylinder], A, B)[1]
+    assert np.all(alone < length - 1e-3)
+
+
+# A pose at which a guess leads to a path that is 0.04 mm longer than the one found, which is no minimum. A third one is
+# the shortest by 0.2 mm.
+NEARLY_AS_SHORT = """
+    -0.0188256873 -0.14122459 -0.077825859 -0.00744370714 0.14446174 0.0773956408
+    -0.0249168573 0.0735768905 -0.0490196804 -0.145984315 0.349352632 -0.713421661 0.589636203
+    0.0372787364 0.0615688892 0.060819645
+    0.0207082337 0.000135209132 -0.0375827284 -0.129773465 -0.729177133 -0.456777941 0.492761067 0.0244704589 10"""
+
+
+def test_a_path_is_flagged_where_a_guess_leads_to_one_that_is_nearly_as_short():
+    types, row = ("ellipsoid", "sided cylinder"), np.fromstring(NEARLY_AS_SHORT, sep=" ")[None]
+    found, flagged, _ = certificate.lengths(types, row)
+    assert flagged.all() or abs(found - certificate.shot(types, row)) < 1e-8
+
+
 # A pose at which several guesses lead to one path that is shorter than the first one, and not the shortest.
 FOUND_AGAIN = """
     -0.154048253 -0.179374453 0.147111718 0.241487067 0.279272294 -0.353239851
