@@ -1,5 +1,6 @@
 """A model as lines in space: bones, joints and muscles at a pose."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,7 +65,7 @@ def _segments(model: Model, poses: Poses, body: Body) -> list[tuple[Array, Array
     return [(start, world_point(poses, body.name, farthest_point(model, body)))]
 
 
-def farthest_point(model: Model, body: Body) -> tuple[float, float, float]:
+def farthest_point(model: Model, body: Body) -> Sequence[float]:
     """[m] in the body's frame: the farthest of its centre of mass and attachments from its joint."""
     points = [p.position for m in model.muscles for p in m.path if p.body == body.name]
     return max([body.center_of_mass, *points], key=lambda point: float(np.linalg.norm(point)))
