@@ -8,7 +8,7 @@ removes it. Across the path Phi converges only linearly; Anderson's method accel
 (D. G. Anderson, J. ACM 12, 547, 1965).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
@@ -17,7 +17,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
-from myoquat.kernels import call_where, fixed_point, while_loop
+from myoquat.kernels import call_where, choose, fixed_point, while_loop
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, solve_contact, unknown_start
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
 from myoquat.muscle.wrapping.order_along_path import after, before
@@ -36,6 +36,7 @@ __all__ = [
     "applied",
     "dividing_surfaces",
     "fewer_surfaces",
+    "first_applied",
     "length_of",
     "path_length",
     "points_of",
@@ -241,13 +242,52 @@ def _unknown_starts(
     return found
 
 
+@dataclass(frozen=True)
+class _FirstApplication:
+    """A segment, the tangent points X from which Phi is applied, and the rough contacts of each surface alone."""
+
+    segment: OrderedSegment
+    points: tuple[TangentPoints, ...]
+    alone: tuple[SolvedContact, ...]
+
+
+def first_applied(
+    segment: OrderedSegment, points: Sequence[TangentPoints], alone: Sequence[SolvedContact], where: Array | bool
+) -> Iterate:
+    """Phi(X) for which the first guess of solvers is enough, `where` (...) it is asked for. alone: the rough contacts
+    of each surface alone, which are those on a path that touches no other one."""
+    problem = _FirstApplication(segment, tuple(points), tuple(alone))
+    return call_where(_first_applied, problem, where, Iterate.at(points))
+
+
+def _first_applied(problem: _FirstApplication) -> Iterate:
+    segment = problem.segment
+    rough, never = always(problem.points[0].on), ~always(problem.points[0].on)
+    near = unknown_start(0.0 * problem.points[0].P[..., 0], rough)
+
+    def solved(i: int, points: Points) -> SolvedContact:
+        if segment.surfaces[i].prototype.ring:
+            return segment.contact(i, points, near)
+        others = reduce(or_, [x for j, x in enumerate(points[2]) if j != i], never)
+        return choose(others, segment.contact(i, points, near, others), problem.alone[i])
+
+    return _all_solved(segment, problem.points, solved)
+
+
 def _applied(problem: _Application) -> Iterate:
     """Phi(X)."""
-    segment, X = problem.segment, problem.points
+    segment, near = problem.segment, problem.near
+    return _all_solved(segment, problem.points, lambda i, points: segment.contact(i, points, near[i]))
+
+
+def _all_solved(
+    segment: OrderedSegment, X: Sequence[TangentPoints], solved: Callable[[int, Points], SolvedContact]
+) -> Iterate:
+    """Phi(X), of which `solved` gives the contact of the surface of a number on a path."""
     P, Q, on = points_of(X)
     contacts, new = [], []
-    for i, (placed, active, begin) in enumerate(zip(segment.surfaces, segment.active, problem.near, strict=True)):
-        c = segment.contact(i, (P, Q, on), begin).passed_over(~active)
+    for i, (placed, active) in enumerate(zip(segment.surfaces, segment.active, strict=True)):
+        c = solved(i, (P, Q, on)).passed_over(~active)
         here = c.on[..., None]
         P[i], Q[i], on[i] = (*(np.where(here, placed.in_world(x), 0.0) for x in (c.P, c.Q)), c.on)
         contacts.append(c)

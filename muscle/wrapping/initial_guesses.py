@@ -61,7 +61,7 @@ def bound_start(segment: OrderedSegment, where: Array) -> tuple[tuple[TangentPoi
     (...) that is asked. No path is shorter, so there it is the shortest one."""
     types = segment.segment.types
     wanted = tuple(where if i in round_surfaces(types) else ~always(where) for i in range(len(types)))
-    X, _ = start_over_one_surface(segment.segment, wanted, where)
+    X, *_ = start_over_one_surface(segment.segment, wanted, where)
     placed = replace(segment, order=freely_placed(segment, X, where))
     near, points = unknown_start(0.0 * X[0].P[..., 0], always(where)), points_of(X)
     clear = where & reduce(or_, points[2])

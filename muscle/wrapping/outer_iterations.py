@@ -18,6 +18,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.kernels import choose, fixed_point, while_loop
+from myoquat.muscle.wrapping.contact_solve import SolvedContact
 from myoquat.muscle.wrapping.fixed_point_iteration import (
     Iterate,
     OrderedSegment,
@@ -26,6 +27,7 @@ from myoquat.muscle.wrapping.fixed_point_iteration import (
     accelerated,
     applied,
     fewer_surfaces,
+    first_applied,
     round_surfaces,
 )
 from myoquat.muscle.wrapping.newton import NewtonProblem, newton_start, newton_step, start_of_solver
@@ -74,8 +76,8 @@ class _Problem:
 
 @dataclass(frozen=True)
 class _OuterIterate:
-    """An iterate, the surfaces (...) that are not passed over, and how many outer iterations are left: none where the
-    path is solved."""
+    """An iterate, after the first rough iteration where the solver begins with one; the surfaces (...) that are not
+    passed over; and how many outer iterations are left: none where the path is solved."""
 
     iterate: Iterate
     active: tuple[Array, ...]
@@ -83,12 +85,20 @@ class _OuterIterate:
 
 
 def minimised(
-    start: OrderedSegment, points: tuple[TangentPoints, ...], mode: Mode, where: Array | bool = True
-) -> tuple[Iterate, tuple[Array, ...]]:
+    start: OrderedSegment, points: tuple[TangentPoints, ...], mode: Mode, where: Array | bool = True,
+    contacts_alone: Sequence[SolvedContact] = (),
+) -> tuple[Iterate, tuple[Array, ...]]:  # fmt: skip
     """The iterate of the path that is found from tangent points, and which surfaces (...) are not passed over in the
-    end, `where` (...) it is sought. `start.active` are those that are not passed over in the first outer iteration."""
+    end, `where` (...) it is sought. `start.active` are those that are not passed over in the first outer iteration.
+    contacts_alone: the rough contacts of each surface alone, where the path may change sides."""
     left = 0.0 * points[0].P[..., 0] + float(MAX_OUTER_ITERATIONS)
-    begin = _OuterIterate(Iterate.at(points), start.active, left)
+    begun = Iterate.at(points)
+    if _begins_roughly(start.segment.types):
+        if contacts_alone:
+            begun = first_applied(start, points, contacts_alone, where)
+        else:
+            begun = rough_iterate(start, points, 1, always(left) & where, mode.way)
+    begin = _OuterIterate(begun, start.active, left)
     problem = _Problem(start.segment, start.order, points, mode)
     found = while_loop(_any_left, _outer_iteration, begin, problem, max_steps=MAX_OUTER_ITERATIONS, where=where)
     return found.iterate, found.active
@@ -124,17 +134,25 @@ def _outer_iteration(state: _OuterIterate, problem: _Problem) -> _OuterIterate:
     left, mode, first = state.left, problem.mode, Iterate.at(problem.points)
     segment = OrderedSegment(problem.segment, problem.order, _active(state, problem))
     iterate, unsolved = state.iterate, left > 0
-    phases: list[Callable[[Iterate, OrderedSegment, Mode, Array], Iterate]] = [_after_rough, _after_full]
-    if not any(surface.solved for surface in problem.segment.types):
-        phases = phases[::-1]  # fixed-point iterations take no longer than a step of Newton's method
+    phases: list[Callable[[Iterate, OrderedSegment, Mode, Array, Array], Iterate]] = [_after_rough, _after_full]
+    begun = ~always(left)
+    if _begins_roughly(problem.segment.types):
+        begun = left == MAX_OUTER_ITERATIONS
+    else:
+        phases = phases[::-1]
     for phase in phases:
-        iterate = phase(choose(unsolved, first, iterate), segment, mode, unsolved)
+        iterate = phase(choose(unsolved & ~begun, first, iterate), segment, mode, unsolved, begun)
         iterate = _after_newton(iterate, segment)
-        unsolved = iterate.unsolved
+        unsolved, begun = iterate.unsolved, ~always(left)
     slow = unsolved & ~mode.keeps_side
     iterate = _after_slow(choose(slow, first, iterate), segment, slow)
     again = iterate.unsolved & mode.may_pass_over
     return _OuterIterate(iterate, segment.active, np.where(again, left - 1.0, 0.0))
+
+
+def _begins_roughly(types: Sequence[Wrap]) -> bool:
+    """Whether rough iterations come first: without solvers, full ones take no longer than a step of Newton's method."""
+    return any(surface.solved for surface in types)
 
 
 def _active(state: _OuterIterate, problem: _Problem) -> tuple[Array, ...]:
@@ -150,10 +168,10 @@ def _active(state: _OuterIterate, problem: _Problem) -> tuple[Array, ...]:
 # ---- phases --------------------------------------------------------------------------------------------------
 
 
-def _after_rough(iterate: Iterate, segment: OrderedSegment, mode: Mode, where: Array) -> Iterate:
-    """The iterate after rough iterations, one where the path keeps its sides."""
+def _after_rough(iterate: Iterate, segment: OrderedSegment, mode: Mode, where: Array, begun: Array) -> Iterate:
+    """The iterate after rough iterations, one where the path keeps its sides. begun (...): where the first is done."""
     problem = _ActiveSegment(segment, mode.way)
-    iterate = _iterated_roughly(iterate, problem, 1, where)
+    iterate = _iterated_roughly(iterate, problem, 1, where & ~begun)
     return _iterated_roughly(iterate, problem, MAX_ROUGH_ITERATIONS - 1, where & ~mode.keeps_side)
 
 
@@ -170,7 +188,7 @@ def _rough(iterate: Iterate, problem: _ActiveSegment) -> Iterate:
     return applied(problem.segment, iterate.points, rough=True, way=problem.way)
 
 
-def _after_full(iterate: Iterate, segment: OrderedSegment, mode: Mode, where: Array) -> Iterate:
+def _after_full(iterate: Iterate, segment: OrderedSegment, mode: Mode, where: Array, begun: Array) -> Iterate:
     return accelerated(iterate, segment, mode.way, MAX_ITERATIONS, where)
 
 

@@ -157,11 +157,12 @@ def _tried(before: _Try, segment: Segment) -> _Try:
     so does one that only runs past a wrong side on another surface, where the next one is not clear. Which surfaces are
     passed over, where no path touches all, is left to the last try."""
     through, order, left = before.through, before.next_order, before.left
-    (X, longest), all_surfaces = start_over_one_surface(segment, through), OrderedSegment.over_all(segment, order)
+    X, longest, alone = start_over_one_surface(segment, through)
+    all_surfaces = OrderedSegment.over_all(segment, order)
     if dividing_surfaces(segment.types):
         given = (before.iterate.moved == np.inf) & reduce(or_, before.iterate.on)
         X = choose(given, before.iterate.points, X)
-    iterate, active = minimised(all_surfaces, X, Mode(left == 1.0, 0.0 * left))
+    iterate, active = minimised(all_surfaces, X, Mode(left == 1.0, 0.0 * left), contacts_alone=alone)
     next_order, cut, crossed = moved_in_order(replace(all_surfaces, active=active), iterate.points)
     cut, crosses = tuple(a | b for a, b in zip(cut, crossed, strict=True)), reduce(or_, crossed)
     some, unsolved = reduce(or_, cut), iterate.unsolved

@@ -15,7 +15,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import call_where, choose
-from myoquat.muscle.wrapping.contact_solve import is_cut, solve_contact, unknown_start
+from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, solve_contact, unknown_start
 from myoquat.muscle.wrapping.fixed_point_iteration import (
     OrderedSegment,
     Segment,
@@ -51,33 +51,35 @@ class _Start:
 
 def start_over_one_surface(
     segment: Segment, wanted: Flags, where: Array | bool = True
-) -> tuple[tuple[TangentPoints, ...], Array]:
-    """The tangent points from which to look for the path, and the length (...) [m] of the longest of the paths over one
-    surface without a side each, zero if none is touched; `where` (...) that is asked.
+) -> tuple[tuple[TangentPoints, ...], Array, tuple[SolvedContact, ...]]:
+    """The tangent points from which to look for the path; the length (...) [m] of the longest of the paths over one
+    surface without a side each, zero if none is touched; and the rough contact of each surface alone; `where` (...)
+    that is asked.
 
     It touches one surface alone, the one over which alone it is longest, of those that are `wanted` (...) if any are.
     No shortest path over all is shorter, unless surfaces have sides.
     """
-    none = tuple(TangentPoints.none(0.0 * segment.start) for _ in segment.surfaces)
-    return call_where(_started, _Start(segment, wanted), where, (none, 0.0 * segment.start[..., 0]))
+    zero = 0.0 * segment.start
+    none, nowhere = (tuple(x for _ in segment.surfaces) for x in (TangentPoints.none(zero), SolvedContact.none(zero)))
+    return call_where(_started, _Start(segment, wanted), where, (none, zero[..., 0], nowhere))
 
 
-def path_over_one(segment: Segment, number: int) -> tuple[TangentPoints, Array]:
-    """The tangent points of the path over the surface of this number alone, and its length (...) [m], zero where it
-    does not touch."""
+def path_over_one(segment: Segment, number: int) -> tuple[TangentPoints, Array, SolvedContact]:
+    """The tangent points of the path over the surface of this number alone; its length (...) [m], zero where it does
+    not touch; and its rough contact."""
     placed, start, end = segment.surfaces[number], segment.start, segment.end
     A, B, always_rough = placed.seen(start), placed.seen(end), always(start[..., 0])
     near = unknown_start(0.0 * start[..., 0], always_rough)
     c = solve_contact(placed.prototype, placed.numbers, (A, B), segment.line(number), near)
     on = np.where(c.on, 1.0, 0.0)[..., None]
     length = on[..., 0] * (size(c.P - A) + c.arc + size(B - c.Q))
-    return TangentPoints(on * placed.in_world(c.P), c.on, on * placed.in_world(c.Q)), length
+    return TangentPoints(on * placed.in_world(c.P), c.on, on * placed.in_world(c.Q)), length, c
 
 
-def _started(problem: _Start) -> tuple[tuple[TangentPoints, ...], Array]:
+def _started(problem: _Start) -> tuple[tuple[TangentPoints, ...], Array, tuple[SolvedContact, ...]]:
     start, segment = problem.segment.start, problem.segment
     never = ~always(start[..., 0])
-    found, lengths = zip(*(path_over_one(segment, i) for i in range(len(segment.surfaces))), strict=True)
+    found, lengths, contacts = zip(*(path_over_one(segment, i) for i in range(len(segment.surfaces))), strict=True)
     wanted = joined([np.where(x, 1.0, 0.0)[..., None] for x in problem.wanted])
     some, compared = np.sum(wanted, axis=-1)[..., None] > 0, np.stack(lengths, axis=-1)
     compared = np.where(some & (wanted == 0.0), -1.0, compared)
@@ -87,7 +89,7 @@ def _started(problem: _Start) -> tuple[tuple[TangentPoints, ...], Array]:
         taken = taken | here
         X.append(choose(here, points, TangentPoints.none(0.0 * points.P)))
     longest = reduce(np.maximum, [lengths[i] for i in round_surfaces(problem.segment.types)], 0.0 * start[..., 0])
-    return tuple(X), longest
+    return tuple(X), longest, contacts
 
 
 @dataclass(frozen=True)
