@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.composite_walk import carried_to_parent, walked_matrix, walks
+from myoquat.dynamics.composite_walk import walked_matrix, walks
 from myoquat.dynamics.passive import rotor_inertia
 from myoquat.joints.motion import Motion, Pair, kinematics
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -26,28 +26,35 @@ def mass(system: ArticulatedSystem, q: Array) -> Array:
     """(..., nu, nu) M(q), rotor inertias on its diagonal."""
     motion = kinematics(system.tree, q)
     own: list[Inertia] = [(link.mass, link.moment, link.inertia) for link in system.tree.links]
-    M, rotors = matrix(system, motion, own), rotor_inertia(system)
-    return M + np.diag(rotors) if may_be_nonzero(rotors) else M
+    return matrix(system, motion, own, rotors=rotor_inertia(system))
 
 
-def matrix(system: ArticulatedSystem, motion: Motion, own: list[Inertia], wrenches: list[Pair] | None = None) -> Array:
-    """(..., nu, nu) sum of J_i^T I_i J_i over the links, of inertias I_i about their origins, in their axes.
+def matrix(
+    system: ArticulatedSystem, motion: Motion, own: list[Inertia], wrenches: list[Pair] | None = None,
+    rotors: Array | None = None,
+) -> Array:  # fmt: skip
+    """(..., nu, nu) sum of J_i^T I_i J_i over the links, of inertias I_i about their origins, in their axes. Rotor
+    inertias (nu,) are added on the diagonal.
 
     wrenches: W_j = (n, f) that each joint transmits, in its link's axes at its origin. They add W_j . (S_j x S_i) / 2
     to the entries of every joint i that carries another joint j, S their subspaces and x the cross product of motions.
     """
     tree = system.tree
     inertias = composites(tree, motion, own)
-    if wrenches is None and walks(system.nu, motion):
+    if rotors is not None and not may_be_nonzero(rotors):
+        rotors = None
+    if wrenches is None and walks(system.nu, tree.links, motion):
         forces = [_forces(motion.subspaces[i], inertias[i]) for i in range(len(tree.links))]
         own_blocks = [mirrored(_block(S, F)) for S, F in zip(motion.subspaces, forces, strict=True)]
+        if rotors is not None:
+            own_blocks = [M + np.diag(rotors[link.u]) for M, link in zip(own_blocks, tree.links, strict=True)]
         return walked_matrix(tree.links, motion, list(zip(forces, own_blocks, strict=True)), system.nu)
     blocks: dict[tuple[int, int], Any] = {}
     for i, link in enumerate(tree.links):
         if link.u.stop > link.u.start:
             _fill(blocks, tree, motion, i, inertias[i], None if wrenches is None else wrenches[i])
     result: Array = _matrix(system, blocks)
-    return result
+    return result if rotors is None else result + np.diag(rotors)
 
 
 def composites(tree: Tree, motion: Motion, own: list[Inertia]) -> list[Inertia]:
@@ -93,7 +100,7 @@ def _fill(
         if i == j and wrench is not None:
             n = n + 0.5 * (row_cross(wrench[1], S_v) + row_cross(wrench[0], S_omega))
             f = f + 0.5 * row_cross(wrench[1], S_omega)
-        n, f = carried_to_parent(motion.transforms[j], (n, f))
+        n, f = _carried_to_parent(motion.transforms[j], (n, f))
         j = tree.links[j].parent
 
 
@@ -102,6 +109,13 @@ def _forces(subspace: Pair, inertia: Inertia) -> Pair:
     m, h, I = inertia
     S_omega, S_v = subspace
     return full(I) @ S_omega + row_cross(h, S_v), as_array(m)[..., None] * S_v - row_cross(h, S_omega)
+
+
+def _carried_to_parent(transform: Pair, force: Pair) -> Pair:
+    """Forces in columns on a link as ones on its parent."""
+    R, p = transform
+    f = R @ force[1]
+    return R @ force[0] + row_cross(p, f), f
 
 
 def _block(subspace: Pair, force: Pair) -> Array:

@@ -1,9 +1,15 @@
 """Derivatives of forward dynamics as a walk over cells: one column of forces after the other crosses one joint.
 
 The formulas are those of `myoquat.dynamics.sensitivity.crossings`, each traced once for all joints of a type.
+
+Along a long chain of bodies, the rows of one joint after the other are done in panels of some columns, the last joint
+first. The columns of all that it carries cross the joint and leave their entries in its rows. Its own columns go to the
+ground twice: first for those entries of its rows that belong to other joints' columns, then with all others.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +29,7 @@ from myoquat.kernels.symbolic.arrays import SymbolArray
 __all__ = ["walked_derivatives", "walks"]
 
 _FORCES = 18  # numbers of the forces of a column
+_PANEL_COLUMNS = 48  # of a panel, at least: its slots, with the numbers that go into them, stay in the first cache
 
 
 def walks(system: ArticulatedSystem, q: Array) -> bool:
@@ -33,18 +40,56 @@ def walks(system: ArticulatedSystem, q: Array) -> bool:
 def walked_derivatives(system: ArticulatedSystem, sources: Sequence[Source]) -> Array:
     """(nu, 3 nu) of udot by a small motion, by u and by tau, of symbols."""
     walk = _Walk(system.nu, sources)
+    for source in sources:
+        walk.put_own(source)
+    parents = [source.link.parent for source in sources]
+    if MinRows.PANELS.reached_by(system.nu) and parents == [WORLD, *range(len(sources) - 1)]:
+        _walk_by_rows(walk, sources)
+        return walk.result()
     arrived: list[list[tuple[list[int], Any]]] = [[] for _ in sources]
     for i in reversed(range(len(sources))):
         source, groups = sources[i], arrived[i]
-        walk.put_own(source)
         if len(groups) > 1:
             walk.visit_apart(source, groups)
         for indices, p in groups:
-            walk.visit_crossing(source, indices, p)
+            walk.cross(source, walk.put_edge(source, p), [walk.columns[k] for k in indices], _WHOLE)
         indices = [*source.indices, *(place for group, _ in groups for place in group)]
         if source.link.parent != WORLD and indices:
             arrived[source.link.parent].append((indices, source.origin))
     return walk.result()
+
+
+def _walk_by_rows(walk: "_Walk", sources: Sequence[Source]) -> None:
+    """The walk along a chain of bodies, the rows of one joint after the other."""
+    edges = [walk.put_edge(source, child.origin) for source, child in itertools.pairwise(sources)]
+    buffer = walk.put([None] * (walk.width * max(len(source.indices) for source in sources)))
+    parts = _parts(sources)
+    for i in reversed(range(len(sources))):
+        source = sources[i]
+        ahead = [walk.columns[k] for k in source.indices]
+        for first, last in reversed(parts):
+            for j in range(max(first, i + 1), last):
+                if columns := [walk.columns[k] for k in sources[j].indices]:
+                    walk.cross(source, edges[i], columns, _ABOVE)
+            for j in reversed(range(first, min(last, i))):
+                own = [replace(column) for column in ahead]
+                if own:
+                    walk.cross(sources[j], edges[j], own, _BELOW, buffer if j == i - 1 else None)
+                ahead = own
+            if source.indices:
+                walk.end_part(source, sources[first], sources[last - 1])
+
+
+def _parts(sources: Sequence[Source]) -> list[tuple[int, int]]:
+    """Joints first ... last - 1 that have so many velocities that what they leave in the rows of one joint is a
+    panel."""
+    found, first = [], 0
+    for last, source in enumerate(sources, start=1):
+        stop = source.link.u.stop
+        if last == len(sources) or (stop % 8 == 0 and stop - sources[first].link.u.start >= _PANEL_COLUMNS):
+            found.append((first, last))
+            first = last
+    return found
 
 
 class _Numbers(NamedTuple):
@@ -84,6 +129,29 @@ def _record(nest: Any, row: Array) -> tuple[Any, Array]:
     return row[:size].reshape(nest), row[size:]
 
 
+class _Part(NamedTuple):
+    """What columns that cross a joint are asked for: which of their numbers go on, and whether they leave entries in
+    its rows and in its columns."""
+
+    numbers: slice
+    above: bool
+    below: bool
+
+
+_WHOLE = _Part(slice(None), True, True)
+_ABOVE = _Part(slice(0, _FORCES), True, False)  # the forces
+_BELOW = _Part(slice(12, None), False, True)  # those of torques, and what w is multiplied with
+
+
+@dataclass
+class _Column:
+    """A column on its way: its index in u, the first cell of its numbers, and which of them are zero in every state."""
+
+    index: int
+    at: int
+    zeros: tuple[bool, ...]
+
+
 class _Walk:
     """Cells: the result by rows, a row of forces for every column, a row of accelerations for those that meet others,
     and the numbers of the joints."""
@@ -91,16 +159,18 @@ class _Walk:
     def __init__(self, nu: int, sources: Sequence[Source]) -> None:
         self.nu, self.width = nu, _FORCES + sources[0].passed.rows.shape[-2]
         self.cells: list[Any] = [0.0] * (3 * nu * nu)
-        self.forces = [len(self.cells) + self.width * k for k in range(nu)]
-        self.cells += [None] * (self.width * nu)
-        self.moved = [len(self.cells) + 6 * k for k in range(nu)]
-        self.cells += [None] * (6 * nu)
-        self.zeros: list[tuple[bool, ...]] = [()] * nu  # of every column which numbers of its forces are zero now
+        self.columns = [_Column(k, self.put([None] * self.width), ()) for k in range(nu)]
+        self.moved = [self.put([None] * 6) for _ in range(nu)]
         self.visits = Visits()
 
     def result(self) -> Array:
         """The derivatives after the walk."""
         return self.visits.walked(self.cells, 3 * self.nu * self.nu).reshape(self.nu, 3 * self.nu)
+
+    def put(self, numbers: Sequence[Any]) -> int:
+        """The first of cells with these numbers."""
+        self.cells += numbers
+        return len(self.cells) - len(numbers)
 
     def put_own(self, source: Source) -> None:
         """The entries of a joint itself, and the forces that it passes on."""
@@ -110,35 +180,61 @@ class _Walk:
                 for k, entry in zip(source.indices, row, strict=True):
                     self.cells[3 * nu * i + turn * nu + k] = entry
         parts = [part for F in source.passed[:3] for part in F]
-        for column, place in enumerate(source.indices):
-            numbers = _Numbers.of(tuple(np.asarray(part)[..., column] for part in (*parts, source.passed.rows)))
-            self.cells[self.forces[place] : self.forces[place] + self.width] = numbers.row
-            self.zeros[place] = numbers.zeros
+        for number, place in enumerate(source.indices):
+            numbers = _Numbers.of(tuple(np.asarray(part)[..., number] for part in (*parts, source.passed.rows)))
+            column = self.columns[place]
+            self.cells[column.at : column.at + self.width] = numbers.row
+            column.zeros = numbers.zeros
 
-    def visit_crossing(self, source: Source, indices: Sequence[int], p: Any) -> None:
-        """Columns that came through one joint cross the next."""
+    def put_edge(self, source: Source, p: Any) -> tuple[_Numbers, int]:
+        """What forces about a point p find at a joint, and its first cell."""
         edge = _Numbers.of(source.crossing.edge(p))
-        tables, data = self.visits.tables, len(self.cells)
-        self.cells += edge.row
-        together: dict[tuple[bool, ...], list[int]] = {}
-        for k in indices:
-            together.setdefault(self.zeros[k], []).append(k)
+        return edge, self.put(edge.row)
+
+    def end_part(self, source: Source, first: Source, last: Source) -> None:
+        """The rows of a joint are done in the columns of some others."""
+        firsts = [3 * self.nu * row + turn * self.nu for row in source.indices for turn in range(3)]
+        ranges = [(at + first.link.u.start, at + last.link.u.stop) for at in firsts]
+        self.visits.end_panel(ranges)
+
+    def cross(
+        self, source: Source, edge: tuple[_Numbers, int], columns: Sequence[_Column], part: _Part,
+        buffer: int | None = None,
+    ) -> None:  # fmt: skip
+        """Columns that came through one joint cross the next. Their numbers go to the buffer, or stay in place."""
+        numbers, data = edge
+        together: dict[tuple[bool, ...], list[_Column]] = {}
+        for column in columns:
+            together.setdefault(column.zeros, []).append(column)
         for zeros, own in together.items():
-            key = edge.nest, edge.zeros, zeros
-            visit = _CrossingVisit(edge, zeros)
-            if key not in tables:
-                above, below = self._entries(len(source.indices))
-                takes = [np.flatnonzero(~np.array(edge.zeros)), np.flatnonzero(~np.array(zeros))]
-                gives = [visit.kept, above, below]
-                tables[key] = VisitTable(visit, takes, [block for block in gives if block.size])
-            first, hung, entries = source.link.u.start, bool(visit.kept.size), bool(source.indices)
+            key = numbers.nest, numbers.zeros, zeros, part.above, part.below, buffer is None
+            visit = self._visit(key, source, numbers, part)
             rows = []
-            for k in own:
-                written = [self.forces[k]] * hung + [3 * self.nu * first + k, 3 * self.nu * k + first] * entries
-                rows.append((data, self.forces[k], *written))
+            for column in own:
+                to = column.at if buffer is None else buffer + self.width * columns.index(column)
+                written = [to] * bool(visit.kept.size) + self._first_entries(source, column, part)
+                rows.append((data, column.at, *written))
+                column.at, column.zeros = to, visit.passed_zeros
             self.visits.add(key, rows)
-            for k in own:
-                self.zeros[k] = visit.passed_zeros
+
+    def _visit(self, key: Hashable, source: Source, numbers: _Numbers, part: _Part) -> "_CrossingVisit":
+        """The formula of a type, with its table."""
+        if key not in self.visits.tables:
+            zeros = key[2]  # type: ignore[index]
+            visit = _CrossingVisit(numbers, zeros, part)
+            above, below = self._entries(len(source.indices))
+            takes = [np.flatnonzero(~np.array(numbers.zeros)), np.flatnonzero(~np.array(zeros))]
+            gives = [visit.kept, *([above] * part.above), *([below] * part.below)]
+            self.visits.tables[key] = VisitTable(visit, takes, [block for block in gives if block.size])
+        found: _CrossingVisit = self.visits.tables[key].formula  # type: ignore[assignment]
+        return found
+
+    def _first_entries(self, source: Source, column: _Column, part: _Part) -> list[int]:
+        """The first cells of the entries in the rows of a joint, and of those in its columns."""
+        if not source.indices:
+            return []
+        row, first = 3 * self.nu, source.link.u.start
+        return [row * first + column.index] * part.above + [row * column.index + first] * part.below
 
     def _entries(self, own: int) -> tuple[Array, Array]:
         """How far the entries of a joint lie behind the first, in its rows and in its columns."""
@@ -159,7 +255,7 @@ class _Walk:
             tables["moved"] = VisitTable(_moved, [np.arange(21), point, np.arange(12, _FORCES)], [six])
             tables["both"] = VisitTable(_both, [six, point, np.arange(_FORCES)], [nu * point, np.zeros(1, dtype=int)])
             tables["one"] = VisitTable(_one, [six, point, np.arange(12)], [nu * np.arange(2)])
-        rows = [(data, at, self.forces[k], self.moved[k]) for (group, _), at in zip(groups, points, strict=True)
+        rows = [(data, at, self.columns[k].at, self.moved[k]) for (group, _), at in zip(groups, points, strict=True)
                 for k in group]  # fmt: skip
         self.visits.add("moved", rows)
         both, one = [], []
@@ -167,32 +263,35 @@ class _Walk:
             for m, (other, _) in enumerate(groups[:n]):
                 for i, k in ((i, k) for i in group for k in other):
                     there, back = 3 * nu * i + k, 3 * nu * k + i
-                    both.append((self.moved[i], points[m], self.forces[k], there, back + 2 * nu))
-                    one.append((self.moved[k], points[n], self.forces[i], back))
+                    both.append((self.moved[i], points[m], self.columns[k].at, there, back + 2 * nu))
+                    one.append((self.moved[k], points[n], self.columns[i].at, back))
         self.visits.add("both", both)
         self.visits.add("one", one)
 
 
 class _CrossingVisit:
-    """The formula of columns that cross a joint: (numbers of the edge, forces) that are not zero in every state -> the
-    forces on the parent that are not, or were not before, and the entries."""
+    """The formula of columns that cross a joint: (numbers of the edge, forces) -> forces on the parent, entries.
+
+    Numbers that are zero in every state are left out, and results that are not asked for."""
 
     __name__ = "crossing"
 
-    def __init__(self, edge: _Numbers, zeros: tuple[bool, ...]) -> None:
-        self.nest, self.zeros = edge.nest, (edge.zeros, zeros)
+    def __init__(self, edge: _Numbers, zeros: tuple[bool, ...], part: _Part) -> None:
+        self.nest, self.zeros, self.part = edge.nest, (edge.zeros, zeros), part
         rng = np.random.default_rng(0)  # at numbers at random, what is zero is so in every state
         probe = [rng.uniform(1.0, 2.0, zeros.count(False)) for zeros in self.zeros]
         passed = np.asarray(self._passed(*self._given(probe)))
         self.passed_zeros = tuple((passed == 0.0).tolist())
-        self.kept = np.flatnonzero((passed != 0.0) | ~np.array(zeros)) if passed.size else np.arange(0)
+        kept = np.flatnonzero((passed != 0.0) | ~np.array(zeros)) if passed.size else np.arange(0)
+        self.kept = kept[np.isin(kept, np.arange(len(zeros))[part.numbers])]
 
     def __call__(self, numbers: Array, forces: Array) -> Array:
         edge, carried = self._given((numbers, forces))
         found: list[Any] = [self._passed(edge, carried)[self.kept]]
         if edge.V[0].shape[-1]:
             above, below = edge.entries(carried)
-            found += [block[:, 0] for block in above] + [block[0] for block in below]
+            found += [block[:, 0] for block in above] * self.part.above
+            found += [block[0] for block in below] * self.part.below
         joined: Array = np.concatenate(found)
         return joined
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from myoquat.kernels.codegen.cell_visits import write_cell_walk
+from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Module
 from myoquat.kernels.codegen.jacobian_directions import write_directions
 from myoquat.kernels.codegen.loops import FormulaPorts, shared, suffix, write_lanes, write_loop
@@ -48,10 +49,10 @@ def emitter_of(construct: Construct) -> Emitter:
 
 
 def write_group(
-    module: Module, name: str, frame: Frame, group: Sequence[Construct], write: WriteFormula, result: int | None = None
+    module: Module, name: str, frame: Frame, group: Sequence[Construct], write: WriteFormula, result: Port | None = None
 ) -> InnerCall:
-    """Define `void name(ptr frame)` for a construct, or for several loops of one step side by side. result: the first
-    slot of where a walk's result is wanted."""
+    """Define `void name(ptr frame)` for a construct, or for several loops of one step side by side. result: where a
+    walk's result is wanted."""
     first = group[0]
     if isinstance(first, CellWalk):
         return write_cell_walk(module, name, frame, first, result)

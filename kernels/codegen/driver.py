@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 from myoquat.kernels.codegen.compaction import handed, padded
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.row_transfer import move_packed, read_rows, write_rows
+from myoquat.kernels.codegen.row_transfer import (
+    addresses_of_rows,
+    move_packed,
+    read_rows,
+    write_rows,
+    write_shared_slots,
+)
 
 __all__ = ["ENTRY", "PROTOTYPE", "Port", "write_driver"]
 
@@ -17,11 +23,17 @@ PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
 
 class Port(NamedTuple):
     """Where an input or output array meets a function: its first slot, its numbers per state, and the pointer from
-    which slots count."""
+    which slots count.
+
+    shared_slots  how far the slot of each number lies behind the first, where equal ones share a slot.
+    rows          the slot holds the addresses of the rows of W states, and the function writes these itself.
+    """
 
     slot: int
     length: int
     base: str = "%frame"
+    shared_slots: tuple[int, ...] = ()
+    rows: bool = False
 
 
 def write_driver(module: Module, body: str, inputs: Sequence[Port], outputs: Sequence[Port], size: int) -> None:
@@ -43,6 +55,8 @@ def write_driver(module: Module, body: str, inputs: Sequence[Port], outputs: Seq
             states = _Together(b, first, end, size)
             for array, frame, own in states.of(read):
                 array.move(b, frame, own, last, read_rows, packed)
+            for array, frame, own in states.of(written):
+                array.hand_rows(b, frame, own, last)
             states.call(body)
             if not packed:
                 states.fill_up(written)
@@ -72,13 +86,22 @@ class _Array(NamedTuple):
 
     def move(self, b: Builder, frame: str, first: str, last: str, function: Callable[..., None], packed: bool) -> None:
         """W rows between a frame and the array."""
-        if not self.port.length:
+        if not self.port.length or self.port.rows:
             return
         slots = b.slot(frame, self.port.slot)
-        if packed:
+        if self.port.shared_slots:
+            write_shared_slots(b, (self.pointer, self.stride), first, last, slots, self.port.shared_slots)
+        elif packed:
             move_packed(b, self.pointer, first, slots, self.port.length, function is read_rows)
         else:
             function(b, self.pointer, self.stride, first, last, slots, self.port.length)
+
+    def hand_rows(self, b: Builder, frame: str, first: str, last: str) -> None:
+        """The addresses of W rows into the slot of a function that writes them; rows beyond the last are the last."""
+        if self.port.rows:
+            slot = b.slot(frame, self.port.slot)
+            for lane, address in enumerate(addresses_of_rows(b, self.pointer, self.stride, first, last)):
+                b.store(address, b.offset(slot, 8 * lane), "ptr")
 
 
 class _Together(NamedTuple):

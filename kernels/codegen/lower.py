@@ -256,7 +256,7 @@ class _Stored:
         """due: of every flat output, the first part of the level at which it is stored."""
         part_of = {index: number for number, part in enumerate(parts) for index in part}
         found = cls({}, [[] for _ in parts])
-        for index, place, number in zip(tape.outputs, receivers, due, strict=True):
+        for index, place, number in dict.fromkeys(zip(tape.outputs, receivers, due, strict=True)):
             if part_of.get(index, -1) >= number:
                 found.computed.setdefault(index, []).append(place)
             else:

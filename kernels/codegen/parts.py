@@ -1,6 +1,6 @@
 """What bodies of kernels are made of: their arrays on the frame, what they cost, and calls in the middle of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -25,10 +25,13 @@ __all__ = [
     "slots_of",
     "slots_of_ports",
     "take_ports",
+    "take_results",
 ]
 
 NANOSECONDS_PER_OPERATION = 0.05  # nanoseconds per operation and state, about, on eight lanes
 _NANOSECONDS_PER_ELEMENTARY_FUNCTION = 1.5
+# outputs with so many numbers are written by a table of their slots if at most this part of them differ
+_MIN_SHARED, _MOST_OWN = 64, 0.75
 
 Ports = dict[str, Port]
 
@@ -93,6 +96,24 @@ def take_ports(frame: Frame, lengths: Mapping[str, int]) -> Ports:
     return {name: Port(frame.take(length), length) for name, length in lengths.items()}
 
 
+def take_results(frame: Frame, lengths: Mapping[str, int], nodes: Sequence[int], rows: Container[str] = ()) -> Ports:
+    """As `take_ports` for outputs that are these nodes. Equal ones of a long array share a slot: zeros, and halves of
+    symmetric matrices. Those named in `rows` go to the caller's rows as they are computed."""
+    found, start = {}, 0
+    for name, length in lengths.items():
+        own = nodes[start : start + length]
+        start += length
+        if name in rows:
+            found[name] = Port(frame.take(1), length, rows=True)
+            continue
+        slot_of = {node: k for k, node in enumerate(dict.fromkeys(own))}
+        if length >= _MIN_SHARED and len(slot_of) <= _MOST_OWN * length:
+            found[name] = Port(frame.take(len(slot_of)), length, shared_slots=tuple(slot_of[node] for node in own))
+        else:
+            found[name] = Port(frame.take(length), length)
+    return found
+
+
 def slots_in(size: int, lanes: int) -> int:
     """How many slots so many bytes take."""
     return -(-size // (8 * lanes))
@@ -105,7 +126,7 @@ def slots_of(ports: Sequence[Port]) -> list[int]:
 
 def slots_of_ports(ports: Sequence[Port]) -> list[Place]:
     """The slots of several ports one after the other, each with the pointer from which it counts."""
-    return [Place(port.slot + k, port.base) for port in ports for k in range(port.length)]
+    return [Place(port.slot + k, port.base) for port in ports for k in port.shared_slots or range(port.length)]
 
 
 def price(tape: Tape) -> Cost:

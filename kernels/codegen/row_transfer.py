@@ -11,9 +11,22 @@ The length of a row is an argument of these functions, so that their code is the
 once. Short rows that lie one after the other are moved in place.
 """
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from myoquat.core.digests import digest
 from myoquat.kernels.codegen.ir import Builder, Module
 
-__all__ = ["move_packed", "read_rows", "write_rows"]
+__all__ = [
+    "addresses_of_rows",
+    "end_panels",
+    "move_packed",
+    "read_rows",
+    "write_panel",
+    "write_rows",
+    "write_shared_slots",
+]
 
 _MAX_SINGLE_COLUMNS = 2  # last columns up to which each is moved by itself
 _MAX_BLOCKS_IN_PLACE = 2  # column blocks up to which a call would take a noticeable part of the time
@@ -24,6 +37,7 @@ _PREFETCHED_ROWS = 64  # rows between the one that is read and the one that is a
 _PREFETCHED_COLUMNS = 64  # columns between the one that is written and the one that is asked for
 _STRIDED = "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots, i64 %length"
 _PACKED = "ptr %rows, ptr %slots, i64 %length"
+_SHARED = f"{_STRIDED}, ptr %offsets"
 
 
 def read_rows(b: Builder, rows: str, stride: str, first: str, last: str, slots: str, length: int) -> None:
@@ -37,6 +51,64 @@ def read_rows(b: Builder, rows: str, stride: str, first: str, last: str, slots: 
 def write_rows(b: Builder, rows: str, stride: str, first: str, last: str, slots: str, length: int) -> None:
     """The way back, with the same arguments."""
     _move_strided(b, "write_rows", rows, stride, first, last, slots, length)
+
+
+def addresses_of_rows(b: Builder, rows: str, stride: str, first: str, last: str) -> list[str]:
+    """Of W rows from number `first` on; those beyond `last` are the last."""
+    addresses = []
+    for lane in range(b.lanes):
+        row = b.let(f"add i64 {first}, {lane}")
+        inside = b.let(f"icmp slt i64 {row}, {last}")
+        row = b.let(f"select i1 {inside}, i64 {row}, i64 {last}")
+        addresses.append(b.offset(rows, b.let(f"mul i64 {row}, {stride}")))
+    return addresses
+
+
+def write_panel(b: Builder, rows: str, slots: str, start: int, length: int, whole: int) -> None:
+    """The numbers start ... start + length - 1 of W rows of `whole` numbers, from slots.
+
+    `rows` points to the addresses of the rows.
+
+    Stores past the caches are in no order with others until `end_panels`."""
+    b.module.once("write_panel", lambda: _define_panel(b.module))
+    numbers = f"i64 {8 * start}, i64 {length}, i1 {int(8 * b.lanes * whole >= _MIN_BYTES_PAST_CACHES)}"
+    b.line(f"call void @write_panel(ptr {rows}, ptr {slots}, {numbers})")
+
+
+def end_panels(b: Builder) -> None:
+    """All panels of a row are written."""
+    b.line("fence seq_cst")
+
+
+def _define_panel(module: Module) -> None:
+    b = module.builder()
+    addresses = [b.offset(b.load(b.offset("%rows", 8 * lane), "ptr"), "%start") for lane in range(b.lanes)]
+    transfer = _Transfer(b, "%slots", 0, packed=False)
+    if 8 * b.lanes == _CACHE_LINE_BYTES:
+        together = b.let("mul i64 %length, 8")
+        for address in addresses:
+            together = b.let(f"or i64 {together}, {b.let(f'ptrtoint ptr {address} to i64')}")
+        odd = b.let(f"and i64 {together}, {_CACHE_LINE_BYTES - 1}")
+        around, through = b.label("around"), b.label("through")
+        b.fork(b.let(f"and i1 %long, {b.let(f'icmp eq i64 {odd}, 0')}"), around, through)
+        b.begin(around)
+        transfer.move_past_caches(addresses)
+        b.line("ret void")
+        b.begin(through)
+    transfer.move_any(addresses, reading=False)
+    b.line("ret void")
+    module.define("write_panel", "void", "ptr %rows, ptr %slots, i64 %start, i64 %length, i1 %long", b, shared=True)
+
+
+def write_shared_slots(
+    b: Builder, rows: tuple[str, str], first: str, last: str, slots: str, behind: Sequence[int]
+) -> None:
+    """As `write_rows` from slots that lie so far behind the first; rows: their begin, and the bytes between them."""
+    offsets = np.array(behind, dtype=np.int64) * (8 * b.lanes)
+    table = b.module.constants_unless_known(f"offsets_{digest(offsets.tobytes())[:16]}", offsets)
+    b.module.once("write_shared_slots", lambda: _define_strided(b.module, "write_shared_slots", False))
+    numbers = f"ptr {rows[0]}, i64 {rows[1]}, i64 {first}, i64 {last}, ptr {slots}, i64 {len(behind)}"
+    b.line(f"call void @write_shared_slots({numbers}, ptr @{table})")
 
 
 def move_packed(b: Builder, rows: str, first: str, slots: str, length: int, reading: bool) -> None:
@@ -64,15 +136,11 @@ def _move_strided(
 def _define_strided(module: Module, name: str, reading: bool) -> None:
     """Rows `stride` apart; those beyond the last are the last."""
     b = module.builder()
-    addresses = []
-    for lane in range(b.lanes):
-        row = b.let(f"add i64 %first, {lane}")
-        inside = b.let(f"icmp slt i64 {row}, %last")
-        row = b.let(f"select i1 {inside}, i64 {row}, i64 %last")
-        addresses.append(b.offset("%rows", b.let(f"mul i64 {row}, %stride")))
-    _Transfer(b, "%slots", b.let(f"mul i64 %stride, {_PREFETCHED_ROWS}"), packed=False).move_any(addresses, reading)
+    addresses = addresses_of_rows(b, "%rows", "%stride", "%first", "%last")
+    ahead, offsets = b.let(f"mul i64 %stride, {_PREFETCHED_ROWS}"), "%offsets" if name == "write_shared_slots" else None
+    _Transfer(b, "%slots", ahead, packed=False, offsets=offsets).move_any(addresses, reading)
     b.line("ret void")
-    module.define(name, "void", _STRIDED, b, shared=True)
+    module.define(name, "void", _STRIDED if offsets is None else _SHARED, b, shared=True)
 
 
 def _define_packed(module: Module, name: str, reading: bool) -> None:
@@ -86,6 +154,7 @@ def _define_packed(module: Module, name: str, reading: bool) -> None:
         b.fork(_fills_caches(b), around, through)
         b.begin(around)
         transfer.move_past_caches(addresses)
+        b.line("fence seq_cst")  # such stores are in no order with others
         b.line("ret void")
         b.begin(through)
     transfer.move_any(addresses, reading)
@@ -105,10 +174,14 @@ def _fills_caches(b: Builder) -> str:
 
 class _Transfer:
     """Moves W rows between their addresses and slots. `ahead` are the bytes to a later row; where rows are `packed`,
-    each line of memory is asked for once, else every row."""
+    each line of memory is asked for once, else every row.
 
-    def __init__(self, b: Builder, slots: str, ahead: str | int, packed: bool) -> None:
+    offsets: a table of how many bytes each slot lies behind the
+    first, None where they follow each other."""
+
+    def __init__(self, b: Builder, slots: str, ahead: str | int, packed: bool, offsets: str | None = None) -> None:
         self.b = b
+        self.offsets = offsets
         self.slots = slots
         self.ahead = ahead
         self.packed = packed
@@ -157,14 +230,15 @@ class _Transfer:
         b.begin(end)
 
     def move_past_caches(self, rows: list[str]) -> None:
-        """All columns of rows of whole lines, without the caches: they hold the slots that are read."""
+        """All columns of rows of whole lines, without the caches: they hold the slots that are read.
+
+        Such stores are in no order with others before a fence."""
         b = self.b
         with b.loop(0, "%length", b.lanes) as column:
             start = b.let(f"mul i64 {column}, 8")
             values = self._transposed([b.load(self._slot(column, k)) for k in range(b.lanes)])
             for row, value in zip(rows, values, strict=True):
                 b.store_past_caches(value, b.offset(row, start))
-        b.line("fence seq_cst")  # such stores are in no order with others
 
     def move_block(self, rows: list[str], column: str, width: int, reading: bool) -> None:
         """The columns from `column` on, as many as `width`."""
@@ -172,7 +246,10 @@ class _Transfer:
         (self._read if reading else self._write)(rows, start, column, width)
 
     def _slot(self, column: str, k: int) -> str:
-        """Address of slot column + k."""
+        """Address of the slot of column + k."""
+        if self.offsets is not None:
+            row = self.b.offset(self.offsets, self.b.let(f"mul i64 {column}, 8"))
+            return self.b.offset(self.slots, self.b.load(self.b.offset(row, 8 * k), "i64"))
         first = self.b.offset(self.slots, self.b.let(f"mul i64 {column}, {8 * self.b.lanes}"))
         return self.b.slot(first, k)
 

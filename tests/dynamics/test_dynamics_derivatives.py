@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
+from myoquat import kernels
 from myoquat.dynamics import (
     Inputs,
     articulated,
@@ -21,6 +22,7 @@ from myoquat.dynamics import (
     linearize,
     mass_matrix,
 )
+from myoquat.dynamics.sensitivity import column_walk
 from myoquat.dynamics.sensitivity.column_walk import walked_derivatives
 from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives
 from myoquat.dynamics.sensitivity.recursions import inverse_derivatives
@@ -28,6 +30,7 @@ from myoquat.dynamics.sensitivity.sources import sources_of
 from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.kernels import as_casadi_vector, symbols_casadi
+from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Parameters, limits, states
 from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
@@ -87,6 +90,25 @@ def test_columns_may_cross_the_joints_one_after_the_other(types):
     for f_ext in (None, RNG.normal(size=(len(system.bodies), 6))):
         found = walked_derivatives(system, sources_of(system, q, u, tau, f_ext))
         assert close(np.asarray(found, dtype=float), forward_derivatives(system, q, u, tau, f_ext), 1e-13)
+
+
+def test_columns_cross_the_joints_of_a_chain_by_the_rows_of_one_after_the_other(monkeypatch):
+    """As in a long chain; here past a joint without velocities, and with wrenches."""
+    ball = mq.joints.SphericalJoint
+    joints = [ball(), mq.joints.FixedJoint(), mq.joints.RevoluteJoint((0, 1, 0)), ball()]
+    numbers = {"center_of_mass": (0.1, 0.0, 0.2), "inertia": (2.0, 3.0, 4.0, 0.0, 0.0, 0.0)}
+    bodies = [
+        mq.Body(f"b{k}", f"b{k - 1}" if k else "ground", joint, (0.1, 0.2, 0.3), mass=1.0 + k, **numbers)
+        for k, joint in enumerate(joints)
+    ]
+    system, rng = mq.ArticulatedSystem(tuple(bodies)), np.random.default_rng(6)
+    q, (u, tau), f_ext = system.random(9, rng), rng.normal(size=(2, 9, system.nu)), rng.normal(size=(9, 4, 6))
+    expected = forward_derivatives(system, q, u, tau, f_ext)
+    monkeypatch.setattr(MinRows, "reached_by", lambda self, rows: self in (MinRows.CROSSINGS, MinRows.PANELS))
+    monkeypatch.setattr(column_walk, "_PANEL_COLUMNS", 1)
+    sizes = {"q": system.nq, "u": system.nu, "x": system.nu, "f": (4, 6)}
+    kernel = kernels.compile(lambda q, u, x, f: forward_derivatives(system, q, u, x, f), sizes)
+    assert close(kernel(q, u, tau, f_ext), expected, 1e-13)
 
 
 @pytest.mark.parametrize(("dynamics", "derivatives"), FUNCTIONS)
@@ -229,6 +251,28 @@ def test_hessian_products_are_symmetric_and_slopes_of_gradients(product, derivat
 
     slope = (8 * (gradient(1e-3) - gradient(-1e-3)) - gradient(2e-3) + gradient(-2e-3)) / 12e-3
     assert np.abs(slope - Hb[SYSTEM.nu :]).max() < 1e-7 * np.abs(Hb).max()
+
+
+@pytest.mark.parametrize(
+    ("product", "derivatives"),
+    [(forward_dynamics_hvp, forward_dynamics_derivatives), (inverse_dynamics_hvp, inverse_dynamics_derivatives)],
+)
+def test_hessian_products_under_constraints(product, derivatives):
+    """Symmetric; and along the force, in which the dynamics are affine, differences of first derivatives."""
+    hinge, bobs = mq.joints.RevoluteJoint((0, 1, 0)), []
+    for i, parent in enumerate(("ground", "b0")):
+        bobs.append(mq.Body(f"b{i}", parent, hinge, (0, 0, -0.5), mass=2.0, center_of_mass=(0, 0, -0.25)))
+    system, q, u, w = mq.ArticulatedSystem(tuple(bobs)), [0.4, -0.3], [-0.4, 0.3], np.array([1.0, 2.0])
+    acting = {"inputs": Inputs(), "constraints": [constraints.CoordinateCoupler("b1.angle", "b0.angle", Linear(-0.75))]}
+    weights, a, b = RNG.normal(size=2), *RNG.normal(size=(2, 3, 2))
+    Ha, Hb = (np.concatenate(product(system, q, u, w, weights, tuple(x), **acting)[:3]) for x in (a, b))
+    assert abs(b.ravel() @ Ha - a.ravel() @ Hb) < 1e-11 * np.abs(Ha).max()
+    along = product(system, q, u, w, weights, (np.zeros(2), np.zeros(2), b[2]), **acting)
+    there, here = (derivatives(system, q, u, x, **acting) for x in (w + b[2], w))
+    for part in range(3):
+        assert np.abs(along[part] - weights @ (there[part] - here[part])).max() < 1e-11 * np.abs(Hb).max()
+    alone = product(system, q, u, w, weights, tuple(b))
+    assert np.abs(np.concatenate(alone[:3]) - Hb).max() > 0.1 * np.abs(Hb).max()
 
 
 def test_hessian_products_by_the_pose_are_those_along_geodesics():
