@@ -3,8 +3,8 @@
 All take (..., n) arrays with leading batch axes that broadcast, validate them once, and compile at first use; equal
 models share kernels. `out` takes the result, a C-order float64 array. `backend="numpy"` evaluates the same formulas in
 NumPy (Jacobians by the complex step): slower, and the reference that the kernels are tested against. SymPy and CasADi
-symbols go in and come out. TypeError where a path needs a solver, which has no expression: around an ellipsoid, a
-torus, or several surfaces that act together; SymPy symbols take no wrapping surfaces at all.
+symbols go in and come out. Raises TypeError where a path needs a solver, which has no expression: around an ellipsoid,
+a torus, or several surfaces that act together; SymPy symbols take no wrapping surfaces at all.
 """
 
 from typing import Any

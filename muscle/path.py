@@ -52,8 +52,8 @@ class PathWrap(Record):
 class Muscle(Record):
     """A muscle: its path from origin over via points to insertion, and its force law.
 
-    Between its points the path is straight, or goes around the surfaces `wraps` that lie in its way: those that act on
-    the same piece in the order in which the path meets them. Over `pulleys` it consists of several branches.
+    Between its points the path is straight, or goes around the surfaces `wraps` that lie in its way. Those that act on
+    the same piece stand in the order in which the path meets them. Over `pulleys` it consists of several branches.
     `activation` is the one that a simulation takes where none is given, None if the model names none. With
     `activation_dynamics` it follows an excitation and is a state of simulations; without, it is given.
 

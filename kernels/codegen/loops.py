@@ -1,7 +1,7 @@
 """Loops of solvers in machine code: a step that is taken until every lane is done.
 
 The step is a function that is written once for all loops over it. It reads the state and the constants where they are,
-in the caller's frame, and writes the next state where it belongs: states alternate between two buffers, and nothing is
+in the caller's frame, and writes the next state where it belongs. States alternate between two buffers, and nothing is
 copied while all lanes run. Where some are done, the next state is assembled in the other buffer, from what the step
 found and the state before. It never shares a buffer with one of them: LLVM would write a masked store, which takes
 processors without AVX-512 about twenty cycles.

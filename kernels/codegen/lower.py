@@ -1,10 +1,10 @@
 """From a tape to LLVM functions that work on a frame.
 
-A frame is one block of memory of slots, W doubles each, that holds everything a kernel touches for W states: inputs,
+A frame is one block of memory of slots, W doubles each. It holds everything a kernel touches for W states: inputs,
 outputs, values between parts of a long function. Functions that several others call have frames of their own behind
 that, so that their code is the same in every kernel. A straight function takes its frame, reads the slots of its inputs
-and writes those of its outputs. Long ones are split into functions that hand values on through slots, because
-instruction selection and register allocation of one huge block take more than linear time.
+and writes those of its outputs. Long ones are split into functions that pass values through slots. Instruction
+selection and register allocation of one huge block would take more than linear time.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -3,9 +3,9 @@
 Blocks of W x W numbers go through registers: load rows, transpose by shuffles, store slots. Where W does not divide the
 row's length the last block overlaps the one before it and writes the same values again, or narrower ones follow.
 Reading asks the memory for later rows, so that they are on their way. Writing long rows asks for the lines of later
-columns: rows are seldom aligned, and a store across two lines takes several times as long where they are not in the
-first cache. In the last block of states, lanes beyond the end read and write the last state's row: they hold the same
-state and hence the same results, so no lane ever works on invented numbers and nothing needs a mask.
+columns. Rows are seldom aligned, and a store across two lines takes several times as long where they are not in the
+first cache. In the last block of states, lanes beyond the end read and write the last state's row. They hold the same
+state and hence the same results. No lane works on invented numbers, and nothing needs a mask.
 
 The length of a row is an argument of these functions, so that their code is the same in every kernel and is compiled
 once. Short rows that lie one after the other are moved in place.

@@ -1,7 +1,7 @@
 """Operations that are needed only where a condition holds: a block of code that is left out if it holds in no lane.
 
 A selection `c ? x : 0` of lanes computes x in all of them. Where the code of x is long, such as that of a contact which
-a path may not have, a branch around it pays: states side by side mostly agree. Results keep their bits. Source: J.
+a path may not have, a branch around it pays. States side by side mostly agree. Results keep their bits. Source: J.
 Shin, Introducing control flow into vectorized code, Parallel Architectures and Compilation Techniques (PACT) 2007,
 branches on superword condition codes.
 """

@@ -1,7 +1,7 @@
 """Scans over a tree in machine code: a loop for every pass over a table of where each member finds what it takes.
 
 A member has a block of slots of its own. What goes from one to another has rows, each used again as soon as its last
-reader is done, so that they stay in the cache. Each stage of a type is written once, as a function.
+reader is done. They therefore stay in the cache. Each stage of a type is written once, as a function.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 `cell_walk` takes an array of cells, types of visits, each with a formula, and the order in which runs of visits are
 made. A visit reads some cells and writes others, whose first ones a table gives; later visits read what earlier ones
-wrote. While a kernel is traced the visits are not unrolled: the kernel holds the formula of every type once, in a loop
+wrote. While a kernel is traced the visits are not unrolled. The kernel holds the formula of every type once, in a loop
 over its table, on cells that stay where they are.
 
 The result of a long walk may be divided into panels, each done after a number of runs. Where it is an output of a

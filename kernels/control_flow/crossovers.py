@@ -1,8 +1,8 @@
 """From how many rows one code in a loop pays: the only place where this is decided.
 
 Code of its own for each row is longer, and takes longer to trace and compile. One code in a loop reads its rows from a
-table and writes results to one. It takes longer to run for few rows, since nothing is shared between rows and the
-numbers of a row are loaded instead of being constants of the code.
+table and writes results to one. It takes longer to run for few rows. Nothing is shared between rows, and the numbers of
+a row are loaded instead of being constants of the code.
 """
 
 from enum import IntEnum

@@ -1,8 +1,8 @@
 """The entries of a Jacobian: row by row or column by column, written out where that is little code, else compressed.
 
 Written out, every entry has code of its own, which sees only the part of the formula between its row and its column.
-Where that would be many times the formula, one direction is written, forwards or backwards, and run for one group of
-columns, or rows, after the other, of which no row meets two (Curtis, Powell and Reid, On the Estimation of Sparse
+Where that would be many times the formula, one direction is written, forwards or backwards. It runs for one group of
+columns, or rows, after the other; no row meets two of a group (Curtis, Powell and Reid, On the Estimation of Sparse
 Jacobian Matrices, IMA Journal of Applied Mathematics 13 (1974) 117-119).
 """
 

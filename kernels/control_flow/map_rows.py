@@ -1,7 +1,7 @@
 """One formula for many rows inside another formula: written once in the machine code, run over a table.
 
 `map_rows` calls a plain NumPy formula for every row of an array, with numbers of its own. While a kernel is traced the
-rows are not unrolled: the formula goes on with fresh symbols for the results, and the kernel holds the element's code
+rows are not unrolled. The formula goes on with fresh symbols for the results, and the kernel holds the element's code
 once, in a loop over the rows. A kernel for one state takes as many rows at once as its registers have lanes. What an
 element computes from its numbers alone is computed while tracing.
 """

@@ -1,8 +1,8 @@
 """A formula inside another as a function: written once in the machine code, and called wherever it is asked for.
 
-`out_of_line_call` evaluates a plain NumPy formula. While a kernel is traced the formula is not written where it
-stands. The outer one goes on with fresh symbols for its result, and the kernel holds the inner one once, whatever
-number of times it is called with other arguments.
+`out_of_line_call` evaluates a plain NumPy formula. While a kernel is traced the formula is not written where it stands.
+The outer one goes on with fresh symbols for its result, and the kernel holds the inner one once. It may be called any
+number of times with other arguments.
 """
 
 from collections.abc import Callable, Set

@@ -1,9 +1,9 @@
 """Scans over a tree inside a formula: one function for every type of its members, in loops over tables of numbers.
 
 `tree_scan` runs passes down and up a tree: downwards a member takes what its parent gives, upwards the sum of what its
-children give. While a kernel is traced the members are not unrolled: what a member of each type does is traced once,
-with the numbers in which the members differ as further inputs, and the kernel holds it once for every pass. A number
-that is the same in all members of a type is a constant of their code.
+children give. While a kernel is traced the members are not unrolled. The code of a member of each type is traced once,
+with the numbers in which the members differ as further inputs. The kernel holds it once for every pass. A number that
+is the same in all members of a type is a constant of their code.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """Loops inside formulas: a body that is applied as long as a condition holds, as a loop in the machine code.
 
-`while_loop` runs a plain NumPy body on a record of arrays. While a kernel is traced the loop is not unrolled: the
+`while_loop` runs a plain NumPy body on a record of arrays. While a kernel is traced the loop is not unrolled. The
 formula goes on with fresh symbols for its result, and the kernel holds the body once, called where the result is
 needed. The columns into which a record is packed there, and a last one that says whether the condition holds, are this
 module's own matter. `iterate` is the loop over packed columns.
@@ -153,9 +153,9 @@ def while_loop(
 
     Use it in formulas that are compiled: the machine code holds the body once. On floats NumPy runs it, and the body
     sees only the states that go on; on CasADi symbols it is unrolled. Raises ValueError where the body changes the
-    shape or the names of a state, or where a loop is differentiated: the steps say nothing about the derivative of what
-    they converge to. `root` gives it the derivative of an implicit function, and `constant` says that there is none.
-    On SymPy symbols TypeError.
+    shape or the names of a state, and where a loop is differentiated. The steps say nothing about the derivative of
+    what they converge to. `root` gives it the derivative of an implicit function, and `constant` says that there is
+    none. On SymPy symbols TypeError.
 
     >>> from dataclasses import dataclass
     >>> import numpy as np

@@ -195,8 +195,8 @@ def _fresh(shape: tuple[int, ...]) -> np.ndarray:
 def results(signature: Signature, batch: Batch, out: Any) -> list[np.ndarray]:
     """Arrays (..., *shape) for the outputs: fresh, or those of `out` after a check.
 
-    Raises ValueError if one of `out` has another shape or type, is not C-ordered or writeable, or overlaps an input
-    other than row by row, or another output.
+    Raises ValueError if one of `out` has another shape or type, or is not C-ordered or writeable. It is raised too if
+    it overlaps an input other than row by row, or another output.
     """
     shapes = [batch.shape + shape for shape in signature.outputs.values()]
     if out is None:

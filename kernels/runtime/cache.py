@@ -2,9 +2,10 @@
 
 One file per kernel: a magic line, a seal of the rest, the key (so that a renamed file is recognized as foreign), a JSON
 header and the object code. Whatever is wrong with a file or with the folder, the answer is 'not there': the kernel is
-then compiled again. Machine code is executed as it is read, so only this user may write into the folder, and every file
-in it must be this user's and writable by no other user. The seal is BLAKE2b under a secret that lies in the folder and
-that no other user may read. A file that another user put there, while the folder was open to others, lacks the seal.
+then compiled again. Machine code is executed as it is read. Only this user may therefore write into the folder, and
+every file in it must be this user's and writable by no other user. The seal is BLAKE2b under a secret that lies in the
+folder and that no other user may read. A file that another user put there, while the folder was open to others, lacks
+the seal.
 """
 
 import contextlib
@@ -32,8 +33,8 @@ _SECRET, _SEAL_BYTES = "secret", 32  # the file of the secret; bytes of it and o
 class Cache:
     """Entries (header, code) under keys in one folder; beyond the limit the least recently used go first.
 
-    Looking through a full folder takes longer than compiling a kernel, so that it is done now and then: the folder is
-    beyond its limit by a few hundredths at times.
+    Looking through a full folder takes longer than compiling a kernel. It is therefore done now and then, and the
+    folder is beyond its limit by a few hundredths at times.
     """
 
     def __init__(self, folder: Path | None, limit: int = LIMIT_BYTES) -> None:

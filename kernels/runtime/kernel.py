@@ -48,8 +48,8 @@ def compile(
     lanes      states side by side: 1, 2, 4, 8; threads: of a call; cache: folder or 'off'. Defaults in
                `myoquat.kernels.runtime.settings`, by environment variable.
 
-    Raises TypeError where the formula branches on a value or uses what cannot be traced (with the formula's line), and
-    ValueError for shapes and names that do not fit and for operations that cannot be compiled.
+    Raises TypeError where the formula branches on a value or uses what cannot be traced (with the formula's line).
+    Raises ValueError for shapes and names that do not fit and for operations that cannot be compiled.
 
     >>> import numpy as np
     >>> from myoquat import kernels

@@ -1,6 +1,6 @@
 """From LLVM assembly to machine code in this process.
 
-Compiling always goes through an object file in memory, so that a kernel from the cache and a fresh one take the same
+Compiling always goes through an object file in memory. A kernel from the cache and a fresh one therefore take the same
 way into the process.
 """
 

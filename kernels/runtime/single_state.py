@@ -19,9 +19,9 @@ __all__ = ["SingleState"]
 class SingleState:
     """The outputs of a kernel for one state; made by `Compiled.single`.
 
-    Every call copies its arguments, in the order of the inputs, into arrays that stay where they are, so that nothing
-    is looked up or converted: some microseconds are saved, which short kernels notice. Results are copies. Raises
-    ValueError for an argument that does not fit its input. Each thread needs one of its own.
+    Every call copies its arguments, in the order of the inputs, into arrays that stay where they are. Nothing is looked
+    up or converted, which saves some microseconds. Results are copies. Raises ValueError for an argument that does not
+    fit its input. Each thread needs one of its own.
     """
 
     def __init__(

@@ -3,7 +3,7 @@
 A kernel that is found by the content of a model instead of by its traced program must also name the formulas that would
 have been traced. They are all in this package: the digest is of its source files as they were when it was imported.
 Where that does not say what is loaded (a file changed since, as autoreload makes it, or a function put in another's
-place) there is none, and kernels are found by tracing, which is always right.
+place) there is none. Kernels are then found by tracing, which is always right.
 """
 
 import functools

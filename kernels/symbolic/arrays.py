@@ -1,9 +1,9 @@
 """Arrays of symbols that follow NumPy, so that one formula runs on floats, on SymPy and on CasADi.
 
-A formula is a plain NumPy function. On float arrays NumPy runs it. On symbols it runs on a `SymbolArray`: an
-object array whose elements are scalar SymPy or CasADi expressions, and which answers NumPy's functions element by
-element (`np.sin`, `np.where`, `@`, `np.stack`, indexing with Ellipsis, any number of axes). `formula`
-validates arguments: it turns them into one of the two and returns the result in the caller's type of array.
+A formula is a plain NumPy function. On float arrays NumPy runs it. On symbols it runs on a `SymbolArray`: an object
+array whose elements are scalar SymPy or CasADi expressions. It answers NumPy's functions element by element (`np.sin`,
+`np.where`, `@`, `np.stack`, indexing with Ellipsis, any number of axes). `formula` validates arguments: it turns them
+into one of the two and returns the result in the caller's type of array.
 """
 
 import functools

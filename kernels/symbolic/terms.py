@@ -1,8 +1,8 @@
 """Terms: what a formula computes with while it is traced.
 
-A term is one operation on others, a constant or an input. A Tracer makes them, each only once: an operation on the
-same terms is the same term, and sums and products that say nothing (x + 0, x - x, -(-x), 1 x) are not recorded. Floats
-stay floats until they meet a term. Every term takes only terms that were there before it.
+A term is one operation on others, a constant or an input. A Tracer makes them, each only once. An operation on the same
+terms is the same term, and sums and products that say nothing (x + 0, x - x, -(-x), 1 x) are not recorded. Floats stay
+floats until they meet a term. Every term takes only terms that were there before it.
 """
 
 import struct

@@ -2,7 +2,7 @@
 
 The derivatives of operations by their arguments are edges of a graph from inputs to outputs. A term in the middle is
 eliminated by multiplying every edge that leads to it with every one that leads away, and adding up where an edge is
-there already: the derivatives of outputs by inputs stay the same (Griewank and Reese, On the calculation of Jacobian
+there already. The derivatives of outputs by inputs stay the same (Griewank and Reese, On the calculation of Jacobian
 matrices by the Markowitz rule, in: Automatic Differentiation of Algorithms, SIAM 1991, 126-135). Terms are eliminated
 only as long as that saves operations when all edges are traversed several times.
 """

@@ -44,8 +44,8 @@ def trace(
 ) -> Traced:
     """A formula, or several with the same inputs, run once on symbols.
 
-    Raises TypeError if a formula branches on a value or uses what has no meaning on symbols, with the formula's line,
-    and ValueError for shapes or names that disagree with `outputs`.
+    Raises TypeError if a formula branches on a value or uses what has no meaning on symbols, with the formula's line.
+    Raises ValueError for shapes or names that disagree with `outputs`.
     """
     formulas = as_list(function)
     name = name or name_of(formulas[0])

@@ -22,8 +22,8 @@ class PathLengthConstraint(Holonomic):
     rest_length l0, other_rest_length m0 [m]; coefficients c; without `other` c_0 alone counts. The law of the paths
     does not matter. MuJoCo's equality constraint of tendons, which is soft there. Paths may wrap around surfaces whose
     contacts have a closed form, spheres and cylinders, one between two points. ModelError for other surfaces, whose
-    contacts a solver finds, so that second derivatives are not available, and for coefficients of powers of a path that
-    is not there. What the constraint does is smooth except where a path comes to touch a surface.
+    contacts a solver finds, since second derivatives are not available. It is raised too for coefficients of powers of
+    a path that is not there. What the constraint does is smooth except where a path comes to touch a surface.
 
     >>> import numpy as np
     >>> import myoquat as mq

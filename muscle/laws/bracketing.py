@@ -1,8 +1,8 @@
 """Roots of many functions of one variable at once, each between two ends where its signs differ.
 
-SciPy's `optimize.elementwise.find_root` does the same and is the reference in the tests; here, because importing
-`scipy.optimize` takes longer than all else that the first simulation of a muscle from stored kernels needs, and because
-the search is a formula that kernels hold as a loop.
+SciPy's `optimize.elementwise.find_root` does the same and is the reference in the tests. It is not used here, because
+importing `scipy.optimize` takes longer than all else in the first simulation from stored kernels. The search here is
+also a formula that kernels hold as a loop.
 """
 
 from collections.abc import Callable

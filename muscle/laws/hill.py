@@ -38,7 +38,7 @@ class HillLaw(ForceLaw):
     the fiber's speed stays finite where it divides by the activation; derivatives by such an activation are zero. It
     may be 0; only rates of fiber lengths then need damping (`check_rates`). maximum_pennation [rad].
 
-    With a rigid tendon a fiber that shortens faster than it can pushes: F < 0, as the curves of the sources go on
+    With a rigid tendon a fiber that shortens faster than it can pushes. Then F < 0, as the curves of the sources go on
     (`can_push`). pull_only=True is the law F = max(0, ...), which is not smooth where it becomes zero.
 
     >>> from myoquat.muscle.laws import HillLaw, Millard2012, Thelen2003
@@ -210,7 +210,7 @@ class HillLaw(ForceLaw):
             )
 
     def check_rates(self, element: str) -> None:
-        """ModelError for a law whose `state_rate` is not finite at activation 0: with an elastic tendon, no damping and
+        """ModelError for a law whose `state_rate` is not finite at activation 0. With an elastic tendon, no damping and
         a minimum_activation of 0 the fiber's speed divides by the activation."""
         unbounded = isinstance(self.minimum_activation, (int, float)) and self.minimum_activation == 0
         if self.tendon == "elastic" and unbounded and not self.is_damped:

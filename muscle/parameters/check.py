@@ -1,9 +1,9 @@
 """Checks of many values of parameters at once.
 
-A model's checks are bounds on single numbers, so a sample that breaks one has a neighbour at the end of a column that
-breaks it too: only the samples with the least and the greatest value of each parameter go through the constructors.
-Inertias and unit quaternions, whose entries hang together, are checked in every sample, and bounds between two
-parameters of one part of the model as well (`myoquat.muscle.parameters.pairs`).
+A model's checks are bounds on single numbers. A sample that breaks one therefore has a neighbour at the end of a column
+that breaks it too. Only the samples with the least and the greatest value of each parameter go through the
+constructors. Inertias and unit quaternions, whose entries hang together, are checked in every sample. So are bounds
+between two parameters of one part of the model (`myoquat.muscle.parameters.pairs`).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """The stops of paths: their points and their spans on surfaces, where these are, and the length along them.
 
-A span runs over a surface between two points of a path. It stays where it is on its body while the pose varies: the
+A span runs over a surface between two points of a path. It stays where it is on its body while the pose varies. The
 path is the shortest, so that moving the contacts along does not change its length to first order.
 """
 

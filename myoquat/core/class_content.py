@@ -27,7 +27,7 @@ def identity(cls: type) -> str:
     """A text that identifies a class: module and name and, for classes of others, a digest of their methods.
 
     The same in every process, unless a method holds objects that cannot be compared (in a closure or among its
-    defaults): then no other class has it, here or elsewhere. What methods look up by name in their module is not
+    defaults). Then no other class has it, here or elsewhere. What methods look up by name in their module is not
     followed.
     """
     found = _known.get(cls)

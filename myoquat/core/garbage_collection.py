@@ -1,5 +1,5 @@
-"""No search for garbage while a kernel is made: a tracing holds on to nearly all that it makes, and the search would
-look through it again and again, for a tenth of the time."""
+"""No search for garbage while a kernel is made. A trace holds on to nearly all that it makes, and the search would
+visit it again and again, for a tenth of the time."""
 
 import contextlib
 import gc

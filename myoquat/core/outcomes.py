@@ -8,7 +8,7 @@ __all__ = ["Outcome"]
 class Outcome(IntEnum):
     """How the integration of one state ended; `sentence` says it in words.
 
-    The numbers are stored in files (`status` of a study's results, `code` of a trajectory): they never change, and a
+    The numbers are stored in files (`status` of a study's results, `code` of a trajectory). They never change, and a
     new member gets a new number. Arrays of outcomes hold these numbers.
 
     >>> from myoquat.kernels import Outcome

@@ -32,7 +32,7 @@ class _Unseen:
 def progress_bar(total: int, unit: str, progress: bool | None, done: int = 0) -> Bar:
     """A bar over `total` units, `done` of them finished, with rate and time left; gone when its context is left.
 
-    progress: True, False, or None for terminals and notebooks alone. tqdm is imported when a bar is drawn: the import
+    progress: True, False, or None for terminals and notebooks alone. tqdm is imported when a bar is drawn. The import
     takes longer than much of the work that a bar would show.
     """
     if not (watched() if progress is None else progress):

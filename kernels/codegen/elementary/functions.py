@@ -1,7 +1,7 @@
 """Elementary functions of a kernel: own vector code where it matters, the C library lane by lane elsewhere.
 
-Every function becomes one internal function of the module, written at its first use, so that a lane's bits depend
-neither on where it is called from nor on the number of lanes.
+Every function becomes one internal function of the module, written at its first use. A lane's bits therefore depend
+neither on the caller nor on the number of lanes.
 """
 
 from collections.abc import Callable

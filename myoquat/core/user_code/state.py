@@ -3,7 +3,7 @@
 A walk over functions (their code, defaults, closures, and the globals that they name, attributes of modules included),
 classes (all members, of all bases), instances and data. The package itself and the libraries in `_LIBRARIES` count as
 constant. Whatever the walk does not know (an object of another library, a file, a random generator, a function that
-reaches names by text) makes the state incomplete: the digest then does not say all, and the caller must trace.
+reaches names by text) makes the state incomplete. The digest then does not say all, and the caller must trace.
 """
 
 import builtins
