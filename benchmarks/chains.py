@@ -1,5 +1,5 @@
-"""Forward dynamics, inverse dynamics and the mass matrix of chains of 2 to 64 spherical joints and of a tree, and the
-derivatives of forward dynamics of the tree and of chains of 8 and 32.
+"""Forward dynamics, inverse dynamics and the mass matrix of chains of 2 to 64 spherical joints and of a tree.
+Derivatives of forward dynamics of the tree and of chains of 8 and 32.
 
 The kernels of `dynamics` beside Pinocchio's C++ and MuJoCo's C, on one thread. Each computes the same from the same
 states: ABA M^-1 (tau - b), RNEA M udot + b, CRBA M. MuJoCo's times hold what it always computes beside: mj_forward

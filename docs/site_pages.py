@@ -1,7 +1,7 @@
 """What of the site is made from the source, before Sphinx reads the pages.
 
-Written into folders that git ignores: `_generated/` (the reference of every public name, the curves of the force laws,
-the pictures of the gallery, the schema of model files) and copies of the notebooks in `tutorials/`.
+They go into folders that git ignores. `_generated/` has the reference of every public name, the curves of the force
+laws, the pictures of the gallery and the schema of model files. `tutorials/` has copies of the notebooks.
 """
 
 import importlib

@@ -1,5 +1,5 @@
-"""The reference: a page for each public name, with its signature, its parameters as a list, its examples and a link to
-its source, and a page for each package with one line for each of its names.
+"""The reference has a page for each public name, with its signature, its parameters as a list, its examples and a link
+to its source. A page for each package has one line for each of its names.
 
 Types are read from the source as they stand there, so that `ArrayLike` stays a word. Docstrings of the project are
 plain text: what is aligned as `name  text` is a list, of parameters where the names are.

@@ -149,8 +149,8 @@ def _gait() -> list[dict[str, Any]]:
 
 
 def _lock() -> list[dict[str, Any]]:
-    """An arm on a ball joint, torques in all directions, an elevation past the lock of YZY: ten random guesses, and of
-    how many solutions the forward simulation of the torques follows the motion."""
+    """An arm on a ball joint, torques in all directions, an elevation past the lock of YZY. Ten random guesses, and the
+    number of solutions whose torques follow the motion in a forward simulation."""
     rows = []
     for rotations in ("quaternion", "YZY"):
         model = Model(_arm()).with_rotations(rotations)

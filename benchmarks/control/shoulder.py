@@ -5,7 +5,7 @@ rmr-solver (I. Belli and others 2023). The arm is raised from 20 to 100 degrees 
 thorax, and the acromioclavicular joint holds by its constraint. The cone is that of the last three markers: centre of
 the humeral head, centre and edge of the glenoid. Paths and pulls of the muscles on the humerus are fits around the
 motion, tendons are rigid, and the time constants of activation blend. Without that, and without the small efforts of
-the thorax's actuators and the goal of speeds, the solver does not converge: the midpoint rule does not see poses that
+the thorax's actuators and the goal of speeds, the solver does not converge. The midpoint rule does not see poses that
 go up and down from node to node. The first run compiles. Times are of the processor.
 """
 

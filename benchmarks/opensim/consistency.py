@@ -3,7 +3,7 @@ file and in quaternions, beside OpenSim's own inconsistency.
 
 Poses lie within the ranges of the coordinates, those that couplers drive where they drive them. Slopes are central
 differences of order 4 with steps of 1e-3 rad or m along each velocity. Where they miss by more than 1e-9, as they do
-where a path lifts off a surface or a point comes in between, they are taken again with steps down to 1e-7, and the best
+where a path lifts off a surface or a point comes in between, they are taken again with steps down to 1e-7. The best
 ones count. Left out, and counted, are muscles at poses within 1e-6 of a jump of their length, where a path may not be
 the shortest (`path_flags`), and where it lifts off within the smallest step; of OpenSim, which gets the wide steps
 alone, those within 1e-2 of a jump. `MYOQUAT_OPENSIM_MODELS` names a folder of .osim files; without it the small one of

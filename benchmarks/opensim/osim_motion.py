@@ -3,8 +3,8 @@
 `MYOQUAT_OPENSIM_MODELS` names a folder of .osim files; those of which something is not read are left out, as are
 couplers, which only OpenSim obeys. OpenSim's Manager integrates with its default method; ours are DOP853 with a like
 tolerance, and RK4 for one state and for 64 side by side. Errors are against DOP853 at 1e-11: of OpenSim's too, so that
-its error is the difference between the two programs. The start is between the file's and the middle of the ranges:
-outside a range OpenSim's moment arms of moving points are not those of its lengths.
+its error is the difference between the two programs. The start is between the file's and the middle of the ranges.
+Outside a range OpenSim's moment arms of moving points are not those of its lengths.
 """
 
 import os

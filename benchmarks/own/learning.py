@@ -1,7 +1,7 @@
 """The learning curve of the elbow's pose task with PPO: `python -m benchmarks.own.learning FILE.csv [SEEDS]`.
 
 PPO is that of Stable-Baselines3 (extra `ppo`). An episode succeeds as in MyoSuite, if more than five of its steps are
-within the threshold; agents are evaluated on episodes of other seeds with deterministic actions.
+within the threshold. Agents are evaluated on episodes of other seeds with deterministic actions.
 """
 
 import importlib

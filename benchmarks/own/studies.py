@@ -130,7 +130,7 @@ def main() -> None:
 @click.option("--samples", default=3_200, show_default=True)
 @click.option("--seed", default=0, show_default=True)
 def kills(count: int, samples: int, seed: int) -> None:
-    """Kill a study of SAMPLES COUNT times, before or after a file gets its name, verify it and resume each time; then
+    """Kill a study of SAMPLES COUNT times, before or after a file gets its name, verify it and resume each time. Then
     compare with a whole run. Where it is killed does not depend on how fast the machine is."""
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as name:

@@ -1,9 +1,9 @@
 """The theorems of mechanics on 1,000 random trees: the worst error of each, no timing.
 
 All joint types, up to 30 bodies, dampers, springs and rotors, both velocity frames; relative errors. A mass matrix of
-condition number c costs udot 1e-16 c whatever the algorithm: the rows "over cond M / 1e6" divide the error by that
-where c > 1e6, the rows before them do not. Trees in which nothing moves are passed over, and for the power those near
-a spring's kink. The columns `worst` and `seed` name the worst tree; `over` counts those above what is allowed.
+condition number c costs udot 1e-16 c whatever the algorithm. The rows "over cond M / 1e6" divide the error by that
+where c > 1e6, the rows before them do not. Trees in which nothing moves are passed over, and for the power those near a
+spring's kink. The columns `worst` and `seed` name the worst tree; `over` counts those above what is allowed.
 """
 
 from itertools import count, islice

@@ -1,7 +1,7 @@
 """Pinocchio's algorithms in a compiled C++ loop, for `benchmarks.chains`.
 
-Built from Pinocchio's headers with the machine's compiler and its own instructions, so that its templates are inlined
-and optimized for this processor; Eigen's headers come with CasADi. Pinocchio writes quaternions scalar last; its
+Built from Pinocchio's headers with the machine's compiler and its own instructions. Its templates are thus inlined and
+optimized for this processor. Eigen's headers come with CasADi. Pinocchio writes quaternions scalar last; its
 free-flyer's velocities are (linear, angular) in the child frame, as here.
 """
 
