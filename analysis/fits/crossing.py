@@ -60,11 +60,11 @@ def crossings(
 ) -> list[Crossing]:
     """The muscles in groups that cross the same joints, from slopes (m, nu) of their lengths, the greatest at poses q
     (n, nq). With `additive` those of a group have the same blocks; without it there is one block."""
-    system = model.system
+    system, linked = model.system, _linked(model.system, allowed)
     groups: dict[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]], list[int]] = {}
     for muscle in muscles:
         crossed = _whole_balls(system, tuple(np.flatnonzero(slopes[muscle] > MIN_SLOPE_M).tolist()))
-        blocks = _velocity_blocks(system, model.muscles[muscle], crossed, allowed) if additive else (crossed,)
+        blocks = _velocity_blocks(system, model.muscles[muscle], crossed, linked) if additive else (crossed,)
         groups.setdefault((crossed, blocks), []).append(muscle)
     found = []
     for (velocities, blocks), members in groups.items():
@@ -74,17 +74,22 @@ def crossings(
     return found
 
 
-def _velocity_blocks(
-    system: ArticulatedSystem, muscle: Muscle, crossed: tuple[int, ...], allowed: Array | None
-) -> tuple[tuple[int, ...], ...]:
-    """The crossed velocities in blocks: a length is a sum over the pieces of a path, and no piece depends on velocities
-    of two blocks. Velocities that constraints couple are in one block."""
+def _linked(system: ArticulatedSystem, allowed: Array | None) -> Array:
+    """(nu, nu) whether velocities are of one joint or constraints couple them."""
     linked = np.zeros((system.nu, system.nu), dtype=bool)
     if allowed is not None:
-        linked |= np.abs(allowed).max(axis=0, initial=0.0) > MIN_COUPLING
+        linked |= np.maximum(allowed.max(axis=0), -allowed.min(axis=0)) > MIN_COUPLING
     for s in system.u_slices:
         linked[s, s] = True
-    start = 0
+    return linked
+
+
+def _velocity_blocks(
+    system: ArticulatedSystem, muscle: Muscle, crossed: tuple[int, ...], linked: Array
+) -> tuple[tuple[int, ...], ...]:
+    """The crossed velocities in blocks: a length is a sum over the pieces of a path, and no piece depends on velocities
+    of two blocks. Velocities that are `linked` are in one block."""
+    linked, start = linked.copy(), 0
     for number in range(1, len(muscle.path)):
         if type(muscle.path[number]) is PathPoint or number == len(muscle.path) - 1:
             own = _moving_velocities(system, muscle, start, number)

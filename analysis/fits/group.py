@@ -27,7 +27,7 @@ ROWS_PER_TERM, MIN_SURFACE_POSES = 20, 800  # observations of a fit with surface
 MIN_PROGRESS = 0.9  # of the error from one degree to the next, above which a fit with surfaces ends
 GREATEST_FACTOR = 60.0  # of the wanted error of lengths, for the greatest error of a fit with surfaces
 FAR_FACTOR = 1.5  # times the greatest error of the first candidate, that of the others
-ACCEPTED = 1.5  # times the wanted errors: where polynomials are below, more surfaces are not tried
+ACCEPTED = 1.3  # times the wanted errors: where polynomials are below, more surfaces are not tried
 
 
 @dataclass(frozen=True)
