@@ -92,7 +92,9 @@ class _Poses:
 
     def errors(self, y: Array, used: Array, chosen: Array, c: Array) -> tuple[float, float]:
         """Root mean squares of lengths and of rates, at the poses that are used, with coefficients of some terms."""
-        off = np.where(used, np.tensordot(c, self.terms[chosen], axes=1) - y, 0.0)
+        full = np.zeros(len(self.terms))
+        full[chosen] = c
+        off = np.where(used, np.tensordot(full, self.terms, axes=1) - y, 0.0)
         count = max(1, int(used.sum()))
         return float(np.sqrt(np.sum(off[0] ** 2) / count)), float(np.sqrt(np.sum(off[1:] ** 2) / count / (len(y) - 1)))
 
