@@ -60,8 +60,8 @@ def start_over_one_surface(
     No shortest path over all is shorter, unless surfaces have sides.
     """
     zero = 0.0 * segment.start
-    none, nowhere = (tuple(x for _ in segment.surfaces) for x in (TangentPoints.none(zero), SolvedContact.none(zero)))
-    return call_where(_started, _Start(segment, wanted), where, (none, zero[..., 0], nowhere))
+    none, untouched = (tuple(x for _ in segment.surfaces) for x in (TangentPoints.none(zero), SolvedContact.none(zero)))
+    return call_where(_started, _Start(segment, wanted), where, (none, zero[..., 0], untouched))
 
 
 def path_over_one(segment: Segment, number: int) -> tuple[TangentPoints, Array, SolvedContact]:
