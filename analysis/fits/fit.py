@@ -42,8 +42,8 @@ class PathFit:
     arm_error      [m] the same of moment arms
     excluded       (k,) numbers of the poses that were left out: near a jump of the length or of a moment arm, or
                    without a solved path
-    beyond         (k,) numbers of the poses beyond a jump, that were left out too: the length jumps on the way from the
-                   center of the set to them
+    beyond         (k,) numbers of the poses beyond a jump, left out too. The length jumps on a way from the center of
+                   the set to them
     motions        how many independent motions change the length
 
     >>> import myoquat as mq

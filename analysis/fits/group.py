@@ -32,8 +32,8 @@ ACCEPTED = 1.3  # times the wanted errors: where polynomials are below, more sur
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fit of one muscle: parts by the chosen terms of a basis, the points of straight pieces beside them, how large
-    its held-out errors are as fractions of those wanted, and its values (1 + r, n)."""
+    """A fit of one muscle: parts by the chosen terms of a basis, and the points of straight pieces beside them. `error`
+    is that of held-out poses over the wanted one, `values` are (1 + r, n)."""
 
     basis: Basis
     chosen: Array

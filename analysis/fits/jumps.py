@@ -91,9 +91,9 @@ def _greater(J: Array, allowed: Array | None, limit: float) -> Array:
 def beyond_jumps(model: Model, solved: SolvedPaths, variables: PoseVariables, muscles: Array, near: float) -> Array:
     """(n, k) whether the lengths of some muscles jump on a way from the center of a set of poses to each of them.
 
-    Ways begin at the pose nearest to the center of the variables and lead over poses of the set, always farther out:
-    each pose has steps from WAYS of its neighbors. On a step from q to q + v without a jump l(q + v) - l(q) is the mean
-    of J(q) v and J(q + v) v. Where it is not, by more than STEP_JUMP_M, the step is halved: a jump stays in one of the
+    Ways begin at the pose nearest to the center of the variables and lead over poses of the set, always farther out.
+    Each pose has steps from WAYS of its neighbors. On a step v without a jump l(q + v) - l(q) is the mean of J(q) v and
+    J(q + v) v. Where it is not, by more than STEP_JUMP_M, the step is halved: a jump stays in one of the
     halves, all other errors become smaller.
     """
     found = np.zeros((len(solved.q), len(muscles)), dtype=bool)
@@ -132,8 +132,8 @@ def _inner_poses(model: Model, q: Array, variables: PoseVariables, solved: Array
 
 
 def _reached_over(inner: Array, jumps: Array) -> Array:
-    """(n, k) whether there is a jump on a way from the first pose, by the poses before each one, `inner` (w, n), and
-    the jumps on the steps from these (w, n, k)."""
+    """(n, k) whether there is a jump on a way from the first pose. `inner` (w, n) are the poses before each one, and
+    `jumps` (w, n, k) are those on the steps from these."""
     found: Array = np.logical_or.reduce(jumps)
     before: Array = np.zeros_like(found)
     while not np.array_equal(before, found):

@@ -179,8 +179,8 @@ def _times(name: str, model: Model, fitted: Model, q: np.ndarray) -> dict[str, A
 
 
 def _power(name: str, model: Model, q: np.ndarray) -> dict[str, Any]:
-    """Power of the torques of unit tensions along random motions that the constraints allow, by the Jacobian, against
-    their lengthening speeds, by forward differentiation of the lengths."""
+    """Power of the torques of unit tensions against their lengthening speeds. Motions are random ones that the
+    constraints allow; speeds follow from forward differentiation of the lengths."""
     allowed, u = allowed_motions(model, q), np.random.default_rng(0).normal(size=(len(q), model.system.nu))
     u = u if allowed is None else np.matvec(allowed, u)
 
