@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from types import NoneType
 from typing import Any
 
@@ -109,7 +110,13 @@ class Problem:
     def __post_init__(self) -> None:
         for name in ("initial", "final", "bounds", "parameters"):
             check_types(**{name: (getattr(self, name), Mapping)})
-        check_types(loads=(self.loads, (Forces, NoneType)), periodic=(self.periodic, (Periodic, NoneType)))
+            for key in getattr(self, name):
+                check_types(**{f"a name in {name}": (key, str)})
+        check_types(
+            start=(self.start, Real),
+            loads=(self.loads, (Forces, NoneType)),
+            periodic=(self.periodic, (Periodic, NoneType)),
+        )
         check_items("goals", self.goals, Goal)
         check_items("constraints", self.constraints, (PathCondition, BoundaryConstraint))
         if not math.isfinite(self.start):
@@ -137,8 +144,8 @@ class Problem:
     @cached_property
     def plant(self) -> Plant:
         """What is controlled."""
-        if isinstance(self.torques, str):
-            raise TypeError(f"torques must be a mapping or a sequence of names, not the str {self.torques!r}")
+        if isinstance(self.torques, str) or not isinstance(self.torques, (Mapping, Sequence)):
+            raise TypeError(f"torques must be a mapping or a sequence of names, not {self.torques!r}")
         torques = self.torques if isinstance(self.torques, Mapping) else dict.fromkeys(self.torques, 1.0)
         check_scales(torques)
         if self.prescribed is not None:

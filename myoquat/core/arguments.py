@@ -4,6 +4,7 @@ argument.
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral, Real
 from types import NoneType
 from typing import Any, TypeAlias
 
@@ -26,6 +27,7 @@ __all__ = [
 
 PATH = (str, os.PathLike)
 CALLABLE: Any = Callable  # no type to a type checker
+WORDS = {NoneType: "None", Real: "number", Integral: "whole number"}  # for messages, where a name says less
 READERS = {
     "ArticulatedSystem": "load_model",
     "Emg": "load_emg",
@@ -58,7 +60,7 @@ def check_type(name: str, given: object, allowed: Types) -> None:
     types = allowed if isinstance(allowed, tuple) else (allowed,)
     if any(isinstance(given, cls) if isinstance(cls, type) else _is_named(given, cls) for cls in types):
         return
-    names = ["None" if cls is NoneType else cls.__name__ if isinstance(cls, type) else cls for cls in types]
+    names = [WORDS.get(cls, cls.__name__) if isinstance(cls, type) else cls for cls in types]
     message = f"{name} must be {' or '.join(map(_with_article, names))}, not {_described(given)}"
     readers = [READERS[one] for one in names if one in READERS]
     raise TypeError(f"{message}; {readers[0]}(...) reads one" if readers and isinstance(given, PATH) else message)

@@ -7,6 +7,7 @@ from typing import Any
 from myoquat.analysis.control.goals.base import EndGoal, IntegralGoal
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
+from myoquat.core.arguments import CALLABLE, check_type
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import as_array
 
@@ -26,6 +27,10 @@ class OwnGoal(IntegralGoal):
 
     formula: Callable[[Point], Any]
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_type("formula", self.formula, CALLABLE)
+
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         return as_array(self.formula(point))
 
@@ -39,6 +44,10 @@ class OwnEndGoal(EndGoal):
     """
 
     formula: Callable[[Point, Point, Any], Any]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_type("formula", self.formula, CALLABLE)
 
     def value(self, plant: Plant, ends: tuple[Point, Point], duration: Array) -> Array:
         return as_array(self.formula(*ends, duration))

@@ -8,6 +8,8 @@ trajectory optimization and control, IROS 2023.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -52,7 +54,10 @@ class Fatrop:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_types(options=(self.options, Mapping))
+        check_types(
+            options=(self.options, Mapping), tolerance=(self.tolerance, Real), barrier=(self.barrier, (Real, NoneType)),
+            max_iterations=(self.max_iterations, Integral), print_level=(self.print_level, Integral),
+        )  # fmt: skip
         if not (self.tolerance > 0 and self.max_iterations >= 0):
             raise ValueError("tolerance must be positive, max_iterations at least 0")
         if self.barrier is not None and not self.barrier > 0:

@@ -8,6 +8,8 @@ line-search algorithm for large-scale nonlinear programming, Mathematical Progra
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -51,7 +53,11 @@ class Ipopt:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_types(options=(self.options, Mapping))
+        check_types(
+            options=(self.options, Mapping), tolerance=(self.tolerance, Real), barrier=(self.barrier, (Real, NoneType)),
+            constraint_tolerance=(self.constraint_tolerance, Real), max_iterations=(self.max_iterations, Integral),
+            print_level=(self.print_level, Integral),
+        )  # fmt: skip
         if self.hessian not in HESSIANS:
             raise ValueError(f"hessian is one of {', '.join(HESSIANS)}, not {self.hessian!r}")
         if not (self.tolerance > 0 and self.constraint_tolerance > 0 and self.max_iterations >= 0):

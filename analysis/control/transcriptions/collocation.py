@@ -13,12 +13,14 @@ construction. The rates udot are unknowns, so that the equations of motion enter
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.transcriptions.base import STATE, Instances, Layout, Slot, Transcription
+from myoquat.core.arguments import check_type
 from myoquat.core.typing import Array
 
 __all__ = ["Collocation", "StagedCollocation", "integration_matrix"]
@@ -164,5 +166,6 @@ class StagedCollocation(Collocation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_type("stages", self.stages, Integral)
         if not 1 <= self.stages <= MAX_POINTS:
             raise ValueError(f"stages must be between 1 and {MAX_POINTS}, not {self.stages}")

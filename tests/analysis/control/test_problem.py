@@ -13,6 +13,7 @@ from myoquat.analysis.control import (
     Duration,
     Effort,
     Equations,
+    Fatrop,
     Ipopt,
     IterateHistory,
     OwnEndGoal,
@@ -139,6 +140,28 @@ def test_arguments_of_models_are_checked():
         Problem(model, 1.0, goals, initial={"q": model.start, "A": [1.0, 0, 0, 0]})
     with pytest.raises(TypeError, match=r"goals must be a sequence, such as \(Effort\(...\),\)"):
         Problem(model, 1.0, Effort())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: cart(bounds={5: (0.0, 1.0)}), "a name in bounds must be a str, not the int 5"),
+        (lambda: cart(start="x"), "start must be a number, not the str 'x'"),
+        (
+            lambda: Problem(arm(), 1.0, (Effort(),), torques=5),
+            "torques must be a mapping or a sequence of names, not 5",
+        ),
+        (lambda: OwnGoal(5), "formula must be a Callable, not the int 5"),
+        (lambda: OwnEndGoal(None), "formula must be a Callable, not None"),
+        (lambda: Radau("x"), "stages must be a whole number, not the str 'x'"),
+        (lambda: Ipopt(tolerance="x"), "tolerance must be a number, not the str 'x'"),
+        (lambda: Ipopt(max_iterations=1.5), "max_iterations must be a whole number, not the float 1.5"),
+        (lambda: Fatrop(barrier="x"), "barrier must be a number or None, not the str 'x'"),
+    ],
+)
+def test_arguments_of_other_types_are_named(wrong, message):
+    with pytest.raises(TypeError, match=message):
+        wrong()
 
 
 def test_loads_on_unknown_bodies_and_reversed_constraints_are_rejected_by_name():
