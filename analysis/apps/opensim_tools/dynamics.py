@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from myoquat.analysis.apps.opensim_tools.moved import cut_motion, loaded_motion, loads_at
+from myoquat.analysis.apps.opensim_tools.moved import cut_motion, loaded_motion, loads_at, warn_of_missing_times
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
 from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
@@ -28,6 +28,7 @@ def run_inverse_dynamics(
         model = replace(model, limits=())
     moving = smooth_angles(loaded_motion(setup.coordinates, model, in_degrees=True), setup.cutoff)
     _, motion = cut_motion(moving, setup.times, setup.path)
+    warn_of_missing_times(moving.time, setup.times, setup.path)
     torques = inverse_dynamics_of_motion(model, motion, loads_at(setup.loads, motion.time)).of_coordinates()
     tell(f"{len(torques)} frames, {len(torques.columns)} generalized forces")
     outputs.table(setup.output, torques, "Inverse Dynamics Generalized Forces", False)

@@ -19,7 +19,15 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.actuators.base import Actuator
 from myoquat.muscle.model import Model
 
-__all__ = ["actuators_of", "check_times", "cut_motion", "degree_scale", "loaded_motion", "loads_at", "with_speeds"]
+__all__ = [
+    "actuators_of",
+    "cut_motion",
+    "degree_scale",
+    "loaded_motion",
+    "loads_at",
+    "warn_of_missing_times",
+    "with_speeds",
+]
 
 
 def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
@@ -86,25 +94,32 @@ def degree_scale(system: ArticulatedSystem) -> Array:
 
 
 def cut_motion(motion: Motion, times: tuple[float, float], setup: Path) -> tuple[slice, Motion]:
-    """The rows between two times, and their motion; a warning where the motion has not all of these times."""
-    check_times(motion.time, times, setup)
+    """The rows between two times, and their motion; ModelError if the motion has none of these times."""
+    row, (first, last), (start, end) = _longest_step(motion.time), times, motion.time[[0, -1]]
+    if first > end + row or last < start - row:
+        raise ModelError(f"{_asked(motion.time, times, setup)}: no frame lies there")
     rows = rows_between(motion.time, *times)
     u, udot = (None if x is None else x[rows] for x in (motion.u, motion.udot))
     return rows, Motion(motion.system, motion.time[rows], motion.q[rows], u, udot)
 
 
-def check_times(time: Array, times: tuple[float, float], setup: Path) -> None:
-    """A warning if the recorded times end more than one row inside the wanted ones, ModelError if none is wanted.
+def warn_of_missing_times(time: Array, times: tuple[float, float], setup: Path) -> None:
+    """A warning where the recorded times end more than one row inside the wanted ones.
 
     OpenSim's InverseDynamicsTool writes rows there that stem from the padding of its filter.
     """
-    (first, last), (start, end) = times, time[[0, -1]]
-    row = float(np.diff(time).max(initial=0.0))
-    found = f"{setup}: the times {first:g} to {last:g} s are asked for, and the motion has {start:g} to {end:g} s"
-    if first > end + row or last < start - row:
-        raise ModelError(f"{found}: no frame lies there")
+    row, (first, last), (start, end) = _longest_step(time), times, time[[0, -1]]
     if (np.isfinite(first) and first < start - row) or (np.isfinite(last) and last > end + row):
-        warnings.warn(f"{found}: the rest is left out", MotionWarning, stacklevel=3)
+        warnings.warn(f"{_asked(time, times, setup)}: the rest is left out", MotionWarning, stacklevel=2)
+
+
+def _longest_step(time: Array) -> float:
+    return float(np.diff(time).max(initial=0.0))
+
+
+def _asked(time: Array, times: tuple[float, float], setup: Path) -> str:
+    (first, last), (start, end) = times, time[[0, -1]]
+    return f"{setup}: the times {first:g} to {last:g} s are asked for, and the motion has {start:g} to {end:g} s"
 
 
 def rows_between(time: Array, first: float, last: float) -> slice:
