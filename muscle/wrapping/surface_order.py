@@ -60,7 +60,8 @@ def start_over_one_surface(
     No shortest path over all is shorter, unless surfaces have sides.
     """
     zero = 0.0 * segment.start
-    none, untouched = (tuple(x for _ in segment.surfaces) for x in (TangentPoints.none(zero), SolvedContact.none(zero)))
+    none = tuple(TangentPoints.none(zero) for _ in segment.surfaces)
+    untouched = tuple(SolvedContact.none(zero) for _ in segment.surfaces)
     return call_where(_started, _Start(segment, wanted), where, (none, zero[..., 0], untouched))
 
 
