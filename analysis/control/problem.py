@@ -41,7 +41,7 @@ from myoquat.analysis.control.solvers.ipopt import Ipopt, run_ipopt
 from myoquat.analysis.control.solvers.progress import Iterate, Progress
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
 from myoquat.analysis.control.transcriptions.base import Layout
-from myoquat.core.arguments import CALLABLE, check_types, real_array
+from myoquat.core.arguments import CALLABLE, check_type, check_types, real_array
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.joints.validation import SystemLike, system_of
@@ -109,9 +109,9 @@ class Problem:
 
     def __post_init__(self) -> None:
         for name in ("initial", "final", "bounds", "parameters"):
-            check_types(**{name: (getattr(self, name), Mapping)})
+            check_type(name, getattr(self, name), Mapping)
             for key in getattr(self, name):
-                check_types(**{f"a name in {name}": (key, str)})
+                check_type(f"a name in {name}", key, str)
         check_types(
             start=(self.start, Real),
             loads=(self.loads, (Forces, NoneType)),

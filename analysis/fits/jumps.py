@@ -62,11 +62,17 @@ def _jumping(model: Model, solved: SolvedPaths, allowed: Array | None, near: flo
         for s in (1.0, -1.0):
             moved = solved_paths(model, model.system.integrate(solved.q, s * v), near)
             other = moved.jacobian[:, wrapped]
-            own |= ~(np.abs(moved.length[:, wrapped] - length - 0.5 * s * (slope + _along(other, v))) < LENGTH_JUMP_M)
+            errors = _length_errors(moved.length[:, wrapped] - length, s * slope, s * _along(other, v))
+            own |= ~(errors < LENGTH_JUMP_M)
             change += other
         own |= _greater(change, allowed, ARM_JUMP_M)
     found[:, wrapped] = own
     return found
+
+
+def _length_errors(change: Array, at_start: Array, at_end: Array) -> Array:
+    """By how much a change of lengths on a step is not the mean of the rates at both ends, l' = J v."""
+    return np.abs(change - 0.5 * (at_start + at_end))
 
 
 def _along(J: Array, v: Array) -> Array:
@@ -156,11 +162,10 @@ class _Steps:
         return cls(*(np.stack([x[start], x[end]], axis=1) for x in (q, length, jacobian)))
 
     def errors(self, model: Model) -> Array:
-        """(s, k) by how much the change of a length is not the mean of those that the Jacobians of both ends say."""
+        """(s, k) `_length_errors` of the steps."""
         v = model.system.difference(self.q[:, 0], self.q[:, 1])
-        rates = np.matvec(self.jacobian[:, 0] + self.jacobian[:, 1], v)
-        found: Array = np.abs(self.length[:, 1] - self.length[:, 0] - 0.5 * rates)
-        return found
+        rates = (_along(self.jacobian[:, k], v) for k in (0, 1))
+        return _length_errors(self.length[:, 1] - self.length[:, 0], *rates)
 
     def halves(self, model: Model, at: Array, muscles: list[int], near: float) -> "_Steps":
         """The first halves of some of the steps, then the second ones."""

@@ -15,6 +15,13 @@ from myoquat.muscle.laws.base import ForceLaw
 __all__ = ["AffinePath", "ClippedAffinePath", "ClippedForce", "PathLimit", "SlackSpring"]
 
 
+def _check_order(law: ForceLaw, lower: str, upper: str, element: str) -> None:
+    """ModelError where one number of a law is above another one."""
+    low, high = getattr(law, lower), getattr(law, upper)
+    if not low <= high:
+        raise ModelError(f"{lower} must not be above {upper}, not {low} and {high}", element=element)
+
+
 @dataclass(frozen=True)
 class AffinePath(ForceLaw):
     """F = (g0 + g1 l + g2 v) a + b0 + b1 l + b2 v, positive where it pulls; negative forces push along the path.
@@ -64,9 +71,7 @@ class ClippedForce(ForceLaw):
 
     def check(self, element: str) -> None:
         super().check(element)
-        if not self.least_force <= self.greatest_force:
-            forces = f"{self.least_force} and {self.greatest_force}"
-            raise ModelError(f"least_force must not be above greatest_force, not {forces}", element=element)
+        _check_order(self, "least_force", "greatest_force", element)
 
 
 @dataclass(frozen=True)
@@ -98,9 +103,7 @@ class _BetweenLengths(ForceLaw):
 
     def check(self, element: str) -> None:
         super().check(element)
-        if not self.shortest_length <= self.longest_length:
-            bounds = f"{self.shortest_length} and {self.longest_length}"
-            raise ModelError(f"shortest_length must not be above longest_length, not {bounds}", element=element)
+        _check_order(self, "shortest_length", "longest_length", element)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ trajectory optimization and control, IROS 2023.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,8 @@ from myoquat.analysis.control.program import Program
 from myoquat.analysis.control.solvers.callbacks import Evaluation, Timed, sparsity_of
 from myoquat.analysis.control.solvers.ipopt import Iterates, Watch
 from myoquat.analysis.control.solvers.progress import Iterate, Stop, interruptible
+from myoquat.analysis.control.solvers.settings import check_options
 from myoquat.analysis.control.solvers.stages import StagedProgram
-from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import MissingExtraError, casadi
 from myoquat.core.typing import Array
 
@@ -54,14 +52,9 @@ class Fatrop:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_types(
-            options=(self.options, Mapping), tolerance=(self.tolerance, Real), barrier=(self.barrier, (Real, NoneType)),
-            max_iterations=(self.max_iterations, Integral), print_level=(self.print_level, Integral),
-        )  # fmt: skip
+        check_options(self)
         if not (self.tolerance > 0 and self.max_iterations >= 0):
             raise ValueError("tolerance must be positive, max_iterations at least 0")
-        if self.barrier is not None and not self.barrier > 0:
-            raise ValueError(f"barrier must be positive or None, not {self.barrier}")
 
     def named(self) -> dict[str, Any]:
         """All options by fatrop's names."""

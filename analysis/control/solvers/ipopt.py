@@ -8,8 +8,7 @@ line-search algorithm for large-scale nonlinear programming, Mathematical Progra
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
-from types import NoneType
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from myoquat.analysis.control.program import Program
 from myoquat.analysis.control.solvers.callbacks import NONE, Timed, sparsity_of
 from myoquat.analysis.control.solvers.progress import Iterate, Stop, interruptible
+from myoquat.analysis.control.solvers.settings import check_options
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import casadi
 from myoquat.core.typing import Array
@@ -53,17 +53,12 @@ class Ipopt:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_types(
-            options=(self.options, Mapping), tolerance=(self.tolerance, Real), barrier=(self.barrier, (Real, NoneType)),
-            constraint_tolerance=(self.constraint_tolerance, Real), max_iterations=(self.max_iterations, Integral),
-            print_level=(self.print_level, Integral),
-        )  # fmt: skip
+        check_options(self)
+        check_types(constraint_tolerance=(self.constraint_tolerance, Real))
         if self.hessian not in HESSIANS:
             raise ValueError(f"hessian is one of {', '.join(HESSIANS)}, not {self.hessian!r}")
         if not (self.tolerance > 0 and self.constraint_tolerance > 0 and self.max_iterations >= 0):
             raise ValueError("tolerances must be positive, max_iterations at least 0")
-        if self.barrier is not None and not self.barrier > 0:
-            raise ValueError(f"barrier must be positive or None, not {self.barrier}")
 
     def named(self) -> dict[str, Any]:
         """All options by IPOPT's names."""

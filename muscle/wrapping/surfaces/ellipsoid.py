@@ -343,8 +343,8 @@ def geodesic(
 ) -> tuple[Array, Array, Array, Array]:
     """Point and unit velocity after `length` (..., 1), and how far neighbours are aside, y (..., n), with the rates dy.
 
-    All are of the start where given. Of two geodesics near each other the distance aside obeys Jacobi's equation, y'' =
-    -K y with Gauss' curvature K. What it is along stays as it was.
+    All are of the start where given. Of two geodesics near each other the distance aside obeys Jacobi's equation
+    y'' = -K y with Gauss' curvature K. What it is along stays as it was.
     """
     z, w = followed(
         _part,
