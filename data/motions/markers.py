@@ -27,7 +27,7 @@ from myoquat.data.motions.series import (
 )
 from myoquat.data.trc import read_markers, write_markers
 from myoquat.data.trc.read import AXES
-from myoquat.joints.errors import ModelError, in_file
+from myoquat.joints.errors import ModelError
 
 __all__ = ["Markers", "load_markers"]
 
@@ -159,8 +159,5 @@ def load_markers(path: str | Path, axes: ArrayLike | str | None = None, *, stric
         raise ModelError(f"markers are read from {' and '.join(readers)} files", file=path)
     if not path.exists():
         raise ModelError("no such file", file=path)
-    try:
-        markers = Markers.from_dataframe(readers[path.suffix.lower()](path))
-    except ValueError as error:
-        raise in_file(error, path) from None
+    markers = Markers.from_dataframe(readers[path.suffix.lower()](path))  # whose names and times the readers checked
     return markers if axes is None else markers.turned(axes)
