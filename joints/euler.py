@@ -153,8 +153,9 @@ def euler_rate_matrix(phi: ArrayLike, sequence: str) -> Array:
 def condition_euler(phi: ArrayLike, sequence: str) -> Array:
     """(...) condition number of B(phi): 1 half way between locks, infinite at a lock.
 
-    The first and third axis enclose an angle with cosine c. The singular values of B are sqrt(1 +- |c|) and 1, hence
-    |cot(a/2)| with a the angle to the nearer lock, which keeps full accuracy beside it.
+    The first and third axis enclose an angle with cosine c. The singular values of B are sqrt(1 +- |c|) and 1. The
+    condition number is therefore |cot(a/2)|, where a is the angle to the nearer lock. This form keeps full accuracy
+    beside the lock.
 
     >>> import numpy as np
     >>> from myoquat import joints

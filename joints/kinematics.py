@@ -1,10 +1,14 @@
 """Kinematics of a model's frames, points and mass, on batches through compiled kernels.
 
-The model is a Model or an ArticulatedSystem; arrays have leading batch axes that broadcast and are checked once.
-`frame` is a body or the ground, by name or index; `point` (..., 3) [m], in the frame's axes, its origin if left out.
-`axes` is "world" or "local", the components in which vectors are given: the frame's own. Six-vectors are (linear,
-angular). `backend="numpy"` evaluates the same formula in NumPy. All raise ValueError for arrays that do not fit,
-KeyError, IndexError or TypeError for a frame that does not exist or an index of another type.
+The model is a Model or an ArticulatedSystem. Arrays have leading batch axes that broadcast, and are checked once.
+
+frame    a body or the ground, by name or index
+point    (..., 3) [m] in the frame's axes; its origin if left out
+axes     the components of the vectors: "world", or "local" for the frame's own axes
+backend  "numpy" evaluates the same formula in NumPy
+
+Six-vectors are (linear, angular). All functions raise ValueError for arrays of a wrong shape, KeyError for an unknown
+frame name, and IndexError for a frame number out of range. They raise TypeError for an index of another type.
 """
 
 from collections.abc import Callable

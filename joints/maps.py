@@ -1,8 +1,14 @@
 """Muscle Jacobians mapped between parameterizations, and torques.
 
-A row of a muscle Jacobian is the gradient of a path length l [m] for one joint: J (spatial, dl/dt = J omega),
-J_Q = dl/dQ (quaternion), J*_Q = dl/dQ* (constrained, component k eliminated), J_phi = dl/dphi (Euler). Rows lie on
-the last axis; batch axes of the row and of the pose broadcast, so J (..., m, 3) goes with Q (..., 1, 4). |Q| = 1.
+A row of a muscle Jacobian is the gradient of a path length l [m] for one joint. It has four forms:
+
+    J       spatial: dl/dt = J omega
+    J_Q     quaternion: dl/dQ
+    J*_Q    constrained: dl/dQ*, with component k of Q eliminated
+    J_phi   Euler: dl/dphi
+
+Rows lie on the last axis. Batch axes of the row and of the pose broadcast, so J (..., m, 3) goes with Q (..., 1, 4).
+The forms are related by, for |Q| = 1:
 
     J = J_Q G^T / 2          J = J*_Q E^-1          J = J_phi B^-1
     2 J G = J_Q (I4 - Q Q^T)                        the tangent part of J_Q, which is all that torques see

@@ -1,8 +1,8 @@
 """Kinematics of the recursions: transforms, velocities and accelerations of the links, link by link.
 
-All vectors are in the link's own axes, at its own origin: a velocity is a pair (omega, v) with v the velocity of the
-origin, a force a pair (n, f) with n the moment about the origin [Featherstone, Rigid Body Dynamics Algorithms, ch. 5;
-here with rotation and translation instead of 6 x 6 matrices]. Zeros of constants vanish from traces.
+All vectors are in the link's own axes, at its own origin. A velocity is a pair (omega, v), where v is the velocity of
+the origin. A force is a pair (n, f), where n is the moment about the origin. Rotation and translation stand here
+instead of 6 x 6 matrices [Featherstone, Rigid Body Dynamics Algorithms, ch. 5]. Constant zeros vanish from traces.
 """
 
 from dataclasses import dataclass, replace
@@ -38,8 +38,13 @@ ZERO = np.zeros(3)
 
 @dataclass(frozen=True)
 class Motion:
-    """Of every link: the transform (R, p) to its parent, the subspace (S_omega, S_v) of its joint and, if u is given,
-    its velocity (omega, v) and the acceleration (c_omega, c_v) that it has beside X a_parent + S udot."""
+    """The motion of all links, one pair per link.
+
+    transforms  (R, p) to the parent
+    subspaces   (S_omega, S_v) of the joint
+    velocities  (omega, v); empty without u
+    drifts      (c_omega, c_v), the acceleration beside X a_parent + S udot; empty without u
+    """
 
     transforms: list[Pair]
     subspaces: list[Pair]
@@ -71,8 +76,12 @@ def placement(link: Link, q: Array) -> tuple[Pair, Pair]:
 def velocity_and_drift(
     joint: Joint, placed: tuple[Pair, Pair], q: Array, u: Array, parent: Pair | None
 ) -> tuple[Pair, Pair]:
-    """omega = R^T omega_p + omega_J, and the drift v x v_J + Sdot u, of a link by its `placement`, the joint's q and u
-    and the velocity of the parent, None for the world."""
+    """The velocity omega = R^T omega_p + omega_J and v of a link, and its drift v x v_J + Sdot u.
+
+    placed  the link's `placement`
+    q, u    those of its joint
+    parent  the velocity of the parent; None for the world
+    """
     transform, (S_omega, S_v) = placed
     omega_joint, v_joint = matvec(S_omega, u), matvec(S_v, u)
     c_omega, c_v = joint.drift(q, u)
@@ -140,8 +149,7 @@ def inertia_times(link: Link, motion: Pair) -> Pair:
 
 
 def assembled(system: ArticulatedSystem, parts: list[Array]) -> Array:
-    """(..., nu) from one part per link of a tree, of the velocities that move it, in the order of u: parts of one place
-    add up."""
+    """(..., nu) in the order of u, from one part per link of a tree; parts of the same velocities add up."""
     found: dict[int, Array] = {}
     for link, part in zip(system.tree.links, parts, strict=True):
         if part.shape[-1]:

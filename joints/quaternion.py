@@ -39,8 +39,11 @@ ORTHONORMAL_TOLERANCE = 1e-6  # largest |R^T R - I| of a float matrix that count
 def rotation_matrix(Q: ArrayLike, extension: str = "polynomial") -> Array:
     """(..., 3, 3) rotation matrix R(Q), child to parent; orthonormal for |Q| = 1.
 
-    `extension` says how R continues off the unit sphere. J_Q depends on it, no torque does. "polynomial" is the one
-    written below, the muscle Jacobian study's, "normalized" is R(Q/|Q|), "homogeneous" is |Q|^2 R(Q/|Q|).
+    `extension` says how R continues off the unit sphere. J_Q depends on it, no torque does.
+
+    "polynomial"   the formula below, as in the muscle Jacobian study
+    "normalized"   R(Q/|Q|)
+    "homogeneous"  |Q|^2 R(Q/|Q|)
 
     >>> from myoquat import joints
     >>> joints.rotation_matrix([0.5, 0.5, 0.5, 0.5])  # x -> y -> z -> x

@@ -1,12 +1,12 @@
 """Rate maps of a unit quaternion: G, T and E.
 
-Q = (Q0, Q1, Q2, Q3), scalar first, Hamilton product: (..., 4) floats, SymPy or CasADi symbols. omega [rad/s] is the
-angular velocity of the child relative to the parent, in child-frame components.
+Q = (Q0, Q1, Q2, Q3) is scalar first with the Hamilton product: (..., 4) floats, SymPy or CasADi symbols. The angular
+velocity omega [rad/s] of the child relative to the parent is in child-frame components.
 
-The constrained chart drops one component k (`eliminated`) of Q: Qk = s sqrt(1 - sum of the other squares) with
-s = sign(Qk), so Qdot = T Qdot* and omega = E Qdot*, Q* being the kept components in their order. `eliminated` is
-0, 1, 2 or 3, an integer array with one per pose, or "largest": the component of largest magnitude of each pose,
-which bounds the condition number by 2.
+The constrained chart drops one component k (`eliminated`) of Q: Qk = s sqrt(1 - sum of the other squares) with s =
+sign(Qk). Then Qdot = T Qdot* and omega = E Qdot*, where Q* has the kept components in their order. `eliminated` is 0,
+1, 2 or 3, an integer array with one per pose, or "largest". With "largest" it is the component of largest magnitude of
+each pose, which bounds the condition number by 2.
 
 Source: [Graf] B. Graf, Quaternions and Dynamics, arXiv:0811.2889.
 """

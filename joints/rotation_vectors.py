@@ -9,8 +9,9 @@ __all__ = ["rotation_vector_rate"]
 
 
 def rotation_vector_rate(v: Array, omega: Array, in_child: bool = True) -> Array:
-    """(..., 3) vdot of a rotation vector v (..., 3) [rad] at the angular velocity omega (..., 3) [rad/s] of the child,
-    in the components of the child (Q = Q0 exp(v)) or of the parent (Q = exp(v) Q0):
+    """(..., 3) vdot of a rotation vector v (..., 3) [rad] at the angular velocity omega (..., 3) [rad/s] of the child.
+
+    The components of omega are those of the child, with Q = Q0 exp(v), or of the parent, with Q = exp(v) Q0:
 
         vdot = omega +- v x omega / 2 + (1 - (a/2) cot(a/2)) / a^2 v x (v x omega),  a = |v| < 2 pi,
 

@@ -120,8 +120,11 @@ class Holonomic(Constraint):
         return self.position_jacobian(system, q, t)
 
     def point_forces(self, multipliers: Array) -> list[PointForce] | None:
-        """The forces on points of bodies whose virtual work is multipliers (..., k) . dphi, where phi is linear in the
-        positions of points in the world; else None. Its second derivatives then are those of the points alone."""
+        """The forces on points of bodies that the constraint exerts at multipliers (..., k); None if phi is not linear.
+
+        phi must be linear in the positions of points in the world, so that its second derivatives are those of the
+        points alone. The virtual work of the forces is multipliers . dphi.
+        """
         return None
 
 

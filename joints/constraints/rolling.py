@@ -19,10 +19,11 @@ Vector = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Rolling(NonHolonomic):
-    """psi = velocity of the body's point that touches the plane (3) [m/s], world axes: a ball of `radius` about
-    `centre` in the body's frame, on the plane through `plane_point` with `normal`, both in the world.
+    """A ball of `radius` about `centre` in the frame of `body` rolls on a plane of the world without slipping.
 
-    phi = height of the centre over the plane less the radius (1) is kept with it.
+    psi (3) [m/s] is the velocity of the body's point that touches the plane, in world axes. The plane runs through
+    `plane_point` with the `normal`, both in the world. The constraint also keeps phi (1) [m], the height of the centre
+    over the plane less the radius.
 
     >>> import numpy as np
     >>> import myoquat as mq

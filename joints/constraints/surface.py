@@ -18,12 +18,12 @@ __all__ = ["OnSurface"]
 
 @dataclass(frozen=True)
 class OnSurface(Pair):
-    """A point of the second body on an ellipsoid of the first: phi = (F - 1) / |grad F| (1) [m], the distance from the
-    surface to first order, positive outside; F = sum (x_i / r_i)^2.
+    """A point of the second body lies on an ellipsoid of the first: phi = (F - 1) / |grad F| (1) [m].
 
-    x is the point in the frame of the ellipsoid, which sits at `first_point` and XYZ angles [rad] in its body. The
-    point glides without friction, and the force is along the surface's normal; it may pull, since the constraint holds
-    on both sides. Not defined at the ellipsoid's centre.
+    phi is the distance from the surface to first order, positive outside. F = sum (x_i / r_i)^2 for the half axes r =
+    `radii` [m]. The point x is in the frame of the ellipsoid, which sits at `first_point` and XYZ angles `first_angles`
+    [rad] in its body. The point glides without friction, and the force is along the surface's normal. The force may
+    also pull, since the constraint holds on both sides. phi is not defined at the ellipsoid's centre.
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics.constraints import OnSurface, assemble

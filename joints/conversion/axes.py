@@ -40,9 +40,9 @@ Axes = tuple[list[Any], list[Any]]  # directions of rotations and of translation
 def with_angles(body: Body) -> Body:
     """The body with angles where it has a quaternion, the inverse of `myoquat.joints.conversion.balls.as_ball`.
 
-    A spherical joint, or the rotation of a floating one, gets the angles that it remembers, else those of the sequence
-    XYZ named '<body>.rx', '<body>.ry', '<body>.rz'. An Euler joint gets those that it remembers. Any other body is
-    returned as it is. `convert_coordinates` takes states along.
+    A spherical joint, or the rotation of a floating one, gets the angles that it remembers. If it remembers none, it
+    gets those of the sequence XYZ, named '<body>.rx', '<body>.ry', '<body>.rz'. An Euler joint gets the angles that it
+    remembers. Any other body is returned as it is. `convert_coordinates` converts the states.
     """
     joint = body.joint
     remembered = isinstance(joint, EulerJoint) and joint.angles is not None

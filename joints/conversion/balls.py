@@ -141,8 +141,10 @@ def are_parallel(axes: Sequence[Sequence[float]]) -> bool:
 
 
 def with_ranges(body: Body, ranges: Mapping[str, tuple[float, float]]) -> Body:
-    """The body, whose angles know the ranges of their coordinates where these go past the lock: the ranges then say
-    which of the two triples of a rotation is meant."""
+    """The body, whose angles know the ranges of their coordinates if these go past the lock.
+
+    The ranges then choose between the two triples of angles of a rotation.
+    """
     joint: Any = body.joint
     angles = getattr(joint, "angles", None)
     if angles is None or not all(name in ranges for name in angles.names):

@@ -52,27 +52,30 @@ def with_rotations(
     driven: Collection[str] = (),
     locked: Collection[str] = (),
 ) -> ArticulatedSystem:
-    """The system with every ball joint described as wanted: spherical and Euler-sequence joints, and custom joints of
-    three rotations about fixed axes through one centre, free ones among them. `myoquat.joints.ball_joint_obstacle`
-    tells why another joint has no such description.
+    """The system with every ball joint described as wanted: by a quaternion or by angles.
+
+    Ball joints are spherical and Euler joints, and custom joints of three rotations about fixed axes through one
+    centre. Such a custom joint may also translate freely. `myoquat.joints.ball_joint_obstacle` tells why another joint
+    has no such description.
 
     A chain of bodies on successive rotations about one point becomes one ball joint, if three coordinates drive all of
     them independently (`myoquat.joints.conversion.chains`). The bodies between its ends stay as frames that follow the
     rotation.
 
-    couplings: of coordinates that others drive linearly, by name: (driving coordinate, factor, offset). In a chain
-    these follow without a constraint.
-    driven: coordinates that couplers drive. Without a name of its body, a joint all of whose rotations are driven stays
-    as it is, since nothing is left free in it.
-    locked: coordinates that do not move. Without a name of its body, a joint with such a rotation stays as it is, since
-    an angle of a quaternion cannot be locked alone.
-    ranges: of coordinates by name [rad], from a model file. Where those of a joint go past its lock, they choose
-    between the two triples of angles that a rotation has.
+    rotations  "quaternion", an Euler sequence, "sequence", or a mapping from body names to these. With "sequence" each
+               spherical and Euler joint gets its own sequence, and custom joints stay as they are. Bodies that a
+               mapping leaves out stay as they are.
+    ranges     of coordinates by name [rad], from a model file. If those of a joint go past its lock, they choose
+               between the two triples of angles of a rotation.
+    couplings  of coordinates that others drive linearly, by name: (driving coordinate, factor, offset). In a chain
+               these follow without a constraint.
+    driven     coordinates that couplers drive. A joint whose rotations are all driven stays as it is, since nothing is
+               left free in it. A mapping that names its body converts it.
+    locked     coordinates that do not move. A joint with such a rotation stays as it is, since an angle of a quaternion
+               cannot be locked alone. A mapping that names its body converts it.
 
-    rotations: "quaternion", an Euler sequence, "sequence" (spherical and Euler joints each in its own sequence, custom
-    joints as they are), or a mapping from body names to these. Bodies that a mapping leaves out stay as they are.
-    Raises ModelError for a body that does not exist or whose joint is no ball joint, or has a spring or a rotor
-    inertia. Raises ValueError for an unknown sequence.
+    Raises ModelError for a body that does not exist, whose joint is no ball joint, or has a spring or a rotor inertia.
+    Raises ValueError for an unknown sequence.
 
     >>> import myoquat as mq
     >>> ball = mq.ArticulatedSystem((mq.Body("arm", "ground", mq.joints.SphericalJoint("YZY")),))
@@ -219,8 +222,10 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
 
 @dataclass(frozen=True)
 class _Named:
-    """The state of a body's joint in one system by the names of coordinates that the other one has elsewhere: a ball
-    joint in place of a chain, or a joint of the chain."""
+    """The state of a body's joint, read from other coordinates of the same names.
+
+    The joint is a ball joint in one system where the other system has a chain, or it is a joint of that chain.
+    """
 
     source: ArticulatedSystem
     joint: Joint

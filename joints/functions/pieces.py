@@ -26,8 +26,10 @@ def chosen(x: Array, knots: ArrayLike, *columns: ArrayLike) -> tuple[Array, ...]
 
 
 def _rows(x: Array, knots: Array, table: Array) -> Array:
-    """(..., m) the row of a table (k, m) for every x: of numbers by a search, of symbols by a comparison with each knot
-    unless a kernel looks it up."""
+    """(..., m) the row of a table (k, m) for every x.
+
+    Numbers are found by a search. Symbols are compared with each knot, unless a kernel looks them up.
+    """
     fixed = not is_symbolic(knots) and not is_symbolic(table)
     if fixed and not is_symbolic(x):
         found: Array = table[np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)]

@@ -19,10 +19,10 @@ STRAIGHTNESS_TOLERANCE = 1e-12  # distance of a point from the line through the 
 class SimmSpline(AxisFunction):
     """The twice differentiable cubic spline through the points (x, y), straight outside with the slopes at its ends.
 
-    The third derivatives in the first and the last piece are those of the cubics through the first and the last four
-    points [Forsythe, Malcolm, Moler, Computer Methods for Mathematical Computations, 1977, ch. 4]; with three points
-    the third derivative is zero, with two the spline is a straight line. Raises ValueError for fewer than two points,
-    x that do not increase, or numbers that are not finite.
+    In the first piece the third derivative is that of the cubic through the first four points. In the last piece it is
+    that of the cubic through the last four. Source: Forsythe, Malcolm, Moler, Computer Methods for Mathematical
+    Computations, 1977, ch. 4. With three points the third derivative is zero, with two the spline is a straight line.
+    Raises ValueError for fewer than two points, x that do not increase, or numbers that are not finite.
 
     >>> import numpy as np
     >>> from myoquat.joints.functions import SimmSpline

@@ -12,8 +12,9 @@ __all__ = ["SmoothStep"]
 
 @dataclass(frozen=True)
 class SmoothStep(AxisFunction):
-    """f(x) = first + (last - first) S(s) with s = (x - start)/(end - start) and S(s) = 10 s^3 - 15 s^4 + 6 s^5,
-    constant before `start` and after `end`: OpenSim's StepFunction.
+    """f(x) = first + (last - first) S(s), constant before `start` and after `end`: OpenSim's StepFunction.
+
+    S(s) = 10 s^3 - 15 s^4 + 6 s^5 with s = (x - start) / (end - start).
 
     Slope and curvature are continuous, and zero at both ends. With `end` before `start` the step is taken backwards.
     Raises ValueError for an end at the start.

@@ -24,15 +24,18 @@ INERTIA_TOLERANCE = 1e-6  # relative: files hold rounded numbers
 class Body(Record):
     """A rigid body and the joint that carries it. SI units; vectors in the frames named.
 
-    position, orientation: the joint frame (origin [m], unit quaternion) in the parent's frame. center_of_mass [m] and
-    inertia [kg m^2] (xx, yy, zz, xy, xz, yz, about the center of mass) in the body's frame, whose origin is the joint.
-    damping [N m s/rad] acts on the joint's velocities (an Euler joint's: on its angular velocity). A spring of
-    `stiffness` [N m/rad or N/m] pulls the joint to q = `spring_mount` (nq numbers, a quaternion for a spherical joint;
-    None for neutral). The rotor_inertia [kg m^2 or kg] is added on the diagonal of the mass matrix, at each velocity of
-    the joint. The joint_name is the joint's own, the body's where it is empty. coordinate_names replace
-    '<body>.<suffix>' as names of the joint's coordinates. An inertia that no rigid body can have is rejected
-    (`check_inertia`) unless `lenient_inertia`. Bodies of files whose own program accepts it, such as OpenSim's, have
-    that.
+    position, orientation  the joint frame in the parent's frame: origin [m], unit quaternion
+    center_of_mass         [m] in the body's frame, whose origin is the joint
+    inertia                [kg m^2] (xx, yy, zz, xy, xz, yz) about the center of mass, in the body's axes
+    damping                [N m s/rad] acts on the joint's velocities; for an Euler joint on its angular velocity
+    stiffness              [N m/rad or N/m] of a spring that pulls the joint to q = `spring_mount`
+    spring_mount           nq numbers, a quaternion for a spherical joint; None for neutral
+    rotor_inertia          [kg m^2 or kg] is added on the diagonal of the mass matrix, at each velocity of the joint
+    joint_name             the joint's own name; the body's where it is empty
+    coordinate_names       replace '<body>.<suffix>' as names of the joint's coordinates
+    shapes                 visual and collision shapes, kept as data
+    lenient_inertia        accept an inertia that no rigid body can have. Otherwise it is rejected (`check_inertia`).
+                           Bodies from files whose own program accepts it, such as OpenSim's, have it.
 
     >>> from myoquat.joints import Body, RevoluteJoint
     >>> Body("fore", "ground", RevoluteJoint((0, 1, 0)), mass=1.4, inertia=(0.02, 0.02, 0.003, 0, 0, 0)).mass

@@ -56,8 +56,10 @@ def check_state(name: str, x: ArrayLike, size: int, names: tuple[str, ...]) -> A
 
 
 def check_units(q: Array, indices: Array, names: tuple[str, ...], name: str = "q") -> None:
-    """OffSphereError if a quaternion of q, at indices (k, 4), is off the unit sphere by more than the tolerance. name:
-    that of q in the error."""
+    """OffSphereError if a quaternion of q, at indices (k, 4), is off the unit sphere by more than the tolerance.
+
+    `name` is that of q in the message.
+    """
     if is_symbolic(q) or not len(indices):
         return
     Q = q[..., indices]

@@ -1,8 +1,8 @@
 """Indices of a system, each of its own type, and the conversions between them.
 
-A BodyIndex names a body and the joint that carries it, a VelocityIndex an entry of u, a CoordinateIndex an entry of q,
-a FrameIndex a body's frame or the ground's (number 0). They are integers and index arrays, but where one type is
-expected, another type raises an error. A plain number is taken as the expected type.
+A BodyIndex is the number of a body and of the joint that carries it. A VelocityIndex is a place in u, a CoordinateIndex
+a place in q. A FrameIndex is the number of a body's frame, or 0 for the ground. All of them work as integers and in
+index arrays. Where one type is expected, another type raises an error. A plain number is taken as the expected type.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,11 @@
-"""Bodies of another size: frames, masses and inertias of a system whose bodies are stretched along their axes.
+"""Bodies of another size: frames, masses and inertias of a system whose bodies are scaled along their axes.
 
-The rules are those of OpenSim's scaling (Model::scale and Body::scaleInertialProperties of OpenSim 4.6). What is fixed
-to a body is stretched by the body's factors s = (sx, sy, sz), the place of a joint on its parent by the parent's. A
-mass m becomes |sx sy sz| m. An inertia stretched alike in all directions becomes s^2 (m'/m) I. Otherwise it is that of
-a solid cylinder along the axis of the least moment I_a. Its length l and radius r, which are stretched, follow from m
-r^2 / 2 = I_a and m (l^2 / 12 + r^2 / 4) = the moment about the first of the other axes.
+The rules are those of OpenSim's scaling (Model::scale and Body::scaleInertialProperties of OpenSim 4.6). Everything
+that is fixed to a body is scaled by the body's factors s = (sx, sy, sz). The place of a joint on its parent is scaled
+by the parent's factors. A mass m becomes |sx sy sz| m. An inertia I that is scaled alike in all directions becomes s^2
+(m'/m) I, where m' is the new mass. Otherwise it is that of a solid cylinder along the axis of the least moment I_a. The
+cylinder's length l and radius r, which are scaled, follow from two moments. I_a is m r^2 / 2, and the moment about the
+first of the other axes is m (l^2 / 12 + r^2 / 4).
 """
 
 from collections.abc import Mapping
@@ -29,7 +30,7 @@ FIRST_OTHER = (1, 0, 0)  # the axis whose moment tells the length of a cylinder 
 def scaled_system(
     system: ArticulatedSystem, factors: Factors, mass: float | None = None, keep_masses: bool = False
 ) -> ArticulatedSystem:
-    """The system whose bodies, by name, are stretched by factors (3,) along their axes; others stay as they are.
+    """The system whose bodies, by name, are scaled by factors (3,) along their axes; others stay as they are.
 
     mass [kg]: what all bodies weigh together afterwards; keep_masses: masses are not changed before that. A massless
     body that stands for the frame of a joint on another body, as readers of files make it, follows that body. So does
@@ -86,8 +87,11 @@ def _scaled(body: Body, known: Mapping[str, Body], factors: Factors, keep_masses
 
 
 def _stretched_back(body: Body, position: Array, s: Array, hinge: Array) -> Array:
-    """Where a body lies in a frame fixed to it: with the frame at p and R on the body, and the axis of a hinge at h in
-    the frame, position = -h - R^T p becomes -s h - R^T (s p)."""
+    """(3,) the position of a body that lies in a frame fixed to it, after scaling.
+
+    The frame is at p and R on the body, the axis of a hinge at h in the frame. The position -h - R^T p becomes -s h -
+    R^T (s p).
+    """
     back = rotation_matrix(np.array(body.orientation))
     p = -back.T @ (position + hinge)
     result: Array = -s * hinge - back @ (s * p)
@@ -104,8 +108,10 @@ def _hinge(frame: Body, known: Mapping[str, Body]) -> Array:
 
 
 def scaled_inertia(inertia: Array, mass: float, new_mass: float, factors: Array) -> Array:
-    """(6,) inertia (xx, yy, zz, xy, xz, yz) about the centre of mass of a stretched body; see the module. Zero for a
-    body without mass."""
+    """(6,) inertia (xx, yy, zz, xy, xz, yz) about the centre of mass of a scaled body, as the module tells.
+
+    Zero for a body without mass.
+    """
     if new_mass <= np.finfo(float).eps or mass <= 0:
         return np.zeros(6)
     grown, s = new_mass / mass, real_array("factors", factors)

@@ -47,8 +47,11 @@ class Shape(Record):
     material: str = ""
 
     def scaled(self, factors: Array) -> "Shape":
-        """The shape on a body stretched by factors (3,) along its axes: box, mesh and ellipsoid along their own axes, a
-        cylinder's and a capsule's radius by the mean across, a sphere's by the mean of all."""
+        """The shape on a body that is scaled by factors (3,) along its axes.
+
+        Boxes, meshes and ellipsoids scale along their own axes. The radius of a cylinder or capsule scales by the mean
+        factor across its axis, that of a sphere by the mean of all factors.
+        """
         R = rotation_matrix(np.array(self.orientation))
         x, y, z = np.linalg.norm(real_array("factors", factors)[:, None] * R, axis=0)
         alone = {"sphere": (sum(factors) / 3,), "cylinder": ((x + y) / 2, z), "capsule": ((x + y) / 2, z)}

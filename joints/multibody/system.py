@@ -37,10 +37,13 @@ Poses = dict[str, tuple[Array, Array]]  # (R, p) of frames, or what they move by
 class ArticulatedSystem(Record):
     """Bodies in the order given; each parent is the ground or a body of the system, before or after it.
 
-    q and u hold the joints' coordinates and velocities in that order, or in that of `joint_order`, names of all bodies
-    or joints. velocity_frame: the frame, "child" or "parent", of the angular (and a floating joint's linear) velocity
-    of spherical and floating joints. shapes: what the ground shows, as data. Immutable: `dataclasses.replace` and
-    `with_body` make a changed one. Raises ModelError for a tree that cannot be.
+    bodies          q and u hold the coordinates and velocities of their joints in this order
+    velocity_frame  "child" or "parent", the frame of u for spherical and floating joints: of the angular velocity, and
+                    of a floating joint's linear velocity
+    joint_order     names of all bodies or joints in another order, which q and u then have
+    shapes          shapes on the ground, as data
+
+    Immutable: `dataclasses.replace` and `with_body` make a changed one. Raises ModelError for an impossible tree.
 
     >>> from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint
     >>> upper = Body("upper", "ground", SphericalJoint(), mass=2.0, inertia=(0.02, 0.02, 0.003, 0, 0, 0))
@@ -232,8 +235,9 @@ class ArticulatedSystem(Record):
     def shifts(self, q: Array, motion: Array, poses: Poses, base: str) -> Poses:
         """(rotation (..., 3) [rad], translation (..., 3) [m]) of every body carried by `base`, in world axes, by name.
 
-        What the small motion u dt = `motion` (..., nu) does to their frames if `base` is held fast, exact to first
-        order where |Q| = 1: a point x of the body moves by translation + rotation x (x - p). `poses` are those at q.
+        These are the effects of the small motion u dt = `motion` (..., nu) on the frames if `base` is held fast. They
+        are exact to first order where |Q| = 1. A point x of the body moves by translation + rotation x (x - p). `poses`
+        are those at q.
         """
         shift: Poses = {base: (np.zeros(3), np.zeros(3))}
         for i in self.topological_order:
@@ -311,8 +315,11 @@ class ArticulatedSystem(Record):
         return result
 
     def check_q(self, q: ArrayLike, name: str = "q") -> Array:
-        """q as a float64 array (..., nq), or ValueError, in which it is called `name`: wrong shape, not finite, or a
-        quaternion off the unit sphere by more than 1e-6."""
+        """q as a float64 array (..., nq); errors call it `name`.
+
+        Raises ValueError for a wrong shape, numbers that are not finite, or a quaternion off the unit sphere by more
+        than 1e-6.
+        """
         q = check_state(name, q, self.nq, self.coordinate_names)
         check_units(q, self.layout.quaternion_indices, self.coordinate_names, name)
         return q

@@ -32,8 +32,12 @@ class Frame(NamedTuple):
 class Link:
     """A moving rigid body: one body of the system and all that are welded to it.
 
-    R, p place the joint frame in the parent link's frame (the world for WORLD). mass [kg], moment = mass times center
-    of mass (3,) [kg m] and inertia (6,) [kg m^2] about the link's origin, in its own axes, which are the body's.
+    R, p     the joint frame in the parent link's frame (the world for WORLD)
+    mass     [kg]
+    moment   mass times center of mass (3,) [kg m]
+    inertia  (6,) [kg m^2] about the link's origin
+
+    Moment and inertia are in the link's own axes, which are the body's.
     """
 
     body: int

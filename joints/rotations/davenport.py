@@ -1,14 +1,15 @@
 """Generalized Davenport angles: three rotations about any fixed axes, R = R(a1, f1) R(a2, f2) R(a3, f3).
 
-Each unit axis a_k is fixed in the frame that the rotations before it have reached; R takes child components to the
-parent frame. With g1 the angle between a1 and a2, g3 that between a2 and a3, and theta that between a1 and R a3, the
+Each unit axis a_k is fixed in the frame that the rotations before it have reached. R takes child components to the
+parent frame. Let g1 be the angle between a1 and a2, g3 that between a2 and a3, and theta that between a1 and R a3. The
 spherical law of cosines holds on the triangle a1, a2, R(a2, f2) a3:
 
     cos theta = cos g1 cos g3 + sin g1 sin g3 cos(f2 - f*),  f* = atan2(a1 . (a2 x a3), a1 . a3 - cos g1 cos g3).
 
-So a rotation is reached if and only if |g1 - g3| <= theta <= min(g1 + g3, 2 pi - g1 - g3), by two triples (f2 = f* + t
-and f* - t), which meet at the lock, sin t = 0. All rotations are reached if and only if a2 is orthogonal to both
-others. What lies outside is at the angle by which theta exceeds its bounds from the nearest rotation inside.
+A rotation is reached if and only if |g1 - g3| <= theta <= min(g1 + g3, 2 pi - g1 - g3). Two triples reach it, f2 = f* +
+t and f2 = f* - t, which meet at the lock, sin t = 0. All rotations are reached if and only if a2 is orthogonal to both
+others. The angle from any other rotation to the nearest one that is reached is the amount by which theta exceeds its
+bounds.
 
 Sources: P. B. Davenport, Rotations about nonorthogonal axes, AIAA Journal 11(6), 1973, pp. 853-857; M. D. Shuster,
 F. L. Markley, Generalization of the Euler angles, Journal of the Astronautical Sciences 51(2), 2003, pp. 123-132,
@@ -64,8 +65,10 @@ def _angle(a: Array, b: Array) -> float:
 
 
 def _middle(a1: Array, a2: Array, a3: Array) -> tuple[float, float]:
-    """f*, at which the solutions meet, and the sign s of the first solution f2 = f* + s t, t in [0, pi]: that whose
-    interval holds f2 = 0."""
+    """(f*, s): where the solutions meet, and the sign s of the first solution f2 = f* + s t with t in [0, pi].
+
+    The interval of the first solution holds f2 = 0.
+    """
     start = float(np.arctan2(a1 @ np.cross(a2, a3), a1 @ a3 - (a1 @ a2) * (a2 @ a3)))
     if abs(start) < LOCK_AT_ZERO:
         return start, 1.0
@@ -163,7 +166,8 @@ def quaternion_from_davenport(phi: ArrayLike, directions: Axes) -> Array:
 def davenport_rate_matrix(phi: ArrayLike, directions: Axes) -> Array:
     """(..., 3, 3) matrix B(phi): omega = B phidot, omega in child-frame components.
 
-    Its columns are the axes seen from the child, R3^T R2^T a1, R3^T a2, a3, and det B = -sin g1 sin g3 sin(f2 - f*).
+    Its columns are the axes seen from the child: R3^T R2^T a1, R3^T a2, a3. Its determinant is -sin g1 sin g3 sin(f2 -
+    f*).
 
     >>> from myoquat import joints
     >>> joints.davenport_rate_matrix([0.0, 0.0, 0.0], [(0, 1, 0), (1, 0, 0), (0, 0, 1)])
@@ -206,7 +210,7 @@ def lock_sine(f2: Array, directions: Axes) -> Array:
 
 @lru_cache(maxsize=256)
 def _lock_angle(directions: tuple[tuple[float, ...], ...]) -> tuple[float, float]:
-    """`_middle` of axes: every call of forward dynamics asks for it."""
+    """The first result of `_middle`, kept for each set of axes, since every call of forward dynamics needs it."""
     return _middle(*_axes(directions))
 
 

@@ -50,11 +50,12 @@ class Dependent(Record):
 
 @dataclass(frozen=True)
 class Angles(Record):
-    """R = R(a1, f1) R(a2, f2) R(a3, f3): rotations about unit axes a_k of the joint frame, each after the ones before,
-    by f_k = factor_k y_k + offset_k of the coordinates x = (x1, x2, x3) with `names`. y is x, or `mixing` x with a
-    matrix (3, 3) where a rotation sums several coordinates.
+    """R = R(a1, f1) R(a2, f2) R(a3, f3), by angles f that depend linearly on coordinates x = (x1, x2, x3) with `names`.
 
-    Orthogonal axes: with A = [a1 a2 a3], right-handed, A^T R A is the Euler sequence XYZ; a left-handed triple counts
+    Each unit axis a_k is fixed in the frame that the rotations before it have reached. The angles are f_k = factor_k
+    y_k + offset_k. Here y is x, or `mixing` x with a matrix (3, 3) if a rotation sums several coordinates.
+
+    Orthogonal axes: with A = [a1 a2 a3], right-handed, A^T R A is the Euler sequence XYZ. A left-handed triple counts
     its third rotation backwards. Other axes: generalized Davenport angles (`myoquat.joints.davenport_from_quaternion`),
     which reach all rotations only if a2 is orthogonal to both others. `dependents` are coordinates that follow one of
     the three. `ranges` of x, if there are any, choose between the two triples of a rotation. Raises ValueError for axes
@@ -174,8 +175,11 @@ class Angles(Record):
         return plain and self.axes == tuple(tuple(np.eye(3)["XYZ".index(letter)].tolist()) for letter in sequence)
 
     def triple(self, Q: Array, second: bool = False) -> Array:
-        """(..., 3) rotations f [rad] of Q, all in (-pi, pi]: the first solution, whose f2 lies in the half turn between
-        two locks that holds zero, or the second. Where the axes cannot reach Q, those of the nearest rotation."""
+        """(..., 3) rotations f [rad] of Q, all in (-pi, pi], or of the nearest rotation that the axes can reach.
+
+        In the first solution f2 lies in the half turn between two locks that holds zero. `second` gives the other
+        solution.
+        """
         if not self.are_orthogonal:
             return davenport_from_quaternion(Q, self.axes, second)
         frame = quaternion_from_matrix(self._frame)
@@ -184,9 +188,11 @@ class Angles(Record):
         return wrapped(f * np.array([1.0, -1.0, 1.0]) + np.pi) if second else f
 
     def values(self, Q: Array) -> Array:
-        """(..., 3) coordinates x [rad] of Q: the first solution of `triple`, or where there are `ranges` that which
-        leaves them less. Only the sum or the difference of the outer rotations of orthogonal axes is determined in the
-        lock, f2 = +-pi/2, and one is then taken as zero."""
+        """(..., 3) coordinates x [rad] of Q: the first solution of `triple`, or that which leaves the `ranges` less.
+
+        In the lock of orthogonal axes, f2 = +-pi/2, only the sum or the difference of the outer rotations is
+        determined. One of them is then taken as zero.
+        """
         x = self._turned(self.triple(Q))
         if not self.ranges:
             return x

@@ -52,10 +52,10 @@ class JointFacts:
 class Joint(Record, ABC):
     """A joint between a parent and a child body: coordinates q (nq,), velocities u (nu,).
 
-    Every verb is a plain NumPy formula on arrays with leading batch axes, floats or symbols alike. The joint frame is
-    the one fixed to the parent in which q is measured; (R, p) place the child frame in it. The motion of the child
-    frame relative to the joint frame, in child-frame components, is (omega, v) = (S_omega u, S_v u), v the velocity
-    of its origin [Featherstone, Rigid Body Dynamics Algorithms, ch. 4].
+    All methods are plain NumPy formulas on arrays with leading batch axes, floats or symbols alike. The joint frame is
+    fixed to the parent, and q is measured in it; (R, p) place the child frame in it. The motion of the child frame
+    relative to the joint frame is (omega, v) = (S_omega u, S_v u) in child-frame components. Here v is the velocity of
+    the child's origin [Featherstone, Rigid Body Dynamics Algorithms, ch. 4].
 
     >>> from myoquat.joints import FloatingJoint, RevoluteJoint, SphericalJoint
     >>> joints = RevoluteJoint((0, 0, 1)), SphericalJoint(), FloatingJoint()

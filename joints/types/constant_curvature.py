@@ -1,8 +1,8 @@
 """A rod that bends into an arc of a circle: the joint of spines in one piece.
 
-With m = sin(theta/2)^2, theta the angle between the rod's ends, C(m) = theta / sin(theta) = sum a_n m^n, a_0 = 1,
-a_n = a_n-1 2 n / (2 n + 1), and h(m) = 2 (1 - m) C has the derivatives h' = -K, K = (C - 1) / m: all of them are
-analytic at the straight rod, m = 0, where the series stand in for the closed forms.
+Let theta be the angle between the rod's ends and m = sin(theta/2)^2. Then C(m) = theta / sin(theta) = sum a_n m^n with
+a_0 = 1 and a_n = a_n-1 2 n / (2 n + 1). The function h(m) = 2 (1 - m) C has the derivative h' = -K with K = (C - 1) /
+m. All of them are analytic at the straight rod, m = 0, where the series replace the closed forms.
 """
 
 from dataclasses import dataclass, replace
@@ -39,13 +39,16 @@ SLOPES = tuple(n * a for n, a in enumerate(SERIES[2:], start=1))  # of K
 
 @dataclass(frozen=True)
 class ConstantCurvatureJoint(CoordinateJoint):
-    """q = three angles (3) [rad] about x, z, y, u = their rates [rad/s]: R is the Euler sequence XZY at q + `rest`. The
-    child's origin is the end of an arc of `length` d [m] that leaves the joint frame's origin along e = y and arrives
-    along n = R e: p = d (n + e) / h, h = (1 + n . e) theta / sin(theta), theta the angle between e and n.
+    """An arc of a circle of `length` d [m]: q = three angles (3) [rad] about x, z, y, u = their rates [rad/s].
 
-    OpenSim's ConstantCurvatureJoint [K. Werling et al., in OpenSim 4.5], without the straight piece that it puts in
-    place of an arc of less than 0.001 rad or more than 1.526 rad. Locks where the second angle is +-pi/2; not
-    determined where the arc comes back along itself, theta = pi. Raises ValueError for a length that is not positive.
+    R is the Euler sequence XZY at q + `rest`. The arc leaves the joint frame's origin along e = y and arrives at the
+    child's origin along n = R e. With theta, the angle between e and n, p = d (n + e) / h and h = (1 + n . e) theta /
+    sin(theta).
+
+    OpenSim's ConstantCurvatureJoint [K. Werling et al., in OpenSim 4.5]. It lacks the straight piece that OpenSim puts
+    in place of an arc of less than 0.001 rad or more than 1.526 rad. The joint locks where the second angle is +-pi/2.
+    It is not determined where the arc comes back along itself, theta = pi. Raises ValueError for a length that is not
+    positive.
 
     >>> import numpy as np
     >>> from myoquat.joints import ConstantCurvatureJoint

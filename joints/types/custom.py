@@ -20,8 +20,10 @@ __all__ = ["Axis", "CustomJoint"]
 
 @dataclass(frozen=True)
 class Axis(Record):
-    """A rotation [rad] about, or a translation [m] along, `direction` by `function` of the joint's coordinate number
-    `coordinate`; None where the function is constant. The direction is normalized, zero length raises ValueError.
+    """A rotation [rad] about `direction`, or a translation [m] along it, by a `function` of a coordinate of the joint.
+
+    `coordinate` is the number of that coordinate, None where the function is constant. The direction is normalized.
+    Raises ValueError for a direction of length zero.
 
     >>> import numpy as np
     >>> from myoquat.joints import Axis, CustomJoint
@@ -45,10 +47,11 @@ class Axis(Record):
 class CustomJoint(CoordinateJoint):
     """q = up to six coordinates named in `coordinates`, u = qdot.
 
-    R = R(a1, f1) R(a2, f2) R(a3, f3) over `rotations`, each axis in the frame that the rotations before it have
-    reached. p = sum of f_k t_k over `translations`, axes in the joint frame. Axes need not be orthogonal. `units` of
-    the coordinates, "rad" or "m", are radians where they are not given. Raises ValueError for more than six
-    coordinates, three rotations or three translations, or an axis of a coordinate that is not there.
+    R = R(a1, f1) R(a2, f2) R(a3, f3) over `rotations`. Each axis is fixed in the frame that the rotations before it
+    have reached. The child's origin is at the sum of f_k t_k over `translations`, whose axes are in the joint frame.
+    Axes need not be orthogonal. `units` of the coordinates, "rad" or "m", are radians where they are left out. Raises
+    ValueError for more than six coordinates, three rotations or three translations, or an axis of a coordinate that is
+    not there.
 
     >>> import numpy as np
     >>> from myoquat.joints import Axis, CustomJoint

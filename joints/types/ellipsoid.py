@@ -20,12 +20,14 @@ NORMAL_AXIS = np.array([0.0, 0.0, 1.0])  # e, the child's axis that tells the pl
 
 @dataclass(frozen=True)
 class EllipsoidJoint(CoordinateJoint):
-    """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s]. The child's origin is at p = D R e, e its z
-    axis, D = diag(radii): on the ellipsoid with half axes `radii` [m] along the joint frame's axes.
+    """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s]; the origin stays on an ellipsoid.
+
+    The child's origin is at p = D R e with D = diag(radii) and e its z axis. It thus lies on the ellipsoid with half
+    axes `radii` [m] along the joint frame's axes.
 
     OpenSim's EllipsoidJoint [A. Seth, M. Sherman, P. Eastman, S. Delp, Minimal formulation of joint motion for
-    biomechanisms, Nonlinear Dyn. 62, 2010]; on a sphere e is the normal. Locks where the sequence's second angle says.
-    Raises ValueError for radii that are not positive.
+    biomechanisms, Nonlinear Dyn. 62, 2010]. On a sphere R e is the normal. The joint locks where its Euler sequence
+    does. Raises ValueError for radii that are not positive.
 
     >>> import numpy as np
     >>> from myoquat.joints import EllipsoidJoint

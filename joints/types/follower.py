@@ -55,13 +55,14 @@ class Turn(Record):
 
 @dataclass(frozen=True)
 class FollowerJoint(CoordinateJoint):
-    """R = R(a1, f1) ... R(am, fm) F with f_k = row_k . x + offset_k, about one point: no coordinates of its own. x are
-    the named angles of the `ball` joint that carries the body `leader`, F is the constant rotation `frame`.
+    """R = R(a1, f1) ... R(am, fm) F about one point, with f_k = row_k . x + offset_k; no coordinates of its own.
 
-    What a chain of bodies on successive rotations leaves between its ends when the rotations become one ball joint. Its
-    formulas are of the ball joint's q and u, so its subspace has that joint's columns, although nq = nu = 0. In the
-    lock of the angles they have no derivative; elsewhere they are as smooth as the chain was. Raises ValueError for a
-    ball joint without named angles.
+    x are the named angles of the `ball` joint that carries the body `leader`. F is the constant rotation `frame`.
+
+    If a chain of bodies on successive rotations becomes one ball joint, the bodies between its ends get such joints.
+    The formulas are of the ball joint's q and u. Therefore the subspace has that joint's columns, although nq = nu = 0.
+    In the lock of the angles they have no derivative. Elsewhere they are as smooth as the chain was. Raises ValueError
+    for a ball joint without named angles.
 
     >>> import numpy as np
     >>> from myoquat.joints import Angles, FollowerJoint, SphericalJoint, Turn

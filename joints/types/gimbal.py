@@ -29,8 +29,10 @@ FACTS = JointFacts(
 
 @dataclass(frozen=True)
 class GimbalJoint(CoordinateJoint):
-    """q = x (3) [rad], the coordinates of `angles`, u = xdot [rad/s]: three rotations about fixed axes that need not be
-    orthogonal, each by a linear function of the coordinates. Locks where the second rotation says.
+    """q = x (3) [rad], the coordinates of `angles`, u = xdot [rad/s]: three rotations about fixed axes.
+
+    The axes need not be orthogonal. Each rotation is a linear function of the coordinates. The joint locks at two
+    values of the second rotation, where the three axes lie in a plane.
 
     >>> import numpy as np
     >>> from myoquat.joints import Angles, GimbalJoint

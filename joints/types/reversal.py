@@ -27,9 +27,9 @@ FACTS = JointFacts(
 class ReversedJoint(CoordinateJoint):
     """`joint` with its bodies exchanged: q and u are its own, its joint frame is carried and its child frame carries.
 
-    Where the joint gives R, p, this one gives R^T, -R^T p, and where its motion or drift is omega, v, this one's is
-    -R omega, (R omega) x p - R v. Raises ValueError for a joint whose velocities are not the rates of its coordinates,
-    or one that is reversed itself.
+    If the joint has the transform (R, p), this one has (R^T, -R^T p). If the motion or drift of the joint is omega, v,
+    that of this one is -R omega, (R omega) x p - R v. Raises ValueError for a joint whose velocities are not the rates
+    of its coordinates, or one that is reversed itself.
 
     >>> import numpy as np
     >>> from myoquat.joints import PlanarJoint, ReversedJoint

@@ -1,9 +1,10 @@
 """Chains of bodies on rotations about one point that together are a ball joint, as models of the shoulder hold them.
 
-Models in the file format of OpenSim often spread the glenohumeral joint over phantom bodies, one or two rotations each,
-and couplers, such as R(elv_angle) R(shoulder_elv) R(-elv_angle) R(shoulder_rot). Successive rotations about one axis
-are one rotation by the sum of their angles. A chain whose rotations are then three, by three independent sums of three
-coordinates, is a ball joint with generalized Davenport angles (`myoquat.joints.rotations.davenport`).
+Models in the file format of OpenSim often spread the glenohumeral joint over phantom bodies with one or two rotations
+each, and over couplers. An example is R(elv_angle) R(shoulder_elv) R(-elv_angle) R(shoulder_rot). Successive rotations
+about one axis are one rotation by the sum of their angles. A chain is a ball joint if three rotations then remain, by
+three independent sums of three coordinates. Its angles are generalized Davenport angles
+(`myoquat.joints.rotations.davenport`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,8 +65,12 @@ class _Stage:
 
 @dataclass(frozen=True)
 class Chain:
-    """Rotating bodies from the first to the last, that one excluded as `last`, and what they become: followers and the
-    body on its ball joint."""
+    """Rotating bodies and what they become: followers, and the body on its ball joint.
+
+    bodies    names of the bodies from the first on, without the last
+    last      name of the last body
+    replaced  the followers, then the last body on the ball joint
+    """
 
     bodies: tuple[str, ...]
     last: str

@@ -20,9 +20,10 @@ __all__ = ["with_chains_restored"]
 
 
 def with_chains_restored(system: ArticulatedSystem) -> tuple[ArticulatedSystem, dict[str, Coupling]]:
-    """The system with every ball joint that frames follow as a chain of bodies, one on the other, on rotations about
-    axes by the file's coordinates. The second result has the couplings of coordinates that follow others in a chain, by
-    their names: (driving coordinate, factor, offset).
+    """The system with chains of bodies in place of ball joints that frames follow, and the couplings of the chains.
+
+    Each body of a chain lies on the one before and rotates about axes by the file's coordinates. The couplings are
+    those of the coordinates that follow others in a chain, by name: (driving coordinate, factor, offset).
 
     The chain moves as the ball joint does, if the couplings hold. Raises ModelError for a frame that does not follow
     some of the joint's rotations in their order.
@@ -118,8 +119,10 @@ class _Chain:
         return replace(body, joint=joint, coordinate_names=tuple(names), spring_mount=None)
 
     def _by_own(self, body: Body, turn: Turn) -> tuple[str, Linear]:
-        """A coordinate of the body's joint, and the angle of a rotation as its function: the one of its row, or, where
-        another body has that, one that follows it."""
+        """(coordinate, function): the coordinate of the body's joint for a rotation, and the angle as a function of it.
+
+        The coordinate is that of the rotation's row. If another body uses that one, it is one that follows it.
+        """
         columns = np.flatnonzero(turn.row)
         if len(columns) != 1:
             raise ModelError("a rotation of it follows several coordinates", element=f"body {body.name!r}")
