@@ -89,8 +89,11 @@ def _last(given: Named, row: tuple[str, str, str], default: float) -> float:
 
 
 def rule_of(model: Model, text: str, name: str = "rim") -> StabilityRule:
-    """The rule of JOINT=HEAD,CENTRE,RIM, markers, "rim" or a published one by its name, or the cone of
-    JOINT=X,Y,Z,DEGREES; BadParameter for other texts."""
+    """The stability rule that a text describes.
+
+    JOINT=HEAD,CENTRE,RIM names markers. The rule is "rim" or a published one, by `name`. JOINT=X,Y,Z,DEGREES is a cone.
+    BadParameter for other texts.
+    """
     joint, _, rest = text.partition("=")
     parts = rest.split(",")
     if joint and len(parts) == 3:

@@ -13,8 +13,12 @@ SAME, SPELLING, MAPPED = "same name", "same letters and digits", "mapped"
 
 @dataclass(frozen=True)
 class Match:
-    """A name of A, the one of B that is compared with it, and the rule that found it: "same name", "same letters and
-    digits" (upper and lower case and separators are ignored), or "mapped" by the caller.
+    """A name of A and the one of B that is compared with it.
+
+    first   name in A
+    second  name in B
+    rule    how the pair was found: "same name", "same letters and digits" (upper and lower case and separators are
+            ignored), or "mapped" by the caller
 
     >>> from myoquat.analysis.comparison import Match
     >>> Match("knee_r", "Knee R", "same letters and digits").second

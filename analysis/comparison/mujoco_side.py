@@ -86,8 +86,11 @@ class MujocoSide:
 
     @cached_property
     def _drives(self) -> dict[str, tuple[int, int]]:
-        """Of every muscle by name its tendon, and its actuator or another source of force: the tendon's name, and with
-        _2, _3 for its further actuators, its spring and its friction, as this package reads them."""
+        """Each muscle by name: the index of its tendon, and its actuator or another source of force.
+
+        A muscle has the tendon's name. Further actuators of the tendon, its spring and its friction follow with _2, _3
+        and so on, as this package reads them.
+        """
         engine = self.engine
         found = dict[str, tuple[int, int]]()
         for tendon in range(engine.ntendon):

@@ -38,13 +38,16 @@ class Names(NamedTuple):
 class ModelComparison:
     """Result of `compare_models` and `compare_with_engine`.
 
-    first, second   what A and B are called; names: pairs of coordinates, muscles and bodies, and what has no partner;
-    poses: how the poses were drawn, and at how many both sides have values (`compared`); activation: of all muscles.
+    first, second  names of A and B
+    names          pairs of coordinates, muscles and bodies, and names without a partner
+    poses          how the poses were drawn
+    compared       number of poses at which both sides have values
+    activation     of all muscles
 
     `table` has a row for every pair and quantity, `muscles` and `bodies` one for every pair. A relative difference is
-    the greatest difference over the greatest magnitude of A, of the same muscle or body. For moment arms the magnitude
-    is that about any coordinate, for an inertia the sum of its moments, for a centre the greatest distance from the
-    origin.
+    the greatest difference over the greatest magnitude of A, of the same muscle or body. The magnitude of a moment arm
+    is that about any coordinate. That of an inertia is the sum of its moments, that of a centre its greatest distance
+    from the origin.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis import compare_models
@@ -94,9 +97,12 @@ class ModelComparison:
 
     @cached_property
     def table(self) -> "pd.DataFrame":
-        """One row for each pair and quantity: the greatest difference, its root mean square over the poses, the
-        greatest magnitude of A, the relative difference, and where the greatest one is (pose, coordinate of a moment
-        arm)."""
+        """One row for each pair and quantity, with the greatest difference and the pose (and coordinate) where it
+        occurs.
+
+        The other columns are the root mean square of the difference over the poses, the greatest magnitude of A, and
+        the relative difference.
+        """
         found: pd.DataFrame = pandas.DataFrame(self.records)
         return found
 
@@ -158,8 +164,10 @@ class ModelComparison:
         return worst
 
     def curves(self, muscle: str, quantity: str, over: str, values: Array) -> tuple[Array, Array]:
-        """(n,) (n,) a "length", "moment arm" or "force" of a muscle of A, and of its partner, over values (n,) of a
-        coordinate of A that has a partner. The other coordinates are those of the starts.
+        """A quantity of a muscle of A (n,) and of its partner (n,), over values (n,) of a coordinate of A.
+
+        The quantity is "length", "moment arm" or "force". The coordinate needs a partner. The other coordinates are
+        those of the starts.
 
         ValueError for names without a partner, and for other quantities.
         """

@@ -29,9 +29,14 @@ class BodyMass:
 
 @dataclass(frozen=True)
 class Quantities:
-    """Values at n poses: of coordinates (n,) by name; of the side's muscles lengths (n, m) [m], moment arms (n, m)
-    [m] by column, and tensions (n, m) [N], NaN without a law; of its bodies the mass centres (n, b, 3) [m] in the
-    ground's frame."""
+    """Values of a side at n poses.
+
+    coordinates  (n,) by name
+    lengths      (n, m) [m] of the muscles
+    arms         (n, m) [m] moment arms of the muscles, by column
+    tensions     (n, m) [N] of the muscles, NaN without a law
+    centers      (n, b, 3) [m] mass centres of the bodies in the ground's frame
+    """
 
     coordinates: Mapping[str, Array]
     lengths: Array
@@ -42,8 +47,13 @@ class Quantities:
 
 @dataclass(frozen=True)
 class Request:
-    """Poses by the `values` (n,) of coordinates, the others at the start; which `coordinates` and columns of moment
-    `arms` are wanted there, and the activation of all muscles."""
+    """Poses, and the quantities that are wanted there.
+
+    values       (n,) of coordinates by name; the others are at the start
+    coordinates  those that are wanted
+    arms         columns of moment arms that are wanted
+    activation   of all muscles
+    """
 
     values: Mapping[str, Array]
     coordinates: Collection[str]

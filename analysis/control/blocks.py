@@ -66,10 +66,15 @@ class BlockKernels:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Instances (b,) of a formula: `variables` (b, nv) are the indices of theirs in the program, `data` (b, nd),
-    `rows` (b, nr) the indices of their constraints, `weights` (b, nt) of their terms in the objective.
+    """Instances (b,) of a formula in a program.
 
-    times (b,) are fractions of the duration, row_names and term_names words, for messages.
+    variables   (b, nv) indices of the variables in the program
+    data        (b, nd) numbers that the formula takes
+    rows        (b, nr) indices of the constraints
+    weights     (b, nt) of the terms in the objective
+    times       (b,) fractions of the duration, for messages
+    row_names   of the constraints, for messages
+    term_names  of the terms, for messages
     """
 
     formula: BlockFormula

@@ -12,9 +12,9 @@ INDEPENDENT_PART = 1e-8  # of a row, relative to its norm, that no row before it
 
 
 def independent_limits(discretization: Discretization, x: Array, bounds: Array, limits: Array) -> Array:
-    """The limits (m, 2) of the constraints with those rows of the start relaxed that repeat others.
+    """The limits (m, 2) of the constraints, with rows of the start relaxed where they repeat others.
 
-    A start that is fixed satisfies the constraints by itself, and one that equals the end of the motion does by the
+    A fixed start satisfies the constraints by itself. A start that equals the end of the motion satisfies them by the
     rows of the end. Rows that repeat others would make the multipliers undetermined. Raises ValueError, with the name
     of the constraint, where the start is fixed off it by more than 1e-6.
     """

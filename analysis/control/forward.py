@@ -27,8 +27,13 @@ Controls = Callable[[Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class Forward:
-    """A forward simulation at the nodes: time (t,) [s], q (t, nq), u (t, nu), states (t, nw), and `error` (t, n), the
-    displacement from the solution: that of the pose (nu), the velocities (nu), the states (nw).
+    """A forward simulation with the controls of a solution, at its nodes.
+
+    time    (t,) [s]
+    q       (t, nq) poses
+    u       (t, nu) velocities
+    states  (t, nw) such as activations and fiber lengths
+    error   (t, n) displacement from the solution: that of the pose (nu), the velocities (nu) and the states (nw)
 
     >>> from myoquat.analysis.control import Equations, OwnGoal, Problem
     >>> cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))

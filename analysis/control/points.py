@@ -32,9 +32,16 @@ class Names:
 
 @dataclass(frozen=True)
 class Point:
-    """An instant of a motion: time t (...) [s], pose q (..., nq), velocities u, their rates udot (..., nu), further
-    states and their rates (..., nw), controls (..., nc), multipliers of constraints (..., nk), all as numbers or
-    symbols with the same leading axes; parameters (np,) that are unknown.
+    """An instant of a motion: numbers or symbols with the same leading axes (...).
+
+    t            (...) [s] the time
+    q            (..., nq) the pose
+    u, udot      (..., nu) velocities and their rates
+    states       (..., nw) further states
+    rates        (..., nw) of the states
+    controls     (..., nc)
+    multipliers  (..., nk) of constraints
+    parameters   (np,) the unknown ones
 
     point["name"] is a coordinate, an angle that a quaternion has replaced, a velocity, a state, a control or a
     parameter by its name. The rate of a state is point.rate("name"). At the ends of a motion rates are empty.

@@ -55,32 +55,36 @@ Bounds = Mapping[str, Any]  # name -> a number, or (lower, upper); at the ends a
 class Problem:
     """Find the motion and the controls that minimise the sum of goals, subject to the equations of motion.
 
-    model          a Model or ArticulatedSystem, or `Equations` of one's own. Its muscles, actuators, limits and passive
-                   forces act; activations and fiber lengths are states, with implicit equations.
-    duration       [s], or (least, greatest), then it is an unknown; `start` [s] is the time at which it begins.
-    goals          `TrackPose`, `Effort`, `OwnGoal` and others, each with its weight.
-    intervals      of equal length, or their ends as fractions of the duration, from 0 to 1.
-    transcription  a name in `TRANSCRIPTIONS`, or such as Radau(4).
-    torques        velocities on which torques or forces act as controls '<velocity>.torque': a mapping of names to
-                   scales [N m, N], by which the controls are multiplied, or a sequence of names, of scale 1.
-    initial, final   names -> a number, or (lower, upper): coordinates, angles that a quaternion has replaced,
-                   velocities and states; bodies with a quaternion -> a unit quaternion (4,); "q" -> a whole pose (nq,),
-                   "u" -> velocities (nu,), or one number for all.
-    bounds         names -> (lower, upper) on the whole path, of controls too. Activations, excitations and controls of
-                   actuators have those of the model where nothing else is said.
-    constraints    `PathConstraint`s, `InsideCone`s and `BoundaryConstraint`s.
-    periodic       a `Periodic` motion.
-    loads          external forces on bodies over time.
-    prescribed     a motion that the model follows exactly: poses and velocities are no unknowns, controls and states of
-                   muscles are. Between frames it is a spline, on couplers and constraints; locked coordinates stay.
-    parameters     unknown numbers of the model, such as "bodies.*.mass": names or patterns, as
-                   `muscle.parameter_names` has them -> (lower, upper), or one number, with which problems share their
-                   kernels; of equations of one's own, any names.
+    model           a Model or ArticulatedSystem, or `Equations` of one's own. Its muscles, actuators, limits and
+                    passive forces act; activations and fiber lengths are states, with implicit equations.
+    duration        [s], or (least, greatest) for an unknown one
+    goals           `TrackPose`, `Effort`, `OwnGoal` and others, each with its weight
+    intervals       of equal length, or their ends as fractions of the duration, from 0 to 1
+    transcription   a name in `TRANSCRIPTIONS`, or an object such as Radau(4)
+    start           [s] the time at which the motion begins
+    torques         velocities on which torques or forces act, with controls '<velocity>.torque'. A mapping of names to
+                    scales [N m, N], which multiply the controls. A sequence of names has scales of 1.
+    initial, final  bounds at the ends: names -> a number, or (lower, upper). Names are coordinates, angles that a
+                    quaternion has replaced, velocities and states. Bodies with a quaternion take a unit quaternion
+                    (4,). "q" takes a whole pose (nq,), "u" velocities (nu,), or one number for all.
+    bounds          names -> (lower, upper) on the whole path, of controls too. By default activations, excitations and
+                    controls of actuators have those of the model.
+    constraints     `PathConstraint`s, `InsideCone`s and `BoundaryConstraint`s
+    periodic        a `Periodic` motion
+    loads           external forces on bodies over time
+    prescribed      a motion that the model follows exactly. Poses and velocities are then no unknowns; controls and
+                    states of muscles are. Between frames it is a spline, on couplers and constraints; locked
+                    coordinates stay.
+    parameters      unknown numbers of the model -> (lower, upper), or one number, with which problems share their
+                    kernels. Names or patterns, such as "bodies.*.mass", as `muscle.parameter_names` has them. Equations
+                    of one's own take any names.
 
     The unknown of a ball joint is a rotation vector about the guess at its site: |Q| = 1 by construction, without a
-    lock. Raises ValueError, before any solver starts, for unknown names, contradicting bounds, ends outside the bounds,
-    data that do not cover the duration. Constraints and couplers of a model hold, with multipliers as unknowns and by
-    projections of every node; locked coordinates are free, as in `simulate`.
+    lock. Constraints and couplers of a model hold, with multipliers as unknowns and by projections of every node.
+    Locked coordinates are free, as in `simulate`.
+
+    Raises ValueError, before any solver starts, for unknown names, contradicting bounds, ends outside the bounds, and
+    data that do not cover the duration.
 
     >>> from myoquat.analysis.control import Equations, OwnGoal, Problem
     >>> cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
@@ -257,17 +261,21 @@ class Problem:
         refine: Refinement | None = None,
         watch: Callable[[Progress], object] | None = None,
     ) -> Solution:
-        """The solution from a guess: a Motion (of the same system, over the duration), a former Solution, a
-        `MocoTrajectory`, or names -> a number or values (k,) evenly over the duration. "duration" [s] is its guess.
+        """The solution from a guess.
 
-        None: the first tracked motion, otherwise evenly from the initial to the final pose, at rest, with small
-        activations. Values out of bounds are moved inside; in a Motion or a mapping they raise ValueError. Raises
-        ValueError where a goal or a constraint is not finite at the guess, with its name and the time, and
+        guess   a Motion (of the same system, over the duration), a former Solution or a `MocoTrajectory`. Or a mapping:
+                names -> a number or values (k,) evenly over the duration, "duration" -> [s].
+        solver  its options, `Ipopt` or `Fatrop`
+        refine  solve again on finer meshes by the error measured in every interval. `Solution.meshes` has them.
+        watch   called with the `Progress` at every iterate. Where it returns True, and after an interrupt from the
+                keyboard, the solver stops. It then returns the iterate with `Status.INTERRUPTED`.
+
+        Without a guess the solver starts from the first tracked motion. If there is none, it starts evenly from the
+        initial to the final pose, at rest, with small activations. Values out of bounds are moved inside; in a Motion
+        or a mapping they raise ValueError.
+
+        Raises ValueError where a goal or a constraint is not finite at the guess, with its name and the time. Raises
         MissingExtraError without CasADi. A result that is no solution is returned too: `Solution.status` says why.
-
-        refine: solve again on finer meshes by the error measured in every interval; `Solution.meshes` has them.
-        watch: is called with the `Progress` at every iterate. Where it returns True, and after an interrupt from the
-        keyboard, the solver stops and the iterate is returned, with `Status.INTERRUPTED`.
         """
         check_types(refine=(refine, (Refinement, NoneType)), watch=(watch, (CALLABLE, NoneType)))
         if refine is None:
@@ -320,8 +328,9 @@ class Problem:
     def goal_values(
         self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None
     ) -> dict[str, float]:
-        """What every goal costs at a guess, as `solve` takes it, with its weight: a solution of another mesh, or of
-        Moco, by the goals of this problem.
+        """The cost of every goal at a guess, with its weight; the guess is as in `solve`.
+
+        It may also be a solution of another mesh, or of Moco: the goals are those of this problem.
 
         >>> from myoquat.analysis.control import Equations, OwnGoal, Problem
         >>> cart = Equations(("x",), ("speed",), lambda point: (point["speed"],))

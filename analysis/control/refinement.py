@@ -12,15 +12,20 @@ __all__ = ["MeasuredMesh", "Refinement", "mesh_lines", "refined"]
 
 @dataclass(frozen=True)
 class Refinement(Record):
-    """Solve again on finer meshes until the error of every interval is at most `tolerance`, at most
-    `repetitions` times.
+    """Solve again on finer meshes until the error of every interval is at most `tolerance`.
+
+    tolerance    the greatest error that is allowed
+    repetitions  the greatest number of finer meshes
+    parts        the greatest number of parts of an interval from one mesh to the next
 
     The error of an interval is measured: its controls are simulated from the state at its start, and compared with the
     state at its end. It is the greatest difference of a coordinate, velocity or state, each over 1 plus its greatest
-    value along the motion. An interval whose error e is too large is divided into ceil((e / tolerance)^(1 / (p + 1)))
-    equal parts, at most `parts`. p is the order of the transcription [J. T. Betts, Practical Methods for Optimal
-    Control and Estimation Using Nonlinear Programming, 2nd ed., 2010, section 4.7]. ValueError for a tolerance that is
-    not positive, repetitions below 1 and parts below 2.
+    value along the motion.
+
+    An interval whose error e is too large is divided into equal parts, ceil((e / tolerance)^(1 / (p + 1))) of them.
+    Here p is the order of the transcription [J. T. Betts, Practical Methods for Optimal Control and Estimation Using
+    Nonlinear Programming, 2nd ed., 2010, section 4.7]. ValueError for a tolerance that is not positive, repetitions
+    below 1 and parts below 2.
 
     >>> from myoquat.analysis.control import Refinement
     >>> Refinement(1e-6).repetitions

@@ -32,12 +32,19 @@ MIN_STEPS, MOST = 6, 0.8  # from how many intervals on velocities may alternate,
 class Solution:
     """What `Problem.solve` found: a solution if `success`, otherwise the last iterate, with the reason in `status`.
 
-    time (t,) [s] of the nodes, q (t, nq), u (t, nu) and states (t, nw), such as activations and fiber lengths, there;
-    control_time (k,) [s] and controls (k, nc) where the transcription has them: at nodes and inside intervals, for the
-    midpoint rule in the middle of each. objective is the sum of `goals`, each with its weight. kkt_error is the
-    greatest entry of the gradient of the Lagrangian, violation the greatest by which a constraint is missed, both
-    unscaled. norm_error the greatest | |Q| - 1 | at all sites. seconds is the time of the solver, evaluation_seconds
-    that of the compiled formulas in it. meshes are those of a refinement, with their measured errors.
+    time                [s] (t,) of the nodes
+    q, u                (t, nq) and (t, nu) at the nodes
+    states              (t, nw) at the nodes, such as activations and fiber lengths
+    control_time        [s] (k,) where the transcription has controls: at nodes and inside intervals, for the midpoint
+                        rule in the middle of each
+    controls            (k, nc) at these times
+    objective           the sum of `goals`, each with its weight
+    kkt_error           the greatest entry of the gradient of the Lagrangian, unscaled
+    violation           the greatest violation of a constraint, unscaled
+    norm_error          the greatest | |Q| - 1 | at all sites
+    seconds             time of the solver
+    evaluation_seconds  time of the compiled formulas within that of the solver
+    meshes              those of a refinement, with their measured errors
 
     >>> from myoquat.analysis.control import Duration, Equations, Problem
     >>> cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
@@ -203,8 +210,11 @@ class Solution:
         return max(self.norm_errors.values(), default=0.0)
 
     def __getitem__(self, name: str) -> Array:
-        """(t,) a coordinate, an angle that a quaternion has replaced, a velocity or a state at the nodes by its name,
-        (k,) a control at `control_time`, or () a parameter. KeyError for a name that is none of these."""
+        """The values of a name: (t,) at the nodes, (k,) of a control at `control_time`, or () of a parameter.
+
+        At the nodes there are coordinates, angles that a quaternion has replaced, velocities and states. KeyError for a
+        name that is none of these.
+        """
         plant = self.statement.plant
         for names, values in (
             (plant.velocity_names, self.u),

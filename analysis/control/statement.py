@@ -76,8 +76,13 @@ class Statement:
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """The motion at every site: duration [s], q (s, nq), and of each field (s, n), NaN where a site has none; values
-    (np,) of the parameters, None for those at the start of a search."""
+    """The motion at every site.
+
+    duration    [s]
+    q           (s, nq) poses
+    fields      (s, n) each, NaN where a site has none
+    parameters  (np,) their values, None for those at the start of a search
+    """
 
     duration: float
     q: Array

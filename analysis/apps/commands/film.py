@@ -34,10 +34,10 @@ def command(
     model: str, motion: Path, output: Path, compare: Path | None, loads: Path | None, rotations: str,
     geometry: tuple[Path, ...], colour: str, speed: float, rate: int, size: tuple[int, int], force: bool,
 ) -> None:  # fmt: skip
-    """Write MODEL (the name of a library model, or a file) moving by MOTION (.npz, .mot or .sto) as a film, OUTPUT
-    (.mp4, .gif, .webp), without a browser.
+    """Write a film of MODEL moving by MOTION to OUTPUT (.mp4, .gif, .webp), without a browser.
 
-    A .npz of `myoquat simulate` holds activations and forces, which colour the muscles and make them thicker.
+    MODEL is the name of a library model, or a file. MOTION is a file, .npz, .mot or .sto. A .npz of `myoquat simulate`
+    holds activations and forces, which colour the muscles and make them thicker.
     """
     check_output(output, force)
     write = importlib.import_module("myoquat.analysis.apps.viewer").film

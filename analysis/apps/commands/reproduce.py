@@ -59,8 +59,9 @@ def command(
     gets what the published solutions had and its file lacks; the page says what that is.
 
     belli_shoulder: activations of shoulder motions with and without a stable joint, beside published ones. FOLDER holds
-    models and, for each trial, NAME.mot and NAME.npz. The model of a trial is that of --model, or NAME.osim; else
-    TSM_subject_2kgWeight.osim for trials numbered 2x, TSM_subject_noWeight.osim for 0x; else the only one.
+    models and, for each trial, NAME.mot and NAME.npz. The model of a trial is that of --model, or NAME.osim. Without
+    these, trials numbered 2x have TSM_subject_2kgWeight.osim, those numbered 0x TSM_subject_noWeight.osim. All others
+    have the only model in FOLDER.
 
     emg_driven_leg: moments of ankle and knee from EMG, calibrated on one trial, cross-validated in it and predicted for
     all others, beside the published calibration. FOLDER holds gait2392_subject.osim, subjectCalibrated.xml,

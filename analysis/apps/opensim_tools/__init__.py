@@ -43,26 +43,27 @@ def run_setup(
     tell: Callable[[str], None] = lambda line: None,
     report: str | Path | None = None,
 ) -> list[Path]:
-    """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
-    ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, from its own folder. A
-    problem of Moco, .omoco, is solved, and its solution is written as '<name>_solution.sto' beside the file. Returns
-    what was written.
+    """Run a setup file of one of OpenSim's tools, from its own folder, and write the files that it names, which it
+    returns.
 
-    Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction,
-    Actuation and ForceReporter. Unsupported analyses are left out with a warning that names them. So are quantities
-    that the files do not determine, such as forces of muscles without their states. Of CMCTool: tasks of coordinates
+    The tools are ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool, ForwardTool, IMUPlacer
+    and IMUInverseKinematicsTool. A problem of Moco, .omoco, is solved, and its solution is written as
+    '<name>_solution.sto' beside the file. AnalyzeTool runs Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis,
+    StaticOptimization, JointReaction, Actuation and ForceReporter. A warning names unsupported analyses, and quantities
+    that the files do not determine, such as forces of muscles without their states. CMCTool has tasks of coordinates
     with critically damped gains, and actuators of one control as reserves. Tendons are rigid and controls act at once,
-    as in `myoquat.analysis.recruitment.computed_muscle_control`, in coordinates of the file. Of ForwardTool: controls
-    of files and of functions, external loads and corrections toward the states of a file. Rows are as far apart as the
-    longest step allows, and no more than 0.01 s. Analyses are those of AnalyzeTool.
+    as in `myoquat.analysis.recruitment.computed_muscle_control`, in coordinates of the file. ForwardTool has controls
+    of files and of functions, external loads, corrections toward the states of a file, and the analyses of AnalyzeTool.
+    Rows are as far apart as the longest step allows, and no more than 0.01 s.
 
-    model: a file in place of the setup's <model_file>, which OpenSim's application leaves unassigned. rotations: how
-    ball joints of the model are described meanwhile, "file" or "quaternion". Results are in the file's coordinates
-    either way. overwrite: files that exist are replaced, as OpenSim's tools do. `anywhere`: the setup may write outside
-    its own folder, which a stranger's should not. `tell`: called with every line about the progress. `report`: an .html
-    page, in any folder, with all lines of `tell` and a figure of every table. Files are written after everything is
-    computed, all or none; none if one would replace another, or a file that was read.
+    model      a file in place of the setup's <model_file>, which OpenSim's application leaves unassigned
+    rotations  of ball joints meanwhile, "file" or "quaternion". Results are in the file's coordinates either way.
+    overwrite  whether files that exist are replaced, as OpenSim's tools do
+    anywhere   whether the setup may write outside its own folder, which a stranger's should not
+    tell       called with every line about the progress
+    report     an .html page, in any folder, with all lines of `tell` and a figure of every table
 
+    Files are written after everything is computed: all, or none if one would replace another or a file that was read.
     ModelError with file and line for a broken setup, files that do not exist, unknown elements, and paths outside its
     folder. Otherwise errors of the functions that do the work, with the setup's name.
     """

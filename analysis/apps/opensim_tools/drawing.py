@@ -30,8 +30,11 @@ TITLES = TITLES_OF_MOTION | {
 
 
 def curves(table: pd.DataFrame, units: Mapping[str, str], title: str = "") -> str:
-    """Curves of the columns over the index time [s] as SVG: those of a unit together, at most eight of an axis and on
-    one scale, under a title or a word for the unit; and the names of those that are not drawn."""
+    """Curves of the columns over the index time [s] as SVG, and the names of columns that are not drawn.
+
+    Columns of one unit are together, at most eight on an axis, and their axes share a scale. The heading is the title
+    or a word for the unit.
+    """
     left_out = [html.escape(str(name)) for name in table.columns[MAX_DRAWN_COLUMNS:]]
     table = table.iloc[:, :MAX_DRAWN_COLUMNS]
     note = f"<p>Not drawn: {', '.join(left_out)}</p>" if left_out else ""
@@ -42,8 +45,10 @@ def curves(table: pd.DataFrame, units: Mapping[str, str], title: str = "") -> st
 
 
 def chosen_curves(table: pd.DataFrame, units: Mapping[str, str], axes: Mapping[str, Mapping[str, str]]) -> str:
-    """Curves over the index time [s] as SVG: an axis for each title with columns of one unit, under the names that they
-    have there; and the titles of those that are not drawn."""
+    """Curves over the index time [s] as SVG, and the titles of axes that are not drawn.
+
+    Each title has one axis. `axes` holds its columns, all of one unit, with the names that the legend shows.
+    """
     count = np.cumsum([len(columns) for columns in axes.values()])
     drawn = [title for title, columns in zip(axes, count, strict=True) if columns <= MAX_DRAWN_COLUMNS]
     panels = []

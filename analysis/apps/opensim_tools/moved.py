@@ -31,8 +31,10 @@ __all__ = [
 
 
 def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
-    """The motion in a file. What it does not hold keeps its start, as in OpenSim, and columns of other models and of
-    muscles are passed over. in_degrees: how a file that does not say it is read."""
+    """The motion in a file. Coordinates that it lacks keep their start, as in OpenSim.
+
+    Columns of other models and of muscles are ignored. in_degrees: the unit of angles where the file does not name it.
+    """
     table = load_table(path)
     own = {*model.system.coordinate_names, *model.system.angle_names}
     own |= {f"{name}_u" for name in own} | {*model.system.velocity_names}

@@ -44,8 +44,10 @@ def marker_errors(fit: FittedMotion) -> Numbers:
 def load_sections(
     loads: pd.DataFrame, found: Redundancy | None, tensions: pd.DataFrame | None
 ) -> list[Section | Numbers]:
-    """Loads of joints, an axis for the force and one for the moment of each; then what the muscles do for them, and the
-    reserves, the greatest first."""
+    """Sections of a report: loads of joints, activations and tensions of muscles, and reserves, the greatest first.
+
+    Each joint has an axis for the force and one for the moment.
+    """
     sections: list[Section | Numbers] = [Section("Loads of joints", loads, axes=_load_axes(loads))]
     if found is not None:
         time, names = pd.Index(found.motion.time, name="time"), list(found.model.muscle_names)

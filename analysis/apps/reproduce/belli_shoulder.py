@@ -70,8 +70,15 @@ HASHES = {
 
 @dataclass(frozen=True, eq=False)
 class Abduction:
-    """A trial: its model and motion, the published activations (t, m) of each case where they are known, and after
-    `solve` the solutions and the seconds that they took."""
+    """A trial: its model and motion, its published activations, and the solutions of `solve`.
+
+    name       of the trial, from NAME.mot
+    model      with the laws of the study's solver
+    motion     with derivatives, on the model's constraint
+    published  (t, m) activations of each case whose file is there
+    found      the solutions, after `solve`
+    seconds    of each solution, after `solve`
+    """
 
     name: str
     model: Model
@@ -87,10 +94,16 @@ def trial_names(folder: Path) -> list[str]:
 
 
 def model_of(folder: Path, name: str, chosen: Mapping[str, str] = NOTHING) -> tuple[Path, str]:
-    """The model of a trial, and why: the one `chosen` for it, or for all trials under ""; else NAME.osim; else one of
-    the published two, as the study's scripts take them: the one with 2 kg in the hand for trials whose two-digit number
-    begins with 2, the other for 0; else the only model in the folder. ModelError for a file that is not there, for no
-    model, and where several could be meant."""
+    """The model of a trial, and why: the first of these that applies.
+
+    - The file that `chosen` holds for the trial, or under "" for all trials.
+    - NAME.osim.
+    - One of the two published models, if the folder has the one without weight. The study's scripts take the one with 2
+      kg in the hand for trials whose two-digit number begins with 2. For those that begin with 0 they take the other.
+    - The only model in the folder.
+
+    ModelError if the chosen file is not there, if there is no model, and if there are several.
+    """
     wanted = chosen.get(name, chosen.get(""))
     if wanted is not None:
         if not (folder / wanted).is_file():

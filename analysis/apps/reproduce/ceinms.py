@@ -1,10 +1,17 @@
 """Subjects of CEINMS-RT: muscles, channels and joints in its XML files, and the moments that its muscles give.
 
-The muscle of CEINMS-RT with a stiff tendon: u follows the envelope by u_k = alpha e_k - b1 u_(k-1) - b2 u_(k-2), with
-b1 = C1 + C2, b2 = C1 C2, alpha = 1 + b1 + b2; a = (exp(A u) - 1) / (exp(A) - 1); optimal length at a:
-l_a = l_0 (1 + c (1 - a)); fiber l = sqrt((l_a sin alpha_0)^2 + (path - slack)^2), v = dl/dt / (10 l_0) in [-1, 1];
-F = max(0, F_0 S (a f_L(l / l_a) f_V(v) + f_P(l / l_0) + d v) cos(alpha)), sin(alpha) = l_0 sin(alpha_0) / l
-[M. Sartori and others, CEINMS-RT, 10.36227/techrxiv.173397962.28177284, its class MTU].
+The muscle of CEINMS-RT has a stiff tendon. Its signal u follows the envelope e, and its activation a follows u:
+
+    u_k = alpha e_k - b1 u_(k-1) - b2 u_(k-2),   b1 = C1 + C2,   b2 = C1 C2,   alpha = 1 + b1 + b2
+    a = (exp(A u) - 1) / (exp(A) - 1)
+
+The optimal length depends on a. The speed v of the fiber is kept in [-1, 1]:
+
+    l_a = l_0 (1 + c (1 - a))
+    l = sqrt((l_a sin alpha_0)^2 + (path - slack)^2),   v = dl/dt / (10 l_0),   sin(alpha) = l_0 sin(alpha_0) / l
+    F = max(0, F_0 S (a f_L(l / l_a) f_V(v) + f_P(l / l_0) + d v) cos(alpha))
+
+Source: M. Sartori and others, CEINMS-RT, 10.36227/techrxiv.173397962.28177284, its class MTU.
 """
 
 from dataclasses import dataclass
@@ -42,8 +49,15 @@ class CeinmsMuscle:
 
 @dataclass(frozen=True, eq=False)
 class CeinmsSubject:
-    """muscles by name, the channels whose mean drives each, the muscles of each joint, and the curves by name, with the
-    change of the optimal length and the damping that all muscles share."""
+    """The muscles of a subject, the channels and joints that belong to them, and their curves.
+
+    muscles        by name
+    channels       of each muscle: their mean drives it
+    joints         the muscles of each degree of freedom
+    curves         by name
+    length_change  change c of the optimal length with the activation, of all muscles
+    damping        of all muscles
+    """
 
     muscles: dict[str, CeinmsMuscle]
     channels: dict[str, list[str]]

@@ -115,8 +115,11 @@ def cross_validation(data: LegData, name: str) -> pd.DataFrame:
 
 
 def errors_table(data: LegData, calibration: MomentCalibration, posterior: MomentPosterior) -> pd.DataFrame:
-    """A row per trial: RMS differences [N m] here and of the published parameters, and the share of measured moments
-    within the 90 % bands that hold the errors of measurement and model."""
+    """A row per trial: RMS differences [N m] here and of the published parameters, and how many moments the bands hold.
+
+    The bands are those of 90 %, with the errors of measurement and model. The table has the share of measured moments
+    in them.
+    """
     rows = {}
     for name, trial in data.trials.items():
         low, high = posterior.bands(trial, 0.9, errors=True)

@@ -1,8 +1,8 @@
 """OpenSim's own reference outputs, computed again from its setup files.
 
 FOLDER, or each folder in it, holds setup files of OpenSim's tools and the files `std_NAME` that its tests expect
-(opensim-core, Apache-2.0). Each setup runs on a copy; of every expected file the output whose
-name contains it, or is part of it, is compared, column by column, at the expected times.
+(opensim-core, Apache-2.0). Each setup runs on a copy. An expected file is compared with the output whose name contains
+NAME, or is a part of it. Columns are compared one by one, at the expected times.
 """
 
 import shutil

@@ -1,10 +1,14 @@
 """The force in an instrumented shoulder: from markers to the glenohumeral force under every stability rule.
 
 The study: I. M. I. Hasan, I. Belli, A. Seth, E. M. Gutierrez-Farewik, IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012. Its
-steps are inverse kinematics with the published weights, a low-pass filter of 3 Hz, a Butterworth filter of fourth order
-in both directions, and per frame the least sum of squared activations and reserves; one run per rule. Its script
-numbers the weights of 10 by coordinates and applies them by actuators. They therefore act on the clavicle, the scapula
-and the plane of elevation. Measured and computed force both start at time zero, as in the study.
+steps, of which the last runs once per rule:
+
+- inverse kinematics with the published weights
+- a low-pass Butterworth filter of 3 Hz and fourth order, in both directions
+- per frame, the least sum of squared activations and reserves
+
+Its script numbers the weights of 10 by coordinates and applies them by actuators. They therefore act on the clavicle,
+the scapula and the plane of elevation. Measured and computed force both start at time zero, as in the study.
 """
 
 import re
@@ -94,9 +98,15 @@ HASHES = {
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What a trial's files hold: the model, the motion on the model's constraints, and the measured force (k, 3) [N] in
-    the glenoid's axes at times (k,) [s]; gap (h,) is how far [m, rad] the motion is off each constraint at most.
-    Changes are sentences about how the model differs from its file, None where it was not to be prepared."""
+    """The files of a trial: its model, its motion on the model's constraints, and the measured force.
+
+    fit          inverse kinematics of the markers
+    time, force  (k,) [s] and (k, 3) [N], the measured force in the glenoid's axes
+    gap          (h,) [m, rad] the greatest violation of each constraint by the motion
+    markers      those that the fit used
+    steps        from markers to the motion
+    changes      sentences about how the model differs from its file, None if it was not prepared
+    """
 
     name: str
     model: Model
@@ -181,8 +191,11 @@ def load_trial(folder: Path, name: str, rotations: str = "quaternion", prepare: 
 
 
 def study_model(folder: Path, name: str, rotations: str, prepare: bool) -> tuple[Model, list[str] | None]:
-    """The model of a trial with the muscles of the solver, and what was changed if it was to be prepared and the trial
-    has published angles, which say what was locked. Without them it stays as its file has it."""
+    """The model of a trial with the muscles of the solver, and its changes.
+
+    With `prepare` and a file of published angles, which shows what was locked, the model becomes that of the published
+    solutions. Otherwise it stays as its file has it, and the changes are None.
+    """
     model = with_solver_laws(load_model(folder / f"model_{name}.osim", rotations))
     published = folder / f"published_ik_{name}.mot"
     if not (prepare and published.is_file()):

@@ -52,8 +52,13 @@ def moments_with_bands(posterior: MomentPosterior, trial: MomentTrial, inputs: U
 
 
 class JointForces(NamedTuple):
-    """What the muscles of a trial give to the forces in its joints [N] at times (t,): magnitudes (t, e) of the
-    calibration, and (2, t, e) the ends of the bands that hold the share `level` of the posterior's draws."""
+    """Magnitudes [N] of the muscles' part of the forces in the joints of a trial.
+
+    time    (t,) [s]
+    values  (t, e) of the calibration
+    bands   (2, t, e) ends of the bands that hold the share `level` of the posterior's draws
+    level   of the bands
+    """
 
     time: Array
     values: Array

@@ -40,10 +40,18 @@ SHARES = "Share of each source in the variance (Sobol indices)"
 
 @dataclass(frozen=True)
 class PageOptions:
-    """What a page shows: the trial, None for the study's own or all; stability rules; how ball joints are described.
-    Whether published activations are compared; samples of the bands, 0 for none; poses of the mapping analysis;
-    prepare: whether the instrumented shoulder has the model of the published solutions; models: files of the trials of
-    the other shoulder, "" for all others."""
+    """What a page shows.
+
+    trial      one trial, None for the study's own or all
+    rules      stability rules
+    rotations  how ball joints are described
+    published  whether published activations are compared
+    samples    of the bands, 0 for none
+    poses      of the mapping analysis
+    prepare    whether the instrumented shoulder has the model of the published solutions
+    models     files of the trials of the other shoulder, "" for all others
+    tell       called with every line about the progress
+    """
 
     trial: str | None = None
     rules: Sequence[str] = shoulder.RULES

@@ -48,8 +48,11 @@ class LoopForce(ScalarActuator):
 
 
 def at_published_angles(folder: Path, trial: Trial, names: Sequence[str]) -> tuple[pd.DataFrame, float]:
-    """For each rule the RMS difference of all activations from the published ones, that of the muscle that differs the
-    most, and the efforts; and how far [m] the published angles leave the constraint open.
+    """For each rule, how far activations and forces are from the published ones; and the gap [m] of the constraint.
+
+    A row has the RMS difference of all activations, that of the muscle that differs the most, and the mean efforts. It
+    also has the RMS differences of the force [N] from the measured one. The gap is how far the published angles leave
+    the constraint open.
 
     The study evaluated muscles and masses at its own angles and at the speeds that it set (`solver_steps`), which are
     not on the constraint. The constraint acts there by its force alone, on the two points where they are.

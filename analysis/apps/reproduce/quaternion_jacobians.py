@@ -1,9 +1,8 @@
 """The mapping analysis of quaternion muscle Jacobians, as published and as corrected, of both published models.
 
 The published mappings have rotation matrices as polynomials of four components, a root that is fixed to be positive.
-Their maps back to four elements do not return them. Corrected: the part that is lost is the radial one, 2 J G = J_Q
-(1 - Q Q^T), the eliminated component keeps its sign and is the greatest one [B. Graf, Quaternions and dynamics,
-arXiv:0811.2889].
+Their maps back to four elements do not return them. The corrected maps lose only the radial part: 2 J G = J_Q (1 - Q
+Q^T). They eliminate the greatest component and keep its sign [B. Graf, Quaternions and dynamics, arXiv:0811.2889].
 """
 
 from dataclasses import replace

@@ -40,9 +40,14 @@ def central_rates(motion: Motion) -> Motion:
 
 
 def as_set(model: Model, motion: Motion) -> Motion:
-    """The motion that the solver's model had. Of joints on an ellipsoid u and udot are read as the components w, wdot
-    of the angular velocity and of its rate along the ellipsoid's axes. With R from the child to the ellipsoid and omega
-    = B phidot in the child, phidot = B^-1 R^T w and phiddot = B^-1 (R^T wdot - c), c = Bdot phidot.
+    """The motion that the solver's model had.
+
+    For joints on an ellipsoid, the solver reads u and udot as components of other vectors. They are the angular
+    velocity w and its rate wdot, along the ellipsoid's axes. R turns from the child to the ellipsoid, and omega = B
+    phidot in the child. Therefore, with c = Bdot phidot:
+
+        phidot = B^-1 R^T w
+        phiddot = B^-1 (R^T wdot - c)
     """
     assert motion.u is not None
     assert motion.udot is not None

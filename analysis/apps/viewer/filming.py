@@ -59,10 +59,16 @@ def film(
 ) -> Path:
     """Write a motion of a model as a film, .mp4, .gif or .webp, without a browser.
 
-    model, motion, compare, run, geometry and loads are those of `view`. Muscles are coloured by `color`, "activation"
-    or "force [N]", where the motion knows them, and as thick as they pull. Loads that belong to the motion are arrows.
-    speed: seconds of motion per second of watching; rate: pictures per second; size: width and height in pixels.
-    options: `FilmOptions`, those from `color` on in a record instead of singly. Needs the extra `view`.
+    model, motion, compare, run, geometry and loads are those of `view`. Muscles are coloured by `color` where the
+    motion knows its values, and as thick as they pull. Loads that belong to the motion are arrows. Needs the extra
+    `view`.
+
+    color      "activation" or "force [N]"
+    speed      seconds of motion per second of watching
+    rate       pictures per second
+    size       width and height in pixels
+    overwrite  whether a file that exists is replaced
+    options    `FilmOptions`: the arguments from `color` on in a record, instead of singly
 
     Raises FileExistsError for a file that exists unless `overwrite` is True. Raises ValueError for another ending or a
     speed, rate or size that is not positive, and as `view` does. A warning names geometry files that were not found.

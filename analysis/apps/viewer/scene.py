@@ -205,8 +205,10 @@ class Scene:
         return parts
 
     def _ends(self, name: str) -> Array:
-        """(n, 3) [m] in the body's frame: origins of the bodies that it carries, the movement of their joints included;
-        without any, the farthest of its centre of mass and attachments."""
+        """(n, 3) [m] in the body's frame: origins of the bodies that it carries, at the present pose of their joints.
+
+        Without any, the farthest of its centre of mass and attachments.
+        """
         system = self.model.system
         if name == system.ground:
             return np.zeros((0, 3))

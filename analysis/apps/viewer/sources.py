@@ -43,8 +43,14 @@ MotionSource: TypeAlias = MotionLike | Table | str | Path
 
 @dataclass(frozen=True)
 class Film:
-    """time (t,) [s], q (t, nq) of the model, by name the values that colour muscles, (t, m) each, and the loads of the
-    motion, if known."""
+    """A motion of the model to show.
+
+    name    for the page
+    time    (t,) [s]
+    q       (t, nq) coordinates of the model
+    values  (t, m) each, by name: what colours muscles
+    loads   of the motion, None if they are not known
+    """
 
     name: str
     time: Array

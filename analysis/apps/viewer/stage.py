@@ -37,8 +37,10 @@ def widths(radii: Array, force: Array) -> Array:
 
 
 def floor_lines(scene: Scene) -> tuple[Array, Array]:
-    """(n, 2, 3) [m] ends of the lines of a floor below the figure, half a metre apart, and (n, 2, 3) their colours:
-    those at whole metres from the figure's middle are darker."""
+    """Lines of a floor below the figure: (n, 2, 3) [m] their ends and (n, 2, 3) their colours.
+
+    They are half a metre apart. Those at whole metres from the figure's middle are darker.
+    """
     axis = int(np.argmax(np.abs(scene.up)))
     across = [i for i in range(3) if i != axis]
     reach = FLOOR_SPACING_M * np.ceil(1.5 * scene.size / FLOOR_SPACING_M)

@@ -41,11 +41,19 @@ Columns = Mapping[str, Array]
 
 @dataclass(frozen=True, eq=False)
 class MocoTrajectory:
-    """A trajectory as Moco's files hold it, by Moco's names: angles in rad, lengths in m, tendon forces in units of the
-    greatest isometric force.
+    """A trajectory by Moco's names and in the units of its files.
 
-    time (t,) [s]; states, controls, input_controls, multipliers, derivatives and slacks: name -> (t,); parameters: name
-    -> number; header: the other entries of the file's header, such as objective and status.
+    Angles are in rad, lengths in m, tendon forces in units of the greatest isometric force.
+
+    time            (t,) [s]
+    states          (t,) each, by name
+    controls        (t,) each, by name
+    input_controls  (t,) each, by name
+    multipliers     (t,) each, by name
+    derivatives     (t,) each, by name
+    slacks          (t,) each, by name
+    parameters      a number each, by name
+    header          the other entries of the file's header, such as objective and status
 
     `Problem.solve(guess=trajectory)` starts from it, `trajectory.save(path)` writes it, and `load_moco_trajectory`
     reads one. ValueError for columns of another length than time, and times that do not increase.

@@ -28,8 +28,10 @@ def _moving(plant: Plant, title: str) -> ModelPlant:
 
 @dataclass(frozen=True)
 class JointMoments(IntegralGoal):
-    """The integral of sum_i w_i m_i^2 over the generalized forces m [N m, N] of muscles, actuators and torques on the
-    velocities. weights: by names of velocities, 0 where a name is missing. None for 1 everywhere.
+    """The integral of sum_i w_i m_i^2 over the generalized forces m [N m, N] on the velocities.
+
+    They are the sum of muscles, actuators and torques. weights: by names of velocities, 0 where a name is missing. None
+    for 1 everywhere.
 
     >>> from myoquat.analysis.control import JointMoments
     >>> JointMoments({"knee_angle_r_dot": 1.0}, weight=1e-4).title
@@ -59,11 +61,14 @@ class JointMoments(IntegralGoal):
 
 @dataclass(frozen=True)
 class TrackMoments(FollowsTable):
-    """The integral of sum_i w_i (m_i - m_ref_i)^2 over the generalized forces m [N m, N] of muscles, actuators and
-    torques on velocities by name. m_ref are recorded ones, such as those of inverse dynamics.
+    """The integral of sum_i w_i (m_i - m_ref_i)^2 over generalized forces m [N m, N] on velocities by name.
 
-    time (t,) [s], values (t, n) of the `names`; between the rows a spline of the fifth degree. weights: 1 where a name
-    is missing.
+    They are the sum of muscles, actuators and torques. m_ref are recorded ones, such as those of inverse dynamics.
+
+    names    velocities
+    time     (t,) [s]
+    values   (t, n) of m_ref; between the rows a spline of the fifth degree
+    weights  by name, 1 where a name is missing
 
     >>> import numpy as np
     >>> from myoquat.analysis.control import TrackMoments
@@ -87,9 +92,12 @@ class TrackContactForces(FollowsData):
     """The integral of sum_i w_i |F_i - F_ref_i|^2 [N^2] over recorded loads, such as ground reactions. F_i is what the
     contacts of the model exert on the bodies of a load.
 
-    loads: recorded `Forces`, each on a body. bodies: the name of a load -> all bodies of the model whose contacts add
-    up to it, such as the calcaneus and the toes; by default the body of the load alone. weights: 1 where a load is
-    missing. Raises ValueError for loads on bodies without contact.
+    loads    recorded `Forces`, each on a body
+    bodies   name of a load -> all bodies of the model whose contacts add up to it, such as the calcaneus and the toes.
+             By default the body of the load alone.
+    weights  by name of a load, 1 where a load is missing
+
+    Raises ValueError for loads on bodies without contact.
 
     >>> import numpy as np
     >>> from myoquat.analysis.control import TrackContactForces

@@ -74,13 +74,16 @@ def tension_rates(plant: MuscledPlant, point: Point) -> Array:
 
 @dataclass(frozen=True)
 class MetabolicPower(IntegralGoal):
-    """The integral of the metabolic power [W] of all muscles, or its mean over time if `mean`, divided by `scale`, such
-    as the weight of the body.
+    """The integral of the metabolic power [W] of all muscles, or its mean over time if `mean`.
 
-    cost: a `MetabolicCost`; slow_twitch and masses as `analysis.recruitment.metabolic_power` takes them. Corners of the
-    heat keep solvers with exact second derivatives from converging, so that by default it is Bhargava's without bounds
-    and with rounded corners. The power of zero activation has an infinite slope: activations need a positive lower
-    bound.
+    cost         a `MetabolicCost`
+    slow_twitch  as `analysis.recruitment.metabolic_power` takes it
+    masses       as `analysis.recruitment.metabolic_power` takes them
+    scale        divides the integral, such as the weight of the body
+
+    Corners of the heat keep solvers with exact second derivatives from converging. The default is therefore Bhargava's
+    cost without bounds and with rounded corners. The power of zero activation has an infinite slope: activations need a
+    positive lower bound.
 
     Raises ValueError for a model without muscles, ModelError for a law without a fiber.
 

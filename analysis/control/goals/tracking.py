@@ -259,13 +259,15 @@ class TrackMarkers(FollowsData):
 
 @dataclass(frozen=True)
 class TrackOrientations(FollowsData):
-    """The integral of sum_i w_i angle_i^2 [rad^2] over recorded inertial sensors, the angle between what a sensor shows
-    and the rotation of its mount.
+    """The integral of sum_i w_i angle_i^2 [rad^2] over recorded inertial sensors.
 
-    orientations: recorded `Orientations` in the axes of the ground; sensors: where they are on the bodies, as
-    `analysis.motion.calibrate_orientations` finds it. weights: 1 where a name is missing. Between frames they turn at a
-    constant rate. Raises ValueError for sensors that were not recorded, unknown bodies, and times that they do not
-    cover.
+    Each angle is that between a sensor's orientation and the rotation of its mount.
+
+    orientations  recorded `Orientations` in the axes of the ground. Between frames they turn at a constant rate.
+    sensors       where they are on the bodies, as `analysis.motion.calibrate_orientations` finds it
+    weights       by name, 1 where a name is missing
+
+    Raises ValueError for sensors that were not recorded, unknown bodies, and times that the recording does not cover.
 
     >>> from myoquat.analysis.control import TrackOrientations
     >>> from myoquat.analysis.motion import Sensor

@@ -32,8 +32,12 @@ UNCHANGED = ("ModOpUseImplicitTendonComplianceDynamicsDGF", "ModOpTendonComplian
 
 @dataclass
 class MocoModel:
-    """A model as operators change it: actuators that they add, velocity -> (name, scale), bounds of controls by the
-    names that Moco gives to forces, and external loads."""
+    """A model, with what operators have changed.
+
+    added   actuators that operators add: velocity -> (name, scale)
+    bounds  of controls, by the names that Moco gives to forces
+    loads   external loads
+    """
 
     model: Model
     folder: Path

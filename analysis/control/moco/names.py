@@ -21,8 +21,14 @@ def tail(path: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class MocoNames:
-    """Names here by the tails of Moco's paths: `values`, `speeds`, `states` of muscles, and `controls`, whose keys are
-    those of forces; fibers: tails of tendon forces, which are fiber lengths here."""
+    """Names of this package by the tails of Moco's paths.
+
+    values    coordinates
+    speeds    velocities
+    states    states of muscles
+    controls  controls, by the names of forces
+    fibers    tails of tendon forces, which are fiber lengths in this package
+    """
 
     values: Mapping[str, str]
     speeds: Mapping[str, str]

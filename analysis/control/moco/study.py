@@ -36,8 +36,13 @@ __all__ = ["MocoStudy", "load_moco_study"]
 
 @dataclass(frozen=True, eq=False)
 class MocoStudy:
-    """A file of Moco as it can be solved here: the problem, the settings of the solver, and the guess with which Moco
-    would start, or the tracked motion, or None. left_out: what the file holds and has no equal here, with lines.
+    """A file of Moco as a problem of this package.
+
+    name      of the study
+    problem   with goals, bounds, constraints and parameters of the file
+    solver    with the settings of the file
+    guess     Moco's own guess, or the tracked motion, or None
+    left_out  elements of the file without an equal in this package, with lines
 
     >>> from myoquat.analysis.control import Ipopt, MocoStudy, Problem
     >>> import myoquat as mq

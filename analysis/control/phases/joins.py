@@ -24,9 +24,11 @@ __all__ = ["End", "Join", "continuity", "join_block"]
 
 @dataclass(frozen=True)
 class Join(Record):
-    """Between two phases: all coordinates, velocities and states that both have by name go on. Those in `free` do not,
-    such as velocities that jump at an impact. constraints: further `BoundaryConstraint`s, of the last point of the
-    phase before, the first point after, and the duration of the phase before.
+    """Between two phases, all coordinates, velocities and states that both have by name are continuous.
+
+    free         names that are not, such as velocities that jump at an impact
+    constraints  further `BoundaryConstraint`s, of the last point of the phase before, the first point after, and the
+                 duration of the phase before
 
     >>> from myoquat.analysis.control import Join
     >>> Join(free=("knee_angle_r_dot",)).free

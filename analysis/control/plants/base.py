@@ -1,8 +1,13 @@
-"""What a transcription asks of that which is controlled: its state, its equations, its bounds.
+"""What a transcription asks of a controlled system: its state, its equations, its bounds.
 
-The state is (q, u, w): the pose with its chart z (nu,), the velocities u (nu,) and further states w (nw,), such as
-activations and fiber lengths. Equations are implicit: residual(point) = 0 with udot and wdot as unknowns. For a model
-this is inverse dynamics, the cheapest form of its equations of motion.
+The state is (q, u, w):
+
+- the pose q with its chart z (nu,)
+- the velocities u (nu,)
+- further states w (nw,), such as activations and fiber lengths
+
+Equations are implicit: residual(point) = 0 with udot and wdot as unknowns. For a model this is inverse dynamics, the
+cheapest form of its equations of motion.
 """
 
 from abc import ABC, abstractmethod

@@ -27,8 +27,11 @@ OfFibers = Callable[[Array, Array, Array], Array]  # of activations, states of t
 
 
 class MuscledPlant(Plant):
-    """The controls are the excitations of muscles with activation dynamics or the activations of the others, the
-    controls of the actuators, and the `torques`, each times its scale [N m, N], on velocities."""
+    """A model whose controls are those of muscles, actuators and `torques`.
+
+    The control of a muscle is its excitation, or its activation if it has no activation dynamics. Each of the `torques`
+    acts on a velocity, with a control times its scale [N m, N].
+    """
 
     def __init__(self, model: SystemLike, acting: Acting, external_torque: bool) -> None:
         system: ArticulatedSystem = system_of(model)

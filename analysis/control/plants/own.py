@@ -25,10 +25,13 @@ Rate = Callable[[Point], Any]
 class Equations(Record):
     """One's own differential equations, xdot = rate(point), in plain NumPy, in place of a model.
 
-    states, controls: their names. rate(point) returns the rates of the states, an array (n,) or a sequence of n numbers
-    in the order of their names. `point["x"]` is a state, a control or an unknown parameter of the problem by its name,
-    `point.t` the time [s]. It is traced,
-    so that it may not branch on values. Raises ValueError for names that come twice.
+    states    names (n,)
+    controls  names
+    rate      rate(point) returns the rates of the states, an array (n,) or a sequence of n numbers in the order of
+              their names
+
+    `point["x"]` is a state, a control or an unknown parameter of the problem by its name, `point.t` the time [s]. The
+    function is traced, so it may not branch on values. Raises ValueError for names that come twice.
 
     >>> from myoquat.analysis.control import Equations
     >>> cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"] - point["v"]))

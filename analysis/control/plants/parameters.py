@@ -16,8 +16,13 @@ __all__ = ["UnknownParameters", "parameters_of_equations", "parameters_of_model"
 
 @dataclass(frozen=True, eq=False)
 class UnknownParameters:
-    """Names (np,), bounds (np, 2), the values (np,) with which the search starts, and the scales (np,) in which the
-    solver sees them; `binding` puts values into a model."""
+    """Unknown parameters (np,) of a problem.
+
+    names    of the parameters
+    bounds   (np, 2)
+    start    (np,) values with which the search starts
+    binding  puts values into a model
+    """
 
     names: tuple[str, ...] = ()
     bounds: Array = field(default_factory=lambda: np.zeros((0, 2)))

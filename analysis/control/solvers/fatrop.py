@@ -70,10 +70,10 @@ def run_fatrop(
     program: Program, positions: Array, posed: tuple[Array, Array, Array], options: Fatrop, watch: Watch | None = None
 ) -> Iterates:
     """Solve from a start (n,) within bounds (n, 2) of x and limits (m, 2) of the constraints, the three of `posed`.
-    positions (n,) of the variables as `StagedProgram` has them. `watch` as in `run_ipopt`.
 
-    Raises MissingExtraError where CasADi is not installed or was built without fatrop, ValueError for a program that
-    has no stages, and what a formula raises.
+    positions (n,) of the variables are those of `StagedProgram`. `watch` as in `run_ipopt`. Raises MissingExtraError
+    where CasADi is not installed or was built without fatrop. Raises ValueError for a program that has no stages, and
+    the errors of formulas.
     """
     if not casadi.has_nlpsol("fatrop"):
         raise MissingExtraError("this build of CasADi has no fatrop; the wheels of CasADi 3.7 and later have")

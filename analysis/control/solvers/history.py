@@ -19,8 +19,10 @@ PAUSE = 0.25  # s between one iterate and the next, when they are played
 class IterateHistory:
     """A `watch` of `Problem.solve` that keeps the motion of every `every`-th iterate, its objective and its violation.
 
+    every  1 to keep all iterates
+    show   called with the `Progress` of every iterate too; it may return True to stop
+
     `mq.view(model, *history.motions)` has them side by side, `history.motion` plays them one after another.
-    show: is called with the `Progress` of every iterate too, and may return True to stop.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.control import Effort, IterateHistory, Problem

@@ -16,8 +16,15 @@ __all__ = ["Iterate", "Progress", "Stop", "interruptible"]
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """One iterate of a solver: its number, the variables x (n,), objective, greatest violation, time since the start
-    [s], and the number of iterations that are allowed."""
+    """One iterate of a solver.
+
+    iteration       its number
+    x               (n,) the variables
+    objective       at x
+    violation       the greatest violation of a constraint
+    seconds         time since the start
+    max_iterations  number of iterations that are allowed
+    """
 
     iteration: int
     x: Array

@@ -1,9 +1,14 @@
 """A program as stages in time, as solvers by a Riccati recursion take it.
 
-Stage k has the states X_k = (S_k, c) and the controls U_k = (I_k, Y_k): S_k are the variables at node k, I_k those
-inside the interval, Y_k a copy of the node at its end, c what acts at several times, such as the duration, parameters
-and the start of a periodic motion. The dynamics are S_(k+1) - Y_k = 0 and c_(k+1) - c_k = 0, with unit coefficients.
-What the program states about an interval becomes equations of its stage, in X_k and U_k alone.
+Stage k has the states X_k = (S_k, c) and the controls U_k = (I_k, Y_k).
+
+    S_k  the variables at node k
+    c    variables that act at several times: the duration, parameters and the start of a periodic motion
+    I_k  the variables inside the interval
+    Y_k  a copy of the variables at the node at its end
+
+The dynamics are S_(k+1) - Y_k = 0 and c_(k+1) - c_k = 0, with unit coefficients. What the program states about an
+interval becomes equations of its stage, in X_k and U_k alone.
 """
 
 from dataclasses import replace
@@ -31,8 +36,11 @@ class _Linear(NamedTuple):
 
 
 class StagedProgram:
-    """A program stage by stage. positions (n,): 2 k for a variable at node k, 2 k + 1 for one inside interval k, -1 for
-    one that acts at all times. bounds (n, 2), limits (m, 2) as of the program.
+    """A program stage by stage.
+
+    positions  (n,): 2 k for a variable at node k, 2 k + 1 for one inside interval k, -1 for one that acts at all times
+    bounds     (n, 2) of the variables of the program
+    limits     (m, 2) of its constraints
 
     Raises ValueError where a term or a constraint joins times that are further apart than an interval. It may join them
     with the start of the motion.
@@ -72,8 +80,11 @@ class StagedProgram:
         return np.append(np.flatnonzero(self.positions == SHARED), np.unique(np.concatenate(early)))
 
     def _place_variables(self) -> None:
-        """Indices in the order of stages: `home` (n,) of every variable, `copies` (n,) of those at a node in the stage
-        before it, `held` (stages + 1, carried) of those that are carried."""
+        """Indices of the variables in the order of stages.
+
+        `home` (n,) has one for every variable. `copies` (n,) has those of the copies of a node's variables in the stage
+        before it. `held` (stages + 1, carried) has those of carried variables.
+        """
         self.home, self.copies = np.full(len(self.positions), -1), np.full(len(self.positions), -1)
         self.held = np.zeros((self.stages + 1, len(self.carried)), dtype=int)
         self.state_counts, self.control_counts, place = [], [], 0

@@ -1,14 +1,14 @@
 """Collocation on the group: polynomials whose rates agree with the equations at chosen points of every interval.
 
-With theta(t) the displacement of the pose from the start of an interval (rotation vectors of quaternions), its rate at
-the points c_j is that of `displacement_rate`, and the polynomial through these rates gives
+theta(t) is the displacement of the pose from the start of an interval (rotation vectors of quaternions). Its rate at
+the points c_j is that of `displacement_rate`. The polynomial through these rates gives
 
     theta_i = h sum_j A_ij thetadot_j,   x_i = x_0 + h sum_j A_ij xdot_j,
 
-A_ij being the integral of the j-th Lagrange polynomial from 0 to c_i: a Runge-Kutta method in the chart at the start of
-the interval [H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Appl. Numer. Math. 29, 1999; E. Hairer,
-S. P. Norsett, G. Wanner, Solving Ordinary Differential Equations I, 2nd ed., 1993, theorem II.7.7]. |Q| = 1 holds by
-construction. The rates udot are unknowns, so that the equations of motion enter as inverse dynamics.
+A_ij being the integral of the j-th Lagrange polynomial from 0 to c_i. This is a Runge-Kutta method in the chart at the
+start of the interval [H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Appl. Numer. Math. 29, 1999; E.
+Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential Equations I, 2nd ed., 1993, theorem II.7.7]. |Q| = 1
+holds by construction. The rates udot are unknowns, so that the equations of motion enter as inverse dynamics.
 """
 
 from abc import abstractmethod

@@ -13,9 +13,10 @@ __all__ = ["Gauss"]
 
 @dataclass(frozen=True)
 class Gauss(StagedCollocation):
-    """Collocation at the `stages` roots of the Legendre polynomial P_s on [0, 1]: order 2 s, symmetric, no point at the
-    nodes [Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, 1993, section II.7]. Controls are
-    polynomials that may jump at nodes.
+    """Collocation at the `stages` roots of the Legendre polynomial P_s on [0, 1].
+
+    It has order 2 s, is symmetric, and has no point at the nodes [Hairer, Norsett, Wanner, Solving Ordinary
+    Differential Equations I, 1993, section II.7]. Controls are polynomials that may jump at nodes.
 
     >>> import numpy as np
     >>> from myoquat.analysis.control import Gauss

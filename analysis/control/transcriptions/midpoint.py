@@ -41,9 +41,12 @@ class Midpoint(Transcription):
     def point(
         self, plant: Plant, base: Point, values: list[dict[str, Array]], interval: Array
     ) -> tuple[Point, list[Array]]:
-        """The point in the middle of an interval, and rows: by how much the pose at its end differs from the rule's,
-        and how far that end is from the constraints, from the fields at start, middle and end: the formula. `base` has
-        time, names and loads; interval (..., 1 + 2 nq) is the length and the reference poses at both ends."""
+        """The formula: the point in the middle of an interval, and the rows of its constraints.
+
+        `values` are the fields at start, middle and end. The rows say by how much the pose at the end differs from the
+        rule's, and how far that end is from the constraints. `base` has time, names and loads. interval (..., 1 + 2 nq)
+        is the length and the reference poses at both ends.
+        """
         start, middle, end = values
         h, nq = interval[..., :1], plant.nq
         u = (start["u"] + end["u"]) / 2

@@ -83,8 +83,11 @@ class MultipleShooting(Transcription):
     def shoot(
         self, plant: Plant, at: At, start: Shot, h: Array, integrand: Callable[[int, Point], list[Array]]
     ) -> tuple[Shot, list[Array], list[Point]]:
-        """The state at the end of an interval of `steps` steps of h (..., 1) from `start`, the integrals over it by the
-        duration of a step, and the points at which steps start: the formula."""
+        """The formula: `steps` steps of h (..., 1) from `start`, over one interval.
+
+        Returns the state at the end, the integrals over the interval divided by the duration of a step, and the points
+        at which steps start.
+        """
         state, total, points = start, list[Array](), list[Point]()
         for k in range(self.steps):
             slopes: list[Shot] = []

@@ -16,8 +16,11 @@ __all__ = ["actuated"]
 
 
 def actuated(model: Model, motion: Motion, controls: Array) -> tuple[Array | None, Array | None]:
-    """Generalized forces (t, nu) of actuators on coordinates, and wrenches (t, bodies, 6) of those on bodies at their
-    origins in world axes, at controls (t, k). None where there are none."""
+    """Generalized forces (t, nu) of actuators on coordinates, and wrenches (t, bodies, 6) of actuators on bodies.
+
+    Wrenches are at the bodies' origins in world axes. The actuators have the controls (t, k). None where there are no
+    forces.
+    """
     if not controls.any():
         return None, None
     assert motion.u is not None

@@ -34,8 +34,10 @@ def note(message: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Moving:
-    """A motion with u. Where it comes from coordinates, with udot, which splines through them give. activation (t, m)
-    and muscle_states (t, ns) are those of a states file, None where there is none."""
+    """A motion with u. If it comes from coordinates, it also has udot, from splines through the coordinates.
+
+    activation (t, m) and muscle_states (t, ns) are those of a states file, None where there is none.
+    """
 
     setup: AnalyzeSetup | ForwardSetup
     model: Model

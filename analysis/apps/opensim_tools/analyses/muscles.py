@@ -1,7 +1,11 @@
 """MuscleAnalysis: lengths, forces and powers of muscles, fibers and tendons, moment arms and moments.
 
-With p1 the elastic and p2 the damping part of the passive force, powers are those of OpenSim 4. They are of the active
-fiber -(active + p2) dl_M/dt, of the passive one -p1 dl_M/dt, of the tendon -F dl_T/dt, of the whole -F dl/dt.
+Powers are those of OpenSim 4. With p1 the elastic and p2 the damping part of the passive force:
+
+    active fiber   -(active + p2) dl_M/dt
+    passive fiber  -p1 dl_M/dt
+    tendon         -F dl_T/dt
+    whole muscle   -F dl/dt
 """
 
 from collections.abc import Mapping

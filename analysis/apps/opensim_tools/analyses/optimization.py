@@ -1,11 +1,13 @@
 """StaticOptimization as OpenSim 4 poses it.
 
-minimise sum |x_i|^p over muscles and actuators under C^T (-J^T (F_1 a) + B c) = C^T tau, bounds on both. F_1 is what
-the active fiber gives at activation 1 with a rigid tendon, along it. Passive forces of muscles are left out, and forces
-are taken as proportional to the activation, which `myoquat.analysis.recruitment.redundancy` does not. tau is the torque
-that the motion, with the accelerations of splines, needs beyond the model's other forces and the loads. Of the laws in
-ALONG_FIBER, OpenSim lets the force of the fiber pull along the tendon, without the cosine of the pennation (4.6,
-`calcInextensibleTendonActiveFiberForce`). So does this tool, while `redundancy` does not.
+minimise sum |x_i|^p over muscles and actuators under C^T (-J^T (F_1 a) + B c) = C^T tau, bounds on both. F_1 is the
+force of the active fiber at activation 1 with a rigid tendon, along the tendon. The torque tau is the part of the
+motion's demand that the model's other forces and the loads leave. Its accelerations are those of splines.
+
+Passive forces of muscles are left out, and forces are proportional to the activation.
+`myoquat.analysis.recruitment.redundancy` makes neither assumption. For the laws in ALONG_FIBER, OpenSim lets the force
+of the fiber pull along the tendon, without the cosine of the pennation (4.6, `calcInextensibleTendonActiveFiberForce`).
+So does this tool, while `redundancy` does not.
 """
 
 from collections.abc import Sequence
@@ -106,8 +108,11 @@ def _frames(moving: Moving, rows: Array) -> Motion:
 
 
 def _strengths(model: Model, motion: Motion, pulling: Sequence[int], physiology: bool) -> tuple[Array, Array, Array]:
-    """Tensions (t, k) of muscles per activation, those (t, m) of all that is stretched alone, and generalized forces
-    (t, nu, r) of the actuators at their controls of 1."""
+    """Strengths of muscles and actuators: (t, k), (t, m), (t, nu, r).
+
+    Tensions (t, k) of the muscles in `pulling` per activation. Tensions (t, m) of the other elements, which act without
+    activation. Generalized forces (t, nu, r) of the actuators at controls of 1.
+    """
     J = path_jacobian(model, motion.q)
     assert motion.u is not None
     lengths, speeds = path_lengths(model, motion.q), matvec(J, motion.u)

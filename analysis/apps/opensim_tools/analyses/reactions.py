@@ -90,8 +90,11 @@ def _reactions(found: JointLoads, setup: JointReactionSetup, moving: Moving) -> 
 
 
 def _reaction(found: JointLoads, joint: str, side: str, name: str, moving: Moving) -> pd.DataFrame:
-    """The columns of a joint in a frame: a body, the ground, "child" or "parent", or one that is fixed to a body, such
-    as that of a joint, "knee/tibia_offset"."""
+    """The columns of a joint in a frame.
+
+    The frame is a body, the ground, "child" or "parent". It may also be fixed to a body, such as the frame
+    "knee/tibia_offset" of a joint.
+    """
     system = moving.model.system
     if "/" not in name.strip("/") and last_name(name) in (*SIDES, system.ground, *system.body_names):
         return found.to_dataframe([joint], on=side, frame=last_name(name))
