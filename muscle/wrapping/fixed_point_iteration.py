@@ -244,26 +244,29 @@ def _unknown_starts(
 
 @dataclass(frozen=True)
 class _FirstApplication:
-    """A segment, the tangent points X from which Phi is applied, and the rough contacts of each surface alone."""
+    """A segment, the tangent points X from which Phi is applied, the rough contacts of each surface alone, and where
+    (...) the first guess of solvers is enough."""
 
     segment: OrderedSegment
     points: tuple[TangentPoints, ...]
     alone: tuple[SolvedContact, ...]
+    rough: Array
 
 
 def first_applied(
-    segment: OrderedSegment, points: Sequence[TangentPoints], alone: Sequence[SolvedContact], where: Array | bool
-) -> Iterate:
-    """Phi(X) for which the first guess of solvers is enough, `where` (...) it is asked for. alone: the rough contacts
-    of each surface alone, which are those on a path that touches no other one."""
-    problem = _FirstApplication(segment, tuple(points), tuple(alone))
+    segment: OrderedSegment, points: Sequence[TangentPoints], alone: Sequence[SolvedContact], rough: Array,
+    where: Array | bool,
+) -> Iterate:  # fmt: skip
+    """Phi(X), `where` (...) it is asked for. alone: the rough contacts of each surface alone, which are those on a path
+    that touches no other one. rough (...): where the first guess of solvers is enough between neighbours too."""
+    problem = _FirstApplication(segment, tuple(points), tuple(alone), rough)
     return call_where(_first_applied, problem, where, Iterate.at(points))
 
 
 def _first_applied(problem: _FirstApplication) -> Iterate:
     segment = problem.segment
-    rough, never = always(problem.points[0].on), ~always(problem.points[0].on)
-    near = unknown_start(0.0 * problem.points[0].P[..., 0], rough)
+    never = ~always(problem.points[0].on)
+    near = unknown_start(0.0 * problem.points[0].P[..., 0], problem.rough)
 
     def solved(i: int, points: Points) -> SolvedContact:
         if segment.surfaces[i].prototype.ring:

@@ -95,7 +95,7 @@ def minimised(
     begun = Iterate.at(points)
     if _begins_roughly(start.segment.types):
         if contacts_alone:
-            begun = first_applied(start, points, contacts_alone, where)
+            begun = first_applied(start, points, contacts_alone, ~mode.keeps_side, where)
         else:
             begun = rough_iterate(start, points, 1, always(left) & where, mode.way)
     begin = _OuterIterate(begun, start.active, left)

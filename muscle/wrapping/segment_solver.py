@@ -41,7 +41,7 @@ from myoquat.muscle.wrapping.fixed_point_iteration import (
     round_surfaces,
 )
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
-from myoquat.muscle.wrapping.outer_iterations import Mode, minimised, rough_iterate
+from myoquat.muscle.wrapping.outer_iterations import Mode, kept_side, minimised, rough_iterate
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.saddle_points import is_saddle_point
 from myoquat.muscle.wrapping.surface_order import guessed_order, moved_in_order, path_over_one, start_over_one_surface
@@ -155,21 +155,27 @@ def _tried(before: _Try, segment: Segment) -> _Try:
     """The next try, which begins from the surface that the path of the last one runs through, in its place there. The
     first one begins from tangent points, where any are given. Where a try ends without a solution the one before stays;
     so does one that only runs past a wrong side on another surface, where the next one is not clear. Which surfaces are
-    passed over, where no path touches all, is left to the last try."""
+    passed over, where no path touches all, is left to the last try.
+
+    A ring prescribes the order, so that only a path past a wrong side is tried again. The try begins with exact
+    contacts, because a rough one with the ring may lie so far aside that the next one leads the path out again."""
     through, order, left = before.through, before.next_order, before.left
     X, longest, alone = start_over_one_surface(segment, through)
     all_surfaces = OrderedSegment.over_all(segment, order)
     if dividing_surfaces(segment.types):
         given = (before.iterate.moved == np.inf) & reduce(or_, before.iterate.on)
         X = choose(given, before.iterate.points, X)
-    iterate, active = minimised(all_surfaces, X, Mode(left == 1.0, 0.0 * left), contacts_alone=alone)
+    again, rings = reduce(or_, through), any(own.ring for own in segment.types)
+    way = np.where(again, kept_side(segment.types), 0.0 * left) if rings else 0.0 * left
+    iterate, active = minimised(all_surfaces, X, Mode(left == 1.0, way), contacts_alone=alone)
     next_order, cut, crossed = moved_in_order(replace(all_surfaces, active=active), iterate.points)
     cut, crosses = tuple(a | b for a, b in zip(cut, crossed, strict=True)), reduce(or_, crossed)
     some, unsolved = reduce(or_, cut), iterate.unsolved
     rest = np.where(some, left - 1.0, np.where(unsolved & (left > 1.0), 1.0, 0.0))
+    rest = np.where(crosses & ~again, 1.0, 0.0) if rings else rest
     found = _Try(iterate, order, cut, crosses, choose(some, next_order, order), rest, longest)
     worse = unsolved | (before.crosses & (some | passes_over(iterate, before.iterate)))
-    stays = worse & reduce(or_, through) & ~before.iterate.unsolved
+    stays = worse & again & ~before.iterate.unsolved
     return choose(stays, replace(before, left=0.0 * left), found)
 
 

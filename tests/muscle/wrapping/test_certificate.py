@@ -225,7 +225,8 @@ def test_no_path_through_a_ring_is_longer_than_one_that_shooting_finds():
     assert not np.any((np.abs(found - shot) > 1e-8) & ~flagged)
 
 
-# Poses at which a shorter path past the cylinder leaves the ring: the first one was not found, the second one was.
+# Poses at which a shorter path past the cylinder leaves the ring: the first one was not found, the second one was. At
+# the third one the search ended on the cylinder's other side, where a path on this side is shorter.
 LEAVING_THE_RING = """
     0.234968129 -0.0275148083 0.213895328 -0.211622735 0.0641921313 -0.183577851
     0.0760053397 -0.0302358001 0.090516249 0.656431523 0.319118148 0.604453106 0.319214202
@@ -235,7 +236,12 @@ LEAVING_THE_RING = """
     0.0759326377 0.193821432 0.0722869391 -0.0737436115 -0.19541878 -0.0385965711
     -0.00871061269 -0.0105617744 0.0681636143 -0.182018827 -0.213860719 -0.942779231 0.179722177
     0.0487134669 10 -0.0473213787 0.0504175211 -0.0500909039
-    -0.765404319 0.353836125 0.198846018 0.499416145 0.0454342331 0.014560871"""
+    -0.765404319 0.353836125 0.198846018 0.499416145 0.0454342331 0.014560871
+
+    -0.146807553 -0.0599956951 0.0120838544 0.107880876 0.0632121675 -0.000755735637
+    -0.0847388627 -0.0451173755 -0.0117038202 0.531004274 -0.319908735 0.304993424 0.722960492
+    0.0404120757 10 0.008768495 0.0115654438 -0.00777902718
+    -0.154373572 -0.920730427 0.33258927 0.13344909 0.0336267472 0.0126840043"""
 
 
 def test_a_path_passes_through_the_ring_though_a_shorter_one_past_another_surface_leaves_it():
