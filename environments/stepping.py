@@ -1,12 +1,16 @@
 """Batches of states advanced by compiled steps, and the compiled formulas of a task."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.class_content import is_foreign
+from myoquat.core.content import foreign_parts
+from myoquat.core.overwritten import overwritten
 from myoquat.core.typing import Array
+from myoquat.core.user_code import code_state
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.integrators import VariedEquations
 from myoquat.dynamics.simulation.controls import Inputs
@@ -16,6 +20,7 @@ from myoquat.environments.damping import with_implicit_damping
 from myoquat.environments.situation import Situation
 from myoquat.environments.task import Task
 from myoquat.kernels import Kernel, Outcome, StepLoop, compile
+from myoquat.kernels.runtime.build import code_kept
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
@@ -43,6 +48,26 @@ class Stepper:
             raise ValueError("task: its model has neither muscles nor actuators, so that no action moves it")
         self.control_bounds = self._control_bounds()
         self._loops: dict[bool, StepLoop] = {}
+        self._code = self._code_now()
+
+    def follow_code(self) -> None:
+        """Compile anew what users' code has changed: a global, a class attribute or weights that it reads."""
+        code = self._code_now()
+        if code is None or code != self._code:
+            self._loops.clear()
+            self._kernels.clear()
+            vars(self).pop("_excitations", None)
+        self._code = code
+
+    def _code_now(self) -> Hashable:
+        """The state of the users' code in the task and its model, None where it is not known completely."""
+        task, parts = self.task, foreign_parts(self.model.content_key)
+        weights = tuple(task.weights.items())
+        if not is_foreign(type(task)) and parts == [] and overwritten() is None:
+            return weights
+        own = {name: value for name, value in vars(task).items() if name != "model"}
+        state = code_state([type(task), own, *(parts or ())])
+        return (state.digest, overwritten()) if state.complete and parts is not None else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,7 +134,10 @@ class Stepper:
     @cached_property
     def _excitations(self) -> Any:
         formula = self.task.excitations
-        return compile(formula, {"actions": self.muscles}, ["excitations"]) if self.task.compiled else formula
+        if not self.task.compiled:
+            return formula
+        with code_kept():
+            return compile(formula, {"actions": self.muscles}, ["excitations"])
 
     def situation(self, time: Array, x: Array, goal: Array, *p: Array) -> Situation:
         """What the formulas of the task see of states x (..., size)."""
@@ -154,6 +182,7 @@ class Stepper:
             inputs: dict[str, Any] = {"time": (), "x": self.equations.size, "goal": goals}
             if self.names:
                 inputs["p"] = len(self.names)
-            kernel = compile(formula, inputs, name=type(self.task).__name__, lanes=1 if single else None)
+            with code_kept():
+                kernel = compile(formula, inputs, name=type(self.task).__name__, lanes=1 if single else None)
             self._kernels[key] = kernel, names
         return self._kernels[key]

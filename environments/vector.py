@@ -32,6 +32,7 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
 
     Actions (n, a) in [-1, 1], first of muscles, then of actuators; numbers beyond are clipped. Observations (n, o) are
     float32. A state whose integration fails ends, with "failed" in the infos; its observation is the last good one.
+    A reset follows what the code of a task has changed since, such as a global that its reward reads.
     State i depends on its seed alone, `seed + i` of `reset(seed=seed)`: bit for bit the same in any number of states.
     Raises ValueError for actions of another shape or with NaN, unknown names of numbers, and wrong options.
 
@@ -85,6 +86,7 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         for row in np.flatnonzero(mask):
             if (own := seeds[row]) is not None:
                 self.episodes.seed(int(row), int(own))
+        self.episodes.stepper.follow_code()
         self._restart(np.flatnonzero(mask))
         self._begun = True
         return self._observations(self.episodes.look()), {}

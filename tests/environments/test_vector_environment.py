@@ -348,3 +348,34 @@ def test_the_shoulder_reaches_past_its_lock():
     opposite[:, arm] = np.concatenate([np.cos(half)[:, None], -np.sin(half)[:, None] * axis], axis=-1)
     R, origin = mq.joints.frame_pose(task.model, opposite, "forearm")
     assert np.allclose(origin + R @ np.array(task.markers[0].position), start.goal, rtol=0, atol=1e-14)
+
+
+GAIN = 1.0
+
+
+class Gained(PoseTask):
+    """A task whose reward reads a global, a class attribute and its weights."""
+
+    gain = 1.0
+
+    def reward(self, terms):
+        return GAIN * self.gain * super().reward(terms)
+
+
+def test_a_reset_follows_what_the_code_of_a_task_reads(monkeypatch):
+    env = Environment(Gained(MODEL, low=LOW, high=LOW, weights=dict(POSE.weights)))
+
+    def reward():
+        env.reset(seed=0)
+        return env.step(np.zeros(3))[1]
+
+    before, kernels = reward(), env.vector.episodes.stepper._kernels.copy()
+    assert reward() == before
+    assert env.vector.episodes.stepper._kernels == kernels  # the code was seen completely, and nothing is compiled anew
+    monkeypatch.setattr(sys.modules[__name__], "GAIN", 3.0)
+    assert reward() == pytest.approx(3.0 * before, rel=1e-12)
+    monkeypatch.setattr(Gained, "gain", 2.0)
+    assert reward() == pytest.approx(6.0 * before, rel=1e-12)
+    for name in env.task.weights:
+        env.task.weights[name] *= 0.5
+    assert reward() == pytest.approx(3.0 * before, rel=1e-12)

@@ -36,7 +36,8 @@ __all__ = ["CodeState", "code_state"]
 
 _OWN = "myoquat"
 _FORMULA_PACKAGES = ("core", "kernels", "joints", "muscle", "dynamics")  # which read no files
-_OWN_FORMULAS = tuple(f"{_OWN}.{package}" for package in _FORMULA_PACKAGES)
+_FORMULA_MODULES = ("environments.task", "environments.situation")
+_OWN_FORMULAS = tuple(f"{_OWN}.{name}" for name in (*_FORMULA_PACKAGES, *_FORMULA_MODULES))
 _LIBRARIES = {"abc", "builtins", "cmath", "collections", "dataclasses", "enum", "functools", "itertools", "math",
               "numbers", "numpy", "typing", "_abc"}  # fmt: skip
 _OPAQUE_NAMES = {"load", "random", "geterr", "lib", "ctypeslib", "testing", "lru_cache", "cache", "vectorize",
