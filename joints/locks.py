@@ -5,7 +5,7 @@ mass matrix is singular there. A quaternion has no lock, but a frame with inerti
 (`FollowerJoint`) turns without bound.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,8 +87,8 @@ class _Locks:
         self.all = tuple(locks)
         lines = [line for lock in self.all if (line := lock.line) is not None]
         self._columns = [index for index, _, _ in lines]
-        self._factors = np.array([factor for _, factor, _ in lines])
-        self._offsets = np.array([offset for _, _, offset in lines])
+        self._factors = _column([factor for _, factor, _ in lines])
+        self._offsets = _column([offset for _, _, offset in lines])
         self._other = tuple(lock for lock in self.all if lock.line is None)
 
     def near(self, q: Array) -> tuple[_Lock, ...]:
@@ -97,7 +97,7 @@ class _Locks:
             return ()
         if not self._columns or not q.size:
             return self._other
-        half_turns = q[..., self._columns]
+        half_turns = q.reshape(-1, q.shape[-1]).T[self._columns]  # operations on rows are faster
         half_turns *= self._factors
         half_turns += self._offsets
         half_turns -= np.rint(half_turns)
@@ -169,6 +169,11 @@ def near_locks(system: ArticulatedSystem, q: Array) -> str:
         if (not lock.regular or lock.followers) and (sine := float(lock.sine(q))) < NEAR_SINE
     ]
     return "; ".join(near)
+
+
+def _column(numbers: Sequence[float]) -> Array:
+    """(k, 1) numbers, or (1, 1) if all are equal, which takes a third of the time."""
+    return np.array(numbers[:1] if len({*numbers}) == 1 else numbers).reshape(-1, 1)
 
 
 def _first(locked: Array) -> tuple[int, ...] | None:

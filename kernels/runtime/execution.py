@@ -73,7 +73,8 @@ def split_and_run(
     stop after their chunks. With `steps`, the steps of a state may be divided too: `task(begin, end, first, until)`.
     """
     cancellation = _cancellation.get()
-    if nanoseconds < _MIN_PART_NANOSECONDS and nanoseconds < 1e9 * FIRST_SECONDS and cancellation is None:
+    short = 1e9 * FIRST_SECONDS if threads == 1 else min(_MIN_PART_NANOSECONDS, 1e9 * FIRST_SECONDS)
+    if nanoseconds < short and cancellation is None:
         task(0, states) if steps is None else task(0, states, 0, steps)  # most calls are short
         return
     blocks = -(-states // lanes)
