@@ -28,9 +28,11 @@ __all__ = [
 MAX_BYTES = 16 * 2**20  # no hand-made model comes near; a larger file is a mistake or an attack
 MAX_LINE = 4 * 2**20  # characters: 300,000 columns of numbers
 SEPARATORS = "/\\:"  # of folders, and of drives and streams on Windows
+PATTERNS = '*?"<>|'  # which Windows takes in no name
 DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"}
 DEVICES |= {f"{port}{digit}" for port in ("COM", "LPT") for digit in "0123456789¹²³"}
 MAX_NAME_BYTES = 255  # of most file systems
+MAX_KEPT_CHARACTERS = 50  # of a name, in that of its temporary file, which is longer and must not exceed them
 _READ: ContextVar[set[Path] | None] = ContextVar("files_read", default=None)
 OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe must not block here
 
@@ -132,9 +134,9 @@ def file_name(name: str) -> str:
     """A name from a model or a setup, if files can be called so on every system.
 
     Raises ModelError for a name that is empty, "." or "..", longer than 255 bytes, or ends in a dot or a blank. It is
-    also raised for a separator of folders or drives, a control character, and a device of Windows.
+    also raised for a separator of folders or drives, one of * ? " < > |, a control character, and a device of Windows.
     """
-    bad = next((c for c in name if c in SEPARATORS or not c.isprintable()), None)
+    bad = next((c for c in name if c in SEPARATORS + PATTERNS or not c.isprintable()), None)
     if bad is not None:
         problem = "holds a separator of folders" if bad in "/\\" else f"holds {bad!r}"
     elif name in ("", ".", "..") or name[-1] in ". ":
@@ -171,7 +173,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     for the caller to ask (`check_output`).
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f".{path.name[:MAX_KEPT_CHARACTERS]}.{secrets.token_hex(8)}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as stream:

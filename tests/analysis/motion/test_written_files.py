@@ -76,6 +76,8 @@ def test_a_coordinate_cannot_be_named_to_write_elsewhere(folder):
         "a.",
         "a ",
         "é" * 128,
+        "a*",
+        "a|b",
     ],
 )
 def test_names_that_are_no_names_of_files_are_rejected(name):
@@ -84,8 +86,10 @@ def test_names_that_are_no_names_of_files_are_rejected(name):
 
 
 @pytest.mark.parametrize("name", ["swing_knee.sto", "nullify", "console.sto", "a b", "..a", "Knie-Öffnung", "é" * 127])
-def test_other_names_are_taken(name):
+def test_other_names_are_taken(name, tmp_path):
     assert file_name(name) == name
+    write_text(tmp_path / name, "text")
+    assert files(tmp_path) == {name: b"text"}
 
 
 def test_outputs_of_a_setup_have_possible_names(folder):
