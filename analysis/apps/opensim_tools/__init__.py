@@ -43,8 +43,7 @@ def run_setup(
     tell: Callable[[str], None] = lambda line: None,
     report: str | Path | None = None,
 ) -> list[Path]:
-    """Run a setup file of one of OpenSim's tools, from its own folder, and write the files that it names, which it
-    returns.
+    """Run a setup file of OpenSim's tools from its own folder; write and return the files that it names.
 
     The tools are ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool, ForwardTool, IMUPlacer
     and IMUInverseKinematicsTool. A problem of Moco, .omoco, is solved, and its solution is written as
@@ -53,19 +52,19 @@ def run_setup(
     that the files do not determine, such as forces of muscles without their states. CMCTool has tasks of coordinates
     with critically damped gains, and actuators of one control as reserves. Tendons are rigid and controls act at once,
     as in `myoquat.analysis.recruitment.computed_muscle_control`, in coordinates of the file. ForwardTool has controls
-    of files and of functions, external loads, corrections toward the states of a file, and the analyses of AnalyzeTool.
-    Rows are as far apart as the longest step allows, and no more than 0.01 s.
+    of files and functions, loads, corrections toward the states of a file, and analyses. Its rows are as far apart as
+    the longest step allows, up to 0.01 s.
 
     model      a file in place of the setup's <model_file>, which OpenSim's application leaves unassigned
-    rotations  of ball joints meanwhile, "file" or "quaternion". Results are in the file's coordinates either way.
+    rotations  of ball joints meanwhile, "file" or "quaternion"; results are in the file's coordinates
     overwrite  whether files that exist are replaced, as OpenSim's tools do
     anywhere   whether the setup may write outside its own folder, which a stranger's should not
     tell       called with every line about the progress
     report     an .html page, in any folder, with all lines of `tell` and a figure of every table
 
     Files are written after everything is computed: all, or none if one would replace another or a file that was read.
-    ModelError with file and line for a broken setup, files that do not exist, unknown elements, and paths outside its
-    folder. Otherwise errors of the functions that do the work, with the setup's name.
+    ModelError with file and line for a broken setup, missing files, unknown elements, and paths outside its folder.
+    Otherwise errors of the functions that do the work, with the setup's name.
     """
     page = None if report is None else Path(report)
     check_report(page, overwrite)
