@@ -17,29 +17,37 @@ FORMS = ("smooth", "piecewise", "quadratic", "quintic", "linear", "integral")
 
 @dataclass(frozen=True)
 class ActivationDynamics(Record):
-    """da/dt = (e - a) / tau, of first order, with tau_a (0.5 + 1.5 a) while the excitation e is above the activation a
-    and tau_d / (0.5 + 1.5 a) while it is below.
+    """First-order activation dynamics: da/dt = (e - a) / tau for the excitation e and the activation a.
 
-    "piecewise" is that as it stands [D. G. Thelen, J. Biomech. Eng. 125, 2003, eqs. 1 and 2; OpenSim's first-order
-    activation dynamics]; "smooth" blends the two by f = tanh(b (e - a)) / 2 [F. De Groote et al., Ann. Biomed. Eng. 44,
-    2016, eqs. 1 and 2]:
+    The time constant tau is tau_a (0.5 + 1.5 a) while e is above a, and tau_d / (0.5 + 1.5 a) while it is below. The
+    `form` says how:
+
+    "piecewise" is this law as it stands [D. G. Thelen, J. Biomech. Eng. 125, 2003, eqs. 1 and 2; OpenSim's first-order
+    activation dynamics].
+
+    "smooth" blends the two by f = tanh(b (e - a)) / 2 [F. De Groote et al., Ann. Biomed. Eng. 44, 2016, eqs. 1 and 2]:
 
         da/dt = ((f + 0.5) / (tau_a (0.5 + 1.5 a)) + (0.5 - f) (0.5 + 1.5 a) / tau_d) (e - a).
 
-    "quadratic" is da/dt = (e - a) (e / tau_a + 1 / tau_d) while e is above a, (e - a) / tau_d while it is below
-    [C. C. Raasch, F. E. Zajac, B. Ma, W. S. Levine, J. Biomech. 30, 1997; OpenSim's Schutte1993Muscle_Deprecated].
+    "quadratic" is da/dt = (e - a) (e / tau_a + 1 / tau_d) while e is above a, (e - a) / tau_d while it is below [C. C.
+    Raasch, F. E. Zajac, B. Ma, W. S. Levine, J. Biomech. 30, 1997; OpenSim's Schutte1993Muscle_Deprecated].
 
-    "quintic" is da/dt = (e - a) / (tau_d' + (tau_a' - tau_d') s), with the two time constants tau_a' and tau_d' of the
-    first form, blended by s = 6 z^5 - 15 z^4 + 10 z^3, z = (e - a) / b + 1/2 within [0, 1] [MuJoCo's `tausmooth`].
+    "quintic" is da/dt = (e - a) / (tau_d' + (tau_a' - tau_d') s), where tau_a' and tau_d' are the two time constants of
+    "piecewise". They blend by s = 6 z^5 - 15 z^4 + 10 z^3 with z = (e - a) / b + 1/2 within [0, 1] [MuJoCo's
+    `tausmooth`].
 
-    "linear" is da/dt = (e - a) / tau_a while e is above a, (e - a) / tau_d while it is below: a low-pass filter where
-    both times are equal [MuJoCo's dyntype `filter`].
+    "linear" is da/dt = (e - a) / tau_a while e is above a, (e - a) / tau_d while it is below. With two equal times it
+    is a low-pass filter [MuJoCo's dyntype `filter`].
 
-    "integral" is da/dt = e / tau_a - (1 - e) / tau_d, and zero where it leads out of [0, 1]: the set point of a servo,
-    whose speed is the control [MuJoCo's dyntype `integrator`].
+    "integral" is da/dt = e / tau_a - (1 - e) / tau_d, and zero where that leads out of [0, 1]. It is the set point of a
+    servo, whose speed is the control [MuJoCo's dyntype `integrator`].
 
-    activation_time tau_a and deactivation_time tau_d [s], smoothing b; minimum_activation: e and a below it are taken
-    to be as large. Activations that start in [0, 1] stay there if the excitation does.
+    activation_time     tau_a [s]
+    deactivation_time   tau_d [s]
+    smoothing           b
+    minimum_activation  values of e and a below it count as this one
+
+    Activations that start in [0, 1] stay there if the excitation does.
 
     >>> from myoquat.muscle import ActivationDynamics
     >>> dynamics = ActivationDynamics(activation_time=0.01, deactivation_time=0.04)

@@ -32,9 +32,10 @@ def contact_pairs(model: Model) -> tuple[tuple[str, str, str], ...]:
 def contact_forces(
     model: Model, q: ArrayLike, u: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel"
 ) -> Array:
-    """(..., k, 7) of every pair of `contact_pairs` the force (3) [N] on the second surface's body, the point (3) [m]
-    where it acts, both in world axes, and the pressure [N], its part along the normal; zero forces where surfaces are
-    apart. Raises ValueError as `path_lengths` does.
+    """(..., k, 7) force (3) [N], point (3) [m] and pressure [N] of every pair of `contact_pairs`.
+
+    The force on the second surface's body acts at the point, both in world axes. The pressure is the force's part along
+    the normal. Forces are zero where surfaces are apart. Raises ValueError as `path_lengths` does.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -69,9 +70,11 @@ def force_wrenches(
     out: np.ndarray | None = None,
     backend: str = "kernel",
 ) -> Array:
-    """(..., bodies, 6) forces [N] and torques [N m] of the model's contacts, prescribed forces, springs and bushings on
-    the bodies at their origins, in world axes: external wrenches f_ext with the generalized forces that are part of
-    `limit_torques`. Forces on coordinates act within joints, on no body. Raises ValueError as `limit_torques` does.
+    """(..., bodies, 6) forces [N] and torques [N m] of the model's passive forces on the bodies at their origins.
+
+    They are in world axes, and come from contacts, prescribed forces, springs and bushings. They are external wrenches
+    f_ext with the generalized forces that are part of `limit_torques`. Forces on coordinates act within joints, on no
+    body. Raises ValueError as `limit_torques` does.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley

@@ -108,8 +108,10 @@ def linear_couplings(couplers: Iterable[Coupler]) -> dict[str, tuple[str, float,
 
 @dataclass(frozen=True)
 class Marker(Record):
-    """A named point of a body: position [m] in the body's frame; fixed: it keeps its place on the body when markers are
-    placed by a recorded pose."""
+    """A named point of a body, at `position` [m] in the body's frame.
+
+    A `fixed` marker keeps its place on the body when markers are placed by a recorded pose.
+    """
 
     name: str
     body: str

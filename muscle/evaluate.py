@@ -3,8 +3,8 @@
 All take (..., n) arrays with leading batch axes that broadcast, validate them once, and compile at first use; equal
 models share kernels. `out` takes the result, a C-order float64 array. `backend="numpy"` evaluates the same formulas in
 NumPy (Jacobians by the complex step): slower, and the reference that the kernels are tested against. SymPy and CasADi
-symbols go in and come out. Raises TypeError where a path needs a solver, which has no expression: around an ellipsoid,
-a torus, or several surfaces that act together; SymPy symbols take no wrapping surfaces at all.
+symbols go in and come out, but SymPy symbols take no wrapping surfaces. Paths that need a solver raise TypeError:
+around an ellipsoid, a torus, or several surfaces that act together.
 """
 
 from typing import Any
@@ -77,10 +77,10 @@ def path_jacobian(
 ) -> Array:
     """(..., m, n) derivative of the path lengths at coordinates q (..., nq).
 
-    wrt         "velocity": J with dl/dt = J u, n = nu. "coordinates": dl/dq for the own coordinates, n = nq: J_Q,
-                J_phi. "quaternion": J_Q = dl/dQ, R(Q) as a polynomial, joint by joint, n = nq; joints without a
-                quaternion keep dl/dq. "constrained": J*_Q = dl/dQ* with one component of each quaternion eliminated,
-                joint by joint.
+    wrt         With "velocity" J with dl/dt = J u, n = nu. With "coordinates" dl/dq for the own coordinates, J_Q or
+                J_phi, n = nq. With "quaternion" J_Q = dl/dQ joint by joint, R(Q) as a polynomial, n = nq. Joints
+                without a quaternion keep dl/dq there. With "constrained" J*_Q = dl/dQ* joint by joint, with one
+                component of each quaternion eliminated.
     eliminated  0, 1, 2, 3, "largest" (of each pose and joint), or an array (..., balls) of indices, for "constrained".
 
     Moment arms in the biomechanist's sense are -J_phi. Raises ValueError as `path_lengths` does, for unknown
@@ -178,9 +178,9 @@ def law_forces(
     out: np.ndarray | None = None,
     backend: str = "kernel",
 ) -> Array:
-    """(..., m) tensions F [N] of muscles without states of their own at path lengths [m], lengthening speeds [m/s] and
-    activations (..., m): `muscle_forces` where lengths and speeds are known. Raises as it does, and ValueError for a
-    model whose laws have states.
+    """(..., m) tensions F [N] of muscles without states at path lengths [m], lengthening speeds [m/s] and activations.
+
+    All are (..., m): `muscle_forces` where lengths and speeds are known. Raises as it does, and ValueError for states.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -239,8 +239,8 @@ def muscle_wrenches(
     model: Model, q: ArrayLike, tensions: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel"
 ) -> Array:
     """(..., bodies, 6) forces [N] and torques [N m] of tensions (..., m) [N] on the bodies at their origins, in world
-    axes: external wrenches f_ext with the torques -J^T F of `muscle_torques`. ValueError as `path_lengths` does, and
-    for tensions of another shape.
+    axes. They are external wrenches f_ext with the torques -J^T F of `muscle_torques`. Raises ValueError as
+    `path_lengths` does, and for tensions of another shape.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -262,9 +262,9 @@ def muscle_wrenches(
 def unit_wrenches(
     model: Model, q: ArrayLike, body: str, *, out: np.ndarray | None = None, backend: str = "kernel"
 ) -> Array:
-    """(..., m, 6) force [N] and torque [N m] of a unit tension of each muscle on a body and all bodies that it carries,
-    at the body's origin in world axes: what the muscles do beyond the body's joint. Of muscles that do not cross the
-    joint it is zero. ValueError as `path_lengths` does, and for a body that does not exist.
+    """(..., m, 6) force [N] and torque [N m] of a unit tension of each muscle on a body and all that it carries. They
+    are at the body's origin in world axes, and zero for muscles that do not cross the body's joint. Raises ValueError
+    as `path_lengths` does, and for a body that does not exist.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -336,8 +336,8 @@ def actuator_forces(
     out: np.ndarray | None = None,
     backend: str = "kernel",
 ) -> Array:
-    """(..., nu) generalized forces of the model's actuators on the velocities u at controls (..., k), in the order of
-    `Model.control_names`, with the activations of delayed actuators in place of their controls. Raises ValueError as
+    """(..., nu) generalized forces of the model's actuators on the velocities u at controls (..., k). The order is that
+    of `Model.control_names`, with the activations of delayed actuators in place of their controls. Raises ValueError as
     `path_lengths` does, and for controls outside their bounds.
 
     >>> import numpy as np
@@ -394,9 +394,9 @@ def muscle_state_residuals(
     out: np.ndarray | None = None,
     backend: str = "kernel",
 ) -> Array:
-    """(..., ns) the equations of the muscles' own states in implicit form, 0 = g(q, u, activation, state, rate), as
-    direct collocation takes them: of an elastic tendon, what its fiber pulls harder than it, over the greatest
-    isometric force. Zero where rate (..., ns) is `muscle_state_rates`; otherwise as `muscle_forces`.
+    """(..., ns) residuals 0 = g(q, u, activation, state, rate) of the muscles' own states, for direct collocation. For
+    an elastic tendon it is the surplus of the fiber's pull over the tendon's, over the greatest isometric force. It is
+    zero where rate (..., ns) is `muscle_state_rates`. The rest is as in `muscle_forces`.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle import PathPoint
@@ -478,8 +478,8 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
 
 
 def equilibria(model: Model, l: np.ndarray, a: np.ndarray, numbers: dict[LawType, Any]) -> Array:
-    """(..., ns) states in balance at rest at path lengths and activations (..., m), NaN where there is none; `numbers`
-    of the laws of every type in `states.elastic`."""
+    """(..., ns) states in balance at rest at path lengths and activations (..., m), NaN where there is none. `numbers`
+    are those of the laws of every type in `states.elastic`."""
     found = np.full((*l.shape[:-1], len(states.state_names(model))), np.nan)
     slices, law_types = states.state_slices(model), states.elastic_law_types(model)
     for law_type in numbers:

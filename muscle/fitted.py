@@ -5,10 +5,11 @@ functions
 
     P0^s P1^a1 P2^a2 P3^a3,    s = 0 for an even sum |alpha|, 1 for an odd one,
 
-are even, f(Q) = f(-Q), and smooth on all rotations. Those of |alpha| <= d, d even, are 1, 10, 35, 84, 165 for
-d = 0, 2, 4, 6, 8. They span the even polynomials of degree d in all four components on the sphere |Q| = 1, because
-P0^2 = 1 - P1^2 - P2^2 - P3^2: the hyperspherical harmonics of even degree. There is no chart and no singular pose.
-Near the center P1, P2, P3 are half the components of the rotation vector, so that |alpha| is the order of a term there.
+are smooth on all rotations and even, f(Q) = f(-Q). For even d there are 1, 10, 35, 84, 165 of them with
+|alpha| <= d = 0, 2, 4, 6, 8. They span the even polynomials of degree d in all four components on the sphere |Q| = 1,
+because P0^2 = 1 - P1^2 - P2^2 - P3^2. These are the hyperspherical harmonics of even degree. There is no chart and no
+singular pose. Near the center P1, P2, P3 are half the components of the rotation vector, so that |alpha| is the order
+of a term there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -181,11 +182,11 @@ class PoseFunction(Record):
 class FittedSet(Record):
     """The poses of a fit: those where phi(q)^T M phi(q) <= 1 and every scalar coordinate is in its interval.
 
-    phi are all terms up to `degree` of the variables.
-    M is the inverse of the mean of phi phi^T over the poses of the fit, divided by the greatest value that phi^T M phi
-    takes there: the leverage of a pose in a regression on phi. Its level sets follow the shape of the set, with the
-    correlations between joints [J.-B. Lasserre, E. Pauwels, Sorting out typicality with the inverse moment matrix SOS
-    polynomial, NIPS 2016]. `factor` holds the rows of the lower triangular L with M = L^T L.
+    phi are all terms up to `degree` of the variables. Let C be the mean of phi phi^T over the poses of the fit. M is
+    C^-1 divided by the greatest value of phi^T C^-1 phi at these poses. This value is the leverage of a pose in a
+    regression on phi. The level sets follow the shape of the set, with the correlations between joints. Source: J.-B.
+    Lasserre, E. Pauwels, Sorting out typicality with the inverse moment matrix SOS polynomial, NIPS 2016. `factor`
+    holds the rows of the lower triangular L with M = L^T L.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -229,12 +230,12 @@ class FittedSet(Record):
 class SurfaceTerm(Record):
     """What a surface adds to a length [m]: T(B(q)), B a function of the pose, smooth on the scale of the `width` w.
 
-    effect  "contact", of a surface that the path touches where B > 0: T = R^2 / 2 with R = (B + sqrt(B^2 + w^2)) / 2. B
-            and w are in m^(1/2). The moment arm has a corner at B = 0, which w smooths
-            "sides", of a surface that the path may pass on two sides: T = -sqrt(B^2 + w^2). B and w are in m, and 2 |B|
-            is by how much one way is longer than the other. The moment arm jumps at B = 0 for w = 0
+    effect  "contact" of a surface that the path touches where B > 0; "sides" of a surface that the path may pass on two
+            sides
 
-    All derivatives are continuous.
+    With "contact" T = R^2 / 2 and R = (B + sqrt(B^2 + w^2)) / 2; B and w are in m^(1/2). The moment arm has a corner at
+    B = 0, which w smooths. With "sides" T = -sqrt(B^2 + w^2), B and w are in m, and the two ways differ in length by 2
+    |B|. The moment arm jumps at B = 0 for w = 0. All derivatives are continuous.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -369,8 +370,10 @@ def fitted_path(
     straight: tuple[PathPoint, ...] = (),
     surfaces: tuple[SurfaceTerm, ...] = (),
 ) -> tuple[PathPoint, FittedPoint]:
-    """The `path` of a Muscle whose length [m] is a function of the pose: the sum of `length`, of the straight pieces
-    between the points `straight`, and of the terms of `surfaces`.
+    """The `path` of a Muscle whose length [m] is a function of the pose.
+
+    The length is the sum of `length`, of the straight pieces between the points `straight`, and of the terms of
+    `surfaces`.
 
     Lengths, Jacobians, speeds, torques and everything built on them work as for a path of points. J = G grad f / 2 is
     the exact derivative, so that the power of a tension F is -F dl/dt to rounding. The length must be positive. The
@@ -392,8 +395,10 @@ def fitted_path(
 
 
 def powers_up_to(variables: PoseVariables, degree: int) -> tuple[tuple[int, ...], ...]:
-    """All powers whose order is at most `degree`: that of P1, P2, P3 and of scalar coordinates, with P0 to the power 0
-    or 1 that makes each ball joint's sum even; by order."""
+    """All powers whose order is at most `degree`, by order.
+
+    The order counts P1, P2, P3 and scalar coordinates. P0 has the power 0 or 1 that makes each ball joint's sum even.
+    """
     return _powers(len(variables.balls), len(variables.coordinates), degree)
 
 
@@ -418,8 +423,10 @@ def _with_parity(alpha: tuple[int, ...], balls: int) -> tuple[int, ...]:
 
 
 def horner(terms: Mapping[tuple[int, ...], Any], x: Sequence[Array]) -> Any:
-    """sum of c x1^i x2^j ... over `terms` {powers: c}, by Horner's rule in the last variable, then in the one before,
-    and so on. Powers that no term has cost nothing."""
+    """The sum of c x1^i x2^j ... over `terms` {powers: c}, by Horner's rule.
+
+    The rule goes through the variables from the last to the first. Powers that no term has cost nothing.
+    """
     found: dict[tuple[int, ...], Any] = dict(terms)
     for k in reversed(range(len(x))):
         groups = groupby(sorted(found.items(), reverse=True), key=lambda item: item[0][:-1])

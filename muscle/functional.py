@@ -18,9 +18,9 @@ __all__ = ["LengthPoint", "function_path"]
 class LengthPoint(DrivenPoint):
     """The end of a path whose length [m] is a polynomial of coordinates [rad or m].
 
-    It moves along x of its body, as far from `position` as the polynomial says, so that the path from there to it has
+    It moves along x of its body, as far from `position` as the polynomial says. The path from `position` to it thus has
     that length. Such a path has no place: pictures show it as a straight line. The polynomial must be positive where
-    the model moves: the length is its magnitude. Scaling bodies leaves it as it is.
+    the model moves, since the length is its magnitude. Scaling bodies leaves it as it is.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -36,13 +36,17 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CoordinateLimit(Record):
-    """f = -k_up s(x - upper) (x - upper) + k_low s(lower - x) (lower - x) - c (s(x - upper) + s(lower - x)) dx/dt
+    """A force that brings the `coordinate` x, by name, back into its range: OpenSim's CoordinateLimitForce.
 
-    on the `coordinate` x by name, an angle that a quaternion has replaced among them: OpenSim's CoordinateLimitForce. s
-    rises smoothly from 0 to 1 over the `transition` t: s(d) = 10 z^3 - 15 z^4 + 6 z^5, z = d / t within [0, 1].
+        f = -k_up s(x - upper) (x - upper) + k_low s(lower - x) (lower - x) - c (s(x - upper) + s(lower - x)) dx/dt
 
-    lower, upper, transition [rad or m], lower_stiffness, upper_stiffness [N m/rad or N/m], damping c [N m s/rad or
-    N s/m].
+    The coordinate may be an angle that a quaternion has replaced. The factor s rises smoothly from 0 to 1 over the
+    `transition` t: s(d) = 10 z^3 - 15 z^4 + 6 z^5 with z = d / t within [0, 1].
+
+    lower, upper                      [rad or m]
+    lower_stiffness, upper_stiffness  k_low, k_up [N m/rad or N/m]
+    transition                        t [rad or m]
+    damping                           c [N m s/rad or N s/m]
 
     >>> from myoquat.muscle import CoordinateLimit
     >>> stop = CoordinateLimit("stop", "elbow", 0.0, 2.5, lower_stiffness=50.0, upper_stiffness=50.0, transition=0.1)
@@ -144,8 +148,10 @@ def elastic_bands(model: HasElasticParts) -> tuple[Muscle, ...]:
 
 
 def has_loads(model: HasLimits) -> bool:
-    """Whether forces of the model act on bodies: contacts and prescribed forces, springs and bushings between bodies,
-    not those that act within joints, such as a `CoordinateSpring`."""
+    """Whether forces of the model act on bodies: contacts and prescribed forces, springs and bushings between bodies.
+
+    Forces that act within joints, such as a `CoordinateSpring`, do not.
+    """
     return any(isinstance(f, LoadingForce) or (isinstance(f, MeasuredForce) and not f.in_joints) for f in model.forces)
 
 

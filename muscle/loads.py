@@ -50,8 +50,10 @@ def unit_vector(direction: Sequence[float], R: Array | None = None) -> Array:
 
 
 def point_velocity(shifts: Poses, poses: Poses, body: str, point: Array) -> Array:
-    """(..., 3) velocity [m/s] of the body's point that is at `point` (..., 3) of the world; `shifts` are the angular
-    velocities and those of the origins, `ArticulatedSystem.shifts` of u."""
+    """(..., 3) velocity [m/s] of the body's point that is at `point` (..., 3) of the world.
+
+    `shifts` are angular velocities and velocities of the origins: `ArticulatedSystem.shifts` of u.
+    """
     omega, v = shifts[body]
     return v + cross(omega, point - poses[body][1])
 
@@ -69,8 +71,11 @@ def generalized_force(system: ArticulatedSystem, q: Array, loads: Sequence[Load]
 def carried_force(
     system: ArticulatedSystem, q: Array, poses: Poses, wrenches: Mapping[str, tuple[Array, Array]], base: str
 ) -> Array:
-    """(..., nu) the generalized forces of (force, torque) at the origins of bodies that `base` carries, as if it were
-    held: in the axes of the `poses`. The formula."""
+    """(..., nu) the generalized forces of wrenches on the bodies that `base` carries, as if `base` were held.
+
+    `wrenches` are (force, torque) at the origins of the bodies, in the axes of the `poses`. The formula runs on symbols
+    too.
+    """
     carried = dict(wrenches)
     parts: dict[int, Array] = {}
     for i in reversed(system.topological_order):

@@ -35,12 +35,15 @@ __all__ = ["Model"]
 class Model(Record):
     """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
 
-    start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said. None for neutral and at rest.
-    limits act where coordinates leave their ranges, forces (`myoquat.muscle.forces`) always, actuators
-    (`myoquat.muscle.actuators`) as their controls tell, inputs of a simulation, which obeys the model's own `inputs`
-    where it is given none. constraints, numbers and names without functions, hold its motion
-    (`myoquat.dynamics.constraints`), and so do couplers. coordinates and markers are what a file says beyond the
-    mechanics, by the names of its coordinates; groups are its named groups of muscles.
+    start_q, start_u      (nq,), (nu,) where a simulation starts if nothing else is said. None for neutral and at rest
+    limits                act where coordinates leave their ranges
+    forces                act always (`myoquat.muscle.forces`)
+    actuators             act as their controls tell (`myoquat.muscle.actuators`). Controls are inputs of a simulation
+    inputs                functions of time that a simulation obeys where it is given no other
+    constraints           hold the motion (`myoquat.dynamics.constraints`): numbers and names without functions
+    couplers              hold the motion too
+    coordinates, markers  what a file says beyond the mechanics, by the names of its coordinates
+    groups                named groups of muscles
 
     >>> import myoquat as mq
     >>> from myoquat.joints import SphericalJoint
@@ -262,8 +265,9 @@ class Model(Record):
         return self._rigid or self
 
     def with_smooth_activation(self, smoothing: float = 0.1) -> "Model":
-        """The same model where the time constants of "piecewise" activation dynamics blend into each other, by the form
-        "smooth" with this b; 0.1 is that of De Groote 2016. Other forms stay.
+        """The same model with "smooth" activation dynamics in place of "piecewise"; other forms stay.
+
+        The time constants then blend into each other, with b = `smoothing`; 0.1 is that of De Groote 2016.
 
         The derivative of "piecewise" jumps where excitation and activation are equal, as in every muscle at rest, and
         solvers with exact derivatives may stop there. With b = 0.1 the rate is nearly the mean of rising and falling.
@@ -297,13 +301,17 @@ class Model(Record):
         return replace(self, muscles=tuple(muscles))
 
     def save(self, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
-        """Write the model in the format that the suffix of the path names: `.toml`, which `load_model` reads back
-        equal, `.osim` (OpenSim), `.xml` (MuJoCo's MJCF), or, for a model without muscles, `.urdf`.
+        """Write the model in the format that the suffix of the path names.
 
-        One UnwrittenWarning lists the parts that another program's file cannot hold; if `strict`, it is an error.
-        Raises FileExistsError for an existing file unless `overwrite` is True: then it is replaced at once or, if
-        writing fails, left as it was. ModelError for a suffix that names no format, and in `.toml` for a joint, force
-        or other part whose class is neither the package's own nor registered as an entry point.
+        .toml  the project's own format, which `load_model` reads back equal
+        .osim  OpenSim
+        .xml   MuJoCo's MJCF
+        .urdf  for a model without muscles
+
+        One UnwrittenWarning lists the parts that another program's file cannot hold. If `strict`, it is an error.
+        Raises FileExistsError for an existing file unless `overwrite` is True. Then the file is replaced at once or, if
+        writing fails, left as it was. Raises ModelError for a suffix that names no format. In `.toml` the class of a
+        joint, force or other part must be the package's own or registered as an entry point, else ModelError.
         """
         library = importlib.import_module("myoquat.data.library")  # a package above: it imports models
         library.save_model(self, path, strict, overwrite)
@@ -323,9 +331,11 @@ class Model(Record):
         return checked
 
     def check_controls(self, controls: ArrayLike, acting: bool = False) -> Array:
-        """controls as a finite float64 array (..., k) within the bounds of the actuators, in the order of
-        `control_names`, or ValueError naming the control; symbols pass. acting: with the activations of delayed
-        actuators, which have no bounds, in place of their controls."""
+        """controls as a finite float64 array (..., k) in the order of `control_names`, within the actuators' bounds.
+
+        Raises ValueError naming the control; symbols pass. If `acting`, activations of delayed actuators, which have no
+        bounds, stand in place of their controls.
+        """
         checked = check_state("controls", controls, len(self.control_names), self.control_names)
         if is_symbolic(checked):
             return checked

@@ -35,8 +35,11 @@ class Pulley(Record):
 
 @dataclass(frozen=True)
 class PathWrap(Record):
-    """What an OpenSim file states of a surface on a path: the numbers of the `points` between which it acts, None for
-    the whole path, and the `method` for ellipsoids. `wrap` is the surface's number in `Muscle.wraps`.
+    """What an OpenSim file states of a surface on a path.
+
+    wrap    the surface's number in `Muscle.wraps`
+    points  the numbers of the points between which it acts; None for the whole path
+    method  the method for ellipsoids
 
     >>> from myoquat.muscle import PathWrap
     >>> PathWrap(0, (1, 2)).method

@@ -104,9 +104,9 @@ class DrivenPoint(PathPoint):
 class MovingPoint(DrivenPoint):
     """A point whose x, y, z [m] in its body's frame are position + functions of coordinates.
 
-    `functions` are three, each of the coordinate at the same place in `coordinates` ("" for a constant one), which
-    outside its `ranges`, three if there are any, counts as it does at their ends: as in OpenSim, the point then rests.
-    The point's own motion does work: Jacobians hold its part.
+    There are three `functions`, each of the coordinate at the same place in `coordinates` ("" for a constant function).
+    Outside its range (`ranges` are three or none) a coordinate counts as it does at the nearest end. As in OpenSim, the
+    point then rests. The point's own motion does work: Jacobians hold its part.
 
     >>> import numpy as np
     >>> import myoquat as mq

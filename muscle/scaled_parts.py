@@ -56,10 +56,11 @@ class Stretch:
 
 @singledispatch
 def scaled_constraint(constraint: Constraint, stretch: Stretch) -> Constraint:
-    """The constraint between the stretched bodies: points move with them, angles of frames stay, a distance grows as
-    that of its points at the start, the axis of a line and the half axes of an ellipsoid as the body does along them.
+    """The constraint between the scaled bodies, whose points move with them; angles of frames stay.
 
-    A type of constraint registers its own rule. ModelError for one whose lengths are not known."""
+    A distance grows as that of its points at the start. The axis of a line and the half axes of an ellipsoid grow as
+    the body does along them. A type of constraint registers its own rule. ModelError for one whose lengths are not
+    known."""
     raise ModelError("what scaling makes of its lengths is not determined", element=constraint.label)
 
 

@@ -23,11 +23,11 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     """The model whose bodies, by name, are stretched by factors (3,) along their axes; see
     `myoquat.joints.multibody.scaling.scaled_system` for mass and keep_masses.
 
-    Points, surfaces, markers and what constraints, passive forces and contacts are fixed to (see
-    `myoquat.muscle.scaled_parts`) are stretched with their bodies. ModelError for constraints and forces of which it is
-    not known how. The lengths of a force law (of the optimal fiber, the slack tendon, a resting ligament), of a rod and
-    of a spring between points grow as the path does, in the pose at the start with couplers followed. Forces stay. A
-    coupler that drives a slide grows by the factor of the body that the slide starts from.
+    Points, surfaces, markers and the points of constraints, passive forces and contacts are scaled with their bodies
+    (`myoquat.muscle.scaled_parts`). Raises ModelError for constraints and forces that have no rule. Lengths of a force
+    law grow as the path does: of the optimal fiber, the slack tendon, a resting ligament. The lengths of a rod and of a
+    spring between points grow as the distance of their points. All this is in the pose at the start with couplers
+    followed. Forces stay. A coupler that drives a slide grows by the factor of the body that the slide starts from.
     """
     unit = np.ones(3)
     muscles = tuple(

@@ -62,8 +62,10 @@ def state_slices(model: Model) -> tuple[slice, ...]:
 
 
 def check_start(model: Model, name: str, values: ArrayLike) -> Array:
-    """States (..., ns) at which a motion can start, or ValueError naming the one that its law does not allow, such as a
-    fiber length that is not positive."""
+    """States (..., ns) at which a motion can start; ValueError names one that its law does not allow.
+
+    An example is a fiber length that is not positive.
+    """
     names = state_names(model)
     checked = check_state(name, values, len(names), names)
     if is_symbolic(checked):

@@ -15,9 +15,9 @@ __all__ = ["tensions_at_rest"]
 def tensions_at_rest(model: Model, q: ArrayLike, activation: ArrayLike, u: ArrayLike | None = None) -> Array:
     """(..., m) tensions [N] at coordinates q (..., nq) and activation (..., m), muscle states in equilibrium at rest.
 
-    A muscle that no fiber length balances at a pose, because its path is far too long or short there, is given its
-    greatest isometric force F0. u (..., nu), zero if nothing is said, moves the muscles that have no states. Raises
-    ModelError for muscles whose law or strength is open.
+    A muscle is given its greatest isometric force F0 where no fiber length balances it, because its path is far too
+    long or short there. The velocities u (..., nu), zero if nothing is said, move the muscles that have no states.
+    Raises ModelError for muscles whose law or strength is open.
     """
     q = real_array("q", q)
     u = np.zeros(model.system.nu) if u is None else u

@@ -14,10 +14,10 @@ __all__ = ["ActivationCoordinateActuator"]
 
 @dataclass(frozen=True)
 class ActivationCoordinateActuator(CoordinateActuator):
-    """f = optimal_force a [N m or N] on the `coordinate`, where the activation a, a state, follows the control x by
-    da/dt = (x - a) / activation_time and starts at `activation`: OpenSim's ActivationCoordinateActuator.
+    """f = optimal_force a [N m or N] on the `coordinate`; the activation a, a state, lags behind the control x.
 
-    activation_time [s]. The bounds are those of the control; an activation that starts between them stays there.
+    da/dt = (x - a) / activation_time, and a starts at `activation`: OpenSim's ActivationCoordinateActuator.
+    activation_time is in [s]. The bounds are those of the control. An activation that starts between them stays there.
 
     >>> from myoquat.muscle.actuators import ActivationCoordinateActuator
     >>> motor = ActivationCoordinateActuator("motor", "knee", optimal_force=50.0, activation_time=0.02)

@@ -130,8 +130,9 @@ class HasActuators(Protocol):
 
 
 def forces(model: HasActuators, q: Array, controls: Array) -> Array:
-    """(..., nu) generalized forces of all actuators at controls (..., k), actuator by actuator, or the activations in
-    place of those of delayed ones: the formula, on floats and symbols.
+    """(..., nu) generalized forces of all actuators at controls (..., k), actuator by actuator.
+
+    The activations of delayed actuators stand in place of their controls. The formula runs on floats and symbols.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -16,11 +16,11 @@ __all__ = ["IntegratingCoordinateActuator"]
 
 @dataclass(frozen=True)
 class IntegratingCoordinateActuator(CoordinateActuator):
-    """f = optimal_force a [N m or N] on the `coordinate`, where the activation a, a state, has the control x as its
-    rate, da/dt = x, and starts at `activation`: with a spring and a damper (`CoordinateSpring`) MuJoCo's intvelocity.
+    """f = optimal_force a [N m or N] on the `coordinate`; the control x is the rate of the activation a, a state.
 
-    The bounds are those of the control; the activation stays between `least_activation` and `greatest_activation`, by
-    default without bounds. ModelError where the least is above the greatest.
+    da/dt = x, and a starts at `activation`. With a spring and a damper (`CoordinateSpring`) it is MuJoCo's intvelocity.
+    The bounds are those of the control. The activation stays between `least_activation` and `greatest_activation`, by
+    default without bounds. Raises ModelError where the least is above the greatest.
 
     >>> from myoquat.muscle.actuators import IntegratingCoordinateActuator
     >>> servo = IntegratingCoordinateActuator("servo", "knee", optimal_force=50.0)

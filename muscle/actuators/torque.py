@@ -11,9 +11,10 @@ __all__ = ["TorqueActuator"]
 
 @dataclass(frozen=True)
 class TorqueActuator(ScalarActuator):
-    """A torque of optimal_force times the control [N m] about an `axis`, of any length, on the `first` body, its
-    opposite on the `second`: OpenSim's TorqueActuator. The axis is one of the world, or of the first body unless
-    `in_world`.
+    """A torque of optimal_force times the control [N m] on the `first` body, its opposite on the `second`.
+
+    OpenSim's TorqueActuator. The torque acts about the `axis`, of any length. The axis is one of the world, or of the
+    first body unless `in_world`.
 
     >>> import numpy as np
     >>> import myoquat as mq

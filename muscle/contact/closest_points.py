@@ -2,9 +2,9 @@
 
 It searches the point v of the set of all differences b - a that is nearest to the origin. A simplex of at most four
 such differences holds the best v so far. Each step adds the difference that is farthest towards the origin and keeps
-the face on which the nearest point lies. |v|^2 - v . w bounds the error of |v|^2 (Gilbert, Johnson, Keerthi 1988, IEEE
-J. Robot. Autom. 4, 193-203, eq. 18). All 15 faces are compared, as in the backup procedure there, so that there are no
-branches.
+the face on which the nearest point lies. The error of |v|^2 is bounded by |v|^2 - v . w (Gilbert, Johnson, Keerthi
+1988, IEEE J. Robot. Autom. 4, 193-203, eq. 18). All 15 faces are compared, as in the backup procedure there, so that
+there are no branches.
 """
 
 from collections.abc import Sequence
@@ -55,8 +55,15 @@ class _Pair:
 
 @dataclass(frozen=True)
 class _Search:
-    """corners (..., 4, 3) of the simplex and the points (..., 4, 3) of the first core that belong to them, their
-    weights (..., 4), the nearest point v (..., 3), its squared length, and whether (...) it can still be improved."""
+    """The state of the search.
+
+    corners   (..., 4, 3) of the simplex
+    points    (..., 4, 3) of the first core, one for each corner
+    weights   (..., 4) of the corners
+    v         (..., 3) the nearest point
+    square    (...) |v|^2
+    improves  (...) whether v can still be improved
+    """
 
     corners: Array
     points: Array

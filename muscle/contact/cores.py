@@ -37,8 +37,13 @@ Support = Callable[[Array, Array], Array]
 
 @dataclass(frozen=True)
 class Core:
-    """support(direction (..., 3), sizes (k,)) -> (..., 3), the farthest point in the frame of the surface; the radius
-    of the ball that sweeps it; and `reach` [m], the greatest distance of the swept core from its centre."""
+    """A convex core and the ball that sweeps it.
+
+    support  (direction (..., 3), sizes (k,)) -> (..., 3), the farthest point in the frame of the surface
+    sizes    (k,) numbers of the core
+    radius   [m] of the ball
+    reach    [m] the greatest distance of the swept core from its centre
+    """
 
     support: Support
     sizes: Array

@@ -179,8 +179,10 @@ class ContactHull(_OrientedSurface):
 
 @dataclass(frozen=True)
 class ContactRim(_OrientedSurface):
-    """A point of a rim, the circle of `radius` [m] about z of its frame that a ball of `tube_radius` [m] sweeps: the
-    point at an `angle` [rad] from the one nearest to a plane. Three of them, 120 degrees apart, let a cylinder stand.
+    """A point of a rim, the circle of `radius` [m] about z of its frame that a ball of `tube_radius` [m] sweeps.
+
+    It is the point at an `angle` [rad] from the one nearest to a plane. Three of them, 120 degrees apart, let a
+    cylinder stand.
 
     >>> from myoquat.muscle.forces import ContactRim
     >>> ContactRim("base", "cup", radius=0.03, tube_radius=0.003).angle

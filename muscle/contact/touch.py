@@ -33,8 +33,13 @@ __all__ = ["Touch", "can_touch", "has_curvature", "touch"]
 
 @dataclass(frozen=True)
 class Touch:
-    """depth (...) [m], negative where the surfaces are apart; the unit normal (..., 3) from the first into the second;
-    the point (..., 3) [m] midway between the surfaces, in the world; the effective radius (...) [m] of curvature."""
+    """A contact of two surfaces.
+
+    depth   (...) [m], negative where the surfaces are apart
+    normal  (..., 3) unit vector from the first surface into the second
+    point   (..., 3) [m] midway between the surfaces, in the world
+    radius  (...) [m] the effective radius of curvature
+    """
 
     depth: Array
     normal: Array
@@ -101,8 +106,8 @@ def _on_sphere(first: ContactSphere, second: ContactSphere, poses: Poses) -> Tou
 def _ellipsoid_on_plane(floor: ContactHalfSpace, egg: ContactEllipsoid, poses: Poses) -> Touch:
     """The deepest point of the ellipsoid is -A^2 n / h, h = |A n|, A = diag(radii), in its frame.
 
-    The radius is Simbody's: of the circle as large as the ellipsoid's section through its centre parallel to the plane,
-    sqrt(a b c / h), which for a sphere is its radius.
+    The radius is Simbody's, sqrt(a b c / h). It belongs to the circle with the area of the ellipsoid's section through
+    its centre parallel to the plane. For a sphere it is the sphere's radius.
     """
     p, n = _plane(floor, poses)
     R = poses[egg.body][0] @ rotation_matrix(as_array(egg.orientation))
@@ -126,8 +131,7 @@ def _core_on_plane(floor: ContactHalfSpace, solid: ContactSurface, poses: Poses)
 
 
 def _rim_on_plane(floor: ContactHalfSpace, rim: ContactRim, poses: Poses) -> Touch:
-    """A point of a rim, by its angle from the deepest one; of a rim that is parallel to the plane from x of its
-    frame."""
+    """A point of a rim, by its angle from the deepest one; on a rim parallel to the plane, from x of its frame."""
     p, n = _plane(floor, poses)
     R = poses[rim.body][0] @ rotation_matrix(as_array(rim.orientation))
     x, z = R[..., :, 0], R[..., :, 2]
@@ -150,9 +154,11 @@ def _on_segment(first: ContactSurface, second: ContactSurface, poses: Poses) -> 
 
 
 def _on_core(first: ContactSurface, second: ContactSurface, poses: Poses, margin: float = 0.0) -> Touch:
-    """Two convex solids, which overlap by less than the sum of their radii; beyond, the depth is that sum and the
-    normal the direction between the centres. Looked for only where balls around the two overlap; elsewhere the depth is
-    a negative bound."""
+    """Two convex solids, which overlap by less than the sum of their radii.
+
+    Deeper inside, the depth is that sum and the normal is the direction between the centres. The contact is sought only
+    where balls around the two overlap. Elsewhere the depth is a negative bound.
+    """
     cores, surfaces = (core_of(first), core_of(second)), (first, second)
     batch = np.broadcast_shapes(*(poses[surface.body][1].shape[:-1] for surface in surfaces))
     placed = [_placed(core, surface, poses, batch) for core, surface in zip(cores, surfaces, strict=True)]

@@ -25,10 +25,11 @@ SYMBOLS = {"sequence": "J_phi", "quaternion": "J_Q", "constrained": "J_star"}
 class Derivation:
     """What was derived: inputs and outputs by name, and the common subexpressions that the outputs share.
 
-    inputs: q (nq,); with forces activation (m,), and max_isometric_force (m,) if the model leaves strengths open.
-    outputs: l (m,) [m], the Jacobian (m, n), F (m,) [N], tau [N m]: generalized forces on the Euler angles for
-    "sequence", else child-frame torques, three per ball joint. `expressions` are the outputs as they are, in the
-    inputs alone.
+    inputs       q (nq,); with forces activation (m,), and max_isometric_force (m,) if the model leaves strengths open
+    outputs      l (m,) [m], the Jacobian (m, n), F (m,) [N], tau [N m]
+    expressions  the outputs as they are, in the inputs alone
+
+    For "sequence" tau are generalized forces on the Euler angles, else child-frame torques, three per ball joint.
     """
 
     model: Model
@@ -43,12 +44,13 @@ class Derivation:
 def derive(model: Model, jacobian: str, eliminated: int = 0, forces: bool = True) -> Derivation:
     """Derive the model's muscle functions with SymPy.
 
-    jacobian: "sequence" (J_phi), "quaternion" (J_Q) or "constrained" (J*_Q, component `eliminated` of every
-    quaternion dropped; its sign is that of the input). The model's ball joints are turned into the description
-    needed. forces: without them only l and the Jacobian are derived, from q alone, and muscles need no force law.
+    jacobian    "sequence" (J_phi), "quaternion" (J_Q) or "constrained" (J*_Q). The model's ball joints are converted to
+                the description that this needs
+    eliminated  the component of every quaternion that "constrained" drops; its sign is that of the input
+    forces      if False, only l and the Jacobian are derived, from q alone, and muscles need no force law
 
     Raises ValueError for another word or component. Raises ModelError with the muscle's name for paths around surfaces,
-    and for muscles whose force is no formula of q and activation: without a force law, or with states such as the fiber
+    and for muscles whose force is no formula of q and activation. These have no force law, or states such as the fiber
     length of an elastic tendon.
 
     >>> import myoquat as mq

@@ -25,8 +25,11 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
 
 def source(d: Derivation, name: str) -> str:
-    """A document with R(Q), a line of every joint, of every muscle's length, force and row of the Jacobian, and a table
-    of the numbers that the names stand for."""
+    """The LaTeX document of a derivation.
+
+    It has R(Q), a line of every joint, and the length, force and row of the Jacobian of every muscle. A table has the
+    numbers that the names stand for.
+    """
     lines = [rf"\noindent {escaped(line)}\\" for line in description(d)]
     lines += [r"\section*{Rotations}", *_rotations(d), r"\section*{Frames}"]
     lines += [_equation(line) for body in _moved(d) for line in _frame(d, body)]

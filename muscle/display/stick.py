@@ -34,9 +34,9 @@ def stick_figure(model: Model, q: ArrayLike) -> Stick:
 def stick_figures(model: Model, q: ArrayLike) -> list[Stick]:
     """The stick figures at coordinates q (t, nq).
 
-    A bone runs from a body's joint to the bodies that it carries, where they are at the pose, or, if it carries none,
-    to the farthest of its centre of mass and attachments. Paths run straight from point to point, and along the
-    surfaces that they wrap; points and surfaces that a path passes by are left out.
+    A bone runs from a body's joint to the bodies that it carries, where they are at the pose. If it carries none, the
+    bone runs to the farthest of its centre of mass and attachments. Paths run straight from point to point, and along
+    the surfaces that they wrap. Points and surfaces that a path passes by are left out.
     """
     q = real_array("q", q)
     poses = model.system.poses(q)

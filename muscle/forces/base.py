@@ -94,7 +94,8 @@ def loads_of(
 class MeasuredForce(PassiveForce):
     """Generalized forces f(x, dx/dt) on measures x(q) of the system, such as a length or the angles between two frames.
 
-    On the velocities u they are J^T f with dx/dt = J u, so that their power is f . dx/dt whatever describes the joints.
+    On the velocities u they are J^T f with dx/dt = J u. Their power is therefore f . dx/dt, whatever describes the
+    joints.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -128,8 +129,10 @@ class MeasuredForce(PassiveForce):
         return vecmat(self.force(self.measures(system, q), matvec(J, u)), J)
 
     def wrenches(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
-        """(..., bodies, 6) force [N] and torque [N m] on every body at its origin, in world axes, whose virtual work
-        is that of the measures' forces: the formula, on floats and symbols."""
+        """(..., bodies, 6) force [N] and torque [N m] on every body at its origin, in world axes.
+
+        Their virtual work is that of the measures' forces. The formula runs on floats and symbols.
+        """
         f = self.force(self.measures(system, q), matvec(self._along(system, q), u))
 
         def work(motion: Array) -> Array:

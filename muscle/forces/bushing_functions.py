@@ -15,8 +15,9 @@ NONE: Functions = (Constant(0.0), Constant(0.0), Constant(0.0))
 
 @dataclass(frozen=True)
 class BushingFunctions(FrameForce):
-    """f_i = -g_i(x_i) - c_i dx_i/dt on the six measures x of a `Bushing`, g the functions `moments` [N m] of the angles
-    and `forces` [N] of the positions: OpenSim's FunctionBasedBushingForce.
+    """f_i = -g_i(x_i) - c_i dx_i/dt on the six measures x of a `Bushing`: OpenSim's FunctionBasedBushingForce.
+
+    g are the functions `moments` [N m] of the angles and `forces` [N] of the positions.
 
     >>> import numpy as np
     >>> from myoquat.joints.functions import Constant, Polynomial

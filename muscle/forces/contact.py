@@ -18,8 +18,12 @@ __all__ = ["Contact", "ContactForce", "Friction", "raised"]
 
 @dataclass(frozen=True)
 class Contact:
-    """What two bodies do to each other: the force (..., 3) [N] on the `second` at a point (..., 3) [m], in world axes,
-    its opposite on the `first`; `pressure` (...) [N] is its part along the normal.
+    """The forces of two bodies on each other.
+
+    first, second  names of the bodies
+    point          (..., 3) [m] where the forces act, in world axes
+    force          (..., 3) [N] on the second body, in world axes. Its opposite acts on the first body
+    pressure       (...) [N] the force's part along the normal
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -52,12 +56,13 @@ class Friction:
     transition: float
 
     def over_speed(self, square: Array, rounded: bool = False) -> Array:
-        """(...) friction per pressure and speed [s/m] at the square (...) of the speed of slip v: with r = v / v_t,
+        """(...) friction per pressure and speed [s/m] at the square (...) of the speed of slip v. With r = v / v_t,
 
             mu / v = min(r, 1) (mu_d + 2 (mu_s - mu_d) / (1 + r^2)) / v + mu_v,   min(r, 1) / v = 1 / max(v, v_t)
 
-        [Simbody, HuntCrossleyForce], finite at rest. Real friction sticks; this one creeps at up to v_t. rounded:
-        without the corner at v_t, by 1 / sqrt(v^2 + v_t^2) in place of 1 / max(v, v_t), at most 29 % less.
+        Source: Simbody, HuntCrossleyForce. It is finite at rest. Real friction sticks; this one creeps at up to v_t. If
+        `rounded`, 1 / sqrt(v^2 + v_t^2) replaces 1 / max(v, v_t). There is then no corner at v_t, and at most 29 % less
+        friction.
         """
         r2 = square / self.transition**2
         mu = self.dynamic + 2 * (self.static - self.dynamic) / (1 + r2)
@@ -87,8 +92,11 @@ class ContactForce(LoadingForce):
 
     @abstractmethod
     def pressed(self, pair: int, place: Touch, speed: Array, square: Array) -> tuple[Array, Array]:
-        """(pressure (...) [N], friction over slip (...) [N s/m]) of a pair at the speed [m/s] at which the surfaces
-        approach each other and the square [m^2/s^2] of that at which they slip: the formula."""
+        """(pressure (...) [N], friction over slip (...) [N s/m]) of a pair: the formula.
+
+        speed   [m/s] at which the surfaces approach each other
+        square  [m^2/s^2] of the speed at which they slip
+        """
 
     def stored(self, pair: int, place: Touch) -> Array:
         """(...) [J] what a pressed pair stores, the integral of the pressure at rest over the depth; zero if it stores

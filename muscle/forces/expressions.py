@@ -62,8 +62,10 @@ class PointExpression(PointForce):
 
 @dataclass(frozen=True)
 class BushingExpressions(FrameForce):
-    """f = -(moments, forces) - c dx/dt on the six measures of a `Bushing`, each an expression of all of them, theta_x,
-    theta_y, theta_z [rad] and delta_x, delta_y, delta_z [m]: OpenSim's ExpressionBasedBushingForce.
+    """f = -(moments, forces) - c dx/dt on the six measures x of a `Bushing`: OpenSim's ExpressionBasedBushingForce.
+
+    Each moment and force is an expression of all measures: theta_x, theta_y, theta_z [rad], delta_x, delta_y, delta_z
+    [m].
 
     >>> import numpy as np
     >>> from myoquat.muscle.forces import BushingExpressions

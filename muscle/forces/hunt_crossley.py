@@ -40,14 +40,16 @@ class ContactMaterial(Record):
 
 @dataclass(frozen=True)
 class HuntCrossley(ContactForce):
-    """Every two surfaces of different bodies press by f = 4/3 k sqrt(R k) d^(3/2) (1 + 3/2 c v) >= 0 at depth d > 0 and
-    rub by mu f: OpenSim's HuntCrossleyForce.
+    """Surfaces of different bodies press by f = 4/3 k sqrt(R k) d^(3/2) (1 + 3/2 c v) >= 0 and rub by mu f.
 
-    v is the speed at which they approach, R the effective radius of curvature. Of moduli E and dissipations c of the
-    two, with k_i = E_i^(2/3): s_1 = k_2 / (k_1 + k_2), s_2 = 1 - s_1, k = k_1 s_1, c = c_1 s_1 + c_2 s_2. A coefficient
-    of friction is 2 mu_1 mu_2 / (mu_1 + mu_2) (Sherman, Seth, Delp 2011, Procedia IUTAM 2, 241-261; Hunt, Crossley
-    1975, J. Appl. Mech. 42, 440). Friction is as `Friction.over_speed` tells, with its greatest at transition_velocity
-    [m/s]. Half-spaces touch spheres and ellipsoids, spheres each other.
+    OpenSim's HuntCrossleyForce. Here d > 0 is the depth, v the speed at which the surfaces approach, and R the
+    effective radius of curvature. The moduli E and dissipations c of the two, with k_i = E_i^(2/3), give
+
+        s_1 = k_2 / (k_1 + k_2),  s_2 = 1 - s_1,  k = k_1 s_1,  c = c_1 s_1 + c_2 s_2.
+
+    A coefficient of friction is 2 mu_1 mu_2 / (mu_1 + mu_2). Sources: Sherman, Seth, Delp 2011, Procedia IUTAM 2,
+    241-261; Hunt, Crossley 1975, J. Appl. Mech. 42, 440. Friction is as `Friction.over_speed` tells, with its greatest
+    at transition_velocity [m/s]. Half-spaces touch spheres and ellipsoids, spheres each other.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley

@@ -20,16 +20,22 @@ __all__ = ["LinearContact"]
 class LinearContact(ContactForce):
     """Two surfaces press by f = max(k d + c s(d) v, 0) at d > 0, and rub by mu f: d = depth + margin.
 
-    v [m/s] is the speed at which they approach. They press from the distance `margin` [m] on. stiffness k [N/m],
-    damping c [N s/m], which sets in smoothly over the depth `transition` [m] (`CoordinateLimit`), so that the force is
-    continuous. Coulomb friction of the coefficient mu = friction is as `Friction.over_speed` tells, with its greatest
-    at transition_velocity [m/s]. The surfaces are a half-space and a convex solid, or two convex solids: spheres,
-    capsules, ellipsoids, boxes, cylinders and hulls.
+    The speed v [m/s] is that at which they approach. The surfaces are a half-space and a convex solid, or two convex
+    solids: spheres, capsules, ellipsoids, boxes, cylinders and hulls.
+
+    stiffness            k [N/m]
+    damping              c [N s/m], which sets in smoothly over the depth `transition` (`CoordinateLimit`), so that the
+                         force is continuous
+    friction             the coefficient mu of Coulomb friction, as `Friction.over_speed` tells
+    margin               [m] the distance from which on the surfaces press
+    transition           [m]
+    transition_velocity  [m/s] at which friction is greatest
 
     Solids have one contact point at a time, where they are deepest. The direction is defined up to the depth at which
-    cores overlap (`myoquat.muscle.contact.cores`): for a box or a cylinder a tenth of the least half length, for an
-    ellipsoid its least radius of curvature, the radius of spheres and capsules. Deeper solids press with the force of
-    that depth along the line of their centres. Raises ModelError for surfaces that do not touch, as two half-spaces.
+    cores overlap (`myoquat.muscle.contact.cores`). For a box or a cylinder that depth is a tenth of the least half
+    length. For an ellipsoid it is its least radius of curvature, for spheres and capsules their radius. Deeper solids
+    press with the force of that depth along the line of their centres. Raises ModelError for surfaces that do not
+    touch, such as two half-spaces.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.forces import ContactBox, ContactSphere, LinearContact

@@ -21,13 +21,18 @@ NONE: Functions = (Constant(0.0), Constant(0.0), Constant(0.0))
 
 @dataclass(frozen=True)
 class PrescribedForce(LoadingForce):
-    """A force [N] at a point [m] of the `body`, and a torque [N m], each three functions of the time [s]: OpenSim's
-    PrescribedForce and ExternalForce.
+    """A force [N] at a point [m] of the `body`, and a torque [N m], as functions of the time [s].
 
-    Force and torque are in world axes, or the body's unless `in_world`. The point is in the body's frame, or the
-    world's where point_in_world. force_frame and point_frame, if given, are other bodies in whose axes, and from whose
-    origin, they are instead. In a simulation with an adaptive method, kinks of the functions cost steps. Every point of
-    a table is compiled: hundreds of them take seconds, once.
+    OpenSim's PrescribedForce and ExternalForce.
+
+    forces, points, torques  three functions each
+    in_world                 whether force and torque are in world axes, else in the body's
+    point_in_world           whether the point is in the world's frame, else in the body's
+    force_frame              another body, in whose axes force and torque are
+    point_frame              another body, in whose frame the point is
+
+    In a simulation with an adaptive method, kinks of the functions cost steps. Every point of a table is compiled:
+    hundreds of them take seconds, once.
 
     >>> import myoquat as mq
     >>> from myoquat.joints.functions import Constant, Linear

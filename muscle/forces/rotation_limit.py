@@ -19,13 +19,18 @@ __all__ = ["RotationLimit", "joint_rotation"]
 
 @dataclass(frozen=True)
 class RotationLimit(MeasuredForce):
-    """f = -k s(x - x1) (x - x1) - c s(x - x1) dx/dt on the angle x in [0, pi] of the rotation vector of the `body`
-    against the frame of its joint on the parent: MuJoCo's limits of ball joints, which are soft constraints there.
+    """f = -k s(x - x1) (x - x1) - c s(x - x1) dx/dt on the angle x in [0, pi] of a ball joint's rotation vector.
 
-    upper x1 in (0, pi] and transition t [rad], stiffness k [N m/rad], damping c [N m s/rad]; s rises smoothly from 0 to
-    1 over the transition as for a `CoordinateLimit`. The torque acts about the axis of the rotation. At half a turn,
-    where that axis changes its sign, the torque jumps. ModelError for a body that does not exist and numbers that
-    cannot be.
+    The rotation is that of the `body` against the frame of its joint on the parent. MuJoCo's limits of ball joints are
+    soft constraints of this type.
+
+    upper       x1 in (0, pi] [rad]
+    stiffness   k [N m/rad]
+    transition  [rad], over which s rises smoothly from 0 to 1 as for a `CoordinateLimit`
+    damping     c [N m s/rad]
+
+    The torque acts about the axis of the rotation. At half a turn, where that axis changes its sign, the torque jumps.
+    Raises ModelError for a body that does not exist and numbers that cannot be.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -35,9 +35,9 @@ def wrenches_of_work(system: ArticulatedSystem, q: Array, work: Callable[[Array]
 def separate_bodies(system: ArticulatedSystem, displacement: Array | None = None) -> ArticulatedSystem:
     """A stand-in for the system whose bodies move each on its own, as if there were no joints.
 
-    Formulas that ask it for the shifts of the bodies get the entries of the motion (..., 6 bodies) itself; those that
-    ask for poses, or for points and frames (`myoquat.joints.point_position`), get them after `displacement` (..., 6
-    bodies), to first order. Coordinates stay.
+    Formulas that ask it for the shifts of the bodies get the entries of the motion (..., 6 bodies) itself. Formulas
+    that ask for poses, or for points and frames (`myoquat.joints.point_position`), get them after `displacement` (...,
+    6 bodies), to first order. Coordinates stay.
     """
     return _SeparateBodies(system, displacement)
 

@@ -30,11 +30,11 @@ class SmoothSphereHalfSpace(ContactForce):
         h = 4/3 k sqrt(R k) (d^2 + e)^(3/4) (1 + tanh(b_d d)) / 2
         f = h (1 + 3/2 c v) (1 + tanh(b_v (v + 2 / (3 c)))) / 2
 
-    e = constant_contact_force, b_d = hertz_smoothing [1/m], b_v = hunt_crossley_smoothing [s/m]; friction mu f as
-    `Friction.over_speed` tells, at the square s^2 + e. OpenSim's has a corner at the transition velocity, which
-    rounded_friction removes, so that solvers with second derivatives converge. A sphere that hangs over the floor is
-    pulled or pushed by what the switches leave: with 1e-5 and 300, by less than 1e-4 of its force at 1 cm depth from
-    2 cm upwards.
+    Here e = constant_contact_force, b_d = hertz_smoothing [1/m] and b_v = hunt_crossley_smoothing [s/m]. The friction
+    is mu f as `Friction.over_speed` tells, at the square s^2 + e. OpenSim's friction has a corner at the transition
+    velocity. The option rounded_friction removes it, so that solvers with second derivatives converge. A sphere above
+    the floor is pulled or pushed by the remainder of the switches. With 1e-5 and 300, from 2 cm upwards, this is less
+    than 1e-4 of its force at 1 cm depth.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, SmoothSphereHalfSpace

@@ -25,25 +25,31 @@ ALL_ROUND = (-np.pi, np.pi)
 class SwingTwistLimit(MeasuredForce):
     """E = k_s e(d_s) + k_t e(d_t), whose torques hold a ball joint inside a cone and a range of twist.
 
-    The forces on d are -k s(d) d, with s from 0 to 1 over the `transition` as for a `CoordinateLimit`, and e is the
-    integral of s(d) d, so that e is d^2 / 2 less a constant beyond it.
+    The forces on d are -k s(d) d, where s rises from 0 to 1 over the `transition` as for a `CoordinateLimit`. The
+    function e is the integral of s(d) d; beyond the transition it is d^2 / 2 less a constant.
 
-    R is the rotation of the `body` against the frame of its joint on the parent. It takes the `axis` a, which turns to
-    R a at the angle beta to the `center` c (a itself if it is zero), and twists it by the angle t, in R = S T with the
-    swing S across a and the twist T about it. Outside of beta <= `swing` and `twist`[0] <= t <= `twist`[1] [rad], with
-    the middle m and half width h of the twist,
+    R is the rotation of the `body` against the frame of its joint on the parent. It is R = S T with the twist T by the
+    angle t about the `axis` a, and the swing S across it. The axis turns to R a, at the angle beta to the `center` c,
+    or to a itself if `center` is zero. With the middle m and half width h of the `twist`, and the angle sigma of the
+    swing,
 
         d_s = (cos(swing) - cos(beta)) / sin(swing),
         d_t = cos(sigma / 2)^2 (cos(h) - cos(t - m)) / sin(h), sigma the angle of the swing,
 
-    are positive, and near their edges they are the angles beyond them. Both are linear in the entries of R, and so the
-    potential has continuous torques at every rotation, where the swing is half a turn and no twist is determined too:
-    there d_t = 0. cos(sigma / 2)^2 = (1 + a . R a) / 2 and, with r the axial vector of R, cos(sigma / 2)^2 cos(t - m) =
-    cos(m) (tr R - a . R a) / 2 + sin(m) a . r.
+    are positive outside of beta <= `swing` and `twist`[0] <= t <= `twist`[1] [rad], and near their edges they are the
+    angles beyond them. Both are linear in the entries of R, and so the potential has continuous torques at every
+    rotation. This includes a swing of half a turn, where no twist is determined: there d_t = 0. With r, the axial
+    vector of R,
 
-    swing in (0, pi) or pi for any direction; twist of a width in (0, 2 pi), or (-pi, pi) for any; transition [rad];
-    stiffness [N m/rad].
-    The joint may have any description. ModelError for bodies that do not exist and numbers that cannot be.
+        cos(sigma / 2)^2 = (1 + a . R a) / 2,
+        cos(sigma / 2)^2 cos(t - m) = cos(m) (tr R - a . R a) / 2 + sin(m) a . r.
+
+    swing                             in (0, pi), or pi for any direction
+    twist                             of a width in (0, 2 pi), or (-pi, pi) for any twist
+    swing_stiffness, twist_stiffness  k_s, k_t [N m/rad]
+    transition                        [rad]
+
+    The joint may have any description. Raises ModelError for bodies that do not exist and numbers that cannot be.
 
     >>> import numpy as np
     >>> from myoquat.muscle.forces import SwingTwistLimit

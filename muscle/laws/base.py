@@ -55,8 +55,10 @@ class ForceLaw(Record, ABC):
         """
 
     def stored(self, length: Array) -> Array:
-        """(...) [J] the potential at a path length [m] of a law whose tension follows from it, but for damping; zero
-        for muscles, whose tension depends on the activation: the formula, on floats and symbols."""
+        """(...) [J] the potential at a path length [m] of a law whose tension follows from it, but for damping.
+
+        It is zero for muscles, whose tension depends on the activation. The formula runs on floats and symbols.
+        """
         return np.zeros(())
 
     @property

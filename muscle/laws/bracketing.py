@@ -21,8 +21,14 @@ MAX_STEPS = 200  # bisection alone takes 64 for the whole range of numbers from 
 
 @dataclass(frozen=True)
 class Bracket:
-    """A search, arrays (...): ends a, the latest, and b with the function f there, whose signs differ; where between
-    them, as a share of the way, the next point lies; the better end; and 1 while the search goes on."""
+    """A search, arrays (...).
+
+    a, b    the ends; `a` is the latest point
+    fa, fb  the function there, whose signs differ
+    share   where between the ends, as a share of the way, the next point lies
+    best    the better end
+    open    1 while the search goes on
+    """
 
     a: Array
     b: Array
@@ -61,9 +67,9 @@ def searched(
 ) -> Bracket:  # fmt: skip
     """The bracket of the root of function(x, parameters) at the end of the search, where (...) one is sought.
 
-    Each step takes the inverse quadratic interpolation of the last three points where these lie so that it converges,
-    and the middle of the bracket otherwise. The best end is NaN where the function is not finite.
-    Source: Chandrupatla (1997), Adv. Eng. Softw. 28, 145-149.
+    Each step takes the inverse quadratic interpolation of the last three points where it converges, and the middle of
+    the bracket otherwise. The best end is NaN where the function is not finite. Source: Chandrupatla (1997), Adv. Eng.
+    Softw. 28, 145-149.
     """
 
     def narrowed(search: Bracket, parameters: Any) -> Bracket:

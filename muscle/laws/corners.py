@@ -1,13 +1,14 @@
 """Curves made of smooth corners: quintic Bezier sections between points of given value and slope.
 
-The curves of Millard's muscle [M. Millard, T. Uchida, A. Seth, S. L. Delp, Flexing computational muscle: modeling and
-simulation of musculotendon dynamics, J. Biomech. Eng. 135, 2013, appendix] as OpenSim's SmoothSegmentedFunction has
-them: the inner control points of a section lie on the two end tangents, pairwise together, the part c of the way to
-where the tangents meet. With the steps a, b, c between neighbouring distinct control points such a section is
+They are the curves of Millard's muscle as OpenSim's SmoothSegmentedFunction has them. Source: M. Millard, T. Uchida, A.
+Seth, S. L. Delp, Flexing computational muscle: modeling and simulation of musculotendon dynamics, J. Biomech. Eng. 135,
+2013, appendix. The inner control points of a section lie on the two end tangents, pairwise together. They are at the
+part `sharp` of the way to the point where the tangents meet. With the steps a, b, c between neighbouring distinct
+control points such a section is
 
     x(s) = x0 + a (1 - (1 - s)^5) + b s^3 (10 - 15 s + 6 s^2) + c s^5,  0 <= s <= 1,
 
-and y likewise: it rises with s for all s, its first and second derivatives fit those of its neighbours.
+and y likewise. It rises with s for all s, and its first and second derivatives fit those of its neighbours.
 """
 
 from dataclasses import dataclass
@@ -37,7 +38,9 @@ def sharpness(curviness: Number) -> Number:
 class Corners:
     """A rising or falling curve y(x) through `joins` (x, y, slope), straight on beyond the first and the last.
 
-    sharp: c of every section, or one for all. Numbers, arrays (...) or symbols.
+    sharp  the part of the way to the meeting point, for every section or one for all
+
+    Numbers are floats, arrays (...) or symbols.
     """
 
     joins: tuple[Steps, ...]

@@ -29,12 +29,14 @@ class DeGrooteFregly2016(HillLaw):
     formulations ..., Ann. Biomed. Eng. 44, 2016, supplement: tendon (S1), active fiber (S2), passive fiber (S3), force
     and velocity (S4), with OpenSim's constants.
 
-    passive_strain of the fiber at F0, width_scale of the active curve (1: the paper's), damping beta: the fiber's
-    force has a part beta v~_M; passive_scale: factor of the passive force, 0 for a fiber without.
+    passive_strain  of the fiber at F0
+    width_scale     of the active curve (1: the paper's)
+    damping         beta; the fiber's force has a part beta v~_M
+    passive_scale   factor of the passive force, 0 for a fiber without
 
     The published curve of the tendon goes on below the slack length, where it pushes a little, so that it stays smooth.
     Only a tendon that is slack beside the shortest fiber carries nothing, as with the other laws. Without damping the
-    fiber's speed divides by a f_L: far outside of 0.2 to 1.8 l_M0 it may overflow, and `state_residual` does not.
+    fiber's speed divides by a f_L. Far outside of 0.2 to 1.8 l_M0 it may overflow, and `state_residual` does not.
 
     >>> from myoquat.muscle.laws import DeGrooteFregly2016
     >>> law = DeGrooteFregly2016(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2, tendon="rigid")

@@ -32,14 +32,21 @@ class HillLaw(ForceLaw):
     than `shortest`: a state below counts as that length, and its rate is zero where it would shorten further. On a path
     too short for the shortest fiber and the tendon at its slack length, the tendon is slack and carries nothing: F = 0.
 
-    max_isometric_force F0 [N], optimal_fiber_length l_M0 [m], tendon_slack_length l_Ts [m], 0 with a rigid tendon for
-    none, pennation alpha_0 [rad] at l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid",
-    tendon_strain at F0, minimum_activation: an activation below it is taken to be as large (OpenSim's rule), so that
-    the fiber's speed stays finite where it divides by the activation; derivatives by such an activation are zero. It
-    may be 0; only rates of fiber lengths then need damping (`check_rates`). maximum_pennation [rad].
+    max_isometric_force       F0 [N]
+    optimal_fiber_length      l_M0 [m]
+    tendon_slack_length       l_Ts [m]; 0 with a rigid tendon for no tendon
+    pennation                 alpha_0 [rad] at l_M0
+    max_contraction_velocity  vmax [l_M0 / s]
+    tendon                    "elastic" or "rigid"
+    tendon_strain             at F0
+    minimum_activation        activations below it count as this one (OpenSim's rule), so that the fiber's speed stays
+                              finite where it divides by the activation. Derivatives by such an activation are zero. At
+                              0, rates of fiber lengths need damping (`check_rates`)
+    maximum_pennation         [rad]
+    pull_only                 the law is F = max(0, ...), which is not smooth where it becomes zero
 
-    With a rigid tendon a fiber that shortens faster than it can pushes. Then F < 0, as the curves of the sources go on
-    (`can_push`). pull_only=True is the law F = max(0, ...), which is not smooth where it becomes zero.
+    With a rigid tendon a fiber that shortens too fast pushes. Then F < 0, as the curves of the sources go on
+    (`can_push`).
 
     >>> from myoquat.muscle.laws import HillLaw, Millard2012, Thelen2003
     >>> laws = [law(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2) for law in (Thelen2003, Millard2012)]
@@ -138,8 +145,8 @@ class HillLaw(ForceLaw):
     def state_residual(self, length: Array, speed: Array, activation: Array, state: Array, rate: Array) -> Array:
         """(..., 1) f_M cos(alpha) - f_T at the fiber's rate dl_M/dt [m/s]: what the fiber pulls too hard, over F0.
 
-        It is zero at `state_rate` but where that is held at the shortest fiber, and has no singularity: neither at
-        activation 0 nor where the active fiber is at its end.
+        It is zero at `state_rate`, except where that rate is held at the shortest fiber. It has no singularity, neither
+        at activation 0 nor where the active fiber is at its end.
         """
         fiber, cosine = self._fiber(state)
         tendon = self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
@@ -184,8 +191,8 @@ class HillLaw(ForceLaw):
     def bracket(self, length: Array) -> tuple[Array, Array, Array, Array]:
         """(...) fiber lengths [m] in ascending order that bracket the equilibrium.
 
-        They are the shortest fiber length, and the lengths at which the tendon has MAX_STRAIN_RATIO times its strain at
-        F0, its slack length, and no length.
+        They are the shortest fiber length, and those for three tendon lengths. The tendon has MAX_STRAIN_RATIO times
+        its strain at F0, its slack length, and no length.
         """
         stretched = self.tendon_slack_length * (1 + MAX_STRAIN_RATIO * self.tendon_strain)
         first, second, third = (

@@ -24,11 +24,13 @@ class Millard2012(HillLaw):
     """M. Millard, T. Uchida, A. Seth, S. L. Delp, Flexing computational muscle: modeling and simulation of
     musculotendon dynamics, J. Biomech. Eng. 135, 2013, with the curves and the default numbers of OpenSim 4.6.
 
-    damping beta: the fiber's force has a part beta v~_M. The curves are `Corners`: of the active fiber (shortest,
-    transition and longest normalized length, slope of the shallow part, lowest value), of force and velocity (slopes at
-    and near the greatest speeds, isometric slope, greatest eccentric force, curviness), of the passive fiber (strains
-    at no force and at F0, stiffness at low force; stiffness at F0 times the strain in between; curviness) and of the
-    tendon (strain at F0; stiffness at F0 times it; force at the end of the toe; curviness).
+    The fiber's force has a part beta v~_M with beta = damping. The curves are `Corners` with these numbers:
+
+    active fiber        shortest, transition and longest normalized length, slope of the shallow part, lowest value
+    force and velocity  slopes at and near the greatest speeds, isometric slope, greatest eccentric force, curviness
+    passive fiber       strains at no force and at F0, stiffness at low force, stiffness at F0 times the strain in
+                        between, curviness
+    tendon              strain at F0, stiffness at F0 times it, force at the end of the toe, curviness
 
     Without damping an elastic tendon needs a lowest active force, slopes at the greatest speeds, and a least
     activation: the fiber's speed divides by them. OpenSim then takes at least 0.1, half of the slopes near them, 0.01.

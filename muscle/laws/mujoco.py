@@ -18,15 +18,17 @@ __all__ = ["ClippedMujocoMuscle", "MujocoMuscle"]
 class MujocoMuscle(ForceLaw):
     """F = F0 (a f_L(L) f_V(V) + f_P(L)): the force model of MuJoCo's `muscle` actuators, on a rigid tendon.
 
-    The fiber length L in units of its optimal length is affine in the path length l: it is `lowest` where l is
-    `shortest_length` and `highest` where l is `longest_length`, so that the optimal length is
-    L0 = (longest_length - shortest_length) / (highest - lowest), and V = (dl/dt) / (L0 max_speed).
+    The fiber length L, in units of its optimal length L0, is affine in the path length l. It is `lowest` where l is
+    `shortest_length` and `highest` where l is `longest_length`. Therefore L0 = (longest_length -
+    shortest_length) / (highest - lowest). The speed is V = (dl/dt) / (L0 max_speed).
 
-    f_L consists of parabolas from 0 at `active_from` over 1 at L = 1 to 0 at `active_to`, with inflections in the
-    middle of each side; f_V is (1 + V)^2 for V in [-1, 0], 0 below, and rises by a parabola to `eccentric_force` for
-    V > 0; f_P is a parabola from L = 1 up to the middle of [1, active_to], where it is passive_force / 2, and
-    straight beyond, so that it is 3/2 passive_force at `active_to`. A file that gives the passive force a range of its
-    own has it at the length passive_scale L + passive_offset.
+    f_L  parabolas from 0 at `active_from` over 1 at L = 1 to 0 at `active_to`, with inflections in the middle of each
+         side
+    f_V  (1 + V)^2 for V in [-1, 0], 0 below, and a parabola that rises to `eccentric_force` for V > 0
+    f_P  a parabola from L = 1 up to the middle of [1, active_to], where it is passive_force / 2, and straight beyond.
+         It is 3/2 passive_force at `active_to`
+
+    A file that gives the passive force a range of its own has it at the length passive_scale L + passive_offset.
 
     max_isometric_force F0 [N], shortest_length and longest_length [m], max_speed [L0/s]; others have no unit. Source:
     the documentation of MuJoCo, chapter Modeling, "Muscles" (E. Todorov et al.), which follows D. G. Thelen,

@@ -26,8 +26,8 @@ def _check_order(law: ForceLaw, lower: str, upper: str, element: str) -> None:
 class AffinePath(ForceLaw):
     """F = (g0 + g1 l + g2 v) a + b0 + b1 l + b2 v, positive where it pulls; negative forces push along the path.
 
-    MuJoCo's actuators on tendons with an affine gain and bias: motors, position and velocity servos, and dampers.
-    gain (g0 [N], g1 [N/m], g2 [N s/m]) and bias (b0, b1, b2) in the same units.
+    MuJoCo's actuators on tendons with an affine gain and bias: motors, position and velocity servos, and dampers. The
+    gain has g0 [N], g1 [N/m], g2 [N s/m], and the bias b0, b1, b2 in the same units.
 
     >>> from myoquat.muscle.laws import AffinePath
     >>> servo = AffinePath(gain_0=-20.0, bias_1=100.0)  # 100 N/m about the length 0.2 a
@@ -110,8 +110,13 @@ class _BetweenLengths(ForceLaw):
 class SlackSpring(_BetweenLengths):
     """F = k max(l - l1, 0) - k max(l0 - l, 0) + c v: a spring that is slack between two lengths, and a damper.
 
-    MuJoCo's springs and dampers of tendons: they push where the path is shorter than l0. stiffness k [N/m],
-    shortest_length l0 and longest_length l1 [m], damping c [N s/m]. The activation does not matter.
+    MuJoCo's springs and dampers of tendons. They push where the path is shorter than l0. The activation does not
+    matter.
+
+    stiffness        k [N/m]
+    shortest_length  l0 [m]
+    longest_length   l1 [m]
+    damping          c [N s/m]
 
     >>> from myoquat.muscle.laws import SlackSpring
     >>> spring = SlackSpring(stiffness=100.0, shortest_length=0.1, longest_length=0.2, damping=5.0)
@@ -136,12 +141,17 @@ class SlackSpring(_BetweenLengths):
 
 @dataclass(frozen=True)
 class PathLimit(_BetweenLengths):
-    """F = k s(l - l1) (l - l1) - k s(l0 - l) (l0 - l) + c (s(l - l1) + s(l0 - l)) v: a path that is free between two
-    lengths, and that pushes where it is shorter than l0. The counterpart of `CoordinateLimit` for paths.
+    """F = k s(l - l1) (l - l1) - k s(l0 - l) (l0 - l) + c (s(l - l1) + s(l0 - l)) v: a path limit.
 
-    stiffness k [N/m], shortest_length l0 and longest_length l1 [m], damping c [N s/m]; s rises smoothly from 0 to 1
-    over the depth transition_length [m]. The activation does not matter. MuJoCo's limits of tendons are soft
-    constraints. ModelError where l0 is above l1.
+    The path is free between two lengths. It pushes where it is shorter than l0. This is the counterpart of
+    `CoordinateLimit` for paths. MuJoCo's limits of tendons are soft constraints. The activation does not matter. Raises
+    ModelError where l0 is above l1.
+
+    stiffness          k [N/m]
+    shortest_length    l0 [m]
+    longest_length     l1 [m]
+    damping            c [N s/m]
+    transition_length  [m] the depth over which s rises smoothly from 0 to 1
 
     >>> from myoquat.muscle.laws import PathLimit
     >>> limit = PathLimit(stiffness=1000.0, shortest_length=0.1, longest_length=0.2)

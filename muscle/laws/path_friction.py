@@ -13,8 +13,10 @@ __all__ = ["PathFriction", "dry_friction"]
 
 
 def dry_friction(rate: Array, friction: float, slip_speed: float) -> Array:
-    """(...) -F tanh(v / v_s): Coulomb's friction force against a motion of speed v, smooth where it changes sign; there
-    a force below F moves with a speed below v_s atanh(force / F) instead of not at all."""
+    """(...) -F tanh(v / v_s): Coulomb's friction force against a motion of speed v, smooth where v changes its sign.
+
+    Nothing sticks: under a force below F the path moves with a speed below v_s atanh(force / F).
+    """
     result: Array = -friction * np.tanh(rate / slip_speed)
     return result
 

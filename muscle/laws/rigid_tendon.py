@@ -35,9 +35,14 @@ MAX_PASSIVE_FORCE = 10.0  # greatest passive force over F0
 class RigidTendonMuscle(ForceLaw):
     """F = F0 (a f_L(l~_M) f_V(v~) + f_PE(l~_M)) cos(alpha), as OpenSim's RigidTendonMuscle.
 
-    Unlike in `HillLaw` v~ = (dl/dt) / (vmax l_M0) is the speed of the path, not of the fiber along it, f_PE is cut to
-    [0, 10], and a path shorter than its tendon leaves the fiber its width: with a pennation F = 0 there. Without one F
-    stays what a fiber of length zero pulls, as in OpenSim, although the tendon is slack.
+    The law differs from `HillLaw` in three points:
+
+    - v~ = (dl/dt) / (vmax l_M0) is the speed of the path, not of the fiber along it.
+    - f_PE is cut to [0, 10].
+    - A path shorter than its tendon leaves the fiber its width.
+
+    With a pennation F = 0 on such a short path. Without one F stays the pull of a fiber of length zero, as in OpenSim,
+    although the tendon is slack.
 
     >>> from myoquat.muscle.laws import RigidTendonMuscle
     >>> law = RigidTendonMuscle(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2)

@@ -32,14 +32,18 @@ class Schutte1993(HillLaw):
     leg cycle ergometry: an analysis based on a dynamic musculoskeletal model, IEEE Trans. Rehabil. Eng. 1, 1993: the
     muscle of SIMM models, with the constants of OpenSim 4's Schutte1993Muscle_Deprecated.
 
-    f_M = a f_L f_V + f_PE + d v~_M, with f_V = (1 + v) / (1 - v / 0.15) of a shortening fiber and
-    f_V = (s + 1.4 v) / (s + v), s = 0.13 * 0.15 / 1.15, of a lengthening one. damping d;
-    max_contraction_velocity is 1 / (OpenSim's time_scale). active_curve f_L(l~_M), never below zero; tendon_curve f_T
-    of the strain l~_T - 1, zero when slack; passive_curve f_PE(l~_M), where it is None f_PE = exp(8 (l~_M - 1) - 4).
+    The force is f_M = a f_L f_V + f_PE + d v~_M. For a shortening fiber f_V = (1 + v) / (1 - v / 0.15). For a
+    lengthening one f_V = (s + 1.4 v) / (s + v) with s = 0.13 * 0.15 / 1.15.
 
-    OpenSim's rule for a fiber whose passive force alone is above what the tendon holds: it shortens as fast as the
-    unloaded fiber, no faster. There `state_rate` is that speed and `state_residual` is not zero. tendon_strain is none
-    of the law's: equilibria are looked for up to ten times it.
+    damping                   d
+    max_contraction_velocity  1 / (OpenSim's time_scale)
+    active_curve              f_L(l~_M), never below zero
+    tendon_curve              f_T of the strain l~_T - 1, zero when slack
+    passive_curve             f_PE(l~_M); None for f_PE = exp(8 (l~_M - 1) - 4)
+    tendon_strain             no number of the law; equilibria are sought up to ten times it
+
+    The passive force of a fiber alone may be above what the tendon holds. By OpenSim's rule it then shortens as fast as
+    the unloaded fiber, no faster. There `state_rate` is that speed and `state_residual` is not zero.
 
     >>> from myoquat.muscle.laws import Schutte1993
     >>> law = Schutte1993(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2, tendon="rigid")
@@ -84,8 +88,10 @@ class Schutte1993(HillLaw):
         return isometric * f_V + self.passive_force(length) + self.damping * speed
 
     def fiber_speed(self, length: Array, force: Array, activation: Array) -> Array:
-        """v~_M: `fiber_force` solved for the speed, a quadratic equation for either way; of a fiber that pulls less
-        than its passive part, the speed of one that pulls just that."""
+        """v~_M: `fiber_force` solved for the speed, a quadratic equation for either way.
+
+        A fiber that pulls less than its passive part has the speed of one that pulls just that.
+        """
         k, s, d = (
             CONCENTRIC_CURVATURE,
             ECCENTRIC_SLOPE_RATIO * CONCENTRIC_CURVATURE / (1 + CONCENTRIC_CURVATURE),

@@ -28,8 +28,10 @@ OfLaw = Callable[[Any, Array], Array]  # of a law and its row (..., n), the resu
 class _Table(NamedTuple):
     """k laws of the same structure, as a table.
 
-    first: the first law, a prototype. symbols: the names of the numbers that are symbols in any law, as in a study.
-    names: the names of the other numbers that differ. numbers (k, c): their values, a column for each name.
+    first    the first law, a prototype
+    symbols  the names of the numbers that are symbols in any law, as in a study
+    names    the names of the other numbers that differ
+    numbers  (k, c) their values, a column for each name
     """
 
     first: Record

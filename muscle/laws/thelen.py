@@ -22,9 +22,12 @@ class Thelen2003(HillLaw):
     """D. G. Thelen, Adjustment of muscle mechanics model parameters ..., J. Biomech. Eng. 125, 2003: the tendon
     (eq. 5), the passive (eq. 3) and the active fiber (eq. 4), force and velocity (eqs. 6, 7).
 
-    passive_strain of the fiber at F0, active_shape gamma, passive_shape kPE, concentric_shape Af,
-    eccentric_force Flen: greatest force of a lengthening fiber over its isometric one; straight_from: the part of it
-    above which force and velocity go on straight.
+    passive_strain    of the fiber at F0
+    active_shape      gamma
+    passive_shape     kPE
+    concentric_shape  Af
+    eccentric_force   Flen, the greatest force of a lengthening fiber over its isometric one
+    straight_from     the part of it above which force and velocity go on straight
 
     >>> from myoquat.muscle.laws import Thelen2003
     >>> law = Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2, tendon="rigid")

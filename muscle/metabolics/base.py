@@ -17,9 +17,19 @@ LEAST_HEAT = 1.0  # [W/kg]
 
 
 class Fiber(NamedTuple):
-    """A muscle's fiber (...): excitation and activation, length over the optimal one, speed [m/s], positive when it
-    lengthens, active and passive force along it [N], with damping in the passive one, and isometric, the factor f_L of
-    its length on the active force. mass [kg]; slow, the share of slow-twitch fibers.
+    """A muscle's fiber (...).
+
+    excitation, activation    in [0, 1]
+    length                    over the optimal length
+    speed                     [m/s], positive when the fiber lengthens
+    active_force              [N] along the fiber
+    passive_force             [N] along the fiber, with damping
+    isometric                 the factor f_L of the length on the active force
+    max_isometric_force       F0 [N]
+    optimal_length            [m]
+    max_contraction_velocity  in optimal lengths per second
+    mass                      [kg]
+    slow                      the share of slow-twitch fibers
 
     >>> from myoquat.muscle.laws import Thelen2003
     >>> from myoquat.muscle.metabolics import Fiber
@@ -47,8 +57,11 @@ class Fiber(NamedTuple):
         cls, law: HillLaw, at: tuple[Array | float, Array | float, Array | float], excitation: Array | float,
         state: Array | None = None, *, mass: Array | float, slow: Array | float = 0.5,
     ) -> "Fiber":  # fmt: skip
-        """The fiber of a law at a path length [m], its speed [m/s] and an activation, and, with an elastic tendon, its
-        own state: the formula, on floats and symbols. ModelError where an elastic tendon needs a least activation."""
+        """The fiber of a law `at` a path length [m], its speed [m/s] and an activation, on floats and symbols.
+
+        With an elastic tendon `state` is the law's own. Raises ModelError where an elastic tendon needs a least
+        activation.
+        """
         law.check_rates(f"law {law.kind!r}")
         l, _, v = law.fiber(*at, state)  # type: ignore[arg-type]
         scale = law.optimal_fiber_length

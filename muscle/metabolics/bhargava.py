@@ -18,15 +18,17 @@ class Bhargava2004(MetabolicCost):
     in muscle contraction, J. Biomech. 37, 2004, in the form of OpenSim's Bhargava2004MuscleMetabolicsProbe: without the
     decay of the activation heat.
 
-    Activation m (A_s u_s + A_f u_f) and maintenance m L (M_s u_s + M_f u_f), u_s and u_f the slow and fast fibers that
-    the excitation recruits and L(l~) = 0.5 up to l~ = 0.5, 1 at 1, 0 from 1.5, straight between; shortening -alpha v,
-    alpha = 0.25 F while the fiber shortens and 0 else, or, force_dependent, 0.16 a f_L F0 + 0.18 F and 0.157 F, F the
-    whole force along the fiber. Heat coefficients in [W/kg].
+    activation   m (A_s u_s + A_f u_f), where u_s and u_f are the slow and fast fibers that the excitation recruits
+    maintenance  m L (M_s u_s + M_f u_f), where L(l~) = 0.5 up to l~ = 0.5, 1 at 1, 0 from 1.5, straight between
+    shortening   -alpha v with alpha = 0.25 F while the fiber shortens and 0 else. If force_dependent, alpha is 0.16 a
+                 f_L F0 + 0.18 F and 0.157 F. F is the whole force along the fiber
 
-    speed_rounding [1/s], in optimal lengths, and length_rounding round the corners of alpha and of L, for solvers that
-    take derivatives: the factor of shortening is (1 - tanh(v / (speed_rounding l0))) / 2, and max(y, 0) in L becomes
-    (y + sqrt(y^2 + length_rounding^2)) / 2 [after A. D. Koelewijn, E. Dorschky, A. J. van den Bogert, A metabolic
-    energy expenditure model with a continuous first derivative, Comput. Methods Biomech. Biomed. Eng. 21, 2018].
+    The mass is m, and heat coefficients are in [W/kg].
+
+    For solvers that take derivatives, speed_rounding [1/s], in optimal lengths, and length_rounding round the corners
+    of alpha and of L. The factor of shortening is (1 - tanh(v / (speed_rounding l0))) / 2, and max(y, 0) in L becomes
+    (y + sqrt(y^2 + length_rounding^2)) / 2. After A. D. Koelewijn, E. Dorschky, A. J. van den Bogert, A metabolic
+    energy expenditure model with a continuous first derivative, Comput. Methods Biomech. Biomed. Eng. 21, 2018.
 
     >>> from myoquat.muscle.laws import Thelen2003
     >>> from myoquat.muscle.metabolics import Bhargava2004, Fiber

@@ -21,11 +21,16 @@ class Umberger2010(MetabolicCost):
     """B. R. Umberger, Stance and swing phase costs in human walking, J. R. Soc. Interface 7, 2010, in the form of
     OpenSim's Umberger2010MuscleMetabolicsProbe.
 
-    Per kilogram, with A = e while the excitation is above the activation and their mean else, s the slow-twitch share,
-    S = aerobic_factor: activation and maintenance S A^0.6 (128 (1 - s) + 25), times 0.4 + 0.6 f_L beyond the optimal
-    length; shortening S A^2 (s min(250 w, 100) + (1 - s) 153 w) with w = -v / vmax, lengthening 1000 S A v / vmax, or
-    75 without negative work, both times f_L beyond the optimal length. s is that of the fibers that the excitation
-    recruits, or of all if not recruitment.
+    The heats per kilogram are
+
+    activation and maintenance  S A^0.6 (128 (1 - s) + 25), times 0.4 + 0.6 f_L beyond the optimal length
+    shortening                  S A^2 (s min(250 w, 100) + (1 - s) 153 w) with w = -v / vmax, times f_L beyond the
+                                optimal length
+    lengthening                 1000 S A v / vmax, or 75 in place of 1000 without negative work, times f_L beyond the
+                                optimal length
+
+    S is the aerobic_factor. A = e while the excitation is above the activation, and their mean else. The slow-twitch
+    share s is that of the fibers that the excitation recruits, or of all fibers if not `recruitment`.
 
     >>> from myoquat.muscle.laws import Thelen2003
     >>> from myoquat.muscle.metabolics import Fiber, Umberger2010

@@ -21,8 +21,12 @@ class Chart(NamedTuple):
 
 
 def charts(system: ArticulatedSystem, q: Array, wrt: str, eliminated: Array | None = None) -> list[Chart]:
-    """The chart of every joint around q (..., nq): its small motions u dt ("velocity"), its coordinates
-    ("coordinates"), or these without the component `eliminated` (..., balls) of its quaternion ("constrained")."""
+    """The chart of every joint around q (..., nq).
+
+    "velocity"     its small motions u dt
+    "coordinates"  its coordinates
+    "constrained"  its coordinates without the component `eliminated` (..., balls) of its quaternion
+    """
     balls = iter(np.moveaxis(as_array(eliminated), -1, 0) if eliminated is not None else ())
     return [
         _chart(body.joint, q[..., at], wrt, next(balls) if _is_dropped(body.joint, wrt) else None)

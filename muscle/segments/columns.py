@@ -22,11 +22,11 @@ Poses = Sequence[tuple[Array, Array]]  # R (3, 3) and p (3,) of every body in th
 
 @dataclass(frozen=True)
 class Columns:
-    """What a Jacobian differentiates with respect to, `wrt` as in `charts`. A column moves a point x that its joint
-    carries by v + omega x x + W x, in world axes from the origin of the poses.
+    """What a Jacobian differentiates with respect to, `wrt` as in `charts`.
 
-    Formulas are of one pose q (nq,), and of the `eliminated` components of its quaternions where columns are
-    "constrained".
+    A column moves a point x that its joint carries by v + omega x x + W x. All are in world axes from the origin of the
+    poses. Formulas are of one pose q (nq,). Where columns are "constrained", they are also of the `eliminated`
+    components of the pose's quaternions.
     """
 
     system: ArticulatedSystem
@@ -67,8 +67,10 @@ class Columns:
 
     @cached_property
     def straining(self) -> dict[int, slice]:
-        """By the number of a body, the columns of its joint that strain what it carries: the last four, a quaternion,
-        whose R(Q) is no rotation off the unit sphere."""
+        """By the number of a body, the columns of its joint that strain the bodies that it carries.
+
+        They are the last four, a quaternion, whose R(Q) is no rotation off the unit sphere.
+        """
         if self.wrt != "coordinates":
             return {}
         return {
@@ -78,8 +80,10 @@ class Columns:
         }
 
     def motions(self, poses: Poses, q: Array, *eliminated: Array) -> tuple[dict[int, Array], dict[int, Array]]:
-        """By the number of the motion (`moving`) v and omega (6,); by that of a body whose joint strains W and Q (10,):
-        W is the strain of the quaternion Q itself, that of a component Q_k is Q_k W."""
+        """v and omega (6,) by the number of the motion (`moving`); W and Q (10,) by that of a body whose joint strains.
+
+        W is the strain of the quaternion Q itself. That of a component Q_k is Q_k W.
+        """
         axes, strains = {}, {}
         around = charts(self.system, q, self.wrt, *eliminated)
         for i, leader in enumerate(self.system.layout.leaders):
@@ -98,8 +102,10 @@ class Columns:
         return axes, strains
 
     def _subspace(self, i: int, q: Array, chart: Chart) -> tuple[Array, Array, Array]:
-        """Of the columns of a body's joint S_omega (3, n) and S_v (3, n), in child-frame components, and S_W (6,):
-        R^T dR = skew(S_omega) + S_W on the way along the quaternion, and S_v = R^T dp."""
+        """S_omega (3, n), S_v (3, n) and S_W (6,) of the columns of a body's joint, in child-frame components.
+
+        Along the quaternion R^T dR = skew(S_omega) + S_W and S_v = R^T dp.
+        """
         joint, own = self.system.bodies[i].joint, q[self.system.layout.moving_q[i]]
         if self.wrt == "velocity":
             return *joint.subspace(own), np.zeros(6)

@@ -19,8 +19,12 @@ __all__ = ["Segment", "SegmentType", "cut"]
 
 
 class SegmentType(NamedTuple):
-    """What the code of a segment depends on: of each stop its sort, its body's number, 0 for the ancestor, and whether
-    it may be off the path; the number of other bodies; and by how much its length counts."""
+    """What the code of a segment depends on.
+
+    stops   of each stop its sort, the number of its body (0 for the ancestor), and whether it may be off the path
+    bodies  the number of other bodies
+    share   by how much the segment's length counts
+    """
 
     stops: tuple[tuple[int, int, bool], ...]
     bodies: int

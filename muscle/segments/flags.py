@@ -24,19 +24,19 @@ class PathFlag(IntFlag):
     """Bits of `path_flags`.
 
     WRAPPED     the path touches at least one surface
-    INSIDE      a surface is passed over: an end of a piece lies inside it, or no path touches it and all others that it
-                should and runs through none, as where surfaces between the same points overlap
-    JUMP        the length jumps nearby: a conditional point comes or goes, an end of the path comes into a surface or
-                to where the path changes sides, or the path slips off the end of a cylinder; or it may, since there is
-                another local minimum over several surfaces. A point of the body of a surface never moves there, and
-                makes no jump, however near it is
+    INSIDE      a surface is passed over. An end of a piece lies inside it, or no path touches all surfaces that it
+                should without running through one. The latter occurs where surfaces between the same points overlap
+    JUMP        the length jumps nearby: a conditional point comes or goes, or the path slips off the end of a cylinder.
+                Or an end of the path comes into a surface, or to where the path changes sides. The length may also jump
+                nearby if there is another local minimum over several surfaces. A point of the body of a surface never
+                moves there. It makes no jump, however near it is
     UNSOLVED    a path around several surfaces, or around an ellipsoid or a torus, that is not certainly the shortest
     OUTSIDE     a fitted path outside the set of poses that it was fitted to: its length is extrapolated
-    COINCIDENT  two consecutive points of the path are in one place, to 1e-12 m: the piece between them has no
-                direction, and the Jacobian is not determined: it may be NaN
-    LOCKED      the path depends on named angles of a quaternion that are in gimbal lock, to 1e-8 rad: a point or a
-                surface of it is on a frame that follows them, or they drive a point. The angles have no rates there,
-                and the Jacobian is not determined: it may be huge or NaN
+    COINCIDENT  two consecutive points of the path are in one place, to 1e-12 m. The piece between them has no
+                direction. The Jacobian is not determined: it may be NaN
+    LOCKED      the path depends on named angles of a quaternion that are in gimbal lock, to 1e-8 rad. A point or a
+                surface of it is on a frame that follows them, or they drive a point. The angles have no rates there.
+                The Jacobian is not determined: it may be huge or NaN
 
     >>> from myoquat.muscle import PathFlag
     >>> flag = PathFlag(3)
@@ -94,8 +94,10 @@ def lock_sines(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Arra
 
 
 def _jumps(muscle: Muscle, pieces: tuple[Piece, ...], near: float) -> Iterator[Array]:
-    """(...) each, whether an end of the path at a surface is near a jump of the length, unless it never moves: a point
-    of the surface's body stays where it is."""
+    """(...) each, whether an end of the path at a surface is near a jump of the length.
+
+    An end that never moves makes no jump: a point of the surface's body stays where it is.
+    """
     for first, last, piece in zip(muscle.path[:-1], muscle.path[1:], pieces, strict=True):
         for i, (wrap, c) in enumerate(zip(piece.wraps, piece.contacts, strict=True)):
             others = [(other, j < i) for j, other in enumerate(piece.contacts) if j != i]

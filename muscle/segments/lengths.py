@@ -51,8 +51,8 @@ def lengths(
 
     With `motion` (..., nu), the lengths after the small motion u dt, exact to first order where |Q| = 1. `touching` are
     the contacts at the pose around which q varies, by default those at q. The path is the shortest, so that moving the
-    contacts along does not change its length to first order: whoever differentiates with respect to q gives them, and
-    they stay where they are on their surfaces.
+    contacts along does not change its length to first order. Callers that differentiate with respect to q therefore
+    pass them, and they stay where they are on their surfaces.
     """
     poses = system.poses(q)
     after = q if motion is None else system.displaced(q, motion)
@@ -117,8 +117,11 @@ def carried_bodies(system: ArticulatedSystem, name: str) -> tuple[str, ...]:
 def carried_wrenches(
     system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, carried: tuple[str, ...]
 ) -> Array:
-    """(..., m, 6) what a unit tension of every muscle does to bodies that move as one, `carried`: force [N] and torque
-    [N m] at the origin of the first, in world axes. The formula: -dl/dx for a small motion x of them all."""
+    """(..., m, 6) wrench of a unit tension of every muscle on the bodies `carried`, which move as one.
+
+    It is the force [N] and torque [N m] at the origin of the first body, in world axes. The formula is -dl/dx for a
+    small motion x of them all.
+    """
     poses, paths = system.poses(q), stops_of(muscles)
     placed = placed_stops(system, paths, contacts(system, muscles, q), q, q)
     origin = poses[carried[0]][1]

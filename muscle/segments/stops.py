@@ -64,9 +64,9 @@ class Stop(NamedTuple):
 class PlacedStop(NamedTuple):
     """Where a stop is on its body, and whether the path takes it.
 
-    parts   of a point, where it is (..., 3); of a span P and Q (..., 3) where it begins and ends, its arc (...), and
-            its place (...) in the order along the path
-    on      (...), True for a point that is always on the path
+    parts  of a point, where it is (..., 3). Of a span, P and Q (..., 3) where it begins and ends, its arc (...), and
+           its place (...) in the order along the path
+    on     (...), True for a point that is always on the path
     """
 
     body: str

@@ -1,20 +1,21 @@
 """Path lengths and the spatial Jacobian by types of segments: code that does not grow with the number of muscles.
 
-A type of segments is traced and differentiated once, and its code runs over a table of all segments of that type: poses
-of bodies in, the length out, or from the forces f = dl/dx at its points x the wrenches (f, m) = sum (f, x x f) on each
-of its bodies. A velocity u_j between a body and the lowest common ancestor of the
-segment's bodies then changes the length by
+A type of segments is traced and differentiated once, and its code runs over a table of all segments of that type. The
+poses of bodies go in, and the length comes out. For a Jacobian, the forces at its points x are f = dl/dx. They give the
+wrenches (f, m) = sum (f, x x f) on each of its bodies. A velocity u_j between a body and the lowest common ancestor of
+the segment's bodies then changes the length by
 
     dl/du_j = f . v_j + m . omega_j,
 
-omega_j being the angular velocity of the body at u_j = 1 and v_j the velocity of its point at the origin, in axes of
-the world. The origin is that of the first body, near to which the model is, wherever in the world. Velocities above the
-common ancestor do not change the length. Coordinates have columns of the same form, from the derivative of the pose of
-their joint. Off the unit sphere R(Q) is no rotation: a component Q_k of a quaternion also strains what its joint
-carries, by Q_k W, and has the part Q_k W : sum (f x^T + x f^T) / 2 besides, over all points that the joint carries,
-whether or not the segment is on one side of it.
+where omega_j is the angular velocity of the body at u_j = 1 and v_j the velocity of its point at the origin. Both are
+in axes of the world. The origin is that of the first body, near to which the model is, wherever in the world.
+Velocities above the common ancestor do not change the length.
 
-What paths touch is sought by solvers (`myoquat.muscle.wrapping`), before the tables. A span on a surface stays where it
+Coordinates have columns of the same form, from the derivative of the pose of their joint. Off the unit sphere R(Q) is
+no rotation. There a component Q_k of a quaternion also strains what its joint carries, by Q_k W. It adds the part Q_k W
+: sum (f x^T + x f^T) / 2 over all points that the joint carries, whether or not the segment is on one side of it.
+
+Solvers find the contacts of paths before the tables run (`myoquat.muscle.wrapping`). A span on a surface stays where it
 is on its body, since the path is the shortest.
 """
 
@@ -61,8 +62,12 @@ def length_program(system: ArticulatedSystem, muscles: Muscles) -> Program:
 
 
 def jacobian_program(system: ArticulatedSystem, muscles: Muscles, wrt: str = "velocity") -> Program:
-    """The program q (nq,) -> `wrt` (m, n), as in `lengths.JACOBIANS`: "velocity", J with dl/dt = J u; "coordinates",
-    dl/dq; or "constrained", dl/dQ*, of q and "eliminated" (balls,). Exact where |Q| = 1."""
+    """The program q (nq,) -> `wrt` (m, n), as in `lengths.JACOBIANS`; exact where |Q| = 1.
+
+    "velocity"     J with dl/dt = J u
+    "coordinates"  dl/dq
+    "constrained"  dl/dQ*, of q and "eliminated" (balls,)
+    """
     columns = Columns(system, wrt)
     return _Writer(system, muscles, strained=bool(columns.straining)).jacobian(columns)
 
@@ -166,8 +171,12 @@ class _Writer:
     # ---- the stages ------------------------------------------------------------------------------------------
 
     def _lay(self, program: Program, buffers: dict[str, Any], formula: Callable[..., dict[str, Array]]) -> None:
-        """The buffers of a formula, those that have rows, and with them "moved", where moving points are in their
-        bodies, "active", whether conditional ones are on their paths, and "touching", the spans on surfaces."""
+        """Add the buffers of a formula that have rows, and three more with them.
+
+        moved     where moving points are in their bodies
+        active    whether conditional points are on their paths
+        touching  the spans on surfaces
+        """
         sizes = {
             "moved": (len(self.moving), 3),
             "active": (len(self.switches),),
@@ -276,8 +285,12 @@ def _length(segment_type: SegmentType, alone: bool, **given: Array) -> Array:
 def _wrenches(
     segment_type: SegmentType, alone: bool, pulled: range, strained: bool, **given: Array
 ) -> dict[str, Array]:
-    """What dl/dx does to the bodies of the numbers `pulled`, "pulls" (n, 6), and to moving points in their bodies'
-    axes, "pushes" (n, 3); and where `strained`, "strains" (bodies, 6) on each body that has stops."""
+    """The effect of dl/dx on bodies and on moving points.
+
+    pulls    (n, 6) on the bodies of the numbers `pulled`
+    pushes   (n, 3) on moving points in their bodies' axes
+    strains  (bodies, 6) on each body that has stops, if `strained`
+    """
     stops, on = _laid(segment_type, alone, given)
     points = [(i, x) for i, stop in enumerate(stops) for x in stop[:2]]
 
