@@ -72,6 +72,9 @@ def main(arguments: list[str] | None = None) -> int | None:
     except (ValueError, OSError, MissingExtraError) as error:
         click.echo(f"myoquat: {error}", err=True)
         sys.exit(2)
+    except MemoryError as error:
+        click.echo(f"myoquat: there is not enough memory: {error or 'an allocation failed'}", err=True)
+        sys.exit(2)
     finally:
         warnings.formatwarning = shown
 

@@ -23,6 +23,7 @@ from myoquat.analysis.mapping.readings import AnglesReading
 from myoquat.analysis.mapping.report import MappingReport
 from myoquat.analysis.mapping.singular import approach_rows
 from myoquat.analysis.mapping.statistics import Statistics, largest_entry
+from myoquat.analysis.recruitment.poses import check_poses
 from myoquat.core.arguments import check_types
 from myoquat.core.progress import Bar, progress_bar
 from myoquat.core.typing import Array
@@ -36,7 +37,6 @@ from myoquat.muscle.tensions_at_rest import tensions_at_rest
 
 __all__ = ["mapping_analysis"]
 
-MAX_POSES = 10**7  # for which the analysis takes some minutes
 BLOCK_POSES = 2048  # at a time: the data of a block stay in the processor's cache
 POWER_TOLERANCE = 1e-12
 ROUND_OFF, ROUND_OFF_DRAWS = 4 * float(np.finfo(float).eps), 64  # changes of coordinates that show how J scatters
@@ -131,10 +131,7 @@ def mapping_analysis(
     """
     check_types(model=(model, (Model, str)))
     model = load_model(model) if not isinstance(model, Model) else model
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= MAX_POSES:
-        raise ValueError(f"the number of poses n must be a positive integer of at most {MAX_POSES:,}, not {n!r}")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"seed must be an integer that is not negative, not {seed!r}")
+    check_poses(n, seed, "the number of poses n")
     pair = Pair.of(model)
     pair, activation = _strengths(pair, np.random.default_rng([seed, 1]))
     blocks = partial(_blocks, pair, activation, int(n), int(seed))

@@ -13,8 +13,9 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import follow
 
-__all__ = ["PoseSample", "random_poses", "sample_poses"]
+__all__ = ["PoseSample", "check_poses", "random_poses", "sample_poses"]
 
+MAX_POSES = 10**7  # drawn at once, which takes some minutes
 MOST_NAMES = 6  # of coordinates, in a line
 FULL_TURN, WIDEST_LENGTH_M = 2 * np.pi - 1e-3, 2.0  # [rad, m] ranges as wide say nothing about a joint
 NEAR_ANGLE, NEAR_LENGTH_M = np.pi / 6, 0.1  # [rad, m] either side of the start, where coordinates of these are drawn
@@ -45,6 +46,14 @@ class PoseSample:
         return "\n".join(lines)
 
 
+def check_poses(poses: int, seed: int, name: str = "poses") -> None:
+    """ValueError, with the name, for a number of poses outside [1, 10^7], and for a negative seed."""
+    if isinstance(poses, bool) or not isinstance(poses, (int, np.integer)) or not 1 <= poses <= MAX_POSES:
+        raise ValueError(f"{name} must be a positive integer of at most {MAX_POSES:,}, not {poses!r}")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"seed must be an integer that is not negative, not {seed!r}")
+
+
 def random_poses(model: Model, poses: int, seed: int | np.random.Generator) -> Array:
     """(n, nq) the poses of `sample_poses`."""
     return sample_poses(model, poses, seed).q
@@ -55,13 +64,15 @@ def sample_poses(model: Model, poses: int, seed: int | np.random.Generator) -> P
 
     Coordinates that couplers drive follow them, locked ones stay, and all poses are brought onto the constraints.
 
-    A file's angles are drawn where a quaternion has replaced them and they have ranges.
+    A file's angles are drawn where a quaternion has replaced them and they have ranges. Raises ValueError for a number
+    of poses outside [1, 10^7] and for a negative seed.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment.poses import sample_poses
     >>> sample_poses(mq.load_model("two_link"), 10, 0).q.shape
     (10, 8)
     """
+    check_poses(poses, 0 if isinstance(seed, np.random.Generator) else seed)
     rng = np.random.default_rng(seed)
     ranged = {coordinate.name for coordinate in model.coordinates if coordinate.range is not None or coordinate.locked}
     driving = {name for coupler in model.couplers for name in (coupler.dependent, coupler.independent)}

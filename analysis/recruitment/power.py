@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from myoquat.analysis.recruitment.poses import sample_poses
+from myoquat.analysis.recruitment.poses import check_poses, sample_poses
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.joints.labels import printable
@@ -86,6 +86,7 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
     """
     check_types(model=(model, Model))
     system = model.system
+    check_poses(poses, seed)
     rng = np.random.default_rng(seed)
     sample = sample_poses(model, poses, rng)
     q = sample.q

@@ -10,6 +10,7 @@ from myoquat.data.reports import ImplausibleValues
 from myoquat.data.setups.document import NOTHING, SetupDocument
 from myoquat.data.xml import Element, complain
 from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
 __all__ = ["MocoFile", "Processor", "VariableInfo", "children", "interval", "property_of", "read_moco", "weights"]
 
@@ -132,8 +133,9 @@ def interval(parent: Element, tag: str) -> Interval | None:
         found = [float(word) for word in words]
     except ValueError:
         found = [math.nan]
-    if len(found) > 2 or any(map(math.isnan, found)):
-        complain(parent.find(tag), f"<{tag}> must be empty, one number or two, not {' '.join(words)!r}")
+    if len(found) > 2 or not all(math.isinf(x) or is_plausible(x) for x in found) or any("_" in x for x in words):
+        problem = f"must be empty, one number or two, infinite or at most {MAX_NUMBER:g} in size"
+        complain(parent.find(tag), f"<{tag}> {problem}, not {' '.join(words)!r}")
     return (found[0], found[-1]) if found else None
 
 

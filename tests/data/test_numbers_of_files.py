@@ -8,6 +8,7 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.apps.opensim_tools import run_setup
 from myoquat.analysis.motion import inverse_kinematics
+from myoquat.analysis.recruitment import power_check
 from myoquat.data import Forces, Markers, Orientations, load_emg, load_forces, load_markers, load_motion
 from myoquat.joints import ModelError, RevoluteJoint
 from myoquat.joints.errors import in_file
@@ -203,6 +204,11 @@ def test_gains_that_are_empty_name_their_line(folder):
         run_setup(folder / "setup.xml")
 
 
-def test_the_number_of_poses_of_a_mapping_is_limited():
+def test_the_number_of_random_poses_is_limited():
     with pytest.raises(ValueError, match="positive integer of at most 10,000,000, not 100000000"):
         mq.mapping_analysis("mapping_analysis", n=10**8)
+    for poses in (0, 10**8, 1e3, True):
+        with pytest.raises(ValueError, match="poses must be a positive integer of at most 10,000,000, not"):
+            power_check(mq.load_model("two_link"), poses)
+    with pytest.raises(ValueError, match="seed must be an integer that is not negative, not -1"):
+        power_check(mq.load_model("two_link"), 5, -1)

@@ -29,8 +29,6 @@ def command(model: str, poses: int, seed: int, rotations: str) -> None:
 
     Exit code 1 if they do not.
     """
-    if poses < 1:
-        raise click.BadParameter(f"--poses must be positive, not {poses}")
     read = load_model(model, rotations)
     check = power_check(read, poses, seed)
     click.echo(check.to_text())

@@ -30,6 +30,8 @@ from myoquat.muscle.tensions_at_rest import tensions_at_rest
 
 __all__ = ["Viewer", "view"]
 
+MAX_PORT = 65535
+
 
 def view(
     model: Model | str | Path,
@@ -52,14 +54,15 @@ def view(
     q          (nq,) the pose without a motion; the model's start by default.
     geometry   folders with the files (.vtp, .stl, .obj, .msh) that the model names, beside that of its own file and
                `Geometry` there. Bodies whose files are missing are drawn as limbs.
-    port       of the local web server; the next free one where it is taken.
+    port       of the local web server, 0 to 65535, 0 for any; the next free one where it is taken.
     browser    whether a window is opened.
     loads      recorded loads beside the motion, such as ground reactions, or what `load_forces` takes: arrows from
                their points along their forces. The greatest arrow is half as long as the figure.
 
     The window shows the model upright against gravity. Sliders set the coordinates of the model's file, or rotation
     vectors of ball joints that have none. Muscles are coloured by activation or force; a click names one. Needs the
-    extra `view`. Raises ModuleNotFoundError without it, and as `load_model` and `load_motion` do.
+    extra `view`. Raises ModuleNotFoundError without it, ValueError for another port, and as `load_model` and
+    `load_motion` do.
 
     >>> import myoquat as mq
     >>> window = mq.view("two_link", browser=False)
@@ -93,6 +96,8 @@ class Viewer:
             raise ValueError("loads are shown beside a motion, and none was given")
         if loads is not None:
             check_frames(loads, scene.model.system)
+        if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= MAX_PORT:
+            raise ValueError(f"port must be an integer from 0 to {MAX_PORT}, not {port!r}")
         try:
             viser = importlib.import_module("viser")  # on use: the command line and figures do without
         except ModuleNotFoundError as error:

@@ -242,7 +242,16 @@ def test_check_says_whether_powers_balance(capsys):
     assert "The powers of all muscles balance." in out
     code, _, err = run(capsys, "check", "two_link", "--poses", "0")
     assert code == 2
-    assert "must be positive" in err
+    assert "poses must be a positive integer" in err
+
+
+def test_memory_that_is_not_there_is_an_error_in_one_sentence(capsys, monkeypatch):
+    def draw(*_):
+        raise MemoryError("Unable to allocate 29.1 TiB")
+
+    monkeypatch.setattr("myoquat.analysis.apps.commands.check.power_check", draw)
+    code, _, err = run(capsys, "check", "two_link")
+    assert (code, err) == (2, "myoquat: there is not enough memory: Unable to allocate 29.1 TiB\n")
 
 
 def test_warm_fills_the_cache(capsys, tmp_path, monkeypatch):

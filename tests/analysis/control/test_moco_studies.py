@@ -172,6 +172,9 @@ def test_path_constraints_become_those_of_a_problem(study):
     assert all(isinstance(c, PathConstraint) for c in (weak, near))
     assert (weak.lower, weak.upper) == ((-1.0,), (np.inf,))
     assert near.interval.ravel() == pytest.approx([0.01, 25.0])
+    for number in ("1e200", "1_5", "nan"):  # the square of the first overflows, Python reads the second as 15
+        with pytest.raises(ModelError, match="<maximum_distance> must be empty, one number or two, infinite or at most"):
+            study(paths=paths.replace(">5<", f">{number}<"))
 
 
 def test_what_has_no_equal_is_reported(study):
@@ -192,7 +195,7 @@ def test_what_has_no_equal_is_reported(study):
 BROKEN = {
     "operator": ({"operators": "<ModOpReplaceMusclesWithPathActuators/>"}, "has no equal here; known: ModOpAdd"),
     "state": ({"states": '<MocoVariableInfo name="/jointset/slider/y/value"/>'}, "no state '/jointset/slider/y/value'"),
-    "bounds": ({"end": "0 1 2"}, "<bounds> must be empty, one number or two, not '0 1 2'"),
+    "bounds": ({"end": "0 1 2"}, "<bounds> must be empty, one number or two, infinite or at most"),
     "time": ({"end": ""}, "<time_final_bounds> has no bounds"),
     "transcription": ({"solver": "<transcription_scheme>euler</transcription_scheme>"}, "'euler' is not known"),
     "file": ({"goals": '<MocoStateTrackingGoal name="way"/>'}, "needs a <TableProcessor> 'reference' that names"),

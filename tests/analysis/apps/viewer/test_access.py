@@ -226,3 +226,10 @@ def test_files_that_exist_are_replaced_only_on_request(viewer, tmp_path, monkeyp
     with pytest.raises(ValueError, match="picture of the viewer ends in"):
         viewer.picture(tmp_path / "a.txt")
     assert not (tmp_path / "a.txt").exists()
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 80.5, "8080", True])
+def test_ports_that_do_not_exist_are_rejected(port):
+    """The server, in a thread of its own, ended without a word, and `view` waited for it without end."""
+    with pytest.raises(ValueError, match="port must be an integer from 0 to 65535"):
+        view("two_link", browser=False, port=port)
