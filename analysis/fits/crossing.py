@@ -30,8 +30,6 @@ class Crossing:
     velocities  those that change a length
     variables   of the fit
     blocks      numbers of variables. No piece of these paths depends on variables of two blocks
-    motions     (n, nu, r) at each pose of the fit: motions of these joints that the constraints allow, of unit size and
-                orthogonal to each other, zero for other velocities
     """
 
     muscles: tuple[int, ...]
@@ -40,8 +38,11 @@ class Crossing:
     blocks: Blocks = ()
 
     def motions(self, allowed: Array | None, n: int, nu: int) -> Array:
-        """(n, nu, r) motions at n poses that the projection `allowed` (n, nu, nu) lets pass: what of them moves these
-        joints, orthogonal to each other in the velocities of all joints."""
+        """(n, nu, r) motions of these joints, at n poses, that the projection `allowed` (n, nu, nu) lets pass.
+
+        They are of unit size and orthogonal to each other in the velocities of all joints. They are zero for velocities
+        of other joints.
+        """
         at = list(self.velocities)
         if allowed is None:
             found = np.zeros((n, nu, len(at)))

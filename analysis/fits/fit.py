@@ -105,16 +105,15 @@ def fit_paths(
     muscles: tuple[str, ...] | None = None,
     settings: FitSettings | None = None,
 ) -> PathFits:
-    """The lengths of a model's paths as smooth functions of the coordinates that they cross, for
-    `Model.with_fitted_paths`.
+    """The lengths of a model's paths as smooth functions of coordinates, for `Model.with_fitted_paths`.
 
     A length is a sum of even polynomials on the sphere of each ball joint's quaternion, times polynomials of scalar
     coordinates (`PoseFunction`). It is fitted to lengths and spatial Jacobians at `poses` (n, nq) together, by default
     4,000 of `range_poses`. With constraints and couplers only allowed motions count, and only independent coordinates
     are variables. The fit holds on the constraints. Terms are chosen one by one until the errors on held-out poses are
     those of the `settings`. Where polynomials miss these, the straight path and terms of the surfaces (`SurfaceTerm`)
-    are added; of a path of fixed points without surfaces the straight path is all. Poses near a jump of the length or
-    of a moment arm, and beyond a jump of the length, are left out, muscle by muscle.
+    are added. A path of fixed points without surfaces is its straight path. Poses near a jump of the length or of a
+    moment arm are left out, muscle by muscle. So are poses beyond a jump of the length.
 
     Raises ValueError for poses off the unit sphere and for names of no muscle.
 

@@ -44,10 +44,10 @@ def _near_lock(model: Model, q: Array) -> Array:
 def _jumping(model: Model, solved: SolvedPaths, allowed: Array | None, near: float) -> Array:
     """(n, m) whether a length or a moment arm jumps nearby, because the path changes to the other side of a surface.
 
-    There the second difference J(q + v) - 2 J(q) + J(q - v) does not vanish with the step v, or l(q + v) - l(q) is not
-    the mean of J(q) v and J(q + v) v. It is looked for in random directions with every velocity of size ARM_STEP, along
-    motions that the projection `allowed` lets pass. The directions of a pose differ in the signs of every other
-    velocity and every other pair. Only muscles with surfaces count.
+    Near a jump of a moment arm the second difference J(q + v) - 2 J(q) + J(q - v) does not vanish with the step v. Near
+    a jump of the length l(q + v) - l(q) is not the mean of J(q) v and J(q + v) v. The test takes random directions with
+    every velocity of size ARM_STEP, along motions that the projection `allowed` lets pass. The directions of a pose
+    differ in the signs of every other velocity and every other pair. Only muscles with surfaces count.
     """
     wrapped = np.flatnonzero([bool(muscle.wraps) for muscle in model.muscles])
     found = np.zeros(solved.length.shape, dtype=bool)

@@ -27,10 +27,10 @@ def range_poses(
 ) -> Array:
     """(n, nq) poses over the range of motion, quasi-random, on the constraints of the model.
 
-    ranges  of coordinates by name [rad or m], by default all that the model gives a range of at most a turn and neither
-            locks nor couples. Angles of a model file that a quaternion has replaced are coordinates too
-    turns   of ball joints by the names of their bodies: the greatest angle [rad] of rotations from the start. Without
-            it, ball joints whose model file had no angles take all rotations alike
+    ranges  of coordinates by name [rad or m], angles of a model file that a quaternion has replaced among them. By
+            default all that the model gives a range of at most a turn and neither locks nor couples
+    turns   of ball joints by the names of their bodies: the greatest angle [rad] of rotations from the start. By
+            default ball joints whose model file had no angles take all rotations alike
 
     All else stays where the model starts. Constraints are satisfied by `assemble`; poses that it moves out of the
     ranges by more than a tenth of their width are left out.
@@ -61,8 +61,10 @@ def range_poses(
 
 
 def cloud_poses(model: Model, motion: ArrayLike, n: int, spread: float, seed: int = 0) -> Array:
-    """(n, nq) poses around recorded ones `motion` (..., nq): each a recorded pose, moved by normal velocities times
-    `spread` [rad or m] of the coordinates that move in it, and assembled on the constraints.
+    """(n, nq) poses around recorded ones `motion` (..., nq), assembled on the constraints.
+
+    Each is a recorded pose, moved by normal velocities times `spread` [rad or m]. Only coordinates that move in the
+    recording are moved.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -38,8 +38,10 @@ class Selection:
 
 
 def select_terms(fit: Moments, weight: float, most: int, held_out: Callable[[Array, Array], float]) -> Selection:
-    """The terms that lower the error of a fit the most, one after the other, until `held_out`(chosen, coefficients) is
-    at most 1, no longer falls, or `most` terms are chosen; the selection with the least value of it.
+    """Select terms that lower the error of a fit the most, one after the other.
+
+    The selection ends when `held_out`(chosen, coefficients) is at most 1 or no longer falls, or at `most` terms.
+    Returns the selection with the least value of `held_out`.
 
     The objective is the mean square error plus `weight` times the sum of c^2 mean(phi^2), which is positive definite
     for any set of poses. The Cholesky factor of the chosen terms grows by a row for each [S. Chen, S. A. Billings, W.

@@ -220,11 +220,11 @@ def first_contact(problem: SurfaceProblem, y: Array, count: int) -> Part | None:
 
 
 def first_sides(problem: SurfaceProblem, y: Array, count: int, first: int) -> list[Part] | None:
-    """A guess of the two ways around a surface, the shorter of which has the lengths y (1 + r, n): a polynomial and the
-    term that takes their difference. None where all poses follow one.
+    """A guess of the two ways around a surface, the shorter of which has the lengths y (1 + r, n).
 
-    Each way is a polynomial of the `first` terms. Poses belong to the way that fits them better, in turns [as k-means
-    for regressions: H. Spath, Algorithm 39: clusterwise linear regression, Computing 22, 367 (1979)].
+    Returns a polynomial and the term that takes their difference, or None where all poses follow one way. Each way is a
+    polynomial of the `first` terms. Poses belong to the way that fits them better, in turns [as k-means for
+    regressions: H. Spath, Algorithm 39: clusterwise linear regression, Computing 22, 367 (1979)].
     """
     plain = problem.linear(y, first)
     far = _squared_errors(problem, y, plain)

@@ -178,9 +178,11 @@ def save_figures(
     *,
     overwrite: bool = False,
 ) -> list[Path]:
-    """Draw the four figures into the folder, as png (300 dpi), pdf or svg, for the named muscle; for the second one, as
-    in the study, or the only one if nothing is said. Raises ValueError for a muscle that does not exist, and OSError as
-    `check_folder` does."""
+    """Draw the four figures for a muscle into the folder, as png (300 dpi), pdf or svg.
+
+    The default is the second muscle, as in the study, or the only one. Raises ValueError for a muscle that does not
+    exist, and OSError as `check_folder` does.
+    """
     if muscle is not None and muscle not in model.muscle_names:
         raise ValueError(f"muscle is one of {', '.join(model.muscle_names)}, not {muscle!r}")
     check_folder(folder, overwrite, suffix)

@@ -81,8 +81,13 @@ ROWS = (
 
 @dataclass(frozen=True)
 class Ball:
-    """Where one ball joint stands among the balls and among all quaternions, those of floating joints included, and in
-    q, phi, u and Q*; and how its angles are read."""
+    """One ball joint: its place in the lists of joints and in q, phi, u and Q*, and the convention of its angles.
+
+    body        its name
+    number      among the balls
+    quaternion  number among all quaternions, those of floating joints included
+    reading     the convention of its angles
+    """
 
     body: str
     number: int

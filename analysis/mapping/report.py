@@ -27,8 +27,10 @@ ROUTES = ("-G J_Q^T F / 2", "-E^-T J*_Q^T F", "-J_phi^T F")
 class MappingReport:
     """Result of `mapping_analysis`.
 
-    mappings: one row per mapping (see `to_text` for the columns); power: the power check by three routes; split: the
-    tangent and radial part of J_Q for three extensions of R(Q); singular: error against distance to a singularity.
+    mappings  one row per mapping (see `to_text` for the columns)
+    power     the power check by three routes
+    split     the tangent and radial part of J_Q for three extensions of R(Q)
+    singular  error against distance to a singularity
 
     >>> import myoquat as mq
     >>> report = mq.mapping_analysis("two_link", n=100)

@@ -73,8 +73,11 @@ class Block:
         return path_jacobian(self.pair.quaternion, self.q, "velocity")
 
     def scatter(self, scale: Array, rows: Array) -> Array:
-        """(k, m) of k poses, by their rows: the largest change of each muscle's J, over its scale (m,), where the pose
-        moves by at most 4 machine epsilons along every velocity. No mapping of J can be more exact than that."""
+        """(k, m) of k poses, by their rows: the largest change of each muscle's J under rounding errors, over its scale
+        (m,).
+
+        The pose moves by at most 4 machine epsilons along every velocity. No mapping of J can be more exact than that.
+        """
         new = [row for row in rows.tolist() if row not in self._scatter]
         for row in new:
             system, rng = self.pair.quaternion.system, np.random.default_rng(row)

@@ -30,10 +30,16 @@ DISTANCES = 10.0 ** -np.arange(0.0, 15.0, 0.5)  # angle to the lock [rad], or |Q
 def approach(pair: Pair, seed: int = 0) -> "pd.DataFrame":
     """Errors against distance, on the way to the lock of the first ball joint and to Q0 = 0 of the same joint.
 
-    Columns: approach ("gimbal lock", "Q0 = 0"), distance (angle to the lock [rad], |Q0|), condition number, largest
-    entry of the Jacobian there, error of J from it relative to J's largest entry, and the error with the largest
-    component eliminated at the same pose. NaN where the map refuses (condition number past 1e12). The other joints hold
-    one random pose.
+    The columns of the table:
+
+    - approach: "gimbal lock" or "Q0 = 0"
+    - distance: angle to the lock [rad], or |Q0|
+    - condition number
+    - largest entry of the Jacobian there
+    - error of J from it, relative to J's largest entry
+    - the error with the largest component eliminated, at the same pose
+
+    NaN where the map refuses (condition number past 1e12). The other joints hold one random pose.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.mapping import approach

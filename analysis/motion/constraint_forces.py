@@ -20,8 +20,11 @@ ORIGIN = (0.0, 0.0, 0.0)
 
 
 class Load(NamedTuple):
-    """force [N], moment [N m] about the point, and the point [m], each (t, 3) in the axes of one frame (the point seen
-    from its origin).
+    """A force, and a moment about a point, in the axes of one frame.
+
+    force   (t, 3) [N]
+    moment  (t, 3) [N m] about the point
+    point   (t, 3) [m] from the frame's origin
 
     >>> import numpy as np
     >>> from myoquat.analysis.recruitment import Load
@@ -111,8 +114,10 @@ class ConstraintForces:
         return Load(vecmat(wrench[:, :3], R) + still, vecmat(moment, R) + still, vecmat(at - p, R) + still)
 
     def to_dataframe(self, *, frame: str = "ground") -> "pd.DataFrame":
-        """Columns '<constraint>_on_<body>_in_<frame>_fx' ... '_mx' ... '_px' ... of every constraint between bodies and
-        every body on which it acts, over the index time [s]."""
+        """Loads of every constraint between bodies on every body on which it acts, over the index time [s].
+
+        The columns are '<constraint>_on_<body>_in_<frame>_fx' ... '_mx' ... '_px' ...
+        """
         columns: dict[str, Array] = {}
         system = self.motion.model.system
         for place, name in enumerate(self.names):

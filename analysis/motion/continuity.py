@@ -1,7 +1,7 @@
 """Angles that give the same pose: full turns of a hinge, and the two triples of three rotations about fixed axes.
 
 An inverse kinematics may find any of them, each in its frame. `continuous` gives every frame the one that is nearest to
-the frame before; smoothing and inverse dynamics reject a motion that jumps from one to another.
+the frame before. Smoothing and inverse dynamics reject a motion that jumps from one to another.
 """
 
 from collections.abc import Iterator, Sequence
@@ -140,9 +140,12 @@ def _named_by(constraint: Constraint, system: ArticulatedSystem) -> set[int]:
 
 
 def named(hinges: Hinges, x: Array, ranges: Sequence[Range | None]) -> Array:
-    """(t, k) angles of the same poses as x (t, k), without jumps: of those the ones that are in their ranges in the
-    most frames. Otherwise those whose first frame is principal. That is: in (-pi, pi], and the middle one of three in
-    [-pi/2, pi/2], or [0, pi] where the first and the third axis are parallel."""
+    """(t, k) angles of the same poses as x (t, k), without jumps.
+
+    Of several choices, the one that is in the ranges in the most frames is returned. Otherwise it is the choice with a
+    principal first frame. Principal angles are in (-pi, pi]. The middle one of three is in [-pi/2, pi/2], or in [0, pi]
+    where the first and the third axis are parallel.
+    """
     smooth = unwrapped(hinges, x)
     choices = [smooth] if hinges.second_triple is None else [smooth, hinges.other(smooth)]
     placed = [np.stack([_placed(y[:, k], r) for k, r in enumerate(ranges)], axis=-1) for y in choices]
@@ -189,8 +192,10 @@ def turned_to(hinges: Hinges, x: Array, near: Array) -> Array:
 
 
 def unwrapped(hinges: Hinges, x: Array) -> Array:
-    """(t, k) of the angles of the same poses as x (t, k) those that are nearest to the frame before, beginning with the
-    first of x. Only frames that jump change."""
+    """(t, k) angles of the same poses as x (t, k): in each frame those nearest to the frame before.
+
+    The first frame is that of x. Only frames that jump change.
+    """
     if hinges.second_triple is not None:
         return nearest_branch(x, hinges.other(x))
     turns = np.cumsum(np.round(np.diff(x, axis=0) / FULL_TURN_RAD), axis=0)
@@ -229,10 +234,12 @@ def continuous(motion: MotionLike) -> Motion:
 
 
 def check_jumps(motion: Motion, *, steady: bool = False) -> None:
-    """ValueError where a coordinate jumps to another angle of nearly the same pose, as no motion does at any sampling
-    rate. It jumps where its change differs from those before and after by more than half a turn. It also jumps where
-    the other triple of angles of its joint is much nearer to the frame before. steady: only of motions most of whose
-    frames follow from each other."""
+    """ValueError where a coordinate jumps to another angle of nearly the same pose.
+
+    No motion does so at any sampling rate. A coordinate jumps where its change differs from those before and after by
+    more than half a turn. It also jumps where the other triple of angles of its joint is much nearer to the frame
+    before. steady: raise the error only for motions in which most frames follow from each other.
+    """
     for row, place, jump in _jumps(motion, steady):
         name = motion.system.coordinate_names[place]
         raise ValueError(

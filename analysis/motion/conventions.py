@@ -1,14 +1,17 @@
 """Conventions in which clinicians read rotations of a joint: the recommendations of the ISB, group by group.
 
 Axes of every segment: x forward, y up, z to the right. R takes components of the distal segment to those of the
-proximal one, as a sequence of turns about the proximal, the floating and the distal axis [E. S. Grood, W. J. Suntay, A
-joint coordinate system for the clinical description of three-dimensional motions, J. Biomech. Eng. 105, 1983]. Each
+proximal one. It is a sequence of turns about the proximal, the floating and the distal axis [E. S. Grood, W. J. Suntay,
+A joint coordinate system for the clinical description of three-dimensional motions, J. Biomech. Eng. 105, 1983]. Each
 group names its three angles by the direction in which they are positive, on the right side. On the left side the same
 names hold for the mirrored segments.
 
-Sources: G. Wu et al., ISB recommendation on definitions of joint coordinate system of various joints for the reporting
-of human joint motion, part I: ankle, hip, and spine, J. Biomech. 35, 2002; part II: shoulder, elbow, wrist and hand,
-J. Biomech. 38, 2005; knee: Grood and Suntay, with the axes of the hip's segments.
+Sources:
+
+- G. Wu et al., ISB recommendation on definitions of joint coordinate system of various joints for the reporting of
+  human joint motion, part I: ankle, hip, and spine, J. Biomech. 35, 2002
+- part II: shoulder, elbow, wrist and hand, J. Biomech. 38, 2005
+- knee: Grood and Suntay, with the axes of the hip's segments
 """
 
 from dataclasses import dataclass

@@ -1,16 +1,21 @@
 """The curvature of a least-squares cost: what the second derivatives of the poses add to its normal matrix.
 
 With residuals r_k = x_k - p_k of weights w_k, half the Hessian of sum w_k |r_k|^2 is J^T W J - sum w_k r_k . d2p_k. The
-second term is the geometric stiffness of the forces f_k = w_k r_k, held constant in the world. For a joint i that
-carries a joint j, d2p = omega_i x dp/dv_j, so that the term is a motion of joint i times a moment on what j carries.
-With S_i the subspaces, W_j the wrench that joint j transmits and x the cross product of motions,
+second term is the geometric stiffness of the forces f_k = w_k r_k, held constant in the world.
+
+For a joint i that carries a joint j, d2p = omega_i x dp/dv_j. The term is therefore a motion of joint i times a moment
+on the bodies that j carries. With S_i the subspaces, W_j the wrench that joint j transmits and x the cross product of
+motions,
 
     (Hessian / 2)_ij = S_i . I_j S_j + W_j . (S_j x S_i) / 2
 
-where I_j is a composite inertia like that of the normal matrix, but of bodies whose points have the first moment
-w p + f / 2 and the rotational inertia w (|p|^2 1 - p p^T) + (p . f) 1 - (p f^T + f p^T) / 2. These follow the rule of
-parallel axes, as inertias do. The change of a joint's own subspace as it moves adds -W . drift(q, u) to the quadratic
-form of its velocities u.
+I_j is a composite inertia, as in the normal matrix, but points have other moments under a force f:
+
+    first moment        w p + f / 2
+    rotational inertia  w (|p|^2 1 - p p^T) + (p . f) 1 - (p f^T + f p^T) / 2
+
+These follow the rule of parallel axes, as inertias do. The change of a joint's own subspace as it moves adds -W .
+drift(q, u) to the quadratic form of its velocities u.
 """
 
 from collections.abc import Iterable
@@ -33,8 +38,10 @@ _NEXT, _LAST = [1, 2, 0], [2, 0, 1]
 
 
 class PointLoads:
-    """Weights and forces of points on the links of a system: their inertias, and their forces (n, f) at the links'
-    origins, in the links' axes."""
+    """Inertias and forces of weighted points, summed on the links of a system.
+
+    The forces (n, f) are at the links' origins, in the links' axes.
+    """
 
     def __init__(self, system: ArticulatedSystem) -> None:
         self.inertias: list[Inertia] = [(0.0, np.zeros(3), np.zeros(6)) for _ in system.tree.links]
@@ -53,8 +60,10 @@ class PointLoads:
 def matrix_of_points(
     system: ArticulatedSystem, q: Array, motion: Motion, inertias: list[Inertia], wrenches: list[Pair] | None
 ) -> Array:
-    """(..., nu, nu) the normal matrix of points; half their Hessian with the wrenches that joints transmit, but for the
-    curvature of frames that follow a ball joint."""
+    """(..., nu, nu) the normal matrix of points, or half their Hessian if the wrenches that joints transmit are given.
+
+    The Hessian leaves out the curvature of frames that follow a ball joint.
+    """
     found = matrix(system, motion, inertias, wrenches)
     if wrenches is not None:
         for link, wrench in zip(system.tree.links, wrenches, strict=True):
@@ -80,8 +89,10 @@ def curvature_of_points(system: ArticulatedSystem, q: Array, forces: Iterable[Po
 
 
 def loaded_point(w: Array, p: Array, f: Array) -> Inertia:
-    """The inertia (w, w p + f / 2, ...) of a point of weight w (..., 1) at p (3,) or (..., 3) under a force f (..., 3):
-    that of a point mass if f is zero."""
+    """The inertia (w, w p + f / 2, ...) of a point of weight w (..., 1) under a force f (..., 3).
+
+    The point is at p (3,) or (..., 3). If f is zero, it is the inertia of a point mass.
+    """
     products, (a, b) = p * f, ([0, 0, 1], [1, 2, 2])
     diagonal = products[..., _NEXT] + products[..., _LAST]
     mixed = -0.5 * (p[..., a] * f[..., b] + p[..., b] * f[..., a])

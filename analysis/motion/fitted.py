@@ -23,10 +23,13 @@ def _empty() -> Array:
 class FittedMotion(Motion):
     """A motion with its residuals.
 
-    marker_error (t, n) [m] and sensor_error (t, s) [rad] are distances and angles to the measured markers and sensors,
-    NaN without a measurement; task_error (t, c) [rad or m]. `cost` (t,) is the minimised sum. constraint_error (t,) is
-    the greatest |phi| of the constraints [m, rad]. converged (t,) is True if a further step moves no coordinate by more
-    than 1e-8. empty (t,) marks frames without data, whose pose is that of a neighbouring frame.
+    marker_error      (t, n) [m] distances to the measured markers, NaN without a measurement
+    sensor_error      (t, s) [rad] angles to the measured sensors, NaN without a measurement
+    task_error        (t, c) [rad or m] deviations from wanted coordinates
+    cost              (t,) the minimised sum
+    constraint_error  (t,) the greatest |phi| of the constraints [m, rad]
+    converged         (t,) True if a further step moves no coordinate by more than 1e-8
+    empty             (t,) marks frames without data, whose pose is that of a neighbouring frame
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -113,11 +116,10 @@ class FittedMotion(Motion):
     def covariance(self, marker_noise: float, sensor_noise: float = 0.0) -> tuple[tuple[str, ...], Array]:
         """(names (n,), C (t, n, n)): covariance of the free velocities over unit time, to first order in the noise.
 
-        Of independent errors with standard deviations marker_noise [m] in each direction and sensor_noise [rad] about
-        each axis: C = N^-1 (J^T W S W J) N^-1 with N = J^T W J, S their variances. C of a ball joint is that of its
-        rotation vector in its velocity frame. N and J are those along the constraints of the model. Directions that the
-        data leave open have no entry: the pseudo-inverse is
-        taken, with a relative tolerance of 1e-9.
+        The errors are independent, with standard deviations marker_noise [m] in each direction and sensor_noise [rad]
+        about each axis. With S their variances, C = N^-1 (J^T W S W J) N^-1 and N = J^T W J. C of a ball joint is that
+        of its rotation vector in its velocity frame. N and J are those along the constraints of the model. Directions
+        that the data leave open have no entry: N^-1 is the pseudo-inverse, with a relative tolerance of 1e-9.
         """
         problem = self._fitted
         noisy = self.data.copy()

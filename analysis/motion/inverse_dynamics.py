@@ -30,11 +30,12 @@ __all__ = ["JointTorques", "external_wrenches", "inverse_dynamics_of_motion", "v
 
 @dataclass(frozen=True, eq=False)
 class JointTorques:
-    """torque (t, nu) [N m, N]: generalized forces on the velocities of a motion, whose power is torque . u.
+    """Generalized forces on the velocities of a motion, and the external loads with which they were found.
 
-    On a ball joint that is the torque vector in the joint's velocity frame (child or parent), on a floating joint the
-    force and the torque. `wrenches` (t, bodies, 6) are the external forces [N] and torques [N m] on the bodies at their
-    origins, in world axes. `constraints` are the forces of the model's constraints, where `motors` were named.
+    torque       (t, nu) [N m, N], whose power is torque . u. On a ball joint it is the torque vector in the joint's
+                 velocity frame (child or parent), on a floating joint the force and the torque.
+    wrenches     (t, bodies, 6) the external forces [N] and torques [N m] on the bodies at their origins, in world axes
+    constraints  the forces of the model's constraints, if `motors` were named
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -74,11 +75,11 @@ class JointTorques:
         return self.to_dataframe().iloc[:, columns]
 
     def of_coordinates(self) -> "pd.DataFrame":
-        """Generalized forces on the coordinates of the file that the model came from, named as OpenSim's tool does:
-        '<coordinate>_moment' [N m] where the coordinate is an angle, '<coordinate>_force' [N] where it is a length.
+        """Generalized forces on the coordinates of the file that the model came from, named as OpenSim's tool does.
 
-        For angles that a quaternion has replaced (`Motion.angles`) they are B^T tau, with omega = B xdot. They exist in
-        gimbal lock too. Quaternion joints without named angles keep the columns of their velocities.
+        The column of an angle is '<coordinate>_moment' [N m], that of a length '<coordinate>_force' [N]. For angles
+        that a quaternion has replaced (`Motion.angles`) they are B^T tau, with omega = B xdot. They exist in gimbal
+        lock too. Quaternion joints without named angles keep the columns of their velocities.
         """
         system, q = self.motion.system, self.motion.q
         named = {ball.body: ball for ball in balls(system)}
@@ -119,17 +120,17 @@ class JointTorques:
 def inverse_dynamics_of_motion(
     model: SystemLike, motion: MotionLike, loads: Forces | None = None, *, motors: Sequence[str] | None = None
 ) -> JointTorques:
-    """What the joints of a model have to give for a motion (q, u, udot) under external loads.
+    """The torques that the joints of a model need for a motion (q, u, udot) under external loads.
 
     torque = M udot + b - J^T f_ext, less what the model's own limits and passive forces give. Gravity, springs and
-    dampers of the joints are in b, muscles are not (they are what produces the torque). loads: interpolated by straight
-    lines at the times of the motion. Each is a force at a point and a free torque, in the frames and on the body that
-    it names. Those on the ground do nothing.
+    dampers of the joints are in b. Muscles are not: they produce the torque. loads: interpolated by straight lines at
+    the times of the motion. Each is a force at a point and a free torque, in the frames and on the body that it names.
+    Those on the ground do nothing.
 
     motors: the velocities, or coordinates of one velocity, that are driven. Then the model's constraints, couplers and
     locks carry the rest, `JointTorques.constraints`, and torque is what the motors give. Other velocities have what
-    neither gives, zero but for rounding where the motors suffice. None: all velocities are driven, and forces of
-    constraints are part of the torque, since the motion does not determine them.
+    neither gives, zero but for rounding where the motors suffice. None: all velocities are driven, and the torque
+    includes forces of constraints, since the motion does not determine them.
     `myoquat.analysis.recruitment.free_torques` has torques without them.
 
     Raises ValueError for a motion of another system, or without u and udot (`smooth` and `differentiate` find them). It

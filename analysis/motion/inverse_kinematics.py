@@ -140,27 +140,27 @@ def inverse_kinematics(
 ) -> FittedMotion:  # fmt: skip
     """The motion of a model that fits recorded markers and sensors best, frame by frame, in weighted least squares.
 
-    In each frame sum w |x - p(q)|^2 + sum w theta^2 + sum w (y - y(q))^2 is minimised over the coordinates that are
-    free: distances of markers [m], angles of sensors [rad], deviations of coordinates [rad or m] from wanted values.
-    Damped Gauss-Newton steps are taken in the tangent space (`motion.problem`), so that a quaternion joint has no lock.
+    In each frame sum w |x - p(q)|^2 + sum w theta^2 + sum w (y - y(q))^2 is minimised over the free coordinates. The
+    terms are distances of markers [m], angles of sensors [rad], and deviations of coordinates [rad or m] from wanted
+    values. Damped Gauss-Newton steps in the tangent space (`motion.problem`) make quaternion joints free of locks.
 
-    data         markers, sensor orientations, or both at the same times. Names are those of the model's markers, and of
-                 `sensors`. A marker or sensor that is missing in a frame (NaN) has no weight there.
-    weights      by name of marker, sensor or coordinate task, 1 for those not named; 0 leaves one out. Squares of
-                 metres and of radians are added without scaling. A sensor of weight 0.01 counts as much for a radian as
-                 a marker of weight 1 for 0.1 m.
-    sensors      where the sensors are on their bodies.
-    coordinates  wanted values [rad or m] by coordinate, a number or one per frame (t,); named angles that a quaternion
-                 has replaced among them.
-    locked       coordinates that keep their value at the start; the model's own locked ones if None.
-    ranges       whether coordinates that the model says are clamped stay in their ranges.
+    data               markers, sensor orientations, or both at the same times. Names are those of the model's markers,
+                       and of `sensors`. A marker or sensor that is missing in a frame (NaN) has no weight there.
+    weights            by name of marker, sensor or coordinate task, 1 for those not named; 0 leaves one out. Squares of
+                       metres and of radians are added without scaling. A sensor of weight 0.01 counts as much for a
+                       radian as a marker of weight 1 for 0.1 m.
+    sensors            where the sensors are on their bodies.
+    coordinates        wanted values [rad or m] by coordinate, a number or one per frame (t,); named angles that a
+                       quaternion has replaced among them.
+    locked             coordinates that keep their value at the start; the model's own locked ones if None.
+    ranges             whether coordinates that the model says are clamped stay in their ranges.
     constraint_weight  infinite: they hold to 1e-10. A number w, or some by name: tasks w |phi|^2 (see the module).
-    start        (nq,) coordinates from which the first frame is sought, and what locked and undetermined coordinates
-                 have; or (t, nq) one for each frame. The model's own start if None.
-    method       "batch": every 32nd frame from the one before, then those between from the nearest that is known, side
-                 by side; "sequential": each frame from the one before.
-    ignore       names in the data that may be passed over without a warning.
-    options      `FitOptions`: the options from `locked` to `ignore` in a record instead of singly.
+    start              (nq,) start of the first frame, and the values of locked and undetermined coordinates; or (t, nq)
+                       one for each frame. The model's own start if None.
+    method             "batch": every 32nd frame from the one before, then the others from the nearest known one, side
+                       by side; "sequential": each frame from the one before.
+    ignore             names in the data that may be passed over without a warning.
+    options            `FitOptions`: the options from `locked` to `ignore` in a record instead of singly.
 
     Couplers and holonomic constraints of the model hold exactly. Returns a Motion with its errors and the frames that
     converged.

@@ -31,10 +31,14 @@ MIRROR = np.array([1.0, -1.0, -1.0, 1.0])  # of a quaternion, by z -> -z
 
 @dataclass(frozen=True, eq=False)
 class JointAngles:
-    """values (t, n) [rad] of angles `names` (n,) over `time` (t,), continuous from frame to frame.
+    """Angles of a joint over time, continuous from frame to frame.
 
-    condition (t,): by how much a small rotation may change them at most, in that rotation: 1 where they are at ease,
-    infinite at the lock of the convention. `convention` says which it is, with its source.
+    time        (t,) [s]
+    names       (n,) of the angles
+    values      (t, n) [rad]
+    condition   (t,) the greatest change of the angles by a small rotation, over that rotation. It is 1 far from the
+                lock of the convention, and infinite at it.
+    convention  its name and source
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -76,18 +80,18 @@ def joint_angles(
 ) -> JointAngles:
     """The rotation of a joint as angles.
 
-    joint        a joint or the body that it carries, whose rotation against the parent body is taken; or two bodies,
+    joint        a joint or the body that it carries, for the rotation against the parent body. Or two bodies,
                  (proximal, distal), with any joints between them; the ground among them.
-    convention   a group of the ISB, "hip" or "ISB hip" (see `myoquat.analysis.motion.conventions`); an Euler sequence
-                 such as "ZXY" (intrinsic, from the proximal to the distal body); "swing-twist x", "tilt-torsion x"
-                 about an axis x, y or z of the distal body; "helical", the rotation vector in the proximal body's axes.
-    side         "left" takes the bodies mirrored, z to -z, so that groups read alike on both sides.
-    relative_to  a static pose in which the angles are zero: a motion, whose mean rotation it is, or q (nq,).
-    axes         of the proximal and the distal body: in which way x forward, y up, z right lie in them, words such as
-                 "x z -y" or rotations (see `axes_rotation`). The bodies' own axes if None.
+    convention   a group of the ISB, "hip" or "ISB hip" (see `myoquat.analysis.motion.conventions`). An Euler sequence
+                 such as "ZXY" (intrinsic, from the proximal to the distal body). "swing-twist x" or "tilt-torsion x",
+                 about an axis x, y or z of the distal body. "helical", the rotation vector in the proximal body's axes.
+    side         "left" mirrors the bodies, z to -z, so that groups read alike on both sides.
+    relative_to  a static pose in which the angles are zero: a motion, for its mean rotation, or q (nq,).
+    axes         of the proximal and the distal body: the directions of x forward, y up, z right in them. They are words
+                 such as "x z -y" or rotations (see `axes_rotation`). The bodies' own axes if None.
 
-    Angles are unwrapped: of those that mean the same rotation each frame has the nearest to the frame before. Raises
-    ValueError for joints, bodies (with the nearest ones), conventions and sides that do not exist.
+    Of the angles of the same rotation each frame has the nearest to the frame before. Raises ValueError for joints,
+    bodies (with the nearest ones), conventions and sides that do not exist.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.motion import Motion, joint_angles
@@ -137,9 +141,11 @@ def swing_twist(Q: ArrayLike, axis: int) -> tuple[Array, Array]:
 
 
 def tilt_torsion(Q: ArrayLike, axis: int) -> Array:
-    """(..., 3) azimuth, tilt and torsion [rad]: the axis tilts by `tilt` towards `azimuth`, measured from the next axis
-    to the one after it, and the body turns by `torsion` about it, R = R(azimuth) S(tilt) R(torsion - azimuth) [I. A.
-    Bonev, D. Zlatanov, C. M. Gosselin, Advantages of the modified Euler angles ..., Proc. PKM 2002].
+    """(..., 3) azimuth, tilt and torsion [rad]: R = R(azimuth) S(tilt) R(torsion - azimuth).
+
+    The axis tilts by `tilt` towards `azimuth`, measured from the next axis to the one after it. The body turns by
+    `torsion` about the axis [I. A. Bonev, D. Zlatanov, C. M. Gosselin, Advantages of the modified Euler angles ...,
+    Proc. PKM 2002].
 
     >>> from myoquat.analysis.motion import tilt_torsion
     >>> tilt_torsion([0.6, 0.8, 0.0, 0.0], 2).round(6) + 0.0  # a tilt of the third axis

@@ -2,19 +2,21 @@
 
 minimise  c(q) = sum_k w_k |x_k - p_k(q)|^2 + sum_s w_s |theta_s(q)|^2 + sum_j w_j (y_j - y_j(q))^2
 
-over the coordinates that are free. Markers at p_k(q) are seen at x_k [m], theta_s is the rotation vector [rad] from the
-sensor on the model to the recorded one, and y_j are wanted values of coordinates. Steps are taken in the tangent space:
-velocities v over unit time, integrated by each joint's own exponential.
+over the coordinates that are free. Markers at p_k(q) are seen at x_k [m]. The rotation vector theta_s [rad] leads from
+the sensor on the model to the recorded one. The y_j are wanted values of coordinates. Steps are taken in the tangent
+space: velocities v over unit time, integrated by each joint's own exponential.
 
-J^T W J of points on a body is the mass matrix of point masses w_k, and of turning sensors that of a rotational inertia
-w_s 1 (for the rotation vector, J^T theta = theta exactly, and 1 bounds the curvature of |theta|^2 / 2 from above), so
-that composite rigid bodies give the normal matrix and the recursion of forces its right-hand side, in time linear in
-the number of markers. It keeps the zeros between branches of the tree, and so do its factors L^T D L.
+For points on a body, J^T W J is the mass matrix of point masses w_k. For turning sensors it is that of a rotational
+inertia w_s 1. (For the rotation vector, J^T theta = theta exactly, and 1 bounds the curvature of |theta|^2 / 2 from
+above.) Composite rigid bodies therefore give the normal matrix, and the recursion of forces its right-hand side, in
+time linear in the number of markers. The matrix keeps the zeros between branches of the tree, and so do its factors L^T
+D L.
 
 Where the last step was short, half the Hessian takes the place of the normal matrix, so that the search ends with
 Newton's method (`myoquat.analysis.motion.curvature`). It has the curvature of markers, couplers, constraints that hold,
-and wanted coordinates; sensors, angles of ball joints and constraints with weights keep their normal matrix. Where the
-Hessian is not positive definite, the step is found again without it; steps must be shorter before it is tried again.
+and wanted coordinates. Sensors, angles of ball joints and constraints with weights keep their normal matrix. Where the
+Hessian is not positive definite, the step is found again without it. Steps must then be shorter before it is tried
+again.
 
 Where constraints phi(q, t) = 0 hold, poses stay on them: the step minimises the same cost along their tangent space
 (`myoquat.analysis.motion.tangent`). The next step removes the phi that remains, and the cost is judged as it will be
@@ -82,9 +84,17 @@ class Terms(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The best pose so far q (..., nq), the step v (..., n) that is tried from it, -dc/dv / 2 along it, how much of it
-    is tried, the damping, the cost at q, the length of a step below which the next one is Newton's, and how far the
-    pose that is tried next moves: 0 where that is next to nothing."""
+    """The state of a search.
+
+    q        (..., nq) the best pose so far
+    v        (..., n) the step that is tried from it
+    slope    -dc/dv / 2 along the step
+    share    the part of the step that is tried
+    damping  of the normal matrix
+    cost     at q
+    reach    length of a step below which the next one is Newton's
+    left     how far the pose that is tried next moves; 0 below a limit
+    """
 
     q: Array
     v: Array
@@ -174,8 +184,11 @@ class PoseProblem(PoseStructure):
     # ---- normal equations -----------------------------------------------------------------------------------
 
     def terms(self, q: Array, data: Array, bent: Array | None = None) -> Terms:
-        """Cost, right-hand side and normal matrix, on all velocities; half the Hessian, that of couplers left out, in
-        place of the normal matrix in states whose `bent` (...) is 1."""
+        """Cost, right-hand side and normal matrix, on all velocities.
+
+        In states whose `bent` (...) is 1, half the Hessian takes the place of the normal matrix, without that of
+        couplers.
+        """
         given, tree = self.unpacked(data), self.system.tree
         motion = kinematics(tree, q)
         poses = world_poses(tree, motion)
@@ -227,9 +240,11 @@ class PoseProblem(PoseStructure):
         return force, normal
 
     def reduced(self, q: Array, terms: Terms, bent: Array | None = None) -> tuple[Array, Array]:
-        """Right-hand side (..., n) and normal matrix (..., n, n) on the free velocities: C^T f and C^T N C with
-        u = C u_free, and rows of coordinates that press against their bounds taken out. bent: as in `terms`; couplers
-        add their part."""
+        """Right-hand side (..., n) and normal matrix (..., n, n) on the free velocities.
+
+        They are C^T f and C^T N C with u = C u_free. Rows of coordinates that press against their bounds are taken out.
+        bent: as in `terms`; couplers add their part.
+        """
         f, N = self.on_free(q, terms.force, terms.normal, bent)
         return _opened(f, N, self.open_rows(q, f))
 
@@ -261,8 +276,10 @@ class PoseProblem(PoseStructure):
         return self.pseudo_inverse(q, self.unpacked(data).time)[1], self.reduced(q, self.terms(q, data))[1]
 
     def determined(self, q: Array, data: Array) -> Array:
-        """(n,) whether anything that is seen in one of several frames, q (t, nq) and data (t, ...), depends on a free
-        velocity, or the constraints leave it no choice."""
+        """(n,) whether the data of frames q (t, nq), data (t, ...) or the constraints determine a free velocity.
+
+        A velocity counts as determined if any measurement in one of the frames depends on it.
+        """
         along, normal = self.along(q, data)
         seen = np.diagonal(along @ normal @ along, axis1=-2, axis2=-1).max(axis=0, initial=0.0)
         moves = np.diagonal(along, axis1=-2, axis2=-1).max(axis=0, initial=0.0) > UNDETERMINED_PIVOT
@@ -338,11 +355,11 @@ class PoseProblem(PoseStructure):
     def step(self, at: "Search", data: Array, far: bool = True) -> "Search":
         """One step of a search.
 
-        Where the cost falls, the pose is taken, a new step found there, and the damping reduced. Where it does not, a
-        quarter of the step is tried next, and the damping of the next step is larger. Gauss-Newton steps leave out the
-        curvature of the residuals and are too long or too short where these are large. The part of the next step that
-        is tried is the one that would have been best for the last step, from the slopes at both of its ends. Short
-        steps are Newton's.
+        If the cost falls, the search takes the pose, finds a new step there, and reduces the damping. If not, it tries
+        a quarter of the step next, and raises the damping of the next step. Gauss-Newton steps leave out the curvature
+        of the residuals, and are too long or too short where these are large. The share of the next step is therefore
+        the one that would have been best for the last step, from the slopes at both of its ends. Short steps are
+        Newton's.
 
         far: every pose that is tried is brought towards the constraints first; a search from nearby does without.
         """

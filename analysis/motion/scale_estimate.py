@@ -123,8 +123,12 @@ class ScaleEstimate:
         return found
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """A row for each of `names`: what was found, its standard deviation after and before the trial, and the share
-        of the prior variance that the trial has removed. It is near 0 where the trial says nothing."""
+        """A row for each of `names`: its value, its standard deviation after and before the trial, and the learned
+        share.
+
+        The share is the part of the prior variance that the trial has removed. It is near 0 where the trial says
+        nothing.
+        """
         before = self.problem.deviations
         columns = {"found": self.problem.vector(self.size), "deviation": self.deviations, "before": before,
                    "learned": 1 - (self.deviations / before) ** 2}  # fmt: skip
@@ -311,8 +315,11 @@ def _result(
 
 
 def _followed(problem: ScaleProblem, fitted: PoseProblem, q: Array, covariance: Array) -> float:
-    """How many of the numbers seen the fit can follow: the coordinates that they determine, and of factors and offsets
-    the share that they, not the prior, have determined."""
+    """How many of the measured numbers the fit can follow.
+
+    These are the coordinates that they determine. Factors and offsets count with the share that the measurements, not
+    the prior, have determined.
+    """
     J = fitted.marker_jacobian(q) * (problem.weights > 0)[..., None, None]
     _, along = fitted.pseudo_inverse(q, problem.frames.time)
     rank = np.linalg.matrix_rank(J.reshape(len(J), -1, J.shape[-1]) @ along).sum()

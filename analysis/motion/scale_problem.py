@@ -3,23 +3,24 @@
 minimise  sum_t sum_k w_k |x_tk - p_k(q_t, s, d)|^2 / sigma^2 + sum_j (s_j - m_j)^2 / a_j^2 + sum_k |d_k|^2 / b_k^2
 
 over factors s_j, offsets d_k [m] of markers on their bodies, in the bodies' axes, and the free coordinates of q_t. They
-are the most probable ones where markers have independent normal errors of standard deviation sigma / sqrt(w_k) in each
+are the most probable ones for markers with independent normal errors of standard deviation sigma / sqrt(w_k) in each
 direction. Before the trial is seen, s and d are normal with means m and 0 and standard deviations a and b.
 
 A marker of the body B is at p = R_B (S_B p_B + d) + o_B, and all origins o are linear in the factors. At given
-rotations p is linear in (s, d). Its derivatives by s are therefore differences over any step, without error. A frame's
-pose meets no other frame's, and is eliminated (Schur complement; the arrow of bundle adjustment, B. Triggs et al.,
-Bundle Adjustment: A Modern Synthesis, Vision Algorithms 1999, sec. 6): with the residuals r, J = dp/dq, P = dp/d(s, d)
-and weights W of a frame, N = J^T W J, B = J^T W P,
+rotations p is linear in (s, d). Its derivatives by s are therefore differences over any step, without error.
+
+The pose of a frame depends on no other frame's, and is eliminated (Schur complement; the arrow of bundle adjustment, B.
+Triggs et al., Bundle Adjustment: A Modern Synthesis, Vision Algorithms 1999, sec. 6). A frame has the residuals r, J =
+dp/dq, P = dp/d(s, d) and weights W. With N = J^T W J and B = J^T W P,
 
     (Lambda + sum P^T W P - B^T N^+ B) delta = Lambda (mean - (s, d)) + sum P^T W r - B^T N^+ J^T W r
     delta_q = N^+ (J^T W r - B delta)
 
-N^+ is the pseudo-inverse: what no marker of a frame shows does not move in it. The inverse of the matrix at the left is
-the covariance of (s, d), to first order.
+N^+ is the pseudo-inverse, so that coordinates that no marker of a frame shows do not move in it. The inverse of the
+matrix at the left is the covariance of (s, d), to first order.
 
 Constraints phi(q, s) = 0 of the model hold in every frame. With A = dphi/dq and C = dphi/ds poses move by (I - A^+ A) y
-- A^+ C delta. Therefore J (I - A^+ A) and P - J A^+ C replace J and P above, and Newton's method brings them onto the
+- A^+ C delta. Therefore J (I - A^+ A) and P - J A^+ C replace J and P above. Newton's method brings poses onto the
 constraints of the new size.
 """
 
@@ -53,8 +54,13 @@ class Size(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """The reduced equations of a step, their matrix (p, p) and right-hand side (p,), and what gives the steps of the
-    poses: N^+ J^T W r (t, n) and N^+ B (t, n, p)."""
+    """The reduced equations of a step, and the matrices that give the steps of the poses.
+
+    matrix    (p, p) of the reduced equations
+    right     (p,) their right-hand side
+    poses     (t, n) N^+ J^T W r
+    coupling  (t, n, p) N^+ B
+    """
 
     matrix: Array
     right: Array

@@ -65,18 +65,18 @@ def scale_model(
     """The model in the size of a person, as OpenSim's ScaleTool scales it; `place_markers` is the tool's last step.
 
     static_trial  the recorded markers, in metres and in the model's axes; `between` picks the frames.
-    measurements  pairs of markers and the bodies that are stretched by their ratio.
+    measurements  pairs of markers, and the bodies that are scaled by their ratio.
     factors       by body, a number or three along its axes; "ground" among them.
     mass          [kg] of the whole person; None leaves the masses that the sizes give.
     keep_masses   the proportions of the masses stay those of the model, whatever the sizes.
     order         which of "measurements" and "factors" are applied, the later one replacing the earlier.
 
-    Bodies, joints, points of muscles, wrapping surfaces, markers, and what constraints, springs, bushings and contacts
-    are fixed to are stretched with the body that they are on; inertias follow `myoquat.joints.multibody.scaling`. The
-    optimal fibers, slack tendons and resting ligaments, and the rest of springs and rods between points, grow as the
-    paths do in the pose at the start. Muscle strengths, stiffnesses and coordinates stay. Unlike in OpenSim, which
-    scales along the axes of the frame of a point, the body's axes always count. Every law with lengths is scaled,
-    OpenSim's RigidTendonMuscle included.
+    Bodies, joints, points of muscles, wrapping surfaces and markers are scaled with the body that they are on. So are
+    the attachments of constraints, springs, bushings and contacts. Inertias follow `myoquat.joints.multibody.scaling`.
+    Optimal fibers, slack tendons and resting ligaments grow as the paths do in the start pose. So does the rest of
+    springs and rods between points. Muscle strengths, stiffnesses and coordinates stay. Unlike in OpenSim, which scales
+    along the axes of the frame of a point, the body's axes always count. Every law with lengths is scaled, OpenSim's
+    RigidTendonMuscle included.
 
     Raises ValueError for markers and bodies that do not exist (with the nearest ones), and for a pair that is never
     seen at the same time or lies at one point of the model. It is raised too for factors or a mass that are not
@@ -149,8 +149,8 @@ def place_markers(
     """The model with its markers where they were in a static trial, and the pose in which it stood.
 
     The mean positions of the markers are fitted as `inverse_kinematics` does, with weights and wanted coordinates. Then
-    every marker that was seen goes to its mean position on its body, except those in `fixed`, by default the ones that
-    the model says keep their place. Markers that the trial lacks stay. Errors as in `inverse_kinematics`.
+    every marker that was seen goes to its mean position on its body, except those in `fixed`. By default these are the
+    markers that the model says keep their place. Markers that the trial lacks stay. Errors as in `inverse_kinematics`.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -1,10 +1,10 @@
-"""Inertial sensors on bodies: how they sit there, from a recording of a known pose.
+"""Inertial sensors on bodies: their mounting, from a recording of a known pose.
 
-In the calibration pose the body's rotation Q_B is known and the sensor shows Q_S, both to the ground. The sensor
-therefore sits on the body at conj(Q_B) Q_S. Where sensors agree about the vertical only, their ground is turned about
-it by the angle between an axis of one of them and its body's x axis [M. Al Borno et al., OpenSense, J. NeuroEng.
-Rehabil. 19, 2022]. Both the rule and that angle, in space and not of the horizontal parts, are those of OpenSim 4's
-IMUPlacer.
+In the calibration pose the body's rotation Q_B is known and the sensor shows Q_S, both to the ground. The sensor's
+orientation on the body is therefore conj(Q_B) Q_S. Sensors may agree about the vertical only. Then their ground is
+turned about it by the angle between an axis of one of them and its body's x axis [M. Al Borno et al., OpenSense, J.
+NeuroEng. Rehabil. 19, 2022]. Both the rule and that angle, in space and not of the horizontal parts, are those of
+OpenSim 4's IMUPlacer.
 """
 
 from collections.abc import Mapping
@@ -43,8 +43,9 @@ def calibrate_orientations(
 
     orientations  in axes whose y is up, as the model's are: `load_orientations(path, axes="x z -y")` or `turned`.
     bodies        the body of every sensor by name; of all sensors called '<body>_imu', as OpenSim calls them, if None.
-    base          the sensor whose heading is that of its body: its axis `heading` ("x", "-x", "y", ...) is turned about
-                  the vertical towards the body's x axis. None leaves the sensors' ground as it is.
+    base          the sensor whose heading is that of its body. Its axis `heading` is turned about the vertical towards
+                  the body's x axis. None leaves the sensors' ground as it is.
+    heading       "x", "-x", "y", ...
     pose          (nq,) coordinates of the model in that frame, its start if None.
 
     `inverse_kinematics` takes the sensors. Raises ValueError for sensors that do not exist or show nothing in that

@@ -51,17 +51,17 @@ def smooth(
     model: SystemLike | None = None,
     method: Literal["rotations", "angles"] = "rotations",
 ) -> Motion:
-    """The motion without what is above `cutoff` [Hz], with u and udot consistent with its q.
+    """The motion with frequencies above `cutoff` [Hz] filtered out, with u and udot consistent with its q.
 
     cutoff       where the zero-phase filter halves the amplitude; None for no filter, only derivatives.
     order        of both passes together, even: the amplitude falls with the order-th power of the frequency.
     longest_gap  [s] frames without data of a fitted motion are bridged up to this time, turning and sliding evenly
-                 between the frames beside them. Longer gaps, and those at an end, are refused.
+                 between the frames beside them. Longer gaps, and those at an end, raise an error.
     model        whose couplers and constraints hold after filtering, phi to 1e-10; those of a fitted motion do without
                  it. Poses and rates are moved onto them by the smallest changes: A u = -phi_t, A udot = b. Locked
                  coordinates stay.
-    method       "rotations" filters displacements of joints, the same for every description of a rotation; "angles"
-                 filters every coordinate of the file as OpenSim's InverseDynamicsTool and AnalyzeTool do, with their
+    method       "rotations" filters displacements of joints, the same for every description of a rotation. "angles"
+                 filters every coordinate of the file as OpenSim's InverseDynamicsTool and AnalyzeTool do. It has their
                  third-order filter and quintic splines, for comparisons with their results, and bridges no gaps.
 
     Times that are even to 5 % of a step, as rounded times of a file are, are taken as even. Raises ValueError for other

@@ -55,8 +55,13 @@ class Frames(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Solver:
-    """The kernels of a problem: the poses from nearby and from far, how good they are, and poses brought onto the
-    constraints, if it has any."""
+    """The kernels of a problem.
+
+    near    the poses from nearby
+    far     the poses from far
+    assess  how good poses are
+    bring   poses brought onto the constraints, None without constraints
+    """
 
     near: Callable[..., Array]
     far: Callable[..., Array]
@@ -179,8 +184,11 @@ Ranges = Mapping[int, tuple[float, float]]
 
 
 class Naming(NamedTuple):
-    """How angles that give the same pose are chosen: the ranges of coordinates by their place in q, and whether the
-    first frame has those nearest to the start."""
+    """How one of several sets of angles with the same pose is chosen.
+
+    ranges      of coordinates by their index in q
+    from_start  whether the first frame has the angles nearest to the start
+    """
 
     ranges: Ranges
     from_start: bool
@@ -215,8 +223,8 @@ def _first(
 ) -> tuple[Array, float]:
     """(nq,) the pose of one frame, and the size of its next step.
 
-    It is sought from the start and from other orientations of the root, and, where `ranges` are given, from poses
-    scattered about the best of these, inside them; of poses that are equally good, the one that is nearest to the start
+    The search starts from the start and from other orientations of the root. Where `ranges` are given, it also starts
+    from poses scattered about the best of these, inside the ranges. Of equally good poses, the one nearest to the start
     is taken.
     """
     found, size, cost = _solved(problem, solver, np.concatenate([start[None], _turned(problem, start)]), data)

@@ -89,9 +89,17 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class PoseStructure:
-    """What of a model is fitted to what: markers, sensors and coordinate tasks by name, couplers that are followed,
-    velocities that are locked, (velocity, coordinate, lower, upper) of bounded coordinates, constraints that hold, and
-    constraints with the weights by which they pull."""
+    """What of a model is fitted to data.
+
+    markers      that are fitted
+    sensors      that are fitted
+    tasks        coordinates with wanted values, by name
+    couplers     that are followed
+    locked       indices of velocities
+    bounds       (velocity, coordinate, lower, upper) of bounded coordinates
+    constraints  that hold
+    pulling      constraints as residuals, with their weights
+    """
 
     system: ArticulatedSystem
     markers: tuple[Marker, ...] = ()
@@ -185,8 +193,11 @@ class PoseStructure:
 
     @cached_property
     def touched(self) -> list[int]:
-        """Indices of the free velocities on which constraints depend: for one between two bodies the joints from them
-        to their last common ancestor, as it holds their relative pose, and the others where it does not hold alone."""
+        """Indices of the free velocities on which constraints depend.
+
+        A constraint between two bodies depends on the joints from them to their last common ancestor, as it holds their
+        relative pose. Other constraints depend on all velocities. Couplers add the coordinates that drive these.
+        """
         near: set[int] = set()
         for constraint in self.constraints:
             near |= touched_by(self.system, constraint)
@@ -255,8 +266,11 @@ class PoseStructure:
         return mean
 
     def on_free(self, q: Array, force: Array, normal: Array, bent: Array | None = None) -> tuple[Array, Array]:
-        """C^T f and C^T N C with u = C u_free; in states whose `bent` (...) is 1 less the forces times the curvature of
-        couplers on coordinates of one velocity."""
+        """C^T f and C^T N C with u = C u_free.
+
+        In states whose `bent` (...) is 1, the forces times the curvature of couplers on coordinates of one velocity are
+        subtracted.
+        """
         f, N = force.copy(), normal.copy()
         curvature = {} if bent is None else self.coupler_curvature(q)
         for dependent, driver, slope in self._slopes(q):
@@ -370,8 +384,11 @@ class PoseStructure:
 def split_couplers(
     system: ArticulatedSystem, couplers: Iterable[Coupler]
 ) -> tuple[tuple[Coupler, ...], tuple[Holonomic, ...]]:
-    """The couplers that can be followed, each after those that drive its driver, and the others as constraints: those
-    that drive an angle of a quaternion, which has no velocity of its own."""
+    """The couplers that can be followed, and the others as constraints.
+
+    Each followed coupler comes after those that drive its driver. The others drive an angle of a quaternion, which has
+    no velocity of its own.
+    """
     rates, tasks = velocity_of(system), task_coordinates(system)
     followed = [c for c in couplers if c.dependent in rates and c.independent in tasks]
     return in_order(followed), tuple(as_constraint(c) for c in couplers if c not in followed)

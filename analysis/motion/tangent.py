@@ -27,9 +27,13 @@ VIOLATION_WEIGHT = 100.0  # of phi^T S^-1 phi in the merit of a pose, so that po
 
 
 class Step(NamedTuple):
-    """A step v (..., n), the force (..., n) that remains along the constraints, the change (...) of the cost that
-    the part of the step across them is expected to make, and the least pivot (...) of the matrix of which the step is
-    the solution: the matrix is positive definite where it is above zero."""
+    """A step along the constraints and across them.
+
+    v       (..., n) the step
+    force   (..., n) the force that remains along the constraints
+    change  (...) of the cost, as expected from the part of the step across the constraints
+    pivot   (...) the least one of the step's matrix, which is positive definite if it is above zero
+    """
 
     v: Array
     force: Array
@@ -63,8 +67,10 @@ def multipliers(A: Array, f: Array, open_: Array) -> Array:
 
 
 def constrained_step(order: list[tuple[int, list[int]]], N: Array, f: Array, A: Array, phi: Array) -> Step:
-    """The step, whose force is f, for a normal matrix N (..., n, n), already damped, f (..., n), A (..., k, n) and phi
-    (..., k).
+    """The step under linearised constraints A v = -phi.
+
+    N (..., n, n) is the normal matrix, already damped, f (..., n) the force, A (..., k, n) and phi (..., k) those of
+    the constraints.
 
     The part of v across the constraints is v_n = -N^-1 A^T S^-1 phi, after which the cost is expected to have changed
     by -2 f . v_n + v_n^T N v_n.

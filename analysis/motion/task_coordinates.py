@@ -25,8 +25,15 @@ __all__ = [
 
 
 class Place(NamedTuple):
-    """A coordinate task: where its coordinate and its velocity are; or the ball joint and which of its angles it is; or
-    the floating joint, its velocities in u, and along which of its axes it goes."""
+    """A coordinate task: the indices of its coordinate and velocity, or the joint that it belongs to.
+
+    q           index of the coordinate
+    u           index of the velocity
+    ball        a ball joint, and which of its angles it is
+    floating    a floating joint
+    velocities  of the floating joint in u
+    axis        of the floating joint, along which the coordinate goes
+    """
 
     q: int = 0
     u: int = 0

@@ -29,12 +29,12 @@ def plot_cycles(
 ) -> "Figure":
     """A Figure of trials over percent of a cycle: the mean of each curve, and a band of one standard deviation.
 
-    trials      motions, whose coordinates are drawn, angles in degrees; or tables over the time [s] with the units of
-                their columns in `attrs["units"]`, such as loads or moment arms.
-    names       the curves, all if nothing is said.
-    spans       first and last time [s] of the cycle of each trial, the whole trial if nothing is said.
-    events      the time [s] of an event in each trial, by its name: drawn where it is on average.
-    reference   mean and standard deviation by the name of a curve, evenly spaced over the cycle: a grey band.
+    trials     motions, whose coordinates are drawn, angles in degrees; or tables over the time [s] with the units of
+               their columns in `attrs["units"]`, such as loads or moment arms
+    names      the curves, all by default
+    spans      first and last time [s] of the cycle of each trial, by default the whole trial
+    events     by name, the time [s] of an event in each trial: drawn at the average
+    reference  mean and standard deviation by the name of a curve, evenly spaced over the cycle: a grey band
 
     Values between rows are linear. The standard deviation is that of a sample (n - 1); one trial has no band. Raises
     ValueError for unknown names, trials without a row, and spans or events of another number than the trials.

@@ -18,10 +18,11 @@ def _empty() -> Array:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FilteredMotion(Motion):
-    """A motion q (t, nq), u (t, nu) with the covariance (t, 2 nu, 2 nu) of its errors: small motions, then velocities.
+    """A motion q (t, nq), u (t, nu) with the covariance of its errors.
 
-    squared_innovation (t,) is r^T S^-1 r of what each frame showed against what was expected of it, and degrees (t,) is
-    its expectation, the number of measured components, where model and noise are right.
+    covariance          (t, 2 nu, 2 nu) of small motions, then velocities
+    squared_innovation  (t,) r^T S^-1 r of the residual r between each frame's measurement and its prediction
+    degrees             (t,) its expectation where model and noise are right: the number of measured components
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -47,11 +48,11 @@ class FilteredMotion(Motion):
         return found
 
     def squared_error(self, q: ArrayLike, u: ArrayLike) -> tuple[Array, Array]:
-        """(t,) e^T P^-1 e of the errors e against a true motion q (t, nq), u (t, nu), and (t,) its expectation, the
-        number of directions that the filter does not know exactly.
+        """(t,) e^T P^-1 e of the errors e against a true motion q (t, nq), u (t, nu), and (t,) its expectation.
 
-        A filter whose covariance P is right has a mean ratio of 1 [Y. Bar-Shalom, X. R. Li, T. Kirubarajan, Estimation
-        with Applications to Tracking and Navigation, Wiley 2001, section 5.4].
+        The expectation is the number of directions that the filter does not know exactly. A filter whose covariance P
+        is right has a mean ratio of 1 [Y. Bar-Shalom, X. R. Li, T. Kirubarajan, Estimation with Applications to
+        Tracking and Navigation, Wiley 2001, section 5.4].
         """
         assert self.u is not None
         true_q, true_u = self.system.check_q(q), self.system.check_u(u)

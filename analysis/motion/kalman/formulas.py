@@ -32,8 +32,10 @@ __all__ = ["Measurements", "transition"]
 
 
 def transition(system: ArticulatedSystem) -> Kernel:
-    """The kernel of (q, v) -> the pose q' after unit time at constant v (nu,), and how a small motion of q' follows
-    from one of q, (nu, nu), and from a change of v, (nu, nu)."""
+    """The kernel of (q, v) -> the pose q' after unit time at constant v (nu,), and its two derivatives.
+
+    They are (nu, nu) each: small motions of q' by a small motion of q, and by a change of v.
+    """
     return kernel_for(("pose transition", system.content_key), lambda content: _transition(system, content))
 
 
@@ -67,9 +69,12 @@ class Measurements:
 
     @property
     def kernel(self) -> Kernel:
-        """Of (t, q, u, positions (n, 3), rotations (s, 4)) -> residuals (m,), measured less expected, and the
-        derivatives of what is expected by a small motion and by u, (m, nu) each: rows of markers [m], sensors [rad],
-        constraints and their rates."""
+        """The kernel of (t, q, u, positions (n, 3), rotations (s, 4)) -> residuals (m,) and derivatives of the
+        prediction.
+
+        Residuals are measured less predicted values. The derivatives are by a small motion and by u, (m, nu) each. Rows
+        are markers [m], sensors [rad], constraints and their rates.
+        """
         return kernel_for(self.key, self._kernel)
 
     def _kernel(self, content: str | None) -> Kernel:

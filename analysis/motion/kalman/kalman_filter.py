@@ -129,8 +129,12 @@ class _Seen:
 
 @dataclass(frozen=True)
 class _Filter:
-    """The kernels and the noise: `free` (nu,) marks velocities that are not held, density (nu,) that of their white
-    accelerations, variances (m,) those of the measured rows."""
+    """The kernels and the noise.
+
+    free       (nu,) marks velocities that are not locked
+    density    (nu,) of the white accelerations of velocities
+    variances  (m,) of the measured rows
+    """
 
     model: Model
     noise: FilterNoise
