@@ -28,7 +28,6 @@ __all__ = [
 MAX_BYTES = 16 * 2**20  # no hand-made model comes near; a larger file is a mistake or an attack
 MAX_LINE = 4 * 2**20  # characters: 300,000 columns of numbers
 SEPARATORS = "/\\:"  # of folders, and of drives and streams on Windows
-PATTERNS = '*?"<>|'  # which Windows takes in no name
 DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"}
 DEVICES |= {f"{port}{digit}" for port in ("COM", "LPT") for digit in "0123456789¹²³"}
 MAX_NAME_BYTES = 255  # of most file systems
@@ -131,12 +130,12 @@ def check_output(path: str | Path, overwrite: bool = False) -> Path:
 
 
 def file_name(name: str) -> str:
-    """A name from a model or a setup, if files can be called so on every system.
+    """A name from a model or a setup, if it leads nowhere else and is no device on any system.
 
     Raises ModelError for a name that is empty, "." or "..", longer than 255 bytes, or ends in a dot or a blank. It is
-    also raised for a separator of folders or drives, one of * ? " < > |, a control character, and a device of Windows.
+    also raised for a separator of folders or drives, a control character, and a device of Windows.
     """
-    bad = next((c for c in name if c in SEPARATORS + PATTERNS or not c.isprintable()), None)
+    bad = next((c for c in name if c in SEPARATORS or not c.isprintable()), None)
     if bad is not None:
         problem = "holds a separator of folders" if bad in "/\\" else f"holds {bad!r}"
     elif name in ("", ".", "..") or name[-1] in ". ":

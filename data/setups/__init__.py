@@ -57,6 +57,8 @@ SETUPS: dict[str, Callable[[SetupDocument], Setup]] = {
     "IMUInverseKinematicsTool": read_sensor_tracking,
 }
 
+ABSENT = {"RRATool": ": OpenSim's residual reduction is not built"}
+
 
 def read_setup(path: str | Path, anywhere: bool = False, model: str | Path | None = None) -> Setup:
     """The setup in a file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
@@ -71,8 +73,9 @@ def read_setup(path: str | Path, anywhere: bool = False, model: str | Path | Non
     read = SETUPS.get(document.root.tag)
     if read is None:
         known = ", ".join(name for name in SETUPS if "Kinemt" not in name)
+        why = ABSENT.get(document.root.tag, "")
         raise ModelError(
-            f"<{document.root.tag}> is no tool that is known here; known: {known}",
+            f"<{document.root.tag}> is no tool that is known here{why}; known: {known}",
             file=path,
             line=document.root.sourceline,
         )

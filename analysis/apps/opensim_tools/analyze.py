@@ -9,6 +9,7 @@ from myoquat.analysis.apps.opensim_tools.analyses.moving import Moving, moving_o
 from myoquat.analysis.apps.opensim_tools.analyses.muscles import muscle_analysis
 from myoquat.analysis.apps.opensim_tools.analyses.optimization import static_optimization_of
 from myoquat.analysis.apps.opensim_tools.analyses.reactions import joint_reaction
+from myoquat.analysis.apps.opensim_tools.moved import tell_missing_times
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
 from myoquat.data.setups import AnalyzeSetup
 from myoquat.data.setups.analyses import (
@@ -35,12 +36,17 @@ RUN: dict[type, Callable[..., None]] = {
     JointReactionSetup: joint_reaction,
 }
 
+DEFAULT_TIMES = (0.0, 1.0)  # of OpenSim's tool, which setups name without a wish
+
 
 def run_analyze(setup: AnalyzeSetup, outputs: Outputs, rotations: str, tell: Callable[[str], None]) -> None:
     """Run the analyses of a motion and note their files."""
     for name in setup.left_out:
         note(f"{name} is left out: it is not known here")
-    analyse(moving_of(setup, rotations), outputs, tell)
+    moving = moving_of(setup, rotations)
+    if setup.times != DEFAULT_TIMES:
+        tell_missing_times(moving.motion.time, setup.times, tell)
+    analyse(moving, outputs, tell)
 
 
 def analyse(moving: Moving, outputs: Outputs, tell: Callable[[str], None]) -> None:

@@ -8,7 +8,13 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.apps.opensim_tools.analyses.moving import note
-from myoquat.analysis.apps.opensim_tools.moved import actuators_of, degree_scale, loaded_motion, loads_at
+from myoquat.analysis.apps.opensim_tools.moved import (
+    actuators_of,
+    degree_scale,
+    loaded_motion,
+    loads_at,
+    tell_missing_times,
+)
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
 from myoquat.analysis.apps.opensim_tools.report import summary_of
 from myoquat.analysis.motion.angle_smoothing import natural_spline, smooth_angles
@@ -36,6 +42,7 @@ def run_cmc(setup: CmcSetup, outputs: Outputs, tell: Callable[[str], None]) -> N
     reserves = _reserves(setup, model)
     model = replace(model, actuators=(), inputs=())
     motion = _frames(setup, model)
+    tell_missing_times(motion.time, setup.times, tell)
     loads = loads_at(setup.loads, motion.time)
     found = computed_muscle_control(
         model, consistent_motion(model, motion), loads, reserves=reserves, bandwidth=_bandwidths(setup, model)

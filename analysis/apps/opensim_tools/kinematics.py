@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from myoquat.analysis.apps.opensim_tools.moved import tell_missing_times
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
@@ -32,6 +33,7 @@ def run_inverse_kinematics(
     markers = _rows(markers, nearest_rows(markers.time, *setup.times))
     if not len(markers.time):
         raise ModelError("no frame lies in <time_range>", file=setup.path)
+    tell_missing_times(markers.time, setup.times, tell)
     fit = fitted_to_tasks(model, markers, setup.tasks, setup.coordinates, setup.path, setup.constraint_weight)
     if not any(task.target == "marker" for task in setup.tasks):
         message = (

@@ -1,7 +1,7 @@
 """Motions as OpenSim's tools read them."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ __all__ = [
     "degree_scale",
     "loaded_motion",
     "loads_at",
+    "tell_missing_times",
     "warn_of_missing_times",
     "with_speeds",
 ]
@@ -113,6 +114,15 @@ def warn_of_missing_times(time: Array, times: tuple[float, float], setup: Path) 
     row, (first, last), (start, end) = _longest_step(time), times, time[[0, -1]]
     if (np.isfinite(first) and first < start - row) or (np.isfinite(last) and last > end + row):
         warnings.warn(f"{_asked(time, times, setup)}: the rest is left out", MotionWarning, stacklevel=2)
+
+
+def tell_missing_times(time: Array, times: tuple[float, float], tell: Callable[[str], None]) -> None:
+    """Tell which of the wanted times are not among those of the results, by more than one row."""
+    row, (first, last), (start, end) = _longest_step(time), times, time[[0, -1]]
+    missing = [f"{first:g} to {start:g} s"] if np.isfinite(first) and first < start - row else []
+    missing += [f"{end:g} to {last:g} s"] if np.isfinite(last) and last > end + row else []
+    if missing:
+        tell(f"left out: {' and '.join(missing)}, which the setup asks for and the recording lacks")
 
 
 def _longest_step(time: Array) -> float:

@@ -77,7 +77,8 @@ class Outputs:
             place = path.resolve()
             if place in read:
                 raise ModelError(
-                    "this file was read, and the results would replace it; give them another name", file=path
+                    "this file was read, and the results would replace it; give them another name in the setup",
+                    file=path,
                 )
             if str(place).casefold() in taken:
                 raise ModelError("two results would have this place, names in capitals or not; rename one", file=path)

@@ -8,6 +8,7 @@ import numpy as np
 from lxml import etree
 
 from myoquat.analysis.apps.opensim_tools.kinematics import fitted_to_tasks
+from myoquat.analysis.apps.opensim_tools.moved import tell_missing_times
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
 from myoquat.analysis.apps.opensim_tools.sections import scaling_sections
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
@@ -30,7 +31,7 @@ def run_scale(setup: ScaleSetup, outputs: Outputs, tell: Callable[[str], None]) 
     model = generic = with_markers(load_model(setup.model), setup.markers)
     if setup.scaler is not None:
         scaler = setup.scaler
-        factors = _factors(setup, model, scaler)
+        factors = _factors(setup, model, scaler, tell)
         model = scaled(model, factors, setup.mass, scaler.keep_masses)
         tell(f"scaled, {sum(body.mass for body in model.system.bodies):.6g} kg")
         outputs.add(scaler.model, model.save)
@@ -43,7 +44,7 @@ def run_scale(setup: ScaleSetup, outputs: Outputs, tell: Callable[[str], None]) 
 
 
 def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Outputs, tell: Callable[[str], None]) -> None:
-    trial = mean_pose(_cut(load_markers(placer.trial), placer.times))
+    trial = mean_pose(_cut(load_markers(placer.trial), placer.times, tell))
     model = replace(model, markers=tuple(m for m in model.markers if m.name in trial.names))
     fit = fitted_to_tasks(model, trial, placer.tasks, placer.coordinates, setup.path)
     if placer.move:
@@ -55,9 +56,9 @@ def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Output
         outputs.table(placer.motion, fit.angles(in_degrees=True), "static pose", True)
 
 
-def _factors(setup: ScaleSetup, model: Model, scaler: ScalerSetup) -> dict[str, Array]:
+def _factors(setup: ScaleSetup, model: Model, scaler: ScalerSetup, tell: Callable[[str], None]) -> dict[str, Array]:
     """The factors. Measurements with missing markers, and missing bodies, are reported and left out, as in OpenSim."""
-    trial = None if scaler.trial is None else _cut(load_markers(scaler.trial), scaler.times)
+    trial = None if scaler.trial is None else _cut(load_markers(scaler.trial), scaler.times, tell)
     bodies = (model.system.ground, *model.system.body_names)
     own, seen = {m.name for m in model.markers}, set(trial.names) if trial is not None else set()
     measurements = []
@@ -85,12 +86,13 @@ def _warn(message: str) -> None:
     warnings.warn(message, MotionWarning, stacklevel=3)
 
 
-def _cut(markers: Markers, times: tuple[float, float]) -> Markers:
+def _cut(markers: Markers, times: tuple[float, float], tell: Callable[[str], None]) -> Markers:
     """The frames from the last not later than the first time, to the first not earlier than the last time."""
     time = markers.time
     a = max(int(np.searchsorted(time, times[0], side="right")) - 1, 0)
     b = min(int(np.searchsorted(time, times[1] - 1e-15, side="left")), len(time) - 1)
     rows = slice(a, b + 1)
+    tell_missing_times(time[rows], times, tell)
     return Markers(time[rows], markers.names, markers.positions[rows], markers.frame)
 
 

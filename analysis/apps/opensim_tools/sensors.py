@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from myoquat.analysis.apps.opensim_tools.moved import tell_missing_times
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
 from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.analysis.motion.problem import Sensor
@@ -50,6 +51,7 @@ def run_sensor_tracking(
     seen = _turned(setup.orientations, setup.turn).between(*setup.times)
     if not len(seen.time):
         raise ModelError("no frame lies in <time_range>", file=setup.path)
+    tell_missing_times(seen.time, setup.times, tell)
     weights = {sensor.name: setup.weights.get(sensor.name, 1.0) for sensor in sensors if sensor.name in seen.names}
     try:
         # OpenSim divides the part of the sensors by the sum of their weights

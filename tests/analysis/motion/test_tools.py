@@ -64,6 +64,26 @@ def test_tasks_without_a_marker_are_reported_and_frames_are_needed(folder):
         run_setup(folder / "ik.xml")
 
 
+def test_times_that_a_recording_lacks_are_told(folder):
+    """Not those of a tool that names 0 to 1 s, as OpenSim does where nobody has a wish."""
+    text = (folder / "ik.xml").read_text().replace("0.05 0.3", "-2 7")
+    (folder / "ik.xml").write_text(text)
+    lines: list[str] = []
+    run_setup(folder / "ik.xml", tell=lines.append)
+    line = "left out: -2 to 0 s and 0.59 to 7 s, which the setup asks for and the recording lacks"
+    assert line in lines
+    text = (folder / "jr.xml").read_text()
+    start, end = text.index("<initial_time>"), text.index("</final_time>")
+    for times, told in (((0, 7), "left out: 0.59 to 7 s, which"), ((0, 1), "")):
+        first, last = times
+        asked = f"<initial_time>{first}</initial_time><final_time>{last}"
+        (folder / "jr.xml").write_text(text[:start] + asked + text[end:])
+        lines.clear()
+        run_setup(folder / "jr.xml", tell=lines.append)
+        assert any(line.startswith("left out") for line in lines) == bool(told)
+        assert told in "".join(lines)
+
+
 @pytest.mark.parametrize("rotations", ["file", "quaternion"])
 def test_dynamics_of_a_setup(folder, rotations):
     run_setup(folder / "id.xml", rotations=rotations)
@@ -190,7 +210,7 @@ def test_nothing_is_written_unless_all_is(folder, monkeypatch):
         ("ik.xml", "ik.mot", "/tmp/ik.mot", "outside the folder of this setup", 10),
         ("scale.xml", "factors.xml", "../../factors.xml", "--anywhere (anywhere=True) writes there", 10),
         ("jr.xml", 'name="walk"', 'name="../walk"', "holds a separator of folders", 1),
-        ("id.xml", "InverseDynamicsTool", "RRATool", "is no tool that is known", 1),
+        ("id.xml", "InverseDynamicsTool", "RRATool", "is no tool that is known here: OpenSim's residual", 1),
     ],
 )
 def test_broken_setups_are_named_with_their_line(folder, file, old, new, message, line):
