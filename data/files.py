@@ -130,7 +130,7 @@ def check_output(path: str | Path, overwrite: bool = False) -> Path:
 
 
 def file_name(name: str) -> str:
-    """A name from a model or a setup, if it leads nowhere else and is no device on any system.
+    """A name from a model or a setup, if it names a file in its own folder, and no device of any system.
 
     Raises ModelError for a name that is empty, "." or "..", longer than 255 bytes, or ends in a dot or a blank. It is
     also raised for a separator of folders or drives, a control character, and a device of Windows.

@@ -36,7 +36,7 @@ RUN: dict[type, Callable[..., None]] = {
     JointReactionSetup: joint_reaction,
 }
 
-DEFAULT_TIMES = (0.0, 1.0)  # of OpenSim's tool, which setups name without a wish
+DEFAULT_TIMES = (0.0, 1.0)  # of OpenSim's tool, which setups name without asking for it
 
 
 def run_analyze(setup: AnalyzeSetup, outputs: Outputs, rotations: str, tell: Callable[[str], None]) -> None:

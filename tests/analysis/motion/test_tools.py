@@ -64,8 +64,8 @@ def test_tasks_without_a_marker_are_reported_and_frames_are_needed(folder):
         run_setup(folder / "ik.xml")
 
 
-def test_times_that_a_recording_lacks_are_told(folder):
-    """Not those of a tool that names 0 to 1 s, as OpenSim does where nobody has a wish."""
+def test_times_that_a_recording_lacks_are_reported(folder):
+    """Not those of a tool that names 0 to 1 s, OpenSim's default."""
     text = (folder / "ik.xml").read_text().replace("0.05 0.3", "-2 7")
     (folder / "ik.xml").write_text(text)
     lines: list[str] = []
@@ -74,14 +74,14 @@ def test_times_that_a_recording_lacks_are_told(folder):
     assert line in lines
     text = (folder / "jr.xml").read_text()
     start, end = text.index("<initial_time>"), text.index("</final_time>")
-    for times, told in (((0, 7), "left out: 0.59 to 7 s, which"), ((0, 1), "")):
+    for times, reported in (((0, 7), "left out: 0.59 to 7 s, which"), ((0, 1), "")):
         first, last = times
         asked = f"<initial_time>{first}</initial_time><final_time>{last}"
         (folder / "jr.xml").write_text(text[:start] + asked + text[end:])
         lines.clear()
         run_setup(folder / "jr.xml", tell=lines.append)
-        assert any(line.startswith("left out") for line in lines) == bool(told)
-        assert told in "".join(lines)
+        assert any(line.startswith("left out") for line in lines) == bool(reported)
+        assert reported in "".join(lines)
 
 
 @pytest.mark.parametrize("rotations", ["file", "quaternion"])
