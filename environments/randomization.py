@@ -15,8 +15,8 @@ __all__ = ["Randomization"]
 class Randomization:
     """Uniform ranges of numbers of a model, by the names or patterns that studies use.
 
-    ranges: name -> (low, high). ValueError for a name that the model does not have, one that is named twice, and a
-    range that is not two finite numbers in order.
+    ranges: name -> (low, high). ValueError for an unknown name, for one with two ranges, and for a range that is not
+    two finite numbers in order.
     """
 
     def __init__(self, model: Model, ranges: Mapping[str, Sequence[float]]) -> None:

@@ -20,9 +20,13 @@ __all__ = ["Situation"]
 class Situation:
     """A state as the formulas of a `Task` take it, with any leading axes (...).
 
-    time (...,) [s] since the reset; q (..., nq); u (..., nu); activation (..., m) of the muscles; goal (..., g) the
-    numbers that the task drew; control_step [s] between two actions; model, with the numbers of this state where some
-    of them vary.
+    time          (...,) [s] since the reset
+    q             (..., nq)
+    u             (..., nu)
+    activation    (..., m) of the muscles
+    goal          (..., g) the numbers that the task drew
+    control_step  [s] between two actions
+    model         with the numbers of this state where some of them vary
 
     >>> import numpy as np
     >>> import myoquat as mq

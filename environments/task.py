@@ -42,9 +42,9 @@ class Task(ABC):
     weights      of the terms in the reward.
     excitation_range  lowest and highest excitation of muscles.
 
-    `observe` and `terms` are plain NumPy on the last axes of a `Situation`, compiled for many states side by side;
-    `compiled = False` in a class evaluates them in NumPy, on the batch. ValueError for numbers that are not positive,
-    for `control_steps` or `horizon` that are not whole, and for more than a million `control_steps`.
+    `observe` and `terms` are plain NumPy on the last axes of a `Situation`. They are compiled for many states side by
+    side, or evaluated by NumPy on the batch if a class sets `compiled = False`. ValueError for numbers that are not
+    positive, for `control_steps` or `horizon` that are not whole, and for more than a million `control_steps`.
 
     >>> import numpy as np
     >>> import myoquat as mq

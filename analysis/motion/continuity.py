@@ -238,7 +238,7 @@ def check_jumps(motion: Motion, *, steady: bool = False) -> None:
 
     No motion does so at any sampling rate. A coordinate jumps where its change differs from those before and after by
     more than half a turn. It also jumps where the other triple of angles of its joint is much nearer to the frame
-    before. steady: raise the error only for motions in which most frames follow from each other.
+    before. With `steady`, only motions in which most frames follow from each other raise the error.
     """
     for row, place, jump in _jumps(motion, steady):
         name = motion.system.coordinate_names[place]

@@ -33,7 +33,7 @@ class JointTorques:
     """Generalized forces on the velocities of a motion, and the external loads with which they were found.
 
     torque       (t, nu) [N m, N], whose power is torque . u. On a ball joint it is the torque vector in the joint's
-                 velocity frame (child or parent), on a floating joint the force and the torque.
+                 velocity frame (child or parent). On a floating joint it is the force and the torque.
     wrenches     (t, bodies, 6) the external forces [N] and torques [N m] on the bodies at their origins, in world axes
     constraints  the forces of the model's constraints, if `motors` were named
 
@@ -134,10 +134,10 @@ def inverse_dynamics_of_motion(
     `myoquat.analysis.recruitment.free_torques` has torques without them.
 
     Raises ValueError for a motion of another system, or without u and udot (`smooth` and `differentiate` find them). It
-    is raised for loads on or in frames that do not exist (with the nearest ones), loads on no body yet, and times that
-    the loads do not cover. It is raised for motors that do not exist and for motors that push against constraints, so
-    that neither is determined. ModelError where a moving leaf has no mass, and for constraints on velocities if motors
-    are named.
+    is raised for loads on or in frames that do not exist (with the nearest ones), and for loads on no body. It is
+    raised for times that the loads do not cover, and for motors that do not exist. It is raised for motors that push
+    against constraints, so that neither is determined. ModelError where a moving leaf has no mass, and for constraints
+    on velocities if motors are named.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -157,18 +157,18 @@ def inverse_kinematics(
     constraint_weight  infinite: they hold to 1e-10. A number w, or some by name: tasks w |phi|^2 (see the module).
     start              (nq,) start of the first frame, and the values of locked and undetermined coordinates; or (t, nq)
                        one for each frame. The model's own start if None.
-    method             "batch": every 32nd frame from the one before, then the others from the nearest known one, side
-                       by side; "sequential": each frame from the one before.
+    method             "sequential": each frame from the one before. Or "batch": every 32nd frame from the one before,
+                       then the others from the nearest known one, side by side.
     ignore             names in the data that may be passed over without a warning.
     options            `FitOptions`: the options from `locked` to `ignore` in a record instead of singly.
 
     Couplers and holonomic constraints of the model hold exactly. Returns a Motion with its errors and the frames that
     converged.
 
-    Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
-    (with the nearest ones), negative weights and times that differ. Raises ModelError for a single locked angle of a
-    quaternion. Warns with MotionWarning of names that the model does not know, and of angles that drive others in their
-    lock.
+    Raises ValueError for data that share no name with the model, negative weights, and times that differ. It is raised
+    for unknown names in `weights`, `coordinates` or `locked` (with the nearest ones). Raises ModelError for a single
+    locked angle of a quaternion. Warns with MotionWarning of names that the model does not know, and of angles that
+    drive others in their lock.
 
     >>> import myoquat as mq
     >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint())

@@ -82,9 +82,10 @@ def joint_angles(
 
     joint        a joint or the body that it carries, for the rotation against the parent body. Or two bodies,
                  (proximal, distal), with any joints between them; the ground among them.
-    convention   a group of the ISB, "hip" or "ISB hip" (see `myoquat.analysis.motion.conventions`). An Euler sequence
-                 such as "ZXY" (intrinsic, from the proximal to the distal body). "swing-twist x" or "tilt-torsion x",
-                 about an axis x, y or z of the distal body. "helical", the rotation vector in the proximal body's axes.
+    convention   one of these. A group of the ISB, "hip" or "ISB hip" (see `myoquat.analysis.motion.conventions`). An
+                 Euler sequence such as "ZXY" (intrinsic, from the proximal to the distal body). The names "swing-twist
+                 x" or "tilt-torsion x", about an axis x, y or z of the distal body. The name "helical", for the
+                 rotation vector in the proximal body's axes.
     side         "left" mirrors the bodies, z to -z, so that groups read alike on both sides.
     relative_to  a static pose in which the angles are zero: a motion, for its mean rotation, or q (nq,).
     axes         of the proximal and the distal body: the directions of x forward, y up, z right in them. They are words

@@ -358,8 +358,7 @@ class PoseProblem(PoseStructure):
         If the cost falls, the search takes the pose, finds a new step there, and reduces the damping. If not, it tries
         a quarter of the step next, and raises the damping of the next step. Gauss-Newton steps leave out the curvature
         of the residuals, and are too long or too short where these are large. The share of the next step is therefore
-        the one that would have been best for the last step, from the slopes at both of its ends. Short steps are
-        Newton's.
+        the best one of the last step, by the slopes at both of its ends. Short steps are Newton's.
 
         far: every pose that is tried is brought towards the constraints first; a search from nearby does without.
         """

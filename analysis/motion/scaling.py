@@ -78,8 +78,8 @@ def scale_model(
     along the axes of the frame of a point, the body's axes always count. Every law with lengths is scaled, OpenSim's
     RigidTendonMuscle included.
 
-    Raises ValueError for markers and bodies that do not exist (with the nearest ones), and for a pair that is never
-    seen at the same time or lies at one point of the model. It is raised too for factors or a mass that are not
+    Raises ValueError for markers and bodies that do not exist (with the nearest ones). It is raised for a pair that is
+    never seen at the same time or lies at one point of the model. It is raised too for factors or a mass that are not
     positive, and for measurements without a trial.
 
     >>> import myoquat as mq

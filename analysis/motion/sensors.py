@@ -49,8 +49,7 @@ def calibrate_orientations(
     pose          (nq,) coordinates of the model in that frame, its start if None.
 
     `inverse_kinematics` takes the sensors. Raises ValueError for sensors that do not exist or show nothing in that
-    frame, for a heading that does not exist, and for a recording without frames. ModelError for bodies that do not
-    exist.
+    frame, an unknown heading, and a recording without frames. ModelError for bodies that do not exist.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.motion import calibrate_orientations

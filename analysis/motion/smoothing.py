@@ -60,14 +60,15 @@ def smooth(
     model        whose couplers and constraints hold after filtering, phi to 1e-10; those of a fitted motion do without
                  it. Poses and rates are moved onto them by the smallest changes: A u = -phi_t, A udot = b. Locked
                  coordinates stay.
-    method       "rotations" filters displacements of joints, the same for every description of a rotation. "angles"
-                 filters every coordinate of the file as OpenSim's InverseDynamicsTool and AnalyzeTool do. It has their
-                 third-order filter and quintic splines, for comparisons with their results, and bridges no gaps.
+    method       "rotations" filters displacements of joints, the same for every description of a rotation. The method
+                 "angles" filters coordinates of the file as OpenSim's InverseDynamicsTool and AnalyzeTool do. It has
+                 their third-order filter and quintic splines, for comparisons with their results, and bridges no gaps.
 
     Times that are even to 5 % of a step, as rounded times of a file are, are taken as even. Raises ValueError for other
     times, fewer than 16 frames, a cutoff outside (0, half the sampling rate) and an odd order. It is raised for gaps
-    that are not bridged, angles that jump to others of the same pose (`continuous` takes them out), and poses that
-    cannot be brought onto the constraints. Warns with MotionWarning of a motion that is off these by more than 1e-4.
+    that are not bridged, and for angles that jump to others of the same pose (`continuous` takes them out). It is
+    raised for poses that cannot be brought onto the constraints. Warns with MotionWarning of a motion that is off these
+    by more than 1e-4.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -72,8 +72,8 @@ def constrained_step(order: list[tuple[int, list[int]]], N: Array, f: Array, A: 
     N (..., n, n) is the normal matrix, already damped, f (..., n) the force, A (..., k, n) and phi (..., k) those of
     the constraints.
 
-    The part of v across the constraints is v_n = -N^-1 A^T S^-1 phi, after which the cost is expected to have changed
-    by -2 f . v_n + v_n^T N v_n.
+    The part of v across the constraints is v_n = -N^-1 A^T S^-1 phi. The cost is expected to change by -2 f . v_n +
+    v_n^T N v_n along it.
     """
     F = factor(order, N)
     half = descended(order, F, np.concatenate([f[..., None], np.swapaxes(A, -1, -2)], axis=-1))

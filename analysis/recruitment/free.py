@@ -81,11 +81,11 @@ def free_moment_arms(model: Model, q: ArrayLike) -> "pd.DataFrame":
 
 
 def free_velocities(model: Model, q: Array) -> tuple[tuple[str, ...], np.ndarray]:
-    """(names, C (poses, nu, n)): u = C u_free at q (poses, nq), without locked coordinates, couplers followed, A C = 0
-    for the model's constraints.
+    """(names, C (poses, nu, n)) of the free velocities: u = C u_free at q (poses, nq).
 
-    Raises ValueError for poses at which the velocities that the constraints drive at the first pose are not determined,
-    or an angle of a quaternion that drives a coordinate is in its lock.
+    Locked coordinates are left out, couplers are followed, and A C = 0 for the model's constraints. Raises ValueError
+    for poses at which velocities are not determined that the constraints drive at the first pose. It is raised too
+    where an angle of a quaternion that drives a coordinate is in its lock.
     """
     free, C = _coupled(model, q)
     constraints = (*model.constraints, *split_couplers(model.system, model.couplers)[1])

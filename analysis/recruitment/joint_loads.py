@@ -34,12 +34,18 @@ SIDES = ("child", "parent")
 
 @dataclass(frozen=True, eq=False)
 class JointLoads:
-    """wrench (t, bodies, 6): the force [N] and the torque [N m] that each body gets through its joint, at its origin in
-    world axes: all that passes there, with actuators, springs, dampers, limits, couplers and locks of the joint, so
-    that every body's momentum is balanced. NaN where redundant constraints leave it open: `undetermined` names these
-    joints. `applied` (t, bodies, 6) is what muscles and external loads do to the bodies, in the same way. `driven`
-    (t, nu) [N m, N] what muscles do to the coordinates that move points of their paths. `motion` has the accelerations
-    that they belong to, `constraints` the forces of the model's constraints, None for a model without.
+    """Loads in the joints of a model along a motion.
+
+    motion       with the accelerations that belong to the loads
+    wrench       (t, bodies, 6) the force [N] and the torque [N m] on each body through its joint, at its origin in
+                 world axes
+    applied      (t, bodies, 6) those of muscles and external loads on the bodies, in the same way
+    driven       (t, nu) [N m, N] those of muscles on the coordinates that move points of their paths
+    constraints  the forces of the model's constraints, None for a model without
+
+    A wrench is all that passes through a joint: actuators, springs, dampers, limits, couplers and locks included. Every
+    body's momentum is therefore balanced. It is NaN where redundant constraints leave it open: `undetermined` names
+    these joints.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import joint_loads
@@ -125,9 +131,12 @@ class JointLoads:
 
     @cached_property
     def residual(self) -> "pd.DataFrame":
-        """A column per velocity: the generalized force [N m, N] that the motion needs beyond muscles, external loads,
-        and the model's limits and constraints; zero where these alone move it. Springs and dampers are no part of it;
-        what motors (`torque`) give and what holds locks and couplers is."""
+        """A column per velocity: the generalized force [N m, N] that the motion lacks.
+
+        It is what the motion needs beyond muscles, external loads, and the model's limits and constraints. It is zero
+        where these alone move it. Springs and dampers are no part of it. Motors (`torque`), and the forces that hold
+        locks and couplers, are.
+        """
         m, system = self.motion, self.model.system
         assert m.u is not None
         assert m.udot is not None
@@ -163,24 +172,23 @@ def joint_loads(
     torque: ArrayLike | None = None,
     wrenches: ArrayLike | None = None,
 ) -> JointLoads:
-    """Forces and moments in every joint of a model that moves while muscles pull and loads act, and the forces of its
-    constraints.
+    """Forces and moments in every joint of a model that moves under muscles and loads, and those of its constraints.
 
-    motion         q and u, and udot, the accelerations. Without udot they are those that muscles, loads, gravity, the
-                   model's limits and passive forces, and `torque` cause (forward dynamics), as OpenSim's JointReaction
-                   takes them.
-    muscle_forces  (t, m) tensions [N] in the order of the model's muscles, or a table whose columns are muscles by name
-                   (columns of others are passed over), at the times of the motion. None: muscles do not pull.
+    motion         q and u, and udot, the accelerations. Without udot they follow from muscles, loads, gravity, the
+                   model's limits and passive forces, and `torque` (forward dynamics), as in OpenSim's JointReaction.
+    muscle_forces  (t, m) tensions [N] at the times of the motion, in the order of the model's muscles. Or a table whose
+                   columns are muscles by name (columns of others are passed over). None: muscles do not pull.
     loads          external loads, interpolated at the times of the motion.
-    torque         (t, nu) what motors at the joints give, such as reserves: for a motion without udot, or a model with
-                   constraints, whose forces depend on it.
+    torque         (t, nu) what motors at the joints give, such as reserves. It is for a motion without udot, or a model
+                   with constraints, whose forces depend on it.
     wrenches       (t, bodies, 6) further forces [N] and torques [N m] on the bodies at their origins, in world axes.
 
     Each body's momentum is balanced, whether or not the forces produce the motion. Missing forces appear in the loads
-    about the joints' own axes, and in `JointLoads.residual`. Constraint forces are those that the balance leaves; where
-    forces are missing, those of the motion that the forces would cause (`ConstrainedMotion` of `dynamics.constraints`).
-    Redundant constraints leave some loads open, which are NaN. Without udot, locked coordinates stay and couplers are
-    followed; what holds them is in the loads. `Redundancy.joint_loads` has the loads of a solution.
+    about the joints' own axes, and in `JointLoads.residual`. Constraint forces are those that the balance leaves. Where
+    forces are missing, they are those of the motion that the forces would cause (`ConstrainedMotion` of
+    `dynamics.constraints`). Redundant constraints leave some loads open, which are NaN. Without udot, locked
+    coordinates stay and couplers are followed; what holds them is in the loads. `Redundancy.joint_loads` has the loads
+    of a solution.
 
     Raises ValueError for a motion of another system or without u, and for tensions, torques or wrenches of another
     shape or with NaN. It is raised for a table without a muscle of the model, and for a torque that has no effect.
@@ -234,8 +242,10 @@ def own_wrenches(model: Model, motion: Motion) -> Array:
 
 
 def _balanced(model: Model, motion: Motion, wrenches: tuple[Array, Array], driven: Array, motors: Array) -> JointLoads:
-    """The loads with all forces known: accelerations where the motion has none, constraints, then the joints. wrenches:
-    those applied, and those of the model's passive forces."""
+    """The loads with all forces known: accelerations where the motion has none, constraints, then the joints.
+
+    wrenches: those applied, and those of the model's passive forces.
+    """
     applied, own = wrenches
     system, q, u, udot = model.system, motion.q, motion.u, motion.udot
     assert u is not None

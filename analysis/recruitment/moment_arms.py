@@ -2,7 +2,7 @@
 
 For a coordinate x whose rate is its velocity, the moment arm is -dl/dx. A ball joint in quaternions has no coordinate
 that a moment arm could belong to. Its columns are the torque vector of a unit tension, -J^T, in child- or parent-frame
-components, or -dl/dphi of a sequence that is asked for, where that is not locked.
+components. With an Euler sequence they are -dl/dphi, where the sequence is not locked.
 """
 
 from collections.abc import Collection
@@ -37,14 +37,15 @@ def moment_arms(
     frame: str = "child",
     sequence: str | None = None,
 ) -> "pd.DataFrame":
-    """Rows: (pose, muscle) for q (..., nq) flattened, or muscles for one pose (nq,); columns by name, [m] for turns and
-    [1] for slides.
+    """Moment arms as a table: rows (pose, muscle) for q (..., nq) flattened, or muscles for one pose (nq,).
 
-    coordinates  the columns wanted, all of them if None; an angle of a model file that a quaternion has replaced gives
-                 -dl/dx of that angle.
+    Columns have names. They are in [m] for rotations and [1] for translations.
+
+    coordinates  the wanted columns, all if None. An angle of a model file that a quaternion has replaced gives -dl/dx
+                 of that angle.
     frame        of the torque of a unit tension at quaternion joints: columns '<body>.torque_x [child]', ...
-    sequence     an Euler sequence: quaternion joints then have columns '<body>.p1 [YZY]', ..., -dl/dphi in it; or
-                 "file": those that remember the angles of a model file have a column for each of these, by its name.
+    sequence     an Euler sequence: quaternion joints then have columns '<body>.p1 [YZY]', ..., -dl/dphi in it. With
+                 "file", those that remember the angles of a model file have a column for each of these, by its name.
 
     With couplers, the column of an independent coordinate includes the coordinates that it moves. It is its own moment
     arm plus d(dependent)/d(independent) times that of each dependent one. Columns of dependent coordinates remain and
@@ -84,8 +85,10 @@ def moment_arms(
 def _labelled(
     model: Model, q: Array, arms: Array, frame: str, sequence: str | None, wanted: set[str]
 ) -> tuple[tuple[str, ...], Any]:
-    """The columns' names, and the columns of quaternion joints in the wanted frame, or along angles that are wanted:
-    -dl/dx = -J B(x), omega = B xdot, J on the child-frame angular velocity."""
+    """The columns' names, and the columns of quaternion joints in the wanted frame, or along wanted angles.
+
+    Along angles they are -dl/dx = -J B(x), with omega = B xdot and J on the child-frame angular velocity.
+    """
     names: list[str] = []
     arms = arms.copy()
     for body, iq, iu in zip(model.system.bodies, model.system.q_slices, model.system.u_slices, strict=True):

@@ -32,13 +32,15 @@ POWER_TOLERANCE = 1e-8  # [m/s] at |u| = 1
 
 @dataclass(frozen=True)
 class PowerCheck:
-    """The worst muscle and pose, how the `poses` were drawn, and a table by muscle: error and greatest power of a unit
-    tension [m/s], and how many poses were left out because the path jumps nearby or is not certainly the shortest.
+    """The power check of unit tensions, muscle by muscle.
 
-    `left_out` has a row for every muscle at every pose that was left out: the number of the pose, the muscle, the
-    reason ("unsolved", "near a jump", "another point on the path", or "rate changes too fast" for a difference quotient
-    to tell), the difference of the powers there [m/s], and
-    the coordinates of the pose.
+    table     by muscle: error and greatest power of a unit tension [m/s], and the number of poses that were left out
+    poses     how the poses were drawn
+    left_out  a row for every muscle at every pose that was left out
+
+    A pose is left out if the path jumps nearby or is not certainly the shortest. The row has the muscle, the reason,
+    the difference of the powers there [m/s], and the number and the coordinates of the pose. The reason is "unsolved",
+    "near a jump", "another point on the path", or "rate changes too fast" for a difference quotient.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import power_check

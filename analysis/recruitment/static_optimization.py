@@ -1,9 +1,11 @@
 """Static optimization: the activations that produce given joint torques with the least effort, pose by pose.
 
-minimise sum_i a_i^p + sum_j |r_j / R_j|^p under -J^T F(a) + r = tau, lower <= a <= 1, in the coordinates that are free
-to move [R. D. Crowninshield, R. A. Brand, J. Biomech. 14, 1981, for p-th powers]. A reserve r_j helps where muscles
-cannot produce a torque; the smaller its size R_j, the dearer it is. Tendons are rigid. It is the redundancy of frames
-that are independent of each other (`recruitment.solving`), for torques in place of a motion.
+minimise  sum_i a_i^p + sum_j |r_j / R_j|^p   under   -J^T F(a) + r = tau, lower <= a <= 1
+
+in the coordinates that are free to move [R. D. Crowninshield, R. A. Brand, J. Biomech. 14, 1981, for p-th powers]. A
+reserve r_j helps where muscles cannot produce a torque; the smaller its size R_j, the dearer it is. Tendons are rigid.
+It is the redundancy of frames that are independent of each other (`recruitment.solving`), for torques in place of a
+motion.
 """
 
 from collections.abc import Mapping
@@ -34,11 +36,20 @@ __all__ = ["StaticOptimization", "static_optimization", "torques_of_motion"]
 
 @dataclass(frozen=True)
 class StaticOptimization:
-    """activation, force (..., m) [N], torque and reserve (..., n) [N m, N] on the free velocities `velocities`, whose
-    sum of muscles, reserve and the model's limits is the torque that was wanted; effort (...); converged (...): whether
-    the torques are met and no activations near have less effort. Of laws that are affine in the activation it is
-    the least effort; of others the least that `redundancy` finds, which also says whether it is the least of all. The
-    effort is known to 1e-9 of itself, so activations are uncertain where reserves make an effort of millions.
+    """Result of `static_optimization`.
+
+    velocities  (n,) the free ones
+    activation  (..., m)
+    force       (..., m) [N]
+    torque      (..., n) [N m, N] on the free velocities: the sum of muscles, reserve and the model's limits is the
+                wanted torque
+    reserve     (..., n) [N m, N]
+    effort      (...)
+    converged   (...) whether the torques are met and no activations nearby have less effort
+
+    For laws that are affine in the activation it is the least effort. For others it is the least that `redundancy`
+    finds, which also says whether it is the least of all. The effort is known to 1e-9 of itself, so activations are
+    uncertain where reserves make an effort of millions.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import static_optimization

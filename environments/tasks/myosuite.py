@@ -1,9 +1,9 @@
 """Tasks of MyoSuite 3.0 on its own models (package `myo-sim`): elbow, finger, hand and legs.
 
-Observations, actions, rewards, thresholds and ranges are those of MyoSuite 3.0.0 (https://github.com/MyoHub/myosuite,
-`myosuite/envs/myo/tasks/basic`, Apache-2.0): `myoElbowPose1D6M`, `myoFingerPose`, `myoFingerReach`, `myoHandPose` and
-`myoHandReach`, each random or fixed, and `myoLegStandRandom`. The steps are this package's, contacts between fingers
-are left out, and joints stop at their ranges by forces.
+The tasks are `myoElbowPose1D6M`, `myoFingerPose`, `myoFingerReach`, `myoHandPose` and `myoHandReach`, each random or
+fixed, and `myoLegStandRandom`. Observations, actions, rewards, thresholds and ranges are those of MyoSuite 3.0.0
+(https://github.com/MyoHub/myosuite, `myosuite/envs/myo/tasks/basic`, Apache-2.0). The steps are this package's,
+contacts between fingers are left out, and joints stop at their ranges by forces.
 """
 
 import importlib

@@ -93,8 +93,8 @@ class ReachTask(PointsTask):
     low, high   (k, 3) [m] ends of the box of each target.
     targets     (t, k, 3) [m] targets to choose among instead, such as points that the model can reach.
 
-    The other fields, the observation and the terms of the reward are those of `PointsTask`: points are names of markers
-    or `myoquat.muscle.coordinates.Marker` records, and an episode ends where the distance exceeds k `far` [m].
+    The other fields, the observation and the terms of the reward are those of `PointsTask`. Points are names of markers
+    or `myoquat.muscle.coordinates.Marker` records. An episode ends where the distance exceeds k `far` [m].
 
     >>> import myoquat as mq
     >>> from myoquat.environments import ReachTask

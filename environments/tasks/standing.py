@@ -27,11 +27,11 @@ class StandTask(PointsTask):
     target_low, target_high  (k, 3) [m] of the targets from the points at the pose that was drawn.
     turn                   unit quaternion from the axes of the root in which it is observed to those of the model.
 
-    The first joint of the model is a free joint. Coordinates that others drive follow them. Observation (q, u
-    control_step, points, targets - points, activations) with the linear velocity of the root in the world; terms
-    reach = 10 - distance - 10 |u control_step|, bonus, penalty, act_reg = -100 |a| / m. Beyond k `far` from the third
-    action on, an episode ends: the body has fallen. Names and weights as of MyoSuite 3.0 (`LegReachEnvV0`). ValueError
-    for a model whose first joint is another one.
+    The first joint of the model is a free joint. Coordinates that others drive follow them. The observation is (q, u
+    control_step, points, targets - points, activations), with the linear velocity of the root in the world. The terms
+    are reach = 10 - distance - 10 |u control_step|, bonus, penalty, and act_reg = -100 |a| / m. Beyond k `far` from the
+    third action on, an episode ends: the body has fallen. Names and weights are those of MyoSuite 3.0
+    (`LegReachEnvV0`). ValueError for a model whose first joint is another one.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -44,9 +44,10 @@ def content_digest(*values: object) -> str:
     """SHA-256 (hexadecimal) of the values, the same in every process.
 
     NumPy's numbers count as Python's, arrays as tuples, lists as tuples. Fields of dataclasses that do not take part in
-    comparisons are left out. Where classes of other packages are among the values, whose code may change without a
-    trace in their content, the digest begins with FOREIGN, also through digests of digests. Raises TypeError, naming
-    the class, for what is not a record (functions, symbols), and ValueError for NaN, which equals nothing.
+    comparisons are left out. The code of classes of other packages may change without a trace in their content. If
+    there are any among the values, the digest begins with FOREIGN, also through digests of digests. Raises TypeError,
+    naming the class, for a value that is not a record (functions, symbols), and ValueError for NaN, which equals
+    nothing.
     """
     outer, met = _met.get(), list[object]()
     token = _met.set(met)
@@ -90,9 +91,11 @@ def _meet(part: object) -> None:
 
 
 def lasting_content(key: object) -> str | None:
-    """What a key says, as a text that is the same in every process and speaks of formulas of this package alone. None
-    where it holds functions or other objects of this process, or classes of other packages, or where a program has
-    overwritten attributes of this package's classes or modules."""
+    """A key as a text that is the same in every process and depends on formulas of this package alone.
+
+    None for keys with functions or other objects of this process, or classes of other packages. None also where a
+    program has overwritten attributes of this package's classes or modules.
+    """
     if overwritten() is not None:
         return None
     content = content_key(key)
@@ -100,8 +103,10 @@ def lasting_content(key: object) -> str | None:
 
 
 def content_key(value: object) -> Hashable:
-    """A key for dictionaries in memory: equal for equal contents, also where functions are among them, which count by
-    identity, as does any hashable object that is no record."""
+    """A key for dictionaries in memory: equal for equal contents.
+
+    Functions and other hashable objects that are no records count by identity.
+    """
     try:
         return content_digest(value)
     except (TypeError, ValueError):

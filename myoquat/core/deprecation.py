@@ -28,8 +28,8 @@ def former_names(
     """The `__getattr__` of a package with former names: {former: name in the package, or "other.package.name"}. Where
     the new name is another object, {former: (name of the former object, what to write in its place)}.
 
-    A former name gives the object of the new name and a DeprecationWarning at the line that asks for it. otherwise: the
-    `__getattr__` that the package has already. Any other name raises AttributeError, as usual.
+    A former name gives the object of the new name and a DeprecationWarning at the line that asks for it. If the package
+    already has a `__getattr__`, it is `otherwise`. Any other name raises AttributeError, as usual.
 
     >>> import warnings
     >>> look_up = former_names("math", {"circumference_ratio": "pi"})

@@ -29,8 +29,8 @@ def plot_cycles(
 ) -> "Figure":
     """A Figure of trials over percent of a cycle: the mean of each curve, and a band of one standard deviation.
 
-    trials     motions, whose coordinates are drawn, angles in degrees; or tables over the time [s] with the units of
-               their columns in `attrs["units"]`, such as loads or moment arms
+    trials     motions, whose coordinates are drawn, angles in degrees. Or tables, such as loads or moment arms, over
+               the time [s] with the units of their columns in `attrs["units"]`
     names      the curves, all by default
     spans      first and last time [s] of the cycle of each trial, by default the whole trial
     events     by name, the time [s] of an event in each trial: drawn at the average

@@ -27,8 +27,16 @@ REFINEMENT_STEPS = 1  # of a solution of the banded system
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """x (k, n), its distances from the bounds and their multipliers (k, n, 2); multipliers of equations and cones (k,
-    r), s of the cones (k, c, d); multipliers and slacks of the coupling rows (l,)."""
+    """A point of the interior-point iteration for k programs.
+
+    x            (k, n)
+    distance     (k, n, 2) of x from the bounds
+    bound        (k, n, 2) multipliers of the bounds
+    multipliers  (k, r) of equations and cones
+    s            (k, c, d) of the cones
+    pull         (l,) multipliers of the coupling rows
+    slack        (l,) of the coupling rows
+    """
 
     x: Array
     distance: Array
@@ -42,9 +50,12 @@ class Point:
 def dual_bound(
     p: Programs, coupling: CouplingRows, multipliers: Array, pull: Array, x: Array, B: Array | None = None
 ) -> tuple[float, float]:
-    """The lower bound of the objective that multipliers (k, r), and those of coupling rows (l,), prove; and the margin
-    by which they prove that there is no solution. `Programs.certificates` has both for one program. Rows with a finite
-    weight prove no infeasibility. B: the matrix of the programs, where it is known."""
+    """The lower bound of the objective and the margin of infeasibility that multipliers prove.
+
+    The multipliers are (k, r), and (l,) of coupling rows. A positive margin proves that there is no solution.
+    `Programs.certificates` has both for one program. Rows with a finite weight prove no infeasibility. B: the matrix of
+    the programs, where it is known.
+    """
     hard, (low, high) = coupling.hard, terms.reach(x, p.lower, p.upper)
     fixed = multipliers * np.concatenate([p.b, -p.h.reshape(len(x), -1)], axis=-1)
     rows = prices(p.B if B is None else B, multipliers)

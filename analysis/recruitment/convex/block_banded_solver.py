@@ -28,10 +28,20 @@ VIOLATION_MARGIN = 1e-6  # of b: violations may exceed the least ones by this
 
 @dataclass(frozen=True, eq=False)
 class BlockBandedSolution:
-    """x (k, n); multipliers y (k, e) of the equations, z (k, c, d) of the cones, pull (l,) of the coupling rows;
-    residual (k, e), A x - b; objective and bound of all programs together, and status; steps.
+    """The solution of k programs with coupling rows.
 
-    Without a solution, x violates the conditions of the programs `lost` (k,) least, in the sum of squares. It meets all
+    x          (k, n)
+    y          (k, e) multipliers of the equations
+    z          (k, c, d) multipliers of the cones
+    pull       (l,) multipliers of the coupling rows
+    residual   (k, e) A x - b
+    objective  of all programs together
+    bound      a lower bound of the objective
+    status     of all programs together
+    steps      of the solver
+    lost       (k,) marks programs whose conditions x violates
+
+    Without a solution, x violates the conditions of the `lost` programs least, in the sum of squares. It meets all
     others and has the least objective among these points. The multipliers prove infeasibility, or belong to x.
     """
 

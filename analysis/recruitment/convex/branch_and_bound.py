@@ -46,8 +46,10 @@ def lower_bounds(functions: Functions, points: Array, tolerance: Array) -> Array
 
 
 class _Cells:
-    """Cells [x0, x1] (k, m, n) with the values f0, f1 at their ends, and the slopes of the lines beside them: -inf to
-    the right of the last cell, inf to the left of the first."""
+    """Cells [x0, x1] (k, m, n) with the values f0, f1 at their ends, and the slopes of the lines beside them.
+
+    The slope to the left of the first cell is inf, that to the right of the last cell -inf.
+    """
 
     def __init__(self, x0: Array, x1: Array, f0: Array, f1: Array, before: Array, after: Array) -> None:
         self.fields = (x0, x1, f0, f1, before, after)

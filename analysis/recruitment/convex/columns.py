@@ -62,9 +62,14 @@ class Columns:
 
     def started(self, a: Array, g: Array, scale: Array, lower: Array, upper: Array, weight: Array, power: Array,
                 greatest: Array) -> dict[str, Array]:  # fmt: skip
-        """Of one variable: its column of B, that of A and G scaled, or zero where its bounds are equal and hold it;
-        `fixed`; and the `state` it starts from, strictly within its bounds, x and the multipliers of the bounds. The
-        number of its bounds, and what it adds to B x."""
+        """The constants and the starting state of one variable.
+
+        - `columns`: its column of B, which is that of A and G, scaled; zero where equal bounds fix the variable
+        - `fixed`: its constants
+        - `state`: x, strictly within its bounds, and the multipliers of the bounds
+
+        Also the number of its bounds, and what it adds to B x.
+        """
         low, high, kept = (np.where(c, 1.0, 0.0) for c in (lower > -np.inf, upper < np.inf, lower < upper))
         low, high, weight = low * kept, high * kept, weight * kept
         bottom, top = np.where(low > 0, lower, 0.0), np.where(high > 0, upper, 0.0)
@@ -88,8 +93,11 @@ class Columns:
 
     def prepared(self, columns: Array, fixed: Array, state: Array, multipliers: Array, about: Array, mu: Array,
                  frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
-        """The conditions linearized at a point: `way`, and sums over the variables: the lower triangle of B D^-1 B^T,
-        the rows B x, the right side B D^-1 pull, and the numbers that tell how far the point is from a solution."""
+        """The conditions linearized at a point: `way`, and sums over the variables.
+
+        The sums are the lower triangle of B D^-1 B^T, the rows B x and the right side B D^-1 pull. There are also the
+        measures of convergence.
+        """
         p, (x, distance, bound) = self._power(fixed), state_of(state)
         price = _dot(columns, multipliers)
         stationary = terms.slope(constants_of(fixed).weight, p, x) - price - bound[..., 0] + bound[..., 1]
@@ -124,10 +132,16 @@ class Columns:
 
     def predicted(self, columns: Array, fixed: Array, state: Array, way: Array, turned: Array,
                   frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
-        """The way to products of zero, x and the bounds' multipliers changing by dx and multiplier_change: `products`
-        (..., g, 2) of the changes; sums of what the products change by, in the first and in the second order; right
-        sides for the corrected way without its aim, and for an aim of one; how much the cones' rows move; the least
-        ratio."""
+        """The predictor step, towards products of zero, in which x and the bounds' multipliers change by dx and
+        multiplier_change.
+
+        `products` (..., g, 2) are those of the changes. `ahead` has sums of the changes of the products, in the first
+        and in the second order. Further outputs:
+
+        - right sides of the corrector step without its aim, and for an aim of one
+        - the changes of the cones' rows
+        - the least ratio
+        """
         has, (_, distance, bound), to = constants_of(fixed).has, state_of(state), conditions_of(way)
         rotated = self._turned(columns, frames)
         dx = to.softness * (to.pull + _dot(rotated, turned))
@@ -151,8 +165,11 @@ class Columns:
 
     def aimed(self, columns: Array, fixed: Array, state: Array, way: Array, products: Array, second: Array,
               aim: Array, frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
-        """The corrected way to products of `aim`: `change` (..., g, 3) of x and of the bounds' multipliers, how much
-        the cones' rows move, and the least ratio."""
+        """The corrector step towards products of `aim`.
+
+        `change` (..., g, 3) is that of x and of the bounds' multipliers. Further outputs are the changes of the cones'
+        rows and the least ratio.
+        """
         has, (_, distance, bound), to = constants_of(fixed).has, state_of(state), conditions_of(way)
         wanted = aim[..., None, None] * has - distance * bound - products
         per_distance = wanted / distance
@@ -179,8 +196,10 @@ class Columns:
         return result
 
     def bent(self, fixed: Array, state: Array, change: Array, about: Array, mu_here: Array, share: Array) -> Array:
-        """(..., 2) summed over the variables: the rise of the objective above its tangent over a share of the way, and
-        the rise that its curvature predicts for the whole way."""
+        """(..., 2) the rise of the objective above its tangent over a share of the step, and the predicted rise.
+
+        The prediction is that of the curvature for the whole step. Both are sums over the variables.
+        """
         weight, p, x, dx = constants_of(fixed).weight, self._power(fixed), state_of(state).x, change_of(change).x
         part = share[..., None] * dx
         rise = terms.cost(weight, p, x + part) - terms.cost(weight, p, x) - part * terms.slope(weight, p, x)

@@ -15,8 +15,11 @@ __all__ = ["Scaling", "divided", "identity", "inside", "longest_step", "product"
 
 class Scaling(NamedTuple):
     """The Nesterov-Todd scaling of a pair s, z inside the cone, W = V diag(values) V^T with W z = W^-1 s [V, section
-    4.1], by its orthonormal eigenvectors, the columns of V (..., d, d), and eigenvalues (..., d). Near the boundary
-    these differ so much that the entries of W would lose the small ones to rounding."""
+    4.1].
+
+    V (..., d, d) has its orthonormal eigenvectors as columns, values (..., d) its eigenvalues. Near the boundary these
+    differ so much that the entries of W would lose the small ones to rounding.
+    """
 
     V: Array
     values: Array
@@ -39,10 +42,14 @@ class Scaling(NamedTuple):
 
 
 def scaling(s: Array, z: Array) -> Scaling:
-    """Of s and z (..., d), both strictly inside.
+    """The scaling of s and z (..., d), both strictly inside.
 
-    With s and z over their sizes and w = (s + J z) / |s + J z|, J = diag(1, -1, ...), the eigenvalues are eta (w_0 +
-    |w_1|) and its inverse over eta^2 with the vectors (1, u), (1, -u) over sqrt(2), u = w_1 / |w_1|, and eta across.
+    With s and z over their sizes, w = (s + J z) / |s + J z| and J = diag(1, -1, ...). With u = w_1 / |w_1| the
+    eigenvalues and eigenvectors are
+
+        eta (w_0 + |w_1|)          (1, u) / sqrt(2)
+        eta^2 over the first one   (1, -u) / sqrt(2)
+        eta                        vectors across these
     """
     size_s, size_z = np.sqrt(inside(s))[..., None], np.sqrt(inside(z))[..., None]
     w = s / size_s + _J(z / size_z)
@@ -57,8 +64,11 @@ def scaling(s: Array, z: Array) -> Scaling:
 
 
 def _basis(u: Array) -> Array:
-    """(..., d, d) columns (1, u), (1, -u) over sqrt(2), and (0, across), by Householder's reflection that takes the
-    first axis to u or -u [Golub, Van Loan, Matrix Computations, section 5.1]."""
+    """(..., d, d) columns (1, u), (1, -u) over sqrt(2), and (0, across).
+
+    They come from Householder's reflection that takes the first axis to u or -u [Golub, Van Loan, Matrix Computations,
+    section 5.1].
+    """
     first = identity(u.shape[-1])
     v = u + np.where(u[..., :1] < 0, -1.0, 1.0) * first
     across = np.eye(u.shape[-1]) - v[..., :, None] * v[..., None, :] * (2 / np.sum(v * v, axis=-1))[..., None, None]

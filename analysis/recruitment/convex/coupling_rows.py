@@ -1,11 +1,15 @@
 """Rows that couple neighbouring programs, and the banded system of all rows.
 
 Programs with coupled variables are one program. An interior-point step linearizes the conditions and eliminates all but
-the multipliers. Its matrix is R D^-1 R^T + M. D is the diagonal curvature of the variables, R has the rows of all
-equations, cones and couplings, and M is the compliance of the rows. Rows are ordered program by program; coupling rows
-follow the rows of the first of their two programs. So rows that share a variable are near each other and the matrix is
-banded. The cost of its Cholesky factorization is linear in the number of programs [G. H. Golub, C. F. Van Loan, Matrix
-Computations, 4th ed., 2013, section 4.3.5].
+the multipliers. Its matrix is R D^-1 R^T + M:
+
+    D  the diagonal curvature of the variables
+    R  the rows of all equations, cones and couplings
+    M  the compliance of the rows
+
+Rows are ordered program by program; coupling rows follow the rows of the first of their two programs. Rows that share a
+variable are therefore near each other, and the matrix is banded. The cost of its Cholesky factorization is linear in
+the number of programs [G. H. Golub, C. F. Van Loan, Matrix Computations, 4th ed., 2013, section 4.3.5].
 """
 
 from dataclasses import dataclass
@@ -22,8 +26,10 @@ DIAGONAL_REGULARIZATION = 1e-14  # relative, added to the diagonal: dependent ro
 
 @dataclass(frozen=True, eq=False)
 class CouplingRows:
-    """l rows d = before x[step, variable] + after x[step + 1, variable] - least, in ascending order of their steps:
-    conditions d >= 0 where `weight` is infinite, objectives weight d^2 where it is not. All fields (l,)."""
+    """l rows d = before x[step, variable] + after x[step + 1, variable] - least, in ascending order of their steps.
+
+    Rows are conditions d >= 0 if `weight` is infinite, and objectives weight d^2 otherwise. All fields are (l,).
+    """
 
     step: Array
     variable: Array
@@ -136,8 +142,13 @@ class BandedRows:
         return np.concatenate(left), np.concatenate(right)
 
     def factored(self, B: Array, softness: Array, give: Array, coupling_give: Array) -> Array:
-        """The Cholesky factor, (width, size), of R D^-1 R^T + M: rows B (k, r, n), softness D^-1 (k, n), the
-        compliances of the rows, (k, r), and of the coupling rows, (l,)."""
+        """The Cholesky factor, (width, size), of R D^-1 R^T + M.
+
+        B              (k, r, n) the rows
+        softness       (k, n) D^-1
+        give           (k, r) compliances of the rows
+        coupling_give  (l,) compliances of the coupling rows
+        """
         coupling = self.coupling
         own = (B * softness[:, None, :]) @ np.swapaxes(B, -1, -2)
         diagonal = np.arange(B.shape[1])

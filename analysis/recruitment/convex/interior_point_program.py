@@ -35,10 +35,14 @@ _RECORDS = ("merit", "least", "since", "waited", "status", "steps", "number", "b
 
 @lru_cache(maxsize=16)
 def interior_point_program(shape: Shape) -> Program:
-    """Inputs: A (e, n), G (cd, n), scale (r), target (r), b over -h, both scaled; lowers, uppers, weights, powers (n).
-    The greatest weight (), and `by` (), of the mean product that gradients which do not balance stand for. Outputs:
-    best (N, 2), x and price of the best point, N the variables up to a whole number of groups; its multipliers, bound
-    and merit; status, and steps."""
+    """The interior-point iteration of one program, with these inputs and outputs.
+
+    Inputs: A (e, n), G (cd, n), scale (r), target (r), b over -h, both scaled; lowers, uppers, weights, powers (n).
+    Also the greatest weight (), and `by` (), the mean product that corresponds to residuals of gradients.
+
+    Outputs: best (N, 2), x and price of the best point, N the variables up to a whole number of groups. Its
+    multipliers, bound and merit; status, and steps.
+    """
     return _Stages(shape).program
 
 
@@ -163,9 +167,15 @@ class _Stages:
         least: str = "",
         names: Mapping[str, str] | None = None,
     ) -> None:
-        """A table over groups of variables. Outputs: `new` numbers for each variable, `store`d into buffers that are
-        there, `sums` (1, w) over all variables, the `least` of zero and what they give. `names` of their buffers where
-        they are other than the outputs'."""
+        """A table over groups of variables. Its outputs:
+
+        - `new` numbers for each variable
+        - outputs that are `store`d into existing buffers
+        - `sums` (1, w) over all variables
+        - the `least` of zero and an output
+
+        `names` are those of the buffers where they differ from the outputs'.
+        """
         new, sums, name = new or {}, sums or {}, names or {}
         once = np.zeros(len(self.groups), dtype=int)
         buffers: dict[str, tuple[int, ...]] = {key: (self.groups.size, width) for key, width in new.items()}

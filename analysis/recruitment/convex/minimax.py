@@ -25,12 +25,12 @@ MAX_BREAKPOINTS = 200  # of the piecewise linear function, from one t to the nex
 
 
 def solve_minimax(programs: Programs, *, backend: str = "kernel") -> Solutions:
-    """The solutions of min max_i w_i |x_i| under the conditions of the programs, whose powers play no part.
+    """The solutions of min max_i w_i |x_i| under the conditions of the programs, whose powers have no effect.
 
     `objective` is the greatest w_i |x_i| of x, `bound` a lower bound of it. They differ by at most 1e-4 of the
     objective, in general by 1e-8. Along variables without a bound and a weight, the bound holds up to 10 times the size
-    of x. y and z are its derivatives in b and h. Programs without a solution at any t are infeasible, as those of
-    `solve_programs`.
+    of x. The multipliers y and z are its derivatives in b and h. Programs without a solution at any t are infeasible,
+    as those of `solve_programs`.
     """
     search = _Search(programs, backend)
     for _ in range(MAX_OUTER_ITERATIONS):

@@ -26,11 +26,15 @@ def prices(A: Array, y: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Programs:
-    """k programs: minimise sum_i w_i |x_i|^p_i subject to A x = b, lower <= x <= upper, and G_j x + h_j in the
-    second-order cone s_0 >= |(s_1, s_2, ...)| for every j.
+    """k programs: minimise sum_i w_i |x_i|^p_i subject to A x = b, bounds of x, and second-order cones.
 
-    A (k, e, n), b (k, e); weights w >= 0, powers p >= 1, lower and upper (infinite ones are none) are (n,), or (k, n)
-    where they differ; G (k, c, d, n), h (k, c, d), None for no cones.
+    G_j x + h_j lies in the cone s_0 >= |(s_1, s_2, ...)| for every j.
+
+    A, b          (k, e, n) and (k, e)
+    weights       w >= 0, (n,), or (k, n) where programs differ
+    powers        p >= 1, in the same shape
+    lower, upper  in the same shape; infinite ones are no bounds
+    G, h          (k, c, d, n) and (k, c, d), None for no cones
     """
 
     A: Array
@@ -55,8 +59,10 @@ class Programs:
         G: ArrayLike | None = None,
         h: ArrayLike | None = None,
     ) -> Self:
-        """Programs of arrays that broadcast to the shapes of the fields. ValueError for those that do not, numbers that
-        are not finite (bounds may be infinite), negative weights, powers below 1, or a lower bound above an upper one.
+        """Programs of arrays that broadcast to the shapes of the fields.
+
+        ValueError for arrays that do not, and for numbers that are not finite (bounds may be infinite). It is raised
+        too for negative weights, powers below 1, and a lower bound above an upper one.
         """
         A, b = real_array("A", A), real_array("b", b)
         if A.ndim != 3 or b.shape != A.shape[:2]:
@@ -135,13 +141,13 @@ class Programs:
         return flat.reshape(self.h.shape) + self.h
 
     def certificates(self, x: Array, multipliers: Array, price: Array) -> tuple[Array, Array]:
-        """What multipliers (k, e + c d) of equations and cones, of price B^T multipliers, say.
+        """What multipliers (k, e + c d) of equations and cones, of price B^T multipliers, prove.
 
-        (k,) what no solution's objective is below: the Lagrange dual, whose minimum is found variable by variable in
-        closed form [S. Boyd, L. Vandenberghe, Convex Optimization, 2004, section 5.1]. (k,) by how much they prove that
-        there is no solution, relative to the size of what is compared; positive where they do: of no x within the
-        bounds is price . x as great as y . b - z . h [section 5.8]. Variables without a bound are looked at up to 10
-        times the size of x for the first, 1e5 times for the second.
+        (k,) a lower bound of the objective: the Lagrange dual, whose minimum is found variable by variable in closed
+        form [S. Boyd, L. Vandenberghe, Convex Optimization, 2004, section 5.1]. (k,) the margin of infeasibility,
+        relative to the size of the compared numbers. If it is positive, price . x is below y . b - z . h for every x
+        within the bounds, so that there is no solution [section 5.8]. Variables without a bound are limited to 10 times
+        the size of x for the first, and to 1e5 times for the second.
         """
         low, high = terms.reach(x, self.lower, self.upper)
         least = terms.least(self.weights, self._exponents, price, low, high)

@@ -73,8 +73,15 @@ class LinearizedConditions(NamedTuple):
 
 
 class ProgramSums(NamedTuple):
-    """Sums over all variables (...): products of bounds' multipliers and distances; residuals of gradients; the
-    objective; its least at this price; the greatest price times x; and the size of that."""
+    """Sums over all variables (...).
+
+    products    of bounds' multipliers and distances
+    unbalanced  residuals of gradients
+    objective   at x
+    least       the objective's minimum at this price
+    most        the greatest price times x
+    size        of `most`
+    """
 
     products: Array
     unbalanced: Array
@@ -85,8 +92,14 @@ class ProgramSums(NamedTuple):
 
 
 class ProgramConstants(NamedTuple):
-    """Constants of a program (...): the number of products, that of bounds, the greatest weight, an objective
-    that counts as small, and the mean product that corresponds to residuals of gradients."""
+    """Constants of a program (...).
+
+    products  their number
+    bounds    their number
+    greatest  the greatest weight
+    small     an objective that counts as small
+    balance   the mean product that corresponds to residuals of gradients
+    """
 
     products: Array
     bounds: Array

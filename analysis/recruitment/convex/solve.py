@@ -20,10 +20,20 @@ EFFORT_WEIGHT = 1e-8  # of the effort, where violations have the weight 1
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """x (k, n); status (k,); objective and bound (k,), what no solution's objective is below. Multipliers y (k, e) of
-    the equations, the change of the objective with b, and z (k, c, d) of the cones; residual (k, e), A x - b; steps
-    (k,). For an infeasible program x minimises the violation, the sum of squares of residuals over the lengths of the
-    rows of A. Its multipliers prove that it is infeasible."""
+    """Solutions of k programs.
+
+    x          (k, n)
+    status     (k,)
+    objective  (k,)
+    bound      (k,) lower bounds of the objectives of all solutions
+    y          (k, e) multipliers of the equations, the change of the objective with b
+    z          (k, c, d) multipliers of the cones
+    residual   (k, e) A x - b
+    steps      (k,)
+
+    For an infeasible program x minimises the violation, the sum of squares of residuals over the lengths of the rows of
+    A. Its multipliers prove that it is infeasible.
+    """
 
     x: Array
     status: Array
@@ -47,10 +57,10 @@ class Solutions:
 def solve_programs(programs: Programs, *, backend: str = "kernel", block: int = BLOCK_SIZE) -> Solutions:
     """The solutions of all programs.
 
-    A program is solved if its equations and cones are met to 1e-11 of their rows and its objective exceeds the bound by
-    at most 1e-11 of itself. Where rounding errors end progress before, 1e-9 of both is accepted. x is always within its
-    bounds. `block` programs go side by side; which ones does not change a bit of any solution. Where a variable of a
-    power below 2 can have both signs in one of the programs, it is split in all of them.
+    A solved program meets its equations and cones to 1e-11 of their rows. Its objective exceeds the bound by at most
+    1e-11 of itself. Where rounding errors end progress before, 1e-9 of both is accepted. x is always within its bounds.
+    `block` programs are solved side by side; their selection does not change a bit of any solution. Where a variable of
+    a power below 2 can have both signs in one of the programs, it is split in all of them.
     """
     split = Split(programs)
     parts = []
@@ -144,9 +154,12 @@ def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
 
 
 def _in_units_of_solution(p: Programs, scale: Array) -> tuple[Programs, Array]:
-    """The programs, and the sizes (k, n) of their new variables x / size: 1 for bounded variables; for the others the
-    least size that the part of b needs that bounded ones cannot give. From x = 0 steps to large solutions would be
-    short. `scale` (k, rows) as for `solved_side_by_side`."""
+    """The programs, and the sizes (k, n) of their new variables x / size.
+
+    The size of a bounded variable is 1. For others it is the least size with which they supply the part of b that
+    bounded ones cannot give. Without it, steps from x = 0 to large solutions would be short. `scale` (k, rows) as for
+    `solved_side_by_side`.
+    """
     bounded = np.isfinite(p.lower) & np.isfinite(p.upper)
     A = np.abs(p.A) * scale[:, : p.b.shape[1], None]
     farthest = np.where(bounded, np.maximum(np.abs(p.lower), np.abs(p.upper)), 0.0)

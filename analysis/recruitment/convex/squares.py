@@ -1,11 +1,11 @@
 """Weighted sums of squares without cones, by Newton's method on the multipliers of the equations.
 
-Of given multipliers y the cheapest x is known variable by variable, x_i = (a_i . y) / (2 w_i) within its bounds, a_i
-the column of A, taken times a gain of its own. What remains is A x(y) = b: e piecewise linear equations. Their matrix
-has the columns of the variables off their bounds. Their residual is the gradient of the dual function, which is concave
-and rises along Newton's direction [L. Qi, J. Sun, A nonsmooth version of Newton's method, Math. Program. 58, 1993; for
-least squares within bounds W. Li, J. Swetits, A new algorithm for solving strictly convex quadratic programs, SIAM J.
-Optim. 7, 1997]. Once the variables at bounds are the right ones a step ends at the solution but for rounding.
+Given multipliers y determine the cheapest x variable by variable: x_i = (a_i . y) / (2 w_i) within its bounds. Here a_i
+is the column of A, times a gain of its own. The remaining equations A x(y) = b are e piecewise linear ones. Their
+matrix has the columns of the variables off their bounds. Their residual is the gradient of the dual function, which is
+concave and rises along Newton's direction [L. Qi, J. Sun, A nonsmooth version of Newton's method, Math. Program. 58,
+1993; for least squares within bounds W. Li, J. Swetits, A new algorithm for solving strictly convex quadratic programs,
+SIAM J. Optim. 7, 1997]. Once the right variables are at bounds, a step ends at the solution but for rounding.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,9 +49,14 @@ SQUARES_OUTPUTS = ("point", "multipliers", "bound", "status", "steps")
 
 @lru_cache(maxsize=16)
 def squares(shape: Shape) -> Program:
-    """Inputs: A (e, n), scale (e) of its rows, target (e), scaled; gains, lowers, uppers, weights (n); multipliers to
-    start from (e). Outputs: point (N, 2), x and price, N the variables up to a whole number of groups; multipliers (e)
-    and the bound that they prove; status, of which UNSOLVED may mean that there is no solution; steps."""
+    """The program of weighted squares, with these inputs and outputs.
+
+    Inputs: A (e, n), scale (e) of its rows, target (e), scaled; gains, lowers, uppers, weights (n); multipliers to
+    start from (e).
+
+    Outputs: point (N, 2), x and price, N the variables up to a whole number of groups. Multipliers (e) and the bound
+    that they prove. Status, of which UNSOLVED may mean that there is no solution; steps.
+    """
     e, n = shape.e, shape.n
     program = Program(
         "squares", {"A": (e, n), "scale": e, "target": e, "start": e, **dict.fromkeys(VARIABLE_INPUTS, n)}
@@ -97,8 +102,11 @@ def fixed_row(gain: Array, lower: Array, upper: Array, weight: Array) -> Array:
 
 
 def newton_stages(program: Program, shape: Shape) -> None:
-    """The stages from buffers `columns` (N, e), `fixed` (N, 5), `target` and `start` (e), and `going` (), which is
-    not zero where there is something to solve, to the buffers SQUARES_OUTPUTS."""
+    """Add the stages of Newton's method to a program, with the outputs SQUARES_OUTPUTS.
+
+    They read the buffers `columns` (N, e), `fixed` (N, 5), `target` and `start` (e), and `going` (). The last is zero
+    where there is nothing to solve.
+    """
     _NewtonStages(program, shape).add()
 
 

@@ -82,10 +82,10 @@ def emg_effort(model: Model, time: ArrayLike, activations: Emg, *, weight: float
     """For `redundancy`: activations near the measured ones where there are any, and of least squares elsewhere.
 
     The effort at every time is weight * sum (a - measured)^2 + others * sum a^2. The first sum is over the muscles with
-    a channel of their name and a value at that time (linear interpolation bridges gaps of at most 50 ms) [after M.
-    Sartori, D. Farina, D. G. Lloyd, Hybrid neuromusculoskeletal modeling to best track joint moments using a balance
-    between muscle excitations derived from electromyograms and optimization, J. Biomech. 47, 2014]. Without reserves
-    the motion's torques are met whatever the weight.
+    a channel of their name and a value at that time. Linear interpolation bridges gaps of at most 50 ms. Source: after
+    M. Sartori, D. Farina, D. G. Lloyd, Hybrid neuromusculoskeletal modeling to best track joint moments using a balance
+    between muscle excitations derived from electromyograms and optimization, J. Biomech. 47, 2014. Without reserves the
+    motion's torques are met whatever the weight.
 
     Raises ValueError for a channel without a muscle, with the nearest names (`Emg.renamed`, `Emg.select`). It is raised
     too for values outside [0, 1], times that do not overlap, and negative weights.

@@ -57,10 +57,16 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """model, with the numbers found; factors, a table of muscles by "strength", "optimal_length" and "slack_length",
-    NaN where a law has no such number, and deviations, the standard deviations of their logarithms to first order;
-    errors, per velocity the root mean squares [N m, N] of what the motions need, and of torque - needed before and
-    after; converged: whether no further step would help.
+    """Result of `calibrate_muscles`.
+
+    model       with the calibrated numbers
+    factors     a table of muscles by "strength", "optimal_length" and "slack_length", NaN where a law has no such
+                number
+    deviations  standard deviations of the logarithms of the factors, to first order
+    errors      per velocity the root mean squares [N m, N] of the needed torques, and of torque - needed before and
+                after
+    bounds      of the factors
+    converged   whether no further step would help
 
     >>> from myoquat.analysis.recruitment import Calibration
     >>> Calibration.__dataclass_fields__.keys() >= {"model", "factors", "errors"}  # see calibrate_muscles
@@ -165,8 +171,15 @@ def _deviations(prior: float | Mapping[str, float], torque_error: float) -> dict
 
 
 class _Record(NamedTuple):
-    """What is known of a trial: path lengths, speeds and activations (t, m), torques (t, e, m) of unit tensions and
-    those that are needed (t, e), on velocities by name."""
+    """A trial on velocities by name.
+
+    lengths     (t, m) of paths
+    speeds      (t, m) of paths
+    activation  (t, m)
+    arms        (t, e, m) torques of unit tensions
+    needed      (t, e) torques of the motion
+    names       of the velocities
+    """
 
     lengths: Array
     speeds: Array

@@ -24,8 +24,13 @@ __all__ = ["MuscleTorques", "emg_driven"]
 
 @dataclass(frozen=True, eq=False)
 class MuscleTorques(MotionResult):
-    """activation, force (t, m), tensions [N], and torque (t, e) [N m, N], the muscles' generalized forces on the free
-    velocities `velocities`, beside needed (t, e), what the motion needs there.
+    """Torques of muscles with given activations along a motion.
+
+    velocities  (e,) the free ones
+    activation  (t, m)
+    force       (t, m) tensions [N]
+    torque      (t, e) [N m, N] the muscles' generalized forces on the free velocities
+    needed      (t, e) [N m, N] what the motion needs there
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import emg_driven
@@ -49,8 +54,11 @@ class MuscleTorques(MotionResult):
         return f"<MuscleTorques {self.force.shape[1]} muscles, {len(self.motion.time)} frames>"
 
     def errors(self) -> "pd.DataFrame":
-        """A row per free velocity: the root mean square of torque - needed [N m, N], that of needed, and the squared
-        correlation of the two, NaN where one of them is constant."""
+        """A row per free velocity: root mean squares [N m, N] of torque - needed and of needed, and their squared
+        correlation.
+
+        The correlation is that of torque and needed, NaN where one of them is constant.
+        """
         rows = {}
         for k, name in enumerate(self.velocities):
             given, wanted = self.torque[:, k], self.needed[:, k]

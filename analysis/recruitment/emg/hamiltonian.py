@@ -27,8 +27,13 @@ MAX_ENERGY_GAIN = 1000.0  # of a path
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """draws (chains, samples, n); step, the step size; accepted, the mean probability of acceptance; diverged: how many
-    paths gained so much energy that the step was too long there."""
+    """Markov chains of Hamiltonian Monte Carlo.
+
+    draws     (chains, samples, n)
+    step      the step size
+    accepted  the mean probability of acceptance
+    diverged  number of paths with such a gain of energy that the step was too long
+    """
 
     draws: Array
     step: float

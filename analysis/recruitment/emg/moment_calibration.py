@@ -47,8 +47,11 @@ FIRST_ERROR = 0.3  # of the root mean square of measured moments
 
 @dataclass(frozen=True, eq=False)
 class MomentTrial:
-    """A motion (q, u) with normalized envelopes, channels called as the muscles, and measured moments (t,) [N m] by the
-    name of their velocity, at the motion's times. Muscles without a channel carry nothing.
+    """A motion (q, u) with the EMG and the moments that were measured along it.
+
+    motion   q and u
+    emg      normalized envelopes, channels called as the muscles; muscles without a channel carry nothing
+    moments  (t,) [N m] by the name of their velocity, at the motion's times
 
     >>> import numpy as np
     >>> from myoquat.analysis.recruitment import MomentTrial
@@ -116,11 +119,18 @@ class MomentObjective:
 
 @dataclass(frozen=True, eq=False)
 class MomentCalibration:
-    """model: with the strengths and lengths found. muscles, a table of `gain`, `shape`, `strength`, `optimal_length`,
-    `slack_length` by muscle; passive, of `offset` [N m], `stiffness` [N m / rad] and `damping` [N m s / rad] by
-    velocity; delay [s]; errors, by velocity the root mean squares [N m] of the measured moments and of the differences
-    before and after; moment_error (e,) [N m] and error_time (e,) [s] of the errors that were assumed; z (n,), the
-    standardized parameters, and precision (n, n), the inverse of their covariance by Laplace's approximation.
+    """Result of `calibrate_moments`.
+
+    model         with the calibrated strengths and lengths
+    muscles       a table of `gain`, `shape`, `strength`, `optimal_length`, `slack_length` by muscle
+    passive       a table of `offset` [N m], `stiffness` [N m / rad] and `damping` [N m s / rad] by velocity
+    delay         [s] of the signals
+    errors        by velocity the root mean squares [N m] of the measured moments and of the differences before and
+                  after
+    moment_error  (e,) [N m] of the assumed errors
+    error_time    (e,) [s] of the assumed errors
+    z             (n,) the standardized parameters
+    precision     (n, n) the inverse of their covariance by Laplace's approximation
 
     >>> from myoquat.analysis.recruitment import MomentCalibration
     >>> MomentCalibration.__dataclass_fields__.keys() >= {"model", "muscles", "delay"}  # see calibrate_moments
@@ -153,8 +163,10 @@ class MomentCalibration:
         return result
 
     def moments(self, trial: MomentTrial, z: Array | None = None) -> Array:
-        """(..., t, e) [N m] that the muscles and passive moments of a trial give, with the parameters found, or with
-        others (..., n); moments of the trial are not read."""
+        """(..., t, e) [N m] moments of the muscles and passive moments of a trial.
+
+        The parameters are the calibrated ones, or others z (..., n). Moments of the trial are not read.
+        """
         return self.moments_along(trial_arrays(self.original, replace(trial, moments={}), self.velocities), z)
 
     def moments_along(self, record: TrialArrays, z: Array | None = None) -> Array:

@@ -1,9 +1,12 @@
 """Joint moments of muscles whose EMG was recorded, as a function of the parameters of signals and muscles.
 
-activation a = (exp(A u) - 1) / (exp(A) - 1) of u = min(gain e(t - delay), 1) [D. G. Lloyd, T. F. Besier, An EMG-driven
-musculoskeletal model to estimate muscle forces and knee joint moments in vivo, J. Biomech. 36, 2003, eqs. 1 to 4];
-tension of the muscle's law with a rigid tendon; moment = moment arm times tension, and a passive moment that is affine
-in angle and speed. Derivatives by the parameters are those of the compiled formula, exact to round-off.
+- activation a = (exp(A u) - 1) / (exp(A) - 1) of u = min(gain e(t - delay), 1)
+- tension of the muscle's law with a rigid tendon
+- moment = moment arm times tension, and a passive moment that is affine in angle and speed
+
+Derivatives by the parameters are those of the compiled formula, exact to round-off. Source: D. G. Lloyd, T. F. Besier,
+An EMG-driven musculoskeletal model to estimate muscle forces and knee joint moments in vivo, J. Biomech. 36, 2003, eqs.
+1 to 4.
 """
 
 from collections.abc import Mapping, Sequence
@@ -75,8 +78,18 @@ class MomentPriors:
 
 
 class TrialArrays(NamedTuple):
-    """A trial at k instants [s]: path lengths, speeds (k, m), moment arms (k, e, m), joint angles and speeds (k, e),
-    measured moments (k, e), and the envelopes (t, m) at their own times (t,) [s]."""
+    """A trial at k instants.
+
+    time         (k,) [s]
+    lengths      (k, m) of paths
+    speeds       (k, m) of paths
+    arms         (k, e, m) moment arms
+    angles       (k, e) of joints
+    rates        (k, e) of the angles
+    moments      (k, e) measured ones
+    signal_time  (t,) [s] of the envelopes
+    signal       (t, m) the envelopes
+    """
 
     time: Array
     lengths: Array
@@ -95,8 +108,11 @@ class TrialArrays(NamedTuple):
 
 
 class MomentModel:
-    """Moments (k, e) of m muscles with the laws on e velocities over standardized parameters z (n,), independent
-    and normal with deviation 1 by the priors: the delay, `PARAMETERS` of every muscle, `PASSIVE` of every velocity."""
+    """Moments (k, e) of m muscles with the laws on e velocities over standardized parameters z (n,).
+
+    By the priors z are independent and normal with deviation 1. They are the delay, `PARAMETERS` of every muscle, and
+    `PASSIVE` of every velocity.
+    """
 
     def __init__(self, laws: Sequence[HillLaw], trial: TrialArrays, priors: MomentPriors) -> None:
         self.laws, self.trial, self.priors = tuple(laws), trial, priors
@@ -200,8 +216,11 @@ def shape_of(x: Array) -> Array:
 
 
 def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
-    """The tension of laws of this type over (signal, logarithms of `PARAMETERS`) and (length, speed, the numbers of the
-    law), and its derivatives by the former. ModelError for a law with an elastic tendon."""
+    """Kernels of the tension of laws of this type, and of its derivatives.
+
+    The inputs are (signal, logarithms of `PARAMETERS`) and (length, speed, the numbers of the law). Derivatives are
+    those by the former. ModelError for a law with an elastic tendon.
+    """
     if law.tendon != "rigid":
         raise ModelError("calibration to EMG needs rigid tendons; Model.with_rigid_tendons makes them")
     law_type = law_type_of(law)

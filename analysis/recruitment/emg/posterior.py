@@ -41,9 +41,11 @@ class MomentPosterior:
         return f"<MomentPosterior {len(self.draws)} draws, {how}>"
 
     def bands(self, trial: MomentTrial, level: float = 0.9, *, errors: bool = False, seed: int = 0) -> Array:
-        """(2, t, e) [N m] low and high quantiles of the moments of a trial: that share `level` of the posterior lies
-        between. errors: of measured moments, with the errors of measurement and model, too. ValueError for a level
-        outside (0, 1)."""
+        """(2, t, e) [N m] low and high quantiles of the moments of a trial.
+
+        The share `level` of the posterior lies between them. errors: bands of measured moments, with the errors of
+        measurement and model too. ValueError for a level outside (0, 1).
+        """
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, not {level}")
         size = max(1, MAX_NUMBERS // max(1, len(trial.motion.time) * len(trial.emg.names)))
@@ -70,9 +72,9 @@ def moment_posterior(
 ) -> MomentPosterior:
     """Draws of the parameters that a calibration's trials leave possible.
 
-    method   "laplace": the normal distribution with the calibration's precision about the most probable parameters;
-             "hmc": Hamiltonian Monte Carlo, four chains from there with exact gradients, the first 200 samples of each
-             thrown away; `MomentPosterior.chains` says how far the chains agree.
+    method   "laplace": the normal distribution with the calibration's precision about the most probable parameters. Or
+             "hmc": Hamiltonian Monte Carlo, four chains from there with exact gradients, without the first 200 samples
+             of each. `MomentPosterior.chains` says how far the chains agree.
     samples  of all chains together, a multiple of 4 for "hmc".
 
     The same seed gives the same bits. Raises ValueError for another method and a number of samples that does not fit.

@@ -23,10 +23,11 @@ LEVELS = (0.0, 0.5, 1.0)  # activations
 def plot_curves(muscle: Muscle | ForceLaw) -> Figure:
     """A matplotlib Figure of the curves of a force law, or of a Muscle with its activation dynamics.
 
-    Of a Hill-type law: the fiber's force over its length and its speed and the tendon's over its length, normalized,
-    with metres, metres per second and newtons on the opposite axes. Of any other law: the force over the path's length
-    at rest. Of activation dynamics: the activation over time when the excitation steps up and down. Raises ModelError
-    for a muscle without law or with numbers left open, TypeError for anything else.
+    The panels of a Hill-type law are the fiber's force over its length and its speed, and the tendon's over its length.
+    They are normalized, with metres, metres per second and newtons on the opposite axes. That of any other law is the
+    force over the path's length at rest. That of activation dynamics is the activation over time when the excitation
+    steps up and down. Raises ModelError for a muscle without law or with numbers left open, TypeError for anything
+    else.
 
     >>> from myoquat.analysis import plot_curves
     >>> from myoquat.muscle.laws import Thelen2003

@@ -44,9 +44,12 @@ def plot_activations(
 ) -> Figure:
     """A Figure of activations over time, an axis per muscle, the activity that was recorded in grey.
 
-    found has `model`, `motion` and `activation`, as what `redundancy`, `emg_driven` or `track` return, and is called
-    `label`; so have the `others`, which are drawn beside it under their names. emg: channels called as muscles, each
-    drawn over its greatest value unless it is normalized. ValueError for muscles that do not exist.
+    found   with `model`, `motion` and `activation`, such as results of `redundancy`, `emg_driven` or `track`
+    emg     channels called as muscles, each drawn over its greatest value unless it is normalized
+    others  further results by name, drawn beside the first
+    label   name of the first result
+
+    ValueError for muscles that do not exist.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -131,11 +134,11 @@ def plot_loads(
 
 
 def plot_socket(cone: StabilityRule, forces: Mapping[str, ArrayLike]) -> Figure:
-    """A Figure of a socket seen from its joint: where forces (t, 3) on it point, in the axes of its
-    stability rule, such as a `JointCone`.
+    """A Figure of a socket seen from its joint, with the directions of forces (t, 3) on it.
 
-    The distance from the middle is the angle between a force and the cone's direction, in degrees. The thick
-    line is the edge of the rule. A dot marks where each course starts.
+    The forces are in the axes of the stability rule, such as a `JointCone`. The distance from the middle is the angle
+    between a force and the cone's direction, in degrees. The thick line is the edge of the rule. A dot marks the first
+    force of each curve.
 
     >>> import numpy as np
     >>> from myoquat.analysis import plot_socket

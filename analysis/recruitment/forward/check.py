@@ -59,13 +59,13 @@ def track(
 ) -> Tracking:
     """A model driven by activations (t, m) along a motion (q, u), with a feedback that keeps it there and is reported.
 
-    torque     (t, nu) [N m, N] generalized forces of whatever else acts, such as reserves.
+    torque     (t, nu) [N m, N] generalized forces of other actuators, such as reserves.
     loads      external loads, which act as they would in the poses of the motion.
-    bandwidth  w [rad/s] of the feedback, the generalized force M (w^2 e + 2 w (u_ref - u)) with the displacement e from
-               the pose to that of the motion, of ball joints the rotation vector; one, or (nu,) one per velocity;
-               constant from frame to frame, so that w has to be well below the frame rate, and above the rates at which
-               the posture is unstable.
-    step       [s] of the simulation (RK4); None for 1 ms, or less where the damping of muscles and joints asks for it.
+    bandwidth  w [rad/s] of the feedback, one for all or (nu,). The generalized force is M (w^2 e + 2 w (u_ref - u)).
+               The displacement e is that from the pose to the motion's, of ball joints the rotation vector. The force
+               is constant between frames: w must be well below the frame rate, and above the rates of unstable
+               postures.
+    step       [s] of the simulation (RK4); None for 1 ms, or less where the damping of muscles and joints requires it.
     elastic    tendons stretch where the model's do, from their equilibrium at the start; else none does, as in
                `redundancy`.
 

@@ -38,15 +38,15 @@ def computed_muscle_control(
     step: float | None = None,
     backend: str = "kernel",
 ) -> Tracking:
-    """A forward simulation along a motion (q, u, udot) in which muscles do what a feedback asks for.
+    """A forward simulation along a motion (q, u, udot) in which muscles produce the accelerations of a feedback.
 
-    At every frame activations of least effort are found for the next one. In the pose and at the speed that the
-    simulation is about to reach, they give the acceleration udot* = udot_ref + w^2 e + 2 w (u_ref - u) [D. G. Thelen,
-    F. C. Anderson, S. L. Delp, J. Biomech. 36, 2003, eq. 1], e the displacement from the pose to the motion's, of ball
-    joints the rotation vector. Between frames activations and reserves go along straight lines. Muscles have rigid
-    tendons and no activation dynamics, and loads act as they would in the poses of the motion. The arguments are those
-    of `redundancy` and `track`, and so are the errors; `Tracking.help` holds what the reserves gave. Frames without a
-    solution take what violates its conditions the least, and the errors show it.
+    At every frame activations of least effort are found for the next one. They act in the pose and at the speed that
+    the simulation is about to reach. There they give the acceleration udot* = udot_ref + w^2 e + 2 w (u_ref - u). The
+    displacement e is that from the pose to the motion's, of ball joints the rotation vector [D. G. Thelen, F. C.
+    Anderson, S. L. Delp, J. Biomech. 36, 2003, eq. 1]. Between frames activations and reserves go along straight lines.
+    Muscles have rigid tendons and no activation dynamics, and loads act as they would in the poses of the motion. The
+    arguments are those of `redundancy` and `track`, and so are the errors; `Tracking.help` holds what the reserves
+    gave. Frames without a solution take what violates its conditions the least, and the errors show it.
 
     >>> import numpy as np
     >>> import myoquat as mq

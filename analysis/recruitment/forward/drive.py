@@ -32,8 +32,12 @@ __all__ = ["Drive", "Driven", "Law", "Push", "carried_loads", "driven_model", "l
 
 
 class Push(NamedTuple):
-    """What acts in a window: at its ends activations (2, m), generalized forces (2, nu), and those (2, nu) of what
-    helps to follow the motion; straight lines between."""
+    """What acts in a window, with straight lines between its two ends.
+
+    activation  (2, m)
+    torque      (2, nu) generalized forces
+    help        (2, nu) generalized forces that help to follow the motion
+    """
 
     activation: Array
     torque: Array
@@ -44,8 +48,14 @@ Law = Callable[[int, Array, Array], Push]  # of the frame, q and u
 
 
 class Driven(NamedTuple):
-    """q (k, nq), u (k, nu), muscle states (k, ns) and activations (k, m) at the frames that were reached, and the
-    generalized forces (k, nu) that helped."""
+    """The simulation at the frames that it reached.
+
+    q           (k, nq)
+    u           (k, nu)
+    states      (k, ns) of muscles
+    activation  (k, m)
+    help        (k, nu) generalized forces that helped
+    """
 
     q: Array
     u: Array
@@ -140,8 +150,10 @@ def load_torques(model: Model, motion: Motion, wrenches: Array) -> Array:
 
 
 def carried_loads(model: Model, motion: Motion, loads: Forces, wrenches: Array) -> Forces:
-    """The loads of a motion, of these wrenches (t, bodies, 6), as its bodies carry them along: on each loaded body one,
-    in its axes, at its origin."""
+    """The loads of a motion, of these wrenches (t, bodies, 6), as its bodies carry them along.
+
+    Each loaded body has one, in its axes, at its origin.
+    """
     system = model.system
     names = [name for name in system.body_names if name in loads.bodies]
     poses = system.poses(motion.q)

@@ -2,8 +2,9 @@
 
 Small deviations of the velocities decay with the rates of -(C^T M C)^-1 C^T D C. D is the derivative of the generalized
 forces with respect to u, and C spans the free velocities. The Runge-Kutta method of order 4 is stable for steps of up
-to 2.785 over the greatest rate (Hairer and Wanner, Solving Ordinary Differential Equations II, 2nd ed., Springer 1996,
-section IV.2).
+to 2.785 over the greatest rate.
+
+Source: Hairer and Wanner, Solving Ordinary Differential Equations II, 2nd ed., Springer 1996, section IV.2.
 """
 
 import numpy as np

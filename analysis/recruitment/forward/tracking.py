@@ -22,12 +22,17 @@ __all__ = ["Tracking", "tracking_of"]
 
 @dataclass(frozen=True, eq=False)
 class Tracking(MotionResult):
-    """`motion`, what the model did (q, u) at the frames that it reached, beside `reference`, the motion to follow.
+    """The motion of a simulation (q, u) at the frames that it reached, beside the reference motion to follow.
 
-    error (k, nu) [rad, m] is the displacement from the pose to the reference's, of ball joints their rotation vector;
-    activation, force (k, m), tensions [N]; muscle_torque and help (k, e) [N m, N], the generalized forces on the free
-    velocities `velocities` of the muscles, and of what helped them in the window after each frame: the feedback of
-    `track`, the reserves of `computed_muscle_control`.
+    reference      the motion to follow
+    motion         of the model
+    velocities     (e,) the free ones
+    error          (k, nu) [rad, m] displacement from the pose to the reference's, of ball joints their rotation vector
+    activation     (k, m)
+    force          (k, m) tensions [N]
+    muscle_torque  (k, e) [N m, N] generalized forces of the muscles on the free velocities
+    help           (k, e) [N m, N] those that helped the muscles in the window after each frame: the feedback of
+                   `track`, the reserves of `computed_muscle_control`
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -68,8 +73,10 @@ class Tracking(MotionResult):
         return len(self.motion.time) == len(self.reference.time)
 
     def errors(self) -> "pd.DataFrame":
-        """A row per body whose joint moves: root mean square and greatest size of the displacement from the motion, in
-        degrees of what turns and in metres of what slides, NaN where nothing does."""
+        """A row per body whose joint moves: root mean square and greatest size of the displacement from the motion.
+
+        Rotations are in degrees, translations in metres, NaN where a joint has none.
+        """
         rows = {}
         system = self.model.system
         for body, s in zip(system.bodies, system.u_slices, strict=True):

@@ -17,8 +17,12 @@ __all__ = ["AnyReserve", "Reserve", "ReserveActuator", "reserve_columns", "reser
 
 @dataclass(frozen=True)
 class Reserve:
-    """An actuator of strength R [N m or N] on a velocity of a system: it gives R c, and adds weight * |c|^p to the
-    effort, lower <= c <= upper. `velocity` is the velocity's name or, where its rate is that velocity, a coordinate's.
+    """An actuator of strength R on a velocity: it gives R c and adds weight * |c|^p to the effort.
+
+    velocity      its name, or the name of a coordinate whose rate it is
+    strength      R [N m or N]
+    weight        of the effort
+    lower, upper  bounds of c
 
     >>> from myoquat.analysis.recruitment import Reserve
     >>> Reserve("rod.speed", strength=10.0, weight=100.0)  # dear, so that muscles go first
@@ -48,8 +52,10 @@ class Reserve:
 
 @dataclass(frozen=True)
 class ReserveActuator:
-    """An actuator of a model, such as a force at a point of the pelvis, as a reserve: its control c, within the bounds
-    of the actuator, adds weight * |c|^p to the effort. What it gives is its `optimal_force` [N, N m] times c.
+    """An actuator of a model, such as a force at a point of the pelvis, as a reserve.
+
+    Its control c, within the bounds of the actuator, adds weight * |c|^p to the effort. Its force is `optimal_force`
+    [N, N m] times c.
 
     >>> from myoquat.analysis.recruitment import ReserveActuator
     >>> from myoquat.muscle.actuators import PointActuator

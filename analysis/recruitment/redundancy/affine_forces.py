@@ -19,8 +19,12 @@ DIFFERENCE_STEP = 1e-5  # of an activation, in the central differences of forces
 
 
 class LawParameters(NamedTuple):
-    """A model's laws as a function of their parameters: bind(p) is the model with parameters p (n,), floats or symbols,
-    `key` distinguishes the function from others."""
+    """A model's laws as a function of their parameters.
+
+    bind  bind(p) is the model with parameters p (n,), floats or symbols
+    key   distinguishes the function from others
+    p     (n,) the parameters
+    """
 
     bind: Callable[[Array], Model]
     key: Hashable

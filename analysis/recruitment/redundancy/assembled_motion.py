@@ -25,8 +25,10 @@ MAX_VIOLATION = 1e-6  # of a position [m, rad], or of a rate relative to 1 and t
 
 
 def consistent_motion(model: Model, motion: MotionLike) -> Motion:
-    """The motion on the model's couplers and constraints. Every pose is brought there by `assemble`, u and udot, where
-    there are any, by the smallest changes after which A u = 0 and A udot = b. Dependent coordinates change first.
+    """The motion on the model's couplers and constraints.
+
+    Every pose is brought there by `assemble`. The rates, where there are any, get the smallest changes after which A u
+    = 0 and A udot = b. Dependent coordinates change first.
 
     A motion whose poses are moved needs its derivatives anew: `consistent_derivatives`. Raises AssemblyError for poses
     that cannot be brought there.
@@ -60,8 +62,9 @@ def consistent_motion(model: Model, motion: MotionLike) -> Motion:
 
 
 def consistent_derivatives(model: Model, motion: MotionLike) -> Motion:
-    """The motion on the model's couplers and constraints with u and udot that belong to the moved poses: poses first,
-    then their derivatives (`differentiate`), then the least changes that make these exact.
+    """The motion on the model's couplers and constraints, with u and udot that belong to the moved poses.
+
+    Poses come first, then their derivatives (`differentiate`), then the least changes that make these exact.
 
     Raises ValueError as `consistent_motion` and `differentiate` do.
 

@@ -29,8 +29,10 @@ MAX_HALVINGS = 50  # of an interval that brackets the end of a range
 
 
 def outer_lines(ends: Ends, high: Array, low: Array, top: Array) -> tuple[Array, Array]:
-    """(l,) values at 0 and slopes of lines over ranges [low, top] (l,), parallel to the secant: at or below L, or at or
-    above H where `high` (l,), at all sampled points."""
+    """(l,) values at 0 and slopes of lines over ranges [low, top] (l,), parallel to the secant.
+
+    At all sampled points, lines are at or below L, or at or above H where `high` (l,) is set.
+    """
     a = low[:, None] + (top - low)[:, None] * np.linspace(0.0, 1.0, RANGE_POINTS)
     values = ends(a)
     wide = top > low
@@ -86,8 +88,8 @@ def trial_bound(
 ) -> float:
     """A lower bound of the sum of the objectives of programs that are coupled in their first m variables.
 
-    alone: x (k, n), y and z of the solutions of the independent programs; effort: that of a solution; lines(low, top)
-    are the coupling rows of lines over ranges (k, m) of the first m variables.
+    alone: x (k, n), y and z of the solutions of the independent programs. effort: that of a solution. `lines`(low, top)
+    returns the coupling rows of lines over ranges (k, m) of the first m variables.
     """
     x, y, z = alone
     rows = np.concatenate([y, z.reshape(len(y), -1)], axis=-1)

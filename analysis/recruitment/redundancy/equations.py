@@ -36,12 +36,14 @@ __all__ = ["Demands", "Effort", "picked"]
 
 @dataclass(frozen=True)
 class Effort:
-    """sum_i w_i |a_i - t_i|^p + sum_j w_j |c_j|^p: `weights` of the muscles, one for all, in their order or by name (1
-    for those not named), and `target`, the activations t that cost nothing, one for all, (m,) or (t, m).
+    """sum_i w_i |a_i - t_i|^p + sum_j w_j |c_j|^p over activations a of muscles and controls c of reserves.
 
-    For an infinite power the greatest of all w_i |a_i - t_i| and w_j |c_j|, and of the solutions that share it the one
-    with the least sum of squares. Of "stress" a_i is the muscle's force over its greatest isometric force instead of
-    its activation: the stress in a fibre, up to a factor that is the same for all; without a target.
+    power    p; if it is infinite, the effort is the greatest of all w_i |a_i - t_i| and w_j |c_j|. Of the solutions
+             with the same effort, the one with the least sum of squares is taken.
+    weights  of the muscles, one for all, in their order or by name (1 for those not named)
+    of       "activation", or "stress": a_i is then the muscle's force over its greatest isometric force. It is the
+             stress in a fibre, up to a factor that is the same for all. It has no target.
+    target   the activations t that cost nothing, one for all, (m,) or (t, m)
 
     >>> from myoquat.analysis.recruitment import Effort
     >>> Effort(power=3.0, weights={"biceps": 2.0}).of_muscles(["biceps", "triceps"])
@@ -87,8 +89,10 @@ class Effort:
 
 
 def picked(J: Array, C: Array) -> Array:
-    """(t, m, e) J C of J (t, m, nu) or (m, nu) and C (t, nu, e): columns of J where C only picks some of them, J itself
-    where it picks all."""
+    """(t, m, e) J C of J (t, m, nu) or (m, nu) and C (t, nu, e).
+
+    If C only picks some columns of J, these are returned, or J itself if C picks all.
+    """
     constant = len(C) and (not C.strides[0] or (C[0] == C).all())
     if constant and ((C[0] == 0) | (C[0] == 1)).all() and (C[0].sum(axis=0) == 1).all():
         columns = C[0].argmax(axis=0)
@@ -129,14 +133,20 @@ class Units(NamedTuple):
 
 
 class Demands:
-    """Of every frame: torque (t, e) that muscles and reserves have to give on the free velocities `names`, of which a
-    unit tension of each muscle gives arms (t, m, e) and each reserve at c = 1 helps (t, r, e). Forces on the parents of
-    the joints with cones, lines (t, c, m, 3) per tension, pushes (t, c, r, 3) per reserve and rest (t, c, 3), forces of
-    constraints included: `through` (t, c, nu, 3) is what these pass there per unit of what the motion lacks, None
-    without. `columns` (t, nu, r) or (nu, r) are what reserves at c = 1 give on all velocities, at all frames.
+    """The demands of a motion in every frame.
 
-    Demands(model, (q, u), torque, ...) are those of torques (t, nu) in poses q (t, nq) at speeds u (t, nu). `of_motion`
-    also knows `needed`, what the motion needs by inverse dynamics."""
+        torque (t, e)          that muscles and reserves have to give on the free velocities `names`
+        arms (t, m, e)         the part of it of a unit tension of each muscle
+        helps (t, r, e)        the part of it of each reserve at c = 1
+        lines (t, c, m, 3)     forces on the parents of the joints with cones, per tension
+        pushes (t, c, r, 3)    those forces per reserve
+        rest (t, c, 3)         those forces without muscles and reserves
+        through (t, c, nu, 3)  those of constraints per unit of what the motion lacks, None without constraints
+        columns (t, nu, r)     reserves at c = 1 on all velocities, or (nu, r) for all frames
+
+    The forces include those of constraints. Demands(model, (q, u), torque, ...) are those of torques (t, nu) in poses q
+    (t, nq) at speeds u (t, nu). `of_motion` also knows `needed`, the torques of inverse dynamics.
+    """
 
     needed: JointTorques
     outer: Array
@@ -197,8 +207,11 @@ class Demands:
         return searched[0] if searched else None
 
     def with_rules(self, parameter: Array | None = None) -> Self:
-        """With the cones and the equations of all rules, of the one that is searched at parameters (t,), or, without
-        them, only the convex cone around it. Equations of rules follow those of the velocities."""
+        """With the cones and the equations of all rules.
+
+        The searched rule has its parameters (t,). Without them, only the convex cone around it holds. Equations of
+        rules follow those of the velocities.
+        """
         part, e = copy(self), self.C.shape[-1]
         part.turn, lines, names = self._turns(parameter), [], list(self.names[:e])
         for j, rule in enumerate(self.cones):
@@ -239,8 +252,10 @@ class Demands:
             self.pushes = self.pushes - np.swapaxes(self.columns, -1, -2)[..., None, :, :] @ self.through
 
     def beside(self, rest: Array, torque: Array) -> Array:
-        """(t, c, 3) forces on the parents of joints without muscles and reserves, with those of the constraints that
-        hold a motion against all of the torque (t, nu) that it needs."""
+        """(t, c, 3) forces on the parents of joints without muscles and reserves, with those of constraints.
+
+        The constraints hold the motion against all of the torque (t, nu) that it needs.
+        """
         if self.through is None:
             return rest
         result: Array = rest + np.einsum("tn,tcni->tci", torque, self.through)

@@ -21,14 +21,18 @@ def joints_of(model: Model, cones: Sequence[StabilityRule]) -> tuple[int, ...]:
 
 
 def rest_forces(passing: Array, joints: Sequence[int], parents: Array) -> Array:
-    """(t, c, 3) the forces on the parents of joints, in their axes, without muscles: of what passes through all joints
-    (t, bodies, 6), the parents' orientations being (t, c, 3, 3)."""
+    """(t, c, 3) the forces on the parents of joints, in their axes, without muscles.
+
+    `passing` (t, bodies, 6) are the wrenches through all joints, and `parents` (t, c, 3, 3) the parents' orientations.
+    """
     return -np.asarray(np.einsum("tcji,tcj->tci", parents, passing[:, list(joints), :3]))
 
 
 def constraint_lines(model: Model, motion: Motion, joints: Sequence[int], parents: Array) -> Array | None:
-    """(t, c, nu, 3) the forces on the parents of joints, in their axes, that constraints pass there for a unit of what
-    a motion lacks without them (see `myoquat.dynamics.constraints.multipliers`). None without constraints on bodies.
+    """(t, c, nu, 3) the forces on the parents of joints, in their axes, that constraints pass there.
+
+    They are those for a unit of what a motion lacks without constraints (see
+    `myoquat.dynamics.constraints.multipliers`). None without constraints on bodies.
 
     ModelError for a constraint on velocities, whose force on bodies is not known. ValueError, with the frame, for a
     joint whose reaction redundant constraints leave open.

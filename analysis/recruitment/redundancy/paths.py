@@ -20,8 +20,13 @@ __all__ = ["Paths", "joint_lines", "paths_along"]
 
 
 class Paths(NamedTuple):
-    """Lengths (t, m) and J (t, m, nu) of muscles; of some joints the forces on their parents, in the parents' axes, of
-    a unit tension of every muscle (t, c, m, 3), and the parents' orientations (t, c, 3, 3)."""
+    """Paths of muscles, and the forces of unit tensions in some joints.
+
+    lengths   (t, m)
+    jacobian  (t, m, nu)
+    lines     (t, c, m, 3) forces on the parents of the joints, in the parents' axes, of a unit tension of every muscle
+    parents   (t, c, 3, 3) orientations of the parents
+    """
 
     lengths: Array
     jacobian: Array
@@ -53,8 +58,11 @@ def paths_along(model: Model, q: Array, joints: Sequence[int]) -> Paths:
 
 
 def joint_lines(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, body: int) -> tuple[Array, Array]:
-    """(..., m, 3) and (..., 3, 3): the force on the parent of a body's joint, in the parent's axes, of a unit tension
-    of every muscle, and the parent's orientation; the formula, on floats and symbols."""
+    """(..., m, 3) the forces on the parent of a body's joint of unit tensions, and (..., 3, 3) the parent's
+    orientation.
+
+    Forces are in the parent's axes. This is the formula, on floats and symbols.
+    """
     carried = carried_bodies(system, system.body_names[body])
     R = system.poses(q)[system.bodies[body].parent][0] + 0.0 * q[..., :1, None]
     return carried_wrenches(system, muscles, q, carried)[..., :3] @ R, R

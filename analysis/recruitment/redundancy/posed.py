@@ -203,8 +203,10 @@ class PosedFrames:
         return np.maximum(result, 1e-300)
 
     def bounds(self, found: Solutions) -> Array:
-        """(t,) lower bounds of the effort that the multipliers of measured solutions x (t, m + r) prove, up to the
-        error of the sampled tensions (`lower_bounds`)."""
+        """(t,) lower bounds of the effort that the multipliers of measured solutions x (t, m + r) prove.
+
+        They hold up to the error of the sampled tensions (`lower_bounds`).
+        """
         price, m = self._prices(found), self.m
         rest, _ = self.reserves_only.certificates(found.x, self._multipliers(found), price)
         sizes, own = self.sizes(found.objective), self._sampled(found.x[:, :m], price[:, :m])
@@ -218,8 +220,10 @@ class PosedFrames:
         return total
 
     def _sampled(self, a: Array, price: Array) -> Array:
-        """(t, m) lower bounds of efforts less prices times tensions, from one pass about activations a (t, m); minus
-        infinity for efforts that are not powers of activations."""
+        """(t, m) lower bounds of efforts less prices times tensions, from one pass about activations a (t, m).
+
+        They are minus infinity for efforts that are not powers of activations.
+        """
         demands, effort = self.demands, self.effort
         if self._curves is not None or effort.of != "activation":
             return np.full(price.shape, -np.inf)
@@ -273,9 +277,11 @@ class PosedFrames:
         return replace(found, x=x)
 
     def alternatives(self, found: Solutions) -> list[Array]:
-        """Other starts (t, m + r) for local solutions: all combinations of up to three muscles whose efforts are above
-        their envelopes at the activations of `found`. Each is at one of the two ends of the envelope's straight
-        piece."""
+        """Other starts (t, m + r) for local solutions.
+
+        They are all combinations of up to three muscles whose efforts are above their envelopes at the activations of
+        `found`. Each muscle is at one of the two ends of the envelope's straight piece.
+        """
         a, rows = found.x[:, : self.m], np.arange(self.count)
         price, at = self._prices(found)[:, : self.m, None], self.tensions(rows, a[..., None])
         grid = self.costs(rows, self.grid, self.values) - price * self.values
@@ -302,8 +308,11 @@ class PosedFrames:
         return result
 
     def certified(self, found: Solutions, tolerance: float) -> Solutions:
-        """Solutions with their efforts and bounds: LOCAL where the effort is further above the bound than a part
-        `tolerance` of it, UNSOLVED where the equations are missed."""
+        """Solutions with their efforts and bounds.
+
+        They are LOCAL where the effort exceeds the bound by more than a part `tolerance` of it. They are UNSOLVED where
+        the equations are not met.
+        """
         measured = self.measured(found)
         return self._judged(measured, self.bounds(measured), tolerance)
 

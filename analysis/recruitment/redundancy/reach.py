@@ -13,9 +13,11 @@ MAX_STEP_PER_TIME_CONSTANT = 0.1  # of the integration, in the shortest time con
 
 
 def reachable(model: Model, a: Array, step: ArrayLike) -> tuple[Array, Array]:
-    """(..., m) the least and the greatest activation that a (..., m) reaches in `step` (...) [s], with constant
-    excitations of 0 and 1; -inf and inf for muscles without activation dynamics. By the fourth-order Runge-Kutta
-    method, to about 1e-6."""
+    """(..., m) the least and the greatest activation that a (..., m) reaches in `step` (...) [s].
+
+    The excitations are constant, 0 and 1. Muscles without activation dynamics have -inf and inf. The method is the
+    Runge-Kutta method of order 4, with an error of about 1e-6.
+    """
     low, high = np.full(a.shape, -np.inf), np.full(a.shape, np.inf)
     reach, size = Reach(model), a.shape[:-1]
     for number, _ in enumerate(reach.dynamics):

@@ -1,15 +1,19 @@
 """Muscle redundancy along a motion: of all activations that produce it, those of the least effort.
 
-minimise sum_i w_i |a_i - t_i|^p + sum_j w_j |c_j|^p under C^T (-J^T (F0 + F1 a) + R c) = C^T tau, bounds, and the
-forces in joints within cones. The targets t are 0 unless they are given [R. D. Crowninshield, R. A. Brand, A
-physiologically based criterion of muscle force prediction in locomotion, J. Biomech. 14, 1981, for p-th powers; I.
-Belli et al., Does enforcing glenohumeral joint stability matter?, PLoS ONE 18, 2023, for the cone]. C spans the
-velocities that locks, couplers and constraints leave free. Tendons are rigid, or stretched by what the muscles pull
-(`tendons`). A force law that is affine in the activation makes a frame a convex program. Other laws, such as Thelen's
-or one that is cut off at zero, are solved by tangents until the forces themselves meet the equations. A bound that
-holds for the law itself distinguishes solutions from local minima (`posed`). Without cones, where all efforts have a
-power of at least 2, most frames of a long motion start from the solutions beside them (`sequential_programming`). The
-results are the same.
+minimise  sum_i w_i |a_i - t_i|^p + sum_j w_j |c_j|^p
+
+under C^T (-J^T (F0 + F1 a) + R c) = C^T tau, bounds, and forces in joints within cones. C spans the velocities that
+locks, couplers and constraints leave free. The targets t are 0 by default. Tendons are rigid, or stretch under the
+muscles' forces (`tendons`).
+
+A force law that is affine in the activation makes a frame a convex program. Other laws, such as Thelen's or one that is
+cut off at zero, are solved by tangents until the forces themselves meet the equations. A bound that holds for the law
+itself distinguishes solutions from local minima (`posed`). Without cones, where all efforts have a power of at least 2,
+most frames of a long motion start from the solutions beside them (`sequential_programming`). The results are the same.
+
+Sources: R. D. Crowninshield, R. A. Brand, A physiologically based criterion of muscle force prediction in locomotion,
+J. Biomech. 14, 1981, for p-th powers. I. Belli et al., Does enforcing glenohumeral joint stability matter?, PLoS ONE
+18, 2023, for the cone.
 """
 
 from collections.abc import Sequence
@@ -58,12 +62,12 @@ def redundancy(
     cones     stability rules of joints, such as `JointCone`; one at most may be searched (`BorderCone`, penalties).
     dynamics  None: frames are independent. `Sequential()`: activations of muscles with `activation_dynamics` change no
               further between frames than excitations of 0 or 1 bring them; `Coupled()`: with the least total.
-    tendons   "rigid", or "elastic" for those of the model's muscles that are: fiber and tendon pull alike in every
-              frame, to 1e-7 of the greatest strength, and a fiber's speed is the derivative of its length over the
-              frames, by differences of second order. Frames where they do not get there are unsolved.
+    tendons   "rigid", or "elastic" for those of the model's muscles that are. Then fiber and tendon pull alike in every
+              frame, to 1e-7 of the greatest strength. The speeds of fibers are differences of second order over the
+              frames. Frames that do not get there are unsolved.
     backend   "kernel" compiles a step of the solver at its first use for each size of problem; "numpy" does without.
 
-    Activations reach from `minimum_activation` of a muscle's law, or 0, to 1. Locked coordinates ask for nothing;
+    Activations reach from `minimum_activation` of a muscle's law, or 0, to 1. Locked coordinates need no torque;
     couplers and constraints pass on what they carry, and the motion must keep them (`consistent_motion`). A frame
     without a solution says so and gets what violates its conditions the least.
 

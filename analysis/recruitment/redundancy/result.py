@@ -25,22 +25,30 @@ __all__ = ["Redundancy"]
 class Redundancy(MotionResult):
     """Activations over a motion, and what belongs to them, frame by frame.
 
-    activation, force (t, m), tensions [N]; reserve (t, r) [N m, N], what each of `reserves` gives; residual (t, e)
-    [N m, N], what muscles and reserves give on the free velocities `velocities` beyond what the motion needs; status
-    (t,) of `Status`; effort (t,), and bound (t,), which no solution's effort is below: `SOLVED` where the two meet,
-    `LOCAL` where only nothing near is better. bound is NaN where none is known: for the minimax effort of force laws
-    that are not affine in the activation. With elastic tendons it is that of fibers as long and as fast as they are
-    found. price (t, e), the change of the
-    effort with what a velocity needs; pressed (t, c, 3) [N], the force of the child on the parent of every joint of
-    `cones` in the parent's axes, and pull (t, c, 3), the change of the effort with minus that force. columns (t, nu,
-    r), or (nu, r) for all frames alike, are the generalized forces of the reserves at their full strengths; arms (t, m,
-    e) and lines (t, c, m, 3) the torques and the part of `pressed` that a unit tension gives, slopes (t, m) [N] the
-    changes of the tensions with the activations. states (t, ns) [m] are the fiber lengths of elastic tendons
-    (`myoquat.muscle.state_names`), of none where tendons were taken as rigid. external (t, bodies, 6) are the external
-    loads [N, N m] on the bodies at their origins, in world axes.
+    velocities  (e,) the free ones
+    activation  (t, m)
+    force       (t, m) tensions [N]
+    reserve     (t, r) [N m, N] what each of `reserves` gives
+    residual    (t, e) [N m, N] what muscles and reserves give on the free velocities beyond what the motion needs
+    status      (t,) of `Status`: `SOLVED` where effort and bound meet, `LOCAL` where only no solution nearby is better
+    effort      (t,)
+    bound       (t,) a lower bound of the effort of all solutions. NaN where none is known: for the minimax effort of
+                force laws that are not affine in the activation. With elastic tendons it is that of fibers with the
+                same lengths and speeds.
+    price       (t, e) the change of the effort with what a velocity needs
+    pressed     (t, c, 3) [N] the force of the child on the parent of every joint of `cones`, in the parent's axes
+    pull        (t, c, 3) the change of the effort with minus that force
+    columns     (t, nu, r), or (nu, r) for all frames alike: generalized forces of the reserves at their full strengths
+    arms        (t, m, e) torques of a unit tension
+    lines       (t, c, m, 3) the part of `pressed` of a unit tension
+    slopes      (t, m) [N] the changes of the tensions with the activations
+    states      (t, ns) [m] fiber lengths of elastic tendons (`myoquat.muscle.state_names`); ns = 0 for rigid tendons
+    external    (t, bodies, 6) external loads [N, N m] on the bodies at their origins, in world axes
+    trial       a `WholeTrial` where all frames are one problem, otherwise None
+
     Where a frame is infeasible, activations and reserves violate its conditions the least, and price and pull prove
-    that it is. trial is a `WholeTrial` where all frames are one problem, None where they are not. Effort and price are
-    then parts and derivatives of the sum, and bound is still what a frame's own effort is not below.
+    that it is. With a `trial`, effort and price are parts and derivatives of the sum. The bound is still one of a
+    frame's own effort.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import redundancy
@@ -134,8 +142,11 @@ class Redundancy(MotionResult):
         return pd.DataFrame(values.reshape(len(index), -1), index=index, columns=pd.Index(columns))
 
     def failures(self) -> "pd.DataFrame":
-        """A row per frame whose conditions are not met. Columns: time, status, the velocity with the largest residual
-        and this residual [N m, N], the joint whose force is farthest outside its cone, and the angle [rad]."""
+        """A row per frame whose conditions are not met: its time and status, and the worst violations.
+
+        The velocity with the largest residual comes with this residual [N m, N]. The joint whose force is farthest
+        outside its cone comes with the angle [rad].
+        """
         rows = []
         for t in np.flatnonzero(~are_met(self.status)):
             row = {"time": self.motion.time[t], "status": Status(self.status[t]).name.lower()}

@@ -30,9 +30,11 @@ CARRIED = ("number", "x0", "f0", "x1", "f1", "slope0", "slope1", "least")
 
 
 def sampled_minima(laws: LawParameters, power: float, given: dict[str, Array], backend: str) -> Array:
-    """(k, m) lower bounds of weight |a - target|^power - price F(a) for activations a from low to high, close to the
-    value at `solution` where that is the minimum. All INPUTS are (k, m) or (1, m). Between any four neighbouring points
-    a function must be convex, concave, or convex on either side of a single corner."""
+    """(k, m) lower bounds of weight |a - target|^power - price F(a) for activations a from low to high.
+
+    If the minimum is at `solution`, they are close to the value there. All INPUTS are (k, m) or (1, m). Between any
+    four neighbouring points a function must be convex, concave, or convex on either side of a single corner.
+    """
     m, size = given["lengths"].shape[-1], laws.p.shape[-1]
     make = partial(_program, laws, power, m, size)
     arrays = {**given, "p": np.atleast_2d(laws.p)} if size else given
@@ -86,8 +88,11 @@ def _part(number: Array) -> Array:
 
 
 def _passed(state: dict[str, Array], x: Array, f: Array) -> dict[str, Array]:
-    """The state after another point. Both neighbours of the interval before the last point are known now. x0 and x1 are
-    its ends, slope0 is that of the interval before it, slope1 its own."""
+    """The state after another point.
+
+    Both neighbours of the interval before the last point are known now: x0 and x1 are its ends, slope1 its own slope.
+    The slope of the interval before it is slope0.
+    """
     width = x - state["x1"]
     own = np.where(width > 0, (f - state["f1"]) / np.where(width > 0, width, 1.0), state["slope1"])
     number, before = state["number"][..., None], state["x1"] - state["x0"]

@@ -3,8 +3,9 @@
 An iteration computes the forces and their derivatives, the program of squares about the activations, its solution, and
 whether another iteration is needed.
 
-x (N,) are activations, then reserves, then what fills the last group of variables; `row` (N, 5) the columns of an
-`EffortTerm` of each; `bent` (N, 3) the force, 1 where it is a reserve's, and its two derivatives.
+    x (N,)       activations, then reserves, then the fill of the last group of variables
+    row (N, 5)   the columns of an `EffortTerm` of each
+    bent (N, 3)  the force, 1 for a reserve, and its two derivatives
 """
 
 from collections.abc import Callable, Mapping
@@ -69,9 +70,15 @@ def sequential_iterations(
 
 
 class _Iterations:
-    """Puts the program together: of e equations, n variables of which m are muscles, and size parameters. Inputs: arms
-    (m, e) and helps (n - m, e), what a unit of each gives; torque (e), enough (), what it may be missed by. x and y to
-    start from; lengths and speeds (m); weight, centre, low and high (n); p (size) if there are any."""
+    """Builds the program of e equations and n variables, of which m are muscles, with size parameters. Its inputs:
+
+    arms (m, e), helps (n - m, e)  what a unit of each variable gives
+    torque (e), enough ()          the demand, and its greatest allowed error
+    x_start (n), y_start (e)       the start
+    lengths, speeds (m)            of the paths
+    weight, centre, low, high (n)  of the efforts
+    p (size)                       parameters of the laws, if there are any
+    """
 
     def __init__(self, shape: Shape, m: int, size: int, laws: LawParameters) -> None:
         self.shape, self.m, self.laws, self.groups = shape, m, laws, grouped(shape.n)

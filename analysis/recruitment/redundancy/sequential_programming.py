@@ -49,9 +49,12 @@ class SequentialProgramming:
         self.enough = RESIDUAL_TOLERANCE * np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
 
     def solved(self, x: Array, y: Array) -> tuple[Solutions, Array]:
-        """From activations and reserves x (k, n) and multipliers y (k, e): the solutions, UNSOLVED where there is
-        none nearby, and the forces there and their slopes (k, m, 2). The bound is the one that y proves for the
-        tangents of the forces: it says whether x is stationary."""
+        """The solutions from a start, and the forces there and their slopes (k, m, 2).
+
+        The start has activations and reserves x (k, n) and multipliers y (k, e). A frame is UNSOLVED if there is no
+        solution nearby. The bound is the one that y proves for the tangents of the forces: it says whether x is
+        stationary.
+        """
         demands, (k, n) = self.demands, x.shape
         shared = not demands.helps.strides[0]
         found = sequential_iterations(

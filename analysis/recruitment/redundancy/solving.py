@@ -218,8 +218,10 @@ class Recruitment:
 
 
 def are_bent(demands: Demands, F0: Array, F1: Array, parts: tuple[float, ...] = INNER_SAMPLES) -> Array:
-    """(t,) whether a law deviates from a line F0 + F1 a (t, m) at parts of the range from the least activation to 1:
-    inside for its secant, at the ends for a tangent."""
+    """(t,) whether a law deviates from a line F0 + F1 a (t, m) at some parts of the range of activations.
+
+    The range is from the least activation to 1. Parts inside test a secant, parts at the ends a tangent.
+    """
     off = np.zeros(len(F0))
     for part in parts:
         a = np.broadcast_to(demands.lower + part * (1 - demands.lower), F0.shape)
@@ -228,8 +230,11 @@ def are_bent(demands: Demands, F0: Array, F1: Array, parts: tuple[float, ...] = 
 
 
 def _interpolated(values: Array, frames: Array, step: int) -> Array:
-    """Values (k, n) of frames 2 steps apart from those a step before and after each: along a cubic through these and
-    the next two; at the ends, and where the last frame of all is nearer than a step, along a straight line."""
+    """Values (k, n) of frames that are 2 steps apart, from the frames one step before and after each.
+
+    They follow a cubic through these and the next two. At the ends, and where the very last frame is nearer than a
+    step, they follow a straight line.
+    """
     count, first = len(frames), int(frames[0])
     whole = count - bool(frames[-1] + step >= len(values))  # frames whose neighbours are both a step away
     known = values[first - step : first + 2 * step * whole : 2 * step]

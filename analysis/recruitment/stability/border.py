@@ -21,13 +21,12 @@ GLENOID_POLYNOMIAL = tuple(c / 100 * (180 / np.pi) ** k for k, c in enumerate(_P
 
 @dataclass(frozen=True)
 class BorderCone(OrientedRule, SearchedRule):
-    """The force f on the parent crosses the socket within its measured border: |f - (n . f) n| <= r(a) n . f, where a
-    is the angle [rad] of f about the direction, from e1 towards e2.
+    """The force f on the parent crosses the socket within its measured border: |f - (n . f) n| <= r(a) n . f.
 
-    r(a) = sum_k c_k x^k with x = a - `start` in [0, 2 pi), `polynomial` holding the c_k. n is the unit vector of
-    `direction`, e1 that of the part of `axis` across it, e2 = n x e1. By default the border is that of the glenoid,
-    `axis` pointing from its centre to its posterior edge [I. M. I. Hasan et al., IEEE TNSRE, 2025,
-    10.1109/TNSRE.2025.3635012].
+    a is the angle [rad] of f about the direction, from e1 towards e2. With x = a - `start` in [0, 2 pi), r(a) = sum_k
+    c_k x^k, and `polynomial` holds the c_k. The unit vector of `direction` is n. That of the part of `axis` across it
+    is e1, and e2 = n x e1. The default border is that of the glenoid, with `axis` from its centre to its posterior edge
+    [I. M. I. Hasan et al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012].
 
     The cone need not be convex. `redundancy` therefore searches the angle a. For one angle the forces form a plane
     sector, which is convex. The least effort over all angles is that of the rule.

@@ -15,11 +15,11 @@ __all__ = ["JointCone"]
 
 @dataclass(frozen=True)
 class JointCone(StabilityRule):
-    """The force that a joint's child presses on its parent with lies within `half_angle` [rad] of `direction` (3,), in
-    the parent's axes: tan(half_angle) n . f >= |f - (n . f) n|, n the unit vector of the direction.
+    """The force of a joint's child on its parent lies within `half_angle` [rad] of `direction` (3,), in the parent's
+    axes.
 
-    `joint` is named by itself or by the body that it carries. Raises ValueError for a direction of length zero, and a
-    half angle outside (0, pi / 2).
+    With n the unit vector of the direction, tan(half_angle) n . f >= |f - (n . f) n|. `joint` is named by itself or by
+    the body that it carries. Raises ValueError for a direction of length zero, and a half angle outside (0, pi / 2).
 
     >>> from myoquat.analysis.recruitment import JointCone
     >>> glenoid = JointCone("shoulder", direction=(0.0, 0.0, 1.0), half_angle=0.5)

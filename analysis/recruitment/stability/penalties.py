@@ -15,8 +15,10 @@ MIN_TANGENT, MAX_TANGENT = 1e-3, 1e3  # of the half angles, in the search
 
 @dataclass(frozen=True)
 class DirectionPenalty(SearchedRule):
-    """Adds weight * p(s) to the effort, s = |f - (n . f) n| / (n . f) the tangent of the angle between the force f on
-    the parent and the unit vector n of `direction`; n . f >= 0. p never falls with s.
+    """Adds weight * p(s) to the effort, where s is the tangent of an angle of the force f on the parent.
+
+    The angle is that to the unit vector n of `direction`: s = |f - (n . f) n| / (n . f), n . f >= 0. p never falls with
+    s.
 
     The sum is not convex. For a given bound on s the forces form a round cone, which is convex. `redundancy` therefore
     searches s: the least of effort plus penalty over all cones is that of the rule.
@@ -124,9 +126,11 @@ class CurvedPenalty(DirectionPenalty):
     """p = tan(alpha)^2, alpha the angle [rad] between the force and the normal of a spherical socket where it crosses
     that ["curve" in I. M. I. Hasan et al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012].
 
-    The line of the force at the angle theta starts at the centre of the head, `offset` [m] from that of the socket's
-    sphere of `radius` [m], and crosses the sphere after d = sqrt(radius^2 - (offset sin(theta))^2) - offset cos(theta):
-    alpha = theta - asin(d sin(theta) / radius).
+    The line of the force at the angle theta starts at the centre of the head. This is `offset` [m] from the centre of
+    the socket's sphere of `radius` [m]. The line crosses the sphere after the distance d:
+
+        d = sqrt(radius^2 - (offset sin(theta))^2) - offset cos(theta)
+        alpha = theta - asin(d sin(theta) / radius)
 
     Raises ValueError unless 0 <= offset < radius too.
 

@@ -22,11 +22,15 @@ CAVITY_DEPTH = 0.09  # [m] from the centre of the glenoid to that of its sphere,
 
 
 def published_rules(model: Model, joint: str, head: str, centre: str, rim: str) -> dict[str, StabilityRule]:
-    """The rules "point", "circle", "ellipse", "polynomial", "conditional", "planar" and "curve" of I. M. I. Hasan et
-    al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012, with the constants of that study.
+    """The rules "point", "circle", "ellipse", "polynomial", "conditional", "planar" and "curve", with published
+    constants.
 
-    The markers `head`, the centre of the humeral head, `centre`, that of the glenoid, and `rim`, on its posterior edge,
-    show the socket, as they lie in the model's start pose. ValueError for a marker that does not exist.
+    Their source is I. M. I. Hasan et al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012. Markers in the model's start
+    pose give the socket. ValueError for a marker that does not exist.
+
+    head    marker at the centre of the humeral head
+    centre  marker at the centre of the glenoid
+    rim     marker on the posterior edge of the glenoid
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import published_rules

@@ -14,9 +14,12 @@ Vector = tuple[float, float, float]
 
 
 class SocketMarkers(NamedTuple):
-    """What the markers at the centre of the head, at the centre of the socket and at its rim say, in the axes of the
-    joint's parent: the line from head to socket (3,) [m], the axis from the socket's centre to its rim
-    (3,) [m], the distance [m] from head to socket, and the half angle [rad] under which the rim is seen.
+    """A socket from markers at the centre of the head, at the centre of the socket and at its rim.
+
+    direction   (3,) [m] the line from head to socket, in the axes of the joint's parent
+    axis        (3,) [m] from the socket's centre to its rim, in the same axes
+    distance    [m] from head to socket
+    half_angle  [rad] between the line and the rim, seen from the head
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import SocketMarkers

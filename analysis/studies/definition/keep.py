@@ -19,8 +19,15 @@ MIN_SUMMARY_STATES = 200  # about the number of states of a run that summaries u
 
 @dataclass(frozen=True)
 class Keep:
-    """times: a number of equally spaced ones up to the end, or a list [s], multiples of the step; summaries: names in
-    `SUMMARIES`, taken over states every `summary_step` [s], about 200 in a run where it is not given."""
+    """What a study keeps of each run.
+
+    final         whether the final state is kept
+    times         a number of equally spaced ones up to the end, or a list [s], multiples of the step
+    summaries     names in `SUMMARIES`
+    summary_step  [s] between the states of summaries; None for about 200 states in a run
+    steps         number of steps of a run
+    step          [s] of the integrator
+    """
 
     final: bool
     times: int | tuple[float, ...]

@@ -34,20 +34,20 @@ MOST_STEPS = 10**9  # of a run
 class Specification:
     """Simulations of one model with varied parameters.
 
-    model               a Model, or what `load_model` takes.
-    vary                parameter names or patterns -> values or distributions (`studies.definition.vary`).
-    design              one of `DESIGNS`; samples: how many, where the design does not say; seed: of all that is random.
-    duration, step      [s]; the duration is a whole number of steps. method: one of fixed step, as for `simulate`.
-    activation          (m,) array, one number for all muscles, a tuple (times, values (t, m)) interpolated linearly, or
-                        None for the model's own. Where muscles have activation dynamics their excitations, at which
-                        they start. Fiber lengths of elastic tendons start in equilibrium, with each sample's numbers.
-    start_q, start_u    where every run starts; None for the model's own.
-    limits              coordinate or velocity name -> (low, high): a run that leaves them stops there.
-    final, times        keep the final state; states at so many equally spaced times, or at these [s].
-    summaries           names in `SUMMARIES`, over states every `summary_step` [s].
-    trial               a `MuscleTrial`: instead of a simulation, every sample solves the muscle redundancy of its
-                        motion. Then summaries are names in `TRIAL_SUMMARIES`, masses and inertias of bodies, gravity,
-                        and paths and laws of muscles may vary, and what belongs to simulations plays no part.
+    model             a Model, or what `load_model` takes.
+    vary              parameter names or patterns -> values or distributions (`studies.definition.vary`).
+    design            one of `DESIGNS`; samples: how many, where the design does not say; seed: of all that is random.
+    duration, step    [s]; the duration is a whole number of steps. method: one of fixed step, as for `simulate`.
+    activation        (m,) array, one number for all muscles, a tuple (times, values (t, m)) interpolated linearly, or
+                      None for the model's own. Muscles with activation dynamics take it as excitations, and start at
+                      them. Fiber lengths of elastic tendons start in equilibrium, with each sample's numbers.
+    start_q, start_u  where every run starts; None for the model's own.
+    limits            coordinate or velocity name -> (low, high): a run that leaves them stops there.
+    final, times      keep the final state; states at so many equally spaced times, or at these [s].
+    summaries         names in `SUMMARIES`, over states every `summary_step` [s].
+    trial             a `MuscleTrial`: instead of a simulation, every sample solves the muscle redundancy of its motion.
+                      Then summaries are names in `TRIAL_SUMMARIES`. Masses and inertias of bodies, gravity, and paths
+                      and laws of muscles may vary. Options of simulations have no effect.
 
     Raises ValueError, or ModelError, for anything of this that cannot be, before anything is computed.
 

@@ -144,8 +144,15 @@ def _effort_of(found: Mapping[str, Any]) -> Effort:
 
 @dataclass(frozen=True)
 class Solved:
-    """The solved frames of one sample: activation, force (t, m), reserve (t, r), pressed (t, c, 3), margin (t, c), and
-    reaction (t, bodies, 3), made when it is asked for."""
+    """The solved frames of one sample.
+
+    activation  (t, m)
+    force       (t, m)
+    reserve     (t, r)
+    pressed     (t, c, 3)
+    margin      (t, c)
+    reaction    a function that computes (t, bodies, 3)
+    """
 
     activation: Array
     force: Array

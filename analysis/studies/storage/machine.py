@@ -76,8 +76,11 @@ def fingerprint() -> dict[str, str]:
 
 
 def user_code(study: Specification) -> dict[str, str]:
-    """What a study's code outside this package reads and does: the names of its functions, globals and attributes, with
-    values or digests. {} where all code is of this package. Under NOT_COMPARABLE what cannot be compared."""
+    """The state of a study's code outside this package: names of its functions, globals and attributes -> values or
+    digests.
+
+    {} where all code is of this package. NOT_COMPARABLE names what cannot be compared.
+    """
     summaries = [known[name] for known in (SUMMARIES, TRIAL_SUMMARIES) for name in study.summaries if name in known]
     own: list[object] = [FIXED_STEP.get(study.method), *summaries]
     trial = study.trial

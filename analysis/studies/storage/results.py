@@ -42,8 +42,16 @@ class Results(Protocol):
 
 @dataclass
 class RunReport:
-    """What a run took: seconds of wall time, of kernels summed over threads, of compiling; threads, blocks and samples
-    that were computed, and the damaged blocks among them, each with what was wrong."""
+    """The cost of a run.
+
+    wall     [s] of wall time
+    kernel   [s] of kernels, summed over threads
+    compile  [s] of compiling
+    threads  their number
+    blocks   number of computed blocks
+    samples  number of computed samples
+    damaged  the damaged blocks among them, each with its damage
+    """
 
     wall: float = 0.0
     kernel: float = 0.0

@@ -109,8 +109,10 @@ def open_results(path: str | Path) -> xr.Dataset:
 
 
 def _check_chunks(found: xr.Dataset) -> None:
-    """ValueError unless all arrays of samples stand in blocks of one size, hold numbers of the types that are written
-    and are encoded as they are. Otherwise Zarr would detect a damaged description only when the numbers are read."""
+    """ValueError unless all arrays of samples have blocks of one size, and the types and encodings that are written.
+
+    Otherwise Zarr would detect a damaged description only when the numbers are read.
+    """
     sampled = [array for array in found.variables.values() if _of_samples(array)]
     layouts = [(array.encoding.get("chunks") or (0,), array.shape) for array in sampled]
     whole = all(chunks[1:] == tuple(max(size, 1) for size in shape[1:]) for chunks, shape in layouts)

@@ -16,8 +16,12 @@ __all__ = ["Verification", "verify", "verify_results"]
 
 @dataclass(frozen=True)
 class Verification:
-    """What is wrong with stored results: damaged blocks (number -> what is wrong), labels that are not those of the
-    study, and blocks that have not been computed, of so many `blocks`.
+    """What is wrong with stored results.
+
+    blocks   their number
+    damaged  number of a damaged block -> its damage
+    labels   those that are not those of the study
+    missing  numbers of blocks that have not been computed
 
     >>> import tempfile
     >>> import myoquat as mq

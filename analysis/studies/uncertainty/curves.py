@@ -28,9 +28,17 @@ def central_band(samples: Array, level: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class UncertainCurves:
-    """values (t, n) of curves `names` in `units` at time (t,) [s] as recorded, and those of all samples (sources + 2,
-    rows, t, n) of Saltelli's design. Rows with a sample that has no solution are not among them; `lost` counts them.
-    `missing` are the sources that the trial does not have.
+    """Curves of a recording, and those of all samples of uncertain inputs.
+
+    time     (t,) [s]
+    names    of the curves
+    units    of the curves
+    values   (t, n) as recorded
+    samples  (sources + 2, rows, t, n) of Saltelli's design, without rows with a sample that has no solution
+    sources  of the uncertainty
+    level    of the bands
+    lost     number of rows without a solution
+    missing  sources that the trial does not have
 
     >>> import numpy as np
     >>> from myoquat.analysis.studies import UncertainCurves
@@ -68,10 +76,12 @@ class UncertainCurves:
         return central_band(every, part)
 
     def shares(self) -> pd.DataFrame:
-        """A row per curve: unit, standard deviation (its mean over time), and of each source the first-order and the
-        total Sobol index, of the variance summed over time [F. Gamboa and others, Sensitivity analysis for
-        multidimensional and functional outputs, Electron. J. Stat. 8, 2014]. NaN for curves that do not change.
-        Estimates can lie outside of [0, 1] by their error, which falls with the root of the rows."""
+        """A row per curve: its unit, its standard deviation (mean over time), and Sobol indices of each source.
+
+        They are the first-order and the total index, of the variance summed over time [F. Gamboa and others,
+        Sensitivity analysis for multidimensional and functional outputs, Electron. J. Stat. 8, 2014]. NaN for curves
+        that do not change. Estimates can lie outside of [0, 1] by their error, which falls with the root of the rows.
+        """
         few = self.samples[:, : 2 ** int(np.log2(self.samples.shape[1]))]  # the design's sequence is balanced there
         of_inputs = few[:2].reshape(-1, *self.values.shape)
         variance = of_inputs.var(axis=0)

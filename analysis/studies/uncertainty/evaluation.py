@@ -39,9 +39,16 @@ OF_TORQUES = (*OF_ANGLES, "inertias")
 
 @dataclass(frozen=True)
 class LoadsWanted:
-    """What `uncertain_loads` finds: reserves and stability rules of `redundancy`, its effort, and the joints (all if
-    None) whose loads are wanted `on` their "child" or "parent" in a `frame`, as in `JointLoads.of`. proportional: a
-    force is the activation times what the active fiber gives at 1, as in OpenSim's static optimization.
+    """What `uncertain_loads` computes.
+
+    reserves      as in `redundancy`
+    cones         stability rules, as in `redundancy`
+    effort        as in `redundancy`
+    joints        those with wanted loads, all if None
+    on            "child" or "parent", the body on which the loads act
+    frame         of the loads, as in `JointLoads.of`
+    proportional  whether a force is the activation times the active fiber's force at 1, as in OpenSim's static
+                  optimization
 
     >>> from myoquat.analysis.studies import LoadsWanted
     >>> LoadsWanted(reserves=1.0, joints=("knee_r",)).frame
@@ -136,10 +143,11 @@ def uncertain_loads(
     model: Model, recording: Markers | Motion, loads: Forces | None = None, inputs: UncertainInputs | None = None,
     steps: MotionSteps | None = None, wanted: LoadsWanted | None = None,
 ) -> UncertainCurves:  # fmt: skip
-    """Activations 'NAME.activation', tensions 'NAME.force' [N], and the loads of joints (`JointLoads.to_dataframe`)
-    [N, N m, m] of least effort, with bands for all sources; arguments as of `uncertain_angles`.
+    """Activations, tensions and joint loads of least effort, with bands for all sources.
 
-    Tendons are rigid. Of force laws that are not affine in the activation each sample has a local solution.
+    The curves are 'NAME.activation', 'NAME.force' [N], and those of `JointLoads.to_dataframe` [N, N m, m]. Arguments
+    are those of `uncertain_angles`. Tendons are rigid. Of force laws that are not affine in the activation each sample
+    has a local solution.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -25,8 +25,15 @@ OF_MARKERS = ("marker_placement", "marker_noise")
 
 @dataclass(frozen=True)
 class MotionSteps:
-    """How markers become a motion (`inverse_kinematics`, with weights, wanted coordinates and options) and get their
-    derivatives (`smooth`, with cutoff [Hz], method and order; consistent: `consistent_derivatives` after it).
+    """The steps from markers to a motion with derivatives.
+
+    weights      of `inverse_kinematics`
+    coordinates  wanted ones, of `inverse_kinematics`
+    options      of `inverse_kinematics`
+    cutoff       [Hz] of `smooth`
+    method       of `smooth`
+    consistent   whether `consistent_derivatives` follows
+    order        of `smooth`
 
     >>> from myoquat.analysis.studies import MotionSteps
     >>> MotionSteps(cutoff=3.0).method

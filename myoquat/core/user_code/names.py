@@ -26,8 +26,12 @@ _OPAQUE = {
 
 @dataclass(frozen=True)
 class CodeNames:
-    """The code without where it stands; global names that it reads, each with the attributes that follow at once; and
-    whether these are all ways by which it reaches what changes."""
+    """A function's code and the names that it reads.
+
+    code      without its position in the file
+    chains    global names, each with the attributes that follow at once
+    complete  whether the code reaches changing values by these names only
+    """
 
     code: bytes
     chains: tuple[tuple[str, ...], ...]

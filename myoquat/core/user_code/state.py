@@ -1,9 +1,14 @@
 """The state of code outside this package: a digest of everything that its functions and classes can read.
 
-A walk over functions (their code, defaults, closures, and the globals that they name, attributes of modules included),
-classes (all members, of all bases), instances and data. The package itself and the libraries in `_LIBRARIES` count as
-constant. Whatever the walk does not know (an object of another library, a file, a random generator, a function that
-reaches names by text) makes the state incomplete. The digest then does not say all, and the caller must trace.
+The digest comes from a walk over these objects:
+
+- functions: their code, defaults, closures, and the globals that they name, attributes of modules included
+- classes: all members, of all bases
+- instances and data
+
+The package itself and the libraries in `_LIBRARIES` count as constant. An unknown object makes the state incomplete: an
+object of another library, a file, a random generator, or a function that reaches names by text. The digest then does
+not say all, and the caller must trace.
 """
 
 import builtins
@@ -63,9 +68,13 @@ MAX_SHOWN = 60  # characters of a value in a report
 
 @dataclass(frozen=True)
 class CodeState:
-    """digest: of all that was found, the same in every process. complete: whether that is all there is. Where it is
-    asked for, named: what was found by name, such as "__main__.STIFFNESS", each as a number or as a digest; unknown:
-    what the walk could not look into."""
+    """Result of a walk over code.
+
+    digest    of all objects, the same in every process
+    complete  whether the walk reached everything
+    named     if asked for: values by name, such as "__main__.STIFFNESS", each as a number or as a digest
+    unknown   objects that the walk could not look into
+    """
 
     digest: str
     complete: bool

@@ -11,8 +11,14 @@ __all__ = ["Moment", "Summary"]
 
 @dataclass(frozen=True)
 class Moment:
-    """A state of a run: coordinates q (..., nq), velocities u (..., nu), activation (..., m), the states of muscles'
-    laws `state` (..., ns), None without, and the coordinates `start` (..., nq) that the run began with."""
+    """A state of a run.
+
+    start       (..., nq) coordinates at the start of the run
+    q           (..., nq) coordinates
+    u           (..., nu) velocities
+    activation  (..., m)
+    state       (..., ns) states of muscles' laws, None without
+    """
 
     start: Any
     q: Any

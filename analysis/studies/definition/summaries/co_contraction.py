@@ -14,8 +14,9 @@ __all__ = ["CoContraction"]
 
 
 class CoContraction(Summary):
-    """Mean over the run of 2 min(P, N) / (P + N), P and N the sums of the muscles' torques of either sign along a
-    velocity: 0 if all pull one way, 1 if they cancel, 0 where no muscle pulls.
+    """Mean over the run of 2 min(P, N) / (P + N): 0 if all muscles pull one way, 1 if they cancel, 0 where none pulls.
+
+    P and N are the sums of the muscles' positive and negative torques along a velocity.
 
     Source: K. Falconer and D. A. Winter, Electromyogr. Clin. Neurophysiol. 25 (1985) 135, of torques instead of
     activities.
