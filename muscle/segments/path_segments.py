@@ -1,9 +1,9 @@
 """Lengths and speeds of all paths, and the torques of their tensions, by segments: code that grows with their types.
 
 Seen from the ancestor of a segment, its length l depends on the poses of the other bodies and on points that move in
-them. With their velocities x its rate is g . x, g = dl/dx, and a tension F does -F g to them, which the joints below
-the ancestor take. Segments of one type stand once in a kernel, as a table (`myoquat.kernels.control_flow.map_rows`),
-whose element differentiates the length of one.
+them. With their velocities x its rate is g . x, g = dl/dx. A tension F acts on them by -F g, which the joints below the
+ancestor take. Segments of one type stand once in a kernel, as a table (`myoquat.kernels.control_flow.map_rows`), whose
+element differentiates the length of one.
 """
 
 from collections.abc import Mapping, Sequence

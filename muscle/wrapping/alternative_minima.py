@@ -1,11 +1,11 @@
 """Alternative local minima between the same ends: of a path that was found and these, the shortest.
 
 The length of a path over several surfaces may have several local minima. Another one may pass an ellipsoid on the other
-side, or do without a surface. A surface that is passed on one side alone is touched or not according to where the path
-comes from, and so may keep the path on another surface that leads it there. A path is therefore sought on the other
-side of each ellipsoid, and without each one-sided surface, where rough iterations tell that the path would not touch it
-then. Where it would, it takes this surface up again, and may come to lie on the other side of it, or on another flank
-of one that is round: where a one-sided surface leads the path on, both sides may be local minima.
+side, or do without a surface. Whether a one-sided surface is touched depends on where the path comes from. Such a
+surface may therefore keep the path on another surface that leads it there. A path is sought on the other side of each
+ellipsoid. A path without each one-sided surface is sought where rough iterations tell that the path would then not
+touch it. Where it would, it takes this surface up again. It may then come to lie on the other side of the surface, or
+on another flank of a round one. Where a one-sided surface leads the path on, both sides may be local minima.
 
 Past several surfaces without a side the length has few local minima, which differ in the side on which each surface is
 passed. They are sought from initial guesses (`initial_guesses`).
@@ -60,8 +60,12 @@ SAME_LENGTH_M = 1e-8  # [m] by which the lengths of two equal paths may differ
 
 @dataclass(frozen=True)
 class _Attempts:
-    """The attempts that are made (...) from the path found over a segment, the segment, and the length (...) [m] of the
-    longest of the paths over one surface without a side each."""
+    """The attempts from the path found over a segment.
+
+    planned  (...) each, whether an attempt is made
+    segment  the segment
+    longest  (...) [m] the length of the longest of the paths over one surface without a side each
+    """
 
     planned: tuple[Array, ...]
     segment: Segment
@@ -70,8 +74,13 @@ class _Attempts:
 
 @dataclass(frozen=True)
 class _Search:
-    """The shortest path so far, the order of the surfaces along it, whether (...) it runs past a wrong side on another
-    surface, and the number (...) of the next attempt, from 1 on; 0 where there is none."""
+    """The search among the attempts.
+
+    iterate  the shortest path so far
+    order    the order of the surfaces along it
+    crosses  (...) whether it runs past a wrong side on another surface
+    attempt  (...) the number of the next attempt, from 1 on; 0 where there is none
+    """
 
     iterate: Iterate
     order: tuple[Array, ...]
@@ -82,9 +91,11 @@ class _Search:
 def shortest(
     segment: OrderedSegment, found: Iterate, crosses: Array, longest: Array, where: Array
 ) -> tuple[Iterate, tuple[Array, ...], Array]:
-    """The shortest of a path over all surfaces that was found and of the alternative local minima, `where` (...) it is
-    certain; (...) each, the order of the surfaces along it; and whether (...) it `crosses`: runs past a wrong side on
-    another surface. One that does is shorter than none that does not.
+    """The shortest of a path over all surfaces that was found and of the alternative local minima.
+
+    The results are its iterate; (...) each, the order of the surfaces along it; and whether (...) it `crosses`. A path
+    crosses if it runs past a wrong side on another surface. It is never preferred to one that does not. Alternatives
+    are sought `where` (...) the path found is certain.
 
     Where there is an alternative the length may jump between poses beside each other: at one of them it may not be
     found.
@@ -109,10 +120,16 @@ def _any_left(search: _Search) -> Array:
 
 
 def _planned(segment: OrderedSegment, found: Iterate, longest: Array, where: Array) -> list[Array]:
-    """(...) each, whether the attempt of a number, from 1 on, is made: without each one-sided surface, on the other
-    side of each with two, from each tilted start, where the path touches these. With each cylinder that it passes in
-    front, though both neighbours are behind, in each other place along the path; and from the longest of the paths over
-    one surface without a side each, where surfaces have sides and the path is longer than that."""
+    """(...) each, whether the attempt of a number, from 1 on, is made.
+
+    In this order, the attempts are
+
+    - without each one-sided surface that the path touches
+    - on the other side of each surface with two that it touches
+    - from each tilted start
+    - with each cylinder that it passes in front, though both neighbours are behind, in each other place along the path
+    - from the longest of the paths over one surface without a side each, if surfaces have sides and the path is longer
+    """
     types, on = segment.segment.types, found.on
     some_round = reduce(or_, [on[i] for i in round_surfaces(types)], ~always(longest))
     longer = length_of(segment, found) > longest + SAME_LENGTH_M
@@ -198,11 +215,14 @@ def _attempted(search: _Search, attempts: _Attempts) -> _Search:
 def _begun(
     segment: OrderedSegment, was: Iterate, without: list[Array]
 ) -> tuple[OrderedSegment, tuple[TangentPoints, ...], list[Array], Array]:
-    """The segment and X from which to look for the alternative that begins without a surface, `without` (...) each it
-    is this one; (...) each, whether it does without it to the end; and (...) whether there is one.
+    """The start of the alternative that begins without a surface; `without` (...) each tells whether it is this one.
 
-    It does where a rough path over the others would not touch the surface. Elsewhere it takes it up again, and is an
-    alternative where it comes to lie on another side of a surface, or on another flank, than the path that was found.
+    The first results are the segment and X from which to look for it. The others are (...) each, whether it does
+    without the surface to the end, and (...) whether there is an alternative.
+
+    It does without the surface where a rough path over the others would not touch it. Elsewhere it takes the surface up
+    again. It is then an alternative where it comes to lie on another side or flank of a surface than the path that was
+    found.
     """
     if not _one_sided(segment.segment.types):
         return segment, was.points, without, without[0]
@@ -222,13 +242,15 @@ def _begun(
 def _from_guess(
     segment: OrderedSegment, was: Iterate, number: Array, X: tuple[TangentPoints, ...], there: Array
 ) -> tuple[tuple[TangentPoints, ...], Array, Array, Array]:
-    """X of the initial guess of the attempt of a `number`, `there` (...) whether it is used, whether it is a guess, and
-    the `way` of `Near` past the surfaces on which it is.
+    """The start from the initial guess of the attempt of a `number`; `there` (...): where there is a start already.
 
-    A guess passes a surface in a tilted plane, or past an ellipsoid on the other side, on which no path was found to be
-    as short. X and `there` are returned as they are where the attempt has none. A guess is not used where
-    a few rough iterations lead to the path that was found, or leave a path that is longer by MAX_LENGTH_RATIO. No
-    iteration makes a path longer, so a path that is shorter already cannot lead back.
+    The results are X, where (...) there is a start now, whether (...) it is a guess, and the `way` of `Near` past its
+    surfaces.
+
+    A guess passes a surface in a tilted plane, or an ellipsoid on the other side, on which no path as short was found.
+    X and `there` are returned as they are where the attempt has none. A guess is not used where a few rough iterations
+    lead to the path that was found. It is not used either where they leave a path that is longer by MAX_LENGTH_RATIO.
+    No iteration makes a path longer, so a path that is shorter already cannot lead back.
     """
     types, own = segment.segment.types, length_of(segment, was)
     Y, tilted, way = X, ~always(there), 0.0 * number + kept_side(types)
@@ -258,8 +280,9 @@ def _from_guess(
 def _on_other_flank(
     segment: OrderedSegment, points: tuple[TangentPoints, ...], number: int, where: Array
 ) -> tuple[tuple[TangentPoints, ...], Array]:
-    """The tangent points of a path led past an ellipsoid on the other side, of any length, `where` (...) that is asked;
-    and (...) whether there is one.
+    """The tangent points of a path led past an ellipsoid on the other side, of any length; and (...) if there is one.
+
+    It is asked for `where` (...) holds.
 
     There may be none between the neighbours of the path found, which lies on one flank and holds its neighbours there.
     Then one that may be as short is sought between those of the path that does without the ellipsoid.
@@ -297,8 +320,11 @@ class _Compared:
 def _compared(
     other: _Compared, X: tuple[TangentPoints, ...], count: int, where: Array, cosine: float
 ) -> tuple[tuple[TangentPoints, ...], Array, Array]:
-    """X after a `count` of rough iterations over all surfaces, `where` (...) they are made; the length (...) [m] of its
-    path; and the cosine (...) by which it differs from another path, elsewhere the given one."""
+    """X after a `count` of rough iterations over all surfaces, the length (...) [m] of its path, and a cosine (...).
+
+    The iterations are made `where` (...) holds. The cosine is that by which X differs from another path; elsewhere it
+    is the given one.
+    """
     zero = 0.0 * X[0].P[..., 0]
     found = fixed_point(_one_compared, _Comparison(X, zero, zero + cosine), other, max_steps=count, where=where)
     return found.points, found.length, found.cosine

@@ -43,8 +43,14 @@ class SolvedContact:
 
 @dataclass(frozen=True)
 class _Ends:
-    """A surface by its prototype and numbers (..., n), two ends A, B (..., 3) of a path, two points of the line that
-    tells the side, and where the solver begins; all in the surface's frame."""
+    """A contact to be solved, in the surface's frame.
+
+    numbers  (..., n) of the surface
+    A, B     (..., 3) two ends of a path
+    line     two points of the line that tells the side
+    near     where the solver begins
+    surface  the prototype
+    """
 
     numbers: Array
     A: Array

@@ -1,9 +1,10 @@
 """Fixed-point iteration over the surfaces of a path segment, each solved between its neighbours.
 
-Let X hold, for every surface, the points where the path comes onto it and leaves it, and whether it is touched. Phi(X)
-solves one surface after the other between its neighbours on the path, where it left the last one that is touched and
-comes onto the next: the path touches it there or passes it by. No application of Phi makes the path longer, so that the
-iteration X <- Phi(X) minimises its length. A displacement of X along the path changes nothing to first order, so Phi
+For every surface, let X hold the points where the path comes onto it and leaves it, and whether it is touched. Phi(X)
+solves one surface after the other between its neighbours on the path. These are the point where it left the last
+touched surface, and the point where it comes onto the next one. Between them the path touches the surface or passes it
+by. No application of Phi makes the path longer, so that the iteration X <- Phi(X) minimises its length. A displacement
+of X along the path changes nothing to first order, so Phi
 removes it. Across the path Phi converges only linearly; Anderson's method accelerates it with one iterate in memory
 (D. G. Anderson, J. ACM 12, 547, 1965).
 """
@@ -130,8 +131,10 @@ class Segment:
         return tuple(placed.prototype for placed in self.surfaces)
 
     def line(self, number: int) -> tuple[Array, Array]:
-        """Two points (..., 3), in the frame of the surface of this number, whose straight line tells on which side the
-        path passes it if it divides: the ends, or for the opposite side their reflections in the origin."""
+        """Two points (..., 3), in the frame of the surface of this number, whose line tells the side if it divides.
+
+        They are the ends, or for the opposite side the reflections of the ends in the origin.
+        """
         A, B = (self.surfaces[number].seen(x) for x in (self.start, self.end))
         dividing = dividing_surfaces(self.types)
         if number not in dividing:
@@ -244,8 +247,13 @@ def _unknown_starts(
 
 @dataclass(frozen=True)
 class _FirstApplication:
-    """A segment, the tangent points X from which Phi is applied, the rough contacts of each surface alone, and where
-    (...) the first guess of solvers is enough."""
+    """What the first application of Phi needs.
+
+    segment  the segment
+    points   the tangent points X from which Phi is applied
+    alone    the rough contacts of each surface alone
+    rough    (...) where the first guess of solvers is enough
+    """
 
     segment: OrderedSegment
     points: tuple[TangentPoints, ...]
@@ -257,8 +265,11 @@ def first_applied(
     segment: OrderedSegment, points: Sequence[TangentPoints], alone: Sequence[SolvedContact], rough: Array,
     where: Array | bool,
 ) -> Iterate:  # fmt: skip
-    """Phi(X), `where` (...) it is asked for. alone: the rough contacts of each surface alone, which are those on a path
-    that touches no other one. rough (...): where the first guess of solvers is enough between neighbours too."""
+    """Phi(X), `where` (...) it is asked for.
+
+    alone  the rough contacts of each surface alone, which are those on a path that touches no other one
+    rough  (...) where the first guess of solvers is enough between neighbours too
+    """
     problem = _FirstApplication(segment, tuple(points), tuple(alone), rough)
     return call_where(_first_applied, problem, where, Iterate.at(points))
 
@@ -318,8 +329,13 @@ class _Displacement:
 
 @dataclass(frozen=True)
 class _Memory:
-    """An iterate and the residuals Phi(X) - X of the last iteration; and the X and the residuals of the iteration
-    before, zero where there was none."""
+    """The memory of Anderson's method.
+
+    iterate           the iterate
+    residuals         Phi(X) - X of the last iteration
+    before            the X of the iteration before, zero where there was none
+    residuals_before  the residuals of the iteration before
+    """
 
     iterate: Iterate
     residuals: tuple[_Displacement, ...]

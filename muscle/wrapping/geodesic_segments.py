@@ -54,8 +54,15 @@ class Geodesic:
 
 @dataclass(frozen=True)
 class GeodesicEnd:
-    """An end of a geodesic, in the world: the point x, the direction t, the normal n, b = n x t, and by how much n
-    turns along t and along b, times t: curved and twisted (...) [1/m]."""
+    """An end of a geodesic, in the world.
+
+    x        the point
+    t        the direction
+    n        the normal
+    b        n x t
+    curved   (...) [1/m] by how much n turns along t, times t
+    twisted  (...) [1/m] by how much n turns along b, times t
+    """
 
     x: Array
     t: Array
@@ -128,8 +135,10 @@ class _Near:
 
 
 def moved_geodesic(placed: PlacedSurface, P: Array, v: Array, length: Array, Q: Array, on: Array) -> Geodesic:
-    """A geodesic of the surface that begins near P in nearly the direction v and ends near Q (..., 3) of the world, and
-    is of `length` (...), where the path is `on` (...) the surface."""
+    """A geodesic of the surface, in its frame, near one of the world; where the path is `on` (...) the surface.
+
+    It begins near P in nearly the direction v, ends near Q (..., 3) of the world, and is of `length` (...).
+    """
     somewhere = placed.origin + 1.0  # but the centre
     P, Q = (np.where(on[..., None], x, somewhere) for x in (P, Q))
     zero = 0.0 * v

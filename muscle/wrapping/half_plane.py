@@ -1,10 +1,11 @@
 """Spheres and cylinders as tendons of MuJoCo up to version 3.17 meet them, on the side of a side site.
 
-A path is straight where its straight line clears the surface and comes nearest to the axis, or to the centre, on the
-half plane of the side site. Elsewhere it takes one of two tangent paths, one in each sense: the one whose two points of
-contact lie more towards the side site, unless its straight pieces cross. Where they cross in both senses, it is
-straight. The rule is that of `wrap_circle` in MuJoCo's `engine_util_misc.c` (E. Todorov and others, Apache-2.0), which
-MuJoCo 4 has replaced (see `side_site`). The length jumps where the line behind leaves the half plane.
+A path is straight where its straight line clears the surface on the side of the side site. That is, its point nearest
+to the axis, or to the centre, is on the half plane of the side site. Elsewhere it takes one of two tangent paths, one
+in each sense. Of these it takes the one whose two points of contact lie more towards the side site, unless its straight
+pieces cross. Where they cross in both senses, the path is straight. The rule is that of `wrap_circle` in MuJoCo's
+`engine_util_misc.c` (E. Todorov and others, Apache-2.0). MuJoCo 4 has replaced it (see `side_site`). The length jumps
+where the line behind leaves the half plane.
 """
 
 from dataclasses import dataclass
@@ -66,8 +67,10 @@ class HalfPlaneSphere(WrapSphere):
 
 
 def half_plane_path(a: Plane, b: Plane, radius: Array | float, side: Direction, plane_turns: bool = False) -> Winding:
-    """The path from a to b on the side of a direction of any length. plane_turns: the plane is that of the ends and the
-    centre, so that the side as seen in it turns with them."""
+    """The path from a to b on the side of a direction of any length.
+
+    If plane_turns, the plane is that of the ends and the centre, so that the side as seen in it turns with them.
+    """
     inside, depth, a, b = outside(a, b, radius)
     d = b[0] - a[0], b[1] - a[1]
     square = _dot(d, d)

@@ -1,11 +1,11 @@
 """Initial guesses of alternative local minima of the length of a path over several surfaces.
 
-Past several surfaces without a side, spheres and ellipsoids, the length has few local minima, which differ in the side
-on which each is passed. Tilted guesses pass one surface in a plane through a line: the line between its neighbours on
-the path, or between the ends of the path. The lengths of guesses in PLANES_PER_LINE planes at equal angles are
-compared. Only local minima among them are used, and the planes beside a saddle point. A turned guess passes an
-ellipsoid on the side opposite to that of a path. The path over one surface alone bounds the length from below; where
-it clears all other surfaces it is the answer.
+Past several surfaces without a side, spheres and ellipsoids, the length has few local minima. They differ in the side
+on which each surface is passed. Tilted guesses pass one surface in a plane through a line. It is the line between the
+surface's neighbours on the path, or between the ends of the path. The lengths of guesses in PLANES_PER_LINE planes at
+equal angles are compared. Only local minima among them are used, and the planes beside a saddle point. A turned guess
+passes an ellipsoid on the side opposite to that of a path. The path over one surface alone bounds the length from
+below. Where it clears all other surfaces it is the answer.
 """
 
 from collections.abc import Sequence
@@ -78,8 +78,11 @@ def bound_start(segment: OrderedSegment, where: Array) -> tuple[tuple[TangentPoi
 def turned_start(
     segment: OrderedSegment, X: tuple[TangentPoints, ...], number: int, where: Array, way: float = OTHER_SIDE
 ) -> tuple[tuple[TangentPoints, ...], Array]:
-    """The X of a path led past the surface of this number on the other side, `where` (...) that is asked and it is
-    touched; and (...) whether there is one: by the `way` of `Near`, one that may be as short, or any."""
+    """The X of a path led past the surface of this number on the other side, and (...) whether there is one.
+
+    It is asked for `where` (...) holds and the surface is touched. By the `way` of `Near` the path is one that may be
+    as short, or any one.
+    """
     points, own, zero = points_of(X), X[number], 0.0 * X[0].P[..., 0]
     placed, asked = segment.surfaces[number], where & own.on
     near = replace(unknown_start(zero, always(zero)), P=placed.seen(own.P), way=zero + way)
@@ -101,8 +104,9 @@ def tilted_start(
     """An initial guess that passes the surface of number i in a plane; its length (...) [m]; and (...) whether there is
     one.
 
-    The plane is turned about a line by a `part` (...) of a turn. line (...): THROUGH_NEIGHBOURS or THROUGH_ENDS, on a
-    path. where (...): only there it is asked for.
+    line   (...) about which the plane is turned, on a path: THROUGH_NEIGHBOURS or THROUGH_ENDS
+    part   (...) of a turn by which it is turned
+    where  (...) only there the guess is asked for
 
     The other surfaces are solved once, in the order of the list: an iteration from the first one would lose the tilt.
     """
@@ -124,8 +128,13 @@ def tilted_start(
 
 @dataclass(frozen=True)
 class _Plane:
-    """Two ends A, B (..., 3) in a surface's frame, the part (...) of a turn by which the plane of a path is turned from
-    the one through the centre, and the surface by its numbers and prototype."""
+    """A plane path between two ends.
+
+    A, B     (..., 3) the ends in the surface's frame
+    part     (...) of a turn by which the plane is turned from the one through the centre
+    numbers  those of the surface
+    surface  the prototype
+    """
 
     A: Array
     B: Array
@@ -135,8 +144,10 @@ class _Plane:
 
 
 def _plane_path(plane: _Plane) -> tuple[TangentPoints, Array]:
-    """Where a plane path comes onto a surface with half axes, and leaves it, in its frame, `on` whether the straight
-    line between its ends runs into the surface; and its length on it [m]."""
+    """Where a plane path comes onto a surface with half axes, and leaves it, in its frame; and its length on it [m].
+
+    It is `on` where the straight line between its ends runs into the surface.
+    """
     axes = plane.surface.shaped(plane.numbers).half_axes
     if axes is None:
         raise TypeError(f"a {plane.surface.kind} with a side has no half axes")
@@ -151,8 +162,10 @@ def _plane_path(plane: _Plane) -> tuple[TangentPoints, Array]:
 
 
 def promising_tilts(segment: OrderedSegment, found: Iterate, where: Array) -> list[Array]:
-    """(...) each, whether the minimization starts from an initial guess of `tilts`, `where` (...) it may: where the
-    guess is shorter than those in the planes beside it, or beside the plane of a path that lies at a saddle point.
+    """(...) each, whether the minimization starts from an initial guess of `tilts`, `where` (...) it may.
+
+    It starts where the guess is shorter than those in the planes beside it. It also starts beside the plane of a path
+    that lies at a saddle point.
 
     The plane through the neighbours and the centre holds the path found, or nearly so, and is left out.
     """
@@ -184,8 +197,11 @@ class _Path:
 
 @dataclass(frozen=True)
 class _Guesses:
-    """The lengths (..., PLANES_PER_LINE) [m] of initial guesses of each surface and line, zero where there is none yet;
-    and the number (...) of planes that are done."""
+    """The measured initial guesses.
+
+    lengths  (..., PLANES_PER_LINE) [m] of the guesses of each surface and line, zero where there is none yet
+    done     (...) the number of planes that are done
+    """
 
     lengths: tuple[Array, ...]
     done: Array

@@ -1,17 +1,17 @@
 """Newton's method for a path over several surfaces: all its tangent points at once.
 
-Of every touched surface an iterate holds where the path comes onto it, P, in which direction t, the length s of the
-geodesic from there, and where it ends, Q. The length of the path is stationary where each line d between two surfaces
-is tangent at both of its ends, d . n = 0 with the normal n, and goes straight on there, d . b = 0 with b = n x t.
-Newton's method moves P by alpha t + beta b, turns t by gamma about n, and moves Q by epsilon t + eta b, where
-eta = beta a + gamma r and a, r are the surface's Jacobi fields along the geodesic [A. Scholz, M. Sherman, I. Stavness,
-S. Delp, A. Kecskemethy, A fast multi-obstacle muscle wrapping method using natural geodesic variations, Multibody
-System Dynamics 36, 2016].
+For every touched surface an iterate holds a geodesic. It begins at the point P where the path comes onto the surface,
+in the direction t, has the length s, and ends at Q. The length of the path is stationary where two conditions hold at
+both ends of each line d between two surfaces. The line is tangent, d . n = 0 with the normal n, and goes straight on, d
+. b = 0 with b = n x t. Newton's method moves P by alpha t + beta b, turns t by gamma about n, and moves Q by epsilon
+t + eta b. Here eta = beta a + gamma r, where a, r are the surface's Jacobi fields along the geodesic. Source: A.
+Scholz, M. Sherman, I. Stavness, S. Delp, A. Kecskemethy, A fast multi-obstacle muscle wrapping method using natural
+geodesic variations, Multibody System Dynamics 36, 2016.
 
-On a shortest path a move along the path moves nothing aside, so that of the four conditions of a surface those of the
-lines aside make a system of their own, with one unknown beta per surface. The line before Q of the surface before gives
-gamma, and the line behind ties beta to that of the next surface. The tangencies give alpha and epsilon. The terms that
-are left out are of second order near the solution, as those are that Newton's method leaves out.
+On a shortest path a move along the path moves nothing aside. Of the four conditions of a surface, those of the lines
+aside therefore form a system of their own. It has one unknown beta per surface. The line before Q of the surface before
+gives gamma, and the line behind ties beta to that of the next surface. The tangencies give alpha and epsilon. The terms
+that are left out are of second order near the solution, as those are that Newton's method leaves out.
 """
 
 from collections.abc import Sequence
@@ -70,8 +70,11 @@ class NewtonIterate:
 
 @dataclass(frozen=True)
 class _Line:
-    """The straight piece on one side of a surface: its length along the path [m], and by how much it leaves the tangent
-    plane there, d . n, as a row of the unknowns beta and 1."""
+    """The straight piece on one side of a surface.
+
+    length  [m] along the path
+    above   by how much it leaves the tangent plane there, d . n, as a row of the unknowns beta and 1
+    """
 
     length: Array
     above: Array
@@ -79,8 +82,12 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Ray:
-    """What is aside at a surface, as rows (..., k + 1) of the unknowns beta of all surfaces and 1: gamma, eta, and by
-    how much t turns at Q; and the line before."""
+    """The quantities aside at a surface, as rows (..., k + 1) of the unknowns beta of all surfaces and 1.
+
+    gamma, eta  of the step
+    turn        by how much t turns at Q
+    line        the line before
+    """
 
     gamma: Array
     eta: Array

@@ -19,8 +19,11 @@ Record = TypeVar("Record")
 
 
 def before(order: Sequence[Array], on: Sequence[Array], number: int, x: Sequence[Array], start: Array) -> Array:
-    """(..., n) of all surfaces' x (..., n) that of the last one that is touched, `on` (...), before the surface of this
-    number, or `start` where none is."""
+    """(..., n) the x of the last touched surface before the surface of this number, or `start` where there is none.
+
+    on  (...) each, whether a surface is touched
+    x   (..., n) of all surfaces
+    """
     latest = -np.inf + 0.0 * order[number]
     for i, own in enumerate(order):
         if i != number:

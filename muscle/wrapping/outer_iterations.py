@@ -1,12 +1,13 @@
 """Outer iterations of a path over several surfaces, from an initial guess.
 
 Some rough fixed-point iterations mostly tell which surfaces are touched. Then Newton's method finds the shortest path
-over these, and a fixed-point iteration from there is the check: where it finds the same path again, that is the
-solution. Elsewhere fixed-point iterations go on, and Newton's method from where they lead.
+over these. A fixed-point iteration from there is the check: where it finds the same path again, that is the solution.
+Elsewhere fixed-point iterations go on, and then Newton's method from where they lead.
 
-No path touches all that it should where surfaces overlap, so that one would be touched inside another, or where a path
-slips off the end of a cylinder only while another surface is touched: the iteration then cycles. There a surface is
-passed over, one whose contact lies inside another before one that comes and goes, until the iteration converges.
+Where surfaces overlap, no path touches all that it should, because one would be touched inside another. The same holds
+where a path slips off the end of a cylinder only while another surface is touched. The iteration then cycles. There a
+surface is passed over until the iteration converges. One whose contact lies inside another surface is chosen before one
+that comes and goes.
 """
 
 from collections.abc import Callable, Sequence
@@ -76,8 +77,12 @@ class _Problem:
 
 @dataclass(frozen=True)
 class _OuterIterate:
-    """An iterate, after the first rough iteration where the solver begins with one; the surfaces (...) that are not
-    passed over; and how many outer iterations are left: none where the path is solved."""
+    """The state of the outer iteration.
+
+    iterate  an iterate, after the first rough iteration where the solver begins with one
+    active   (...) each, whether a surface is not passed over
+    left     (...) how many outer iterations are left: none where the path is solved
+    """
 
     iterate: Iterate
     active: tuple[Array, ...]
@@ -88,9 +93,12 @@ def minimised(
     start: OrderedSegment, points: tuple[TangentPoints, ...], mode: Mode, where: Array | bool = True,
     contacts_alone: Sequence[SolvedContact] = (),
 ) -> tuple[Iterate, tuple[Array, ...]]:  # fmt: skip
-    """The iterate of the path that is found from tangent points, and which surfaces (...) are not passed over in the
-    end, `where` (...) it is sought. `start.active` are those that are not passed over in the first outer iteration.
-    contacts_alone: the rough contacts of each surface alone, where the path may change sides."""
+    """The iterate of the path found from tangent points, and which surfaces (...) are not passed over in the end.
+
+    start           its `active` surfaces are those that are not passed over in the first outer iteration
+    where           (...) the path is sought
+    contacts_alone  the rough contacts of each surface alone, where the path may change sides
+    """
     left = 0.0 * points[0].P[..., 0] + float(MAX_OUTER_ITERATIONS)
     begun = Iterate.at(points)
     if _begins_roughly(start.segment.types):
@@ -225,8 +233,8 @@ def _slow(state: _SlowIterate, segment: OrderedSegment) -> _SlowIterate:
 def _after_newton(iterate: Iterate, segment: OrderedSegment) -> Iterate:
     """The iterate of the last fixed-point iteration after Newton's method, where it was needed.
 
-    Fixed-point iterations converge linearly. One that changes the path by less than the tolerance is a solution, but
-    rounding errors decide whether another one follows, and the Jacobian would show it.
+    Fixed-point iterations converge linearly. One that changes the path by less than the tolerance is a solution.
+    Rounding errors decide whether another one follows, and the Jacobian would show it.
     """
     found = while_loop(_inexact, _restarted, iterate, segment, max_steps=1)
     return while_loop(_unsolved, _restarted, found, segment, max_steps=MAX_NEWTON_RESTARTS - 1)

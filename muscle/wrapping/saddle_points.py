@@ -1,10 +1,9 @@
 """Whether a path over several surfaces is a saddle point of the length, by Jacobi's condition.
 
 Rays that leave one end of a path in all directions within its surfaces form a thin pencil. Its width y is zero at that
-end, with the rate 1, and obeys y'' = -K y with the Gaussian curvature K of the surface; K = 0 on straight pieces. A
-path is a minimum if the width stays positive up to the other end [W. Klingenberg, Riemannian Geometry, 2.5]. Otherwise
-a path beside it is shorter. The fixed-point iteration may stay at such a path, since it sees no direction in which to
-go.
+end, with the rate 1. It obeys y'' = -K y with the Gaussian curvature K of the surface; K = 0 on straight pieces. A path
+is a minimum if the width stays positive up to the other end [W. Klingenberg, Riemannian Geometry, 2.5]. Otherwise a
+path beside it is shorter. The fixed-point iteration may stay at such a path, since it sees no direction in which to go.
 """
 
 from dataclasses import dataclass

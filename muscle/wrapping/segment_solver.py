@@ -1,12 +1,12 @@
 """One segment of a path, from one path point to the next, over the wrapping surfaces between them.
 
 With one surface, the surface's own formula is the answer. With several, the tangent points of each depend on those of
-its neighbours, and which surfaces are touched, and in which order (`surface_order`), is part of the answer. From an
-initial guess the length is minimised (`outer_iterations`). Where the path then runs through a surface it is sought
-again, and where another local minimum may exist (`alternative_minima`), that one too: the shorter one is the answer.
+its neighbours. Which surfaces are touched, and in which order (`surface_order`), is part of the answer. From an initial
+guess the length is minimised (`outer_iterations`). Where the path then runs through a surface it is sought again. Where
+another local minimum may exist (`alternative_minima`), that one is sought too: the shorter one is the answer.
 
-In a compiled kernel every surface type is one function (`contact_solve`), and an iteration is one for all segments over
-the same types in the same order: the poses and the numbers of the surfaces are data.
+In a compiled kernel every surface type is one function (`contact_solve`). One iteration serves all segments over the
+same types in the same order: the poses and the numbers of the surfaces are data.
 """
 
 import itertools
@@ -74,10 +74,16 @@ def over_one_surface(wrap: Wrap, contact: Contact) -> Piece:
 
 @dataclass(frozen=True)
 class _Try:
-    """An iterate; the order of the surfaces; which one (...) the path runs through, or past which one's wrong side on
-    another surface; whether (...) it is the latter; the order of the next try; how many tries are left: none where the
-    path is solved and neither is so; and the length (...) [m] of the longest of the paths over one surface without a
-    side each."""
+    """A try to solve the segment.
+
+    iterate     the iterate
+    order       the order of the surfaces
+    through     (...) each, whether the path runs through this surface, or past its wrong side on another surface
+    crosses     (...) whether it is the latter
+    next_order  the order of the next try
+    left        (...) how many tries are left: none where the path is solved and runs neither through nor past one
+    longest     (...) [m] the length of the longest of the paths over one surface without a side each
+    """
 
     iterate: Iterate
     order: tuple[Array, ...]
@@ -94,8 +100,10 @@ class _Try:
 
 
 def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
-    """The shortest path from `start` over several surfaces to `end`, touching those that it must; in this order if one
-    is a ring, or has a hint, as the obstacles of a path that comes to them in their order."""
+    """The shortest path from `start` over several surfaces to `end`, touching those that it must.
+
+    If one is a ring, or has a hint, the path comes to the surfaces in the given order, as to obstacles.
+    """
     wraps = tuple(wraps)
     if not wraps:
         return Piece()
@@ -152,13 +160,14 @@ def _any_left(state: _Try) -> Array:
 
 
 def _tried(before: _Try, segment: Segment) -> _Try:
-    """The next try, which begins from the surface that the path of the last one runs through, in its place there. The
-    first one begins from tangent points, where any are given. Where a try ends without a solution the one before stays;
-    so does one that only runs past a wrong side on another surface, where the next one is not clear. Which surfaces are
-    passed over, where no path touches all, is left to the last try.
+    """The next try, which begins from the surface that the path of the last one runs through, in its place there.
+
+    The first one begins from tangent points, where any are given. Where a try ends without a solution the one before
+    stays. A path that only runs past a wrong side on another surface also stays, where the next one is not clear. The
+    last try decides which surfaces are passed over, where no path touches all.
 
     A ring prescribes the order, so that only a path past a wrong side is tried again. The try begins with exact
-    contacts, because a rough one with the ring may lie so far aside that the next one leads the path out again."""
+    contacts. A rough one with the ring may lie so far aside that the next one leads the path out again."""
     through, order, left = before.through, before.next_order, before.left
     X, longest, alone = start_over_one_surface(segment, through)
     all_surfaces = OrderedSegment.over_all(segment, order)
@@ -194,8 +203,13 @@ class _Search:
 
 @dataclass(frozen=True)
 class _SearchProblem:
-    """A segment, where its search begins, and the lengths (...) [m] of the paths over each surface that divides alone:
-    on the side of the straight line, which is the shorter one, and on the opposite side."""
+    """The problem of the search on opposite sides.
+
+    segment  the segment
+    begin    where its search begins
+    shorter  (...) [m] the lengths of the paths over each surface that divides alone, on the side of the straight line
+    longer   (...) [m] the same on the opposite side
+    """
 
     segment: Segment
     begin: _Try
@@ -207,8 +221,8 @@ def _on_shorter_sides(begin: _Try, segment: Segment) -> _Try:
     """The shortest path on either side of the surfaces that divide.
 
     No path is shorter than those over each surface alone, on the shorter side of one that divides. Opposite sides are
-    searched where the path found is longer than these, and than the paths over each of the surfaces alone on the
-    opposite side.
+    searched where the path found is longer than all of these. It must also be longer than the paths over each of the
+    surfaces alone on the opposite side.
     """
     dividing = dividing_surfaces(segment.types)
     if not dividing:
@@ -268,8 +282,10 @@ def _begun(was: _Try, begin: _Try, segment: Segment, first: Array) -> _Try:
 
 
 def _turned(segment: OrderedSegment, points: Sequence[TangentPoints]) -> tuple[TangentPoints, ...]:
-    """The tangent points of a path with those of each surface that is passed on the opposite side, between its
-    neighbours, in place of its own."""
+    """The tangent points of a path, with new ones for each surface that is passed on the opposite side.
+
+    The new ones are those of the surface between its neighbours.
+    """
     own, zero = points_of(points), 0.0 * points[0].P
     near, found = unknown_start(zero[..., 0], always(zero[..., 0])), list(points)
     for i, opposite in zip(dividing_surfaces(segment.segment.types), segment.segment.opposite, strict=True):
@@ -280,8 +296,10 @@ def _turned(segment: OrderedSegment, points: Sequence[TangentPoints]) -> tuple[T
 
 
 def _may_be_shorter(found: _Try, length: Array, problem: _SearchProblem, selection: tuple[int, ...]) -> Array:
-    """(...) whether a path of a `length` (...) [m] may be longer than one on a selection of opposite sides, or runs
-    past a wrong side on another surface."""
+    """(...) whether a path of a `length` (...) [m] may be longer than one on a selection of opposite sides.
+
+    It is also true for a path that runs past a wrong side on another surface.
+    """
     types, on = problem.segment.types, found.iterate.on
     dividing, least = dividing_surfaces(types), reduce(np.maximum, problem.shorter, found.longest)
     held = [i for i, own in enumerate(types) if own.held]

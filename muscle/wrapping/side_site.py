@@ -1,10 +1,11 @@
 """Spheres and cylinders as MuJoCo's tendons meet them: on the side of a side site, or along the inner side.
 
-With a side site outside of the surface MuJoCo 4 takes the shortest path that winds around the surface as the way from
-one end over the side site to the other does. In the plane across the axis, or of the ends and the centre, that path
-never crosses the ray against the side site: the rule of a quadrant (`Wrap`) without what a `WrapCylinder` adds for two
-ends behind. With a side site inside, the path touches the inner side in one point, where it is shortest [the
-documentation of MuJoCo 4, XML Reference, "spatial/geom/sidesite"]. Earlier versions chose the side otherwise.
+With a side site outside of the surface, MuJoCo 4 takes the shortest path with a given winding. It winds around the
+surface as the way from one end over the side site to the other does. In the plane across the axis, or of the ends and
+the centre, that path never crosses the ray against the side site. This is the rule of a quadrant (`Wrap`) without the
+addition of a `WrapCylinder` for two ends behind. With a side site inside, the path touches the inner side in one point,
+where it is shortest. Source: the documentation of MuJoCo 4, XML Reference, "spatial/geom/sidesite". Earlier versions
+chose the side otherwise.
 """
 
 from dataclasses import dataclass
@@ -32,9 +33,9 @@ MUJOCO_ANGLE_TOLERANCE = 1e-6  # [rad], that of MuJoCo 3.17 and 4.0, whose point
 
 @dataclass(frozen=True, kw_only=True)
 class SideCylinder(WrapCylinder):
-    """A cylinder that a path passes on the side of its quadrant where the straight line would cross the half plane
-    behind: as a `WrapCylinder`, but a path with both ends behind that clears the cylinder is straight.
+    """A cylinder that a path passes on the side of its quadrant where the straight line crosses the half plane behind.
 
+    It differs from a `WrapCylinder` in one case: a path with both ends behind that clears the cylinder is straight.
     This is MuJoCo's rule, the quadrant being the direction to the side site. The length jumps where an end crosses the
     half plane behind while the path touches, or goes around.
 
@@ -67,8 +68,14 @@ class SideCylinder(WrapCylinder):
 
 @dataclass(frozen=True)
 class _Touching:
-    """The string that touches a circle in one point P: whether it does, whether an end lies inside, how near each end
-    is to the circle where that matters, and how far the solver is from its solution."""
+    """The string that touches a circle in one point P.
+
+    on      whether it does
+    P       the point
+    inside  whether an end lies inside
+    jump    how near each end is to the circle where that matters
+    missed  how far the solver is from its solution
+    """
 
     on: Array
     P: Plane
@@ -80,10 +87,10 @@ class _Touching:
 def _within(a: Plane, b: Plane, radius: Array, tolerance: float) -> _Touching:
     """The shortest string from a to b that touches the circle, where the straight segment does not meet it.
 
-    Both straight pieces meet the normal in P at one angle theta. With A and B the radius over the distances of the
-    ends from the centre and G the angle between the ends, f(theta) = asin(A sin theta) + asin(B sin theta) - 2 theta +
-    G = 0. f is concave and falls, so that Newton's method descends from pi / 2 to the solution. It ends at |f| <=
-    tolerance [rad].
+    Both straight pieces meet the normal in P at one angle theta. Let A and B be the radius over the distances of the
+    ends from the centre, and G the angle between the ends. Then f(theta) = asin(A sin theta) + asin(B sin theta) - 2
+    theta + G = 0. The function f is concave and falls, so that Newton's method descends from pi / 2 to the solution. It
+    ends at |f| <= tolerance [rad].
     """
     square = radius * radius
     inside = ~(np.minimum(_dot(a, a), _dot(b, b)) > square)
@@ -148,8 +155,10 @@ def _search(theta: Array, triangle: _Triangle) -> _Search:
 
 
 def _turned(end: Plane, ratio: Array, search: _Search) -> Plane:
-    """The point of the circle in the direction of an end, turned by theta - asin(ratio sin theta); ratio: the radius
-    over the distance of the end."""
+    """The point of the circle in the direction of an end, turned by theta - asin(ratio sin theta).
+
+    The ratio is the radius over the distance of the end.
+    """
     x, y = end
     sin, cos, a = search.sin, search.cos, ratio * search.sin
     ca = np.sqrt(1.0 - a * a)

@@ -1,8 +1,7 @@
 """Contact of single surfaces: each one is the only surface between two path points. One formula serves each type.
 
 The contact follows from the two ends, in the frame of the surface's body. In a traced kernel, the surfaces of one type
-and quadrant share their code: those with a closed form are a table (`control_flow.map_rows`), the others call a
-solver.
+and quadrant share their code. Those with a closed form are a table (`control_flow.map_rows`), the others call a solver.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """In which order a path comes to the surfaces between two of its points, where nothing prescribes it.
 
 The first guess is the order in which they lie along the straight line between the points. A path that is the shortest
-in one order may run through a surface on its way between others: then the surface belongs there, and takes its place
+in one order may run through a surface on its way between others. The surface then belongs there, and takes its place
 between these.
 """
 
@@ -52,12 +52,13 @@ class _Start:
 def start_over_one_surface(
     segment: Segment, wanted: Flags, where: Array | bool = True
 ) -> tuple[tuple[TangentPoints, ...], Array, tuple[SolvedContact, ...]]:
-    """The tangent points from which to look for the path; the length (...) [m] of the longest of the paths over one
-    surface without a side each, zero if none is touched; and the rough contact of each surface alone; `where` (...)
-    that is asked.
+    """The tangent points from which to look for the path, a bound of its length, and rough contacts.
 
-    It touches one surface alone, the one over which alone it is longest, of those that are `wanted` (...) if any are.
-    No shortest path over all is shorter, unless surfaces have sides.
+    All are sought `where` (...) holds. The bound (...) [m] is the length of the longest of the paths over one surface
+    without a side each, zero if none is touched. The contacts are the rough ones of each surface alone.
+
+    The start touches one surface alone. Of the surfaces that are `wanted` (...), or of all if none is, it is the one
+    over which the path alone is longest. No shortest path over all is shorter, unless surfaces have sides.
     """
     zero = 0.0 * segment.start
     none = tuple(TangentPoints.none(zero) for _ in segment.surfaces)
@@ -66,8 +67,10 @@ def start_over_one_surface(
 
 
 def path_over_one(segment: Segment, number: int) -> tuple[TangentPoints, Array, SolvedContact]:
-    """The tangent points of the path over the surface of this number alone; its length (...) [m], zero where it does
-    not touch; and its rough contact."""
+    """The tangent points, the length (...) [m] and the rough contact of the path over the surface of this number alone.
+
+    The length is zero where the path does not touch.
+    """
     placed, start, end = segment.surfaces[number], segment.start, segment.end
     A, B, always_rough = placed.seen(start), placed.seen(end), always(start[..., 0])
     near = unknown_start(0.0 * start[..., 0], always_rough)
@@ -104,9 +107,11 @@ class _Path:
 def moved_in_order(
     segment: OrderedSegment, points: tuple[TangentPoints, ...], where: Array | bool = True
 ) -> tuple[tuple[Array, ...], Flags, Flags]:
-    """(...) each, the order of the surfaces when the first one that a path runs through has taken its place there;
-    which one that is; and where there is none, past which one it runs on the wrong side while on another surface.
-    where (...): only there it is asked for."""
+    """(...) each, the order of the surfaces when the first one that a path runs through has taken its place there.
+
+    The second result tells which surface that is. Where there is none, the third one tells past which surface the path
+    runs on the wrong side while on another. They are asked for `where` (...) holds.
+    """
     count, zero = len(points), 0.0 * segment.ends[0][..., 0]
     never = (~always(zero),) * count
     return call_where(_moved, _Path(segment, points), where, ((zero,) * count, never, never))
@@ -172,9 +177,10 @@ def moved_to(order: Sequence[Array], number: int, place: int) -> tuple[Array, ..
 
 
 def freely_placed(segment: OrderedSegment, points: Sequence[TangentPoints], where: Array) -> tuple[Array, ...]:
-    """(...) each, the order of the surfaces when each cylinder with a side that a path does not touch has moved to a
-    place along the path where it stays untouched: its own place, or else the first such one; `where` (...) that is
-    asked.
+    """(...) each, the order of the surfaces when untouched cylinders with a side have moved along the path.
+
+    Each cylinder with a side that the path does not touch moves to a place where it stays untouched. This is its own
+    place, or else the first such one. The order is asked for `where` (...) holds.
 
     No rule says where along a path a surface comes that the path does not touch. Between neighbours that are both
     behind it a cylinder with a side is touched, though between others the same path may clear it.

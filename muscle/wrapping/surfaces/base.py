@@ -48,11 +48,22 @@ class Contact:
 
 @dataclass(frozen=True)
 class Near:
-    """Where a solver begins, in the surface's frame: at P, Q (..., 3) and arc (...) of a contact that is nearly right,
-    where `known` (...). rough (...): where its first guess will do. way (...): past a surface with `both_ways`, 1 where
-    the path is to keep the way on which P lies, if there is one that may be as short, 2 where that one may have any
-    length; -1 where the other one is asked for, if there is one that may be as short, and else no contact, -2 where
-    that one may have any length; 0 for the shorter one."""
+    """Where a solver begins, in the surface's frame.
+
+    P, Q   (..., 3) of a contact that is nearly right, where `known`
+    arc    (...) of that contact
+    known  (...) whether there is such a contact
+    rough  (...) where the solver's first guess will do
+    way    (...) which way the path takes past a surface with `both_ways`
+
+    The ways are
+
+    0   the shorter one
+    1   the one on which P lies, if there is one that may be as short
+    2   the one on which P lies, of any length
+    -1  the other one, if there is one that may be as short, and else no contact
+    -2  the other one, of any length
+    """
 
     P: Array
     Q: Array
@@ -64,8 +75,13 @@ class Near:
 
 @dataclass(frozen=True)
 class Geodesic:
-    """The end x (..., 3) [m] of a geodesic and its direction t (..., 3) there; and the values and rates there (...) of
-    the Jacobi fields along it: a from 1 at rest, r from 0 at the rate 1."""
+    """The end of a geodesic.
+
+    x      (..., 3) [m] the point
+    t      (..., 3) the direction
+    a, da  (...) the Jacobi field that begins at 1 with the rate 0, and its rate
+    r, dr  (...) the Jacobi field that begins at 0 with the rate 1, and its rate
+    """
 
     x: Array
     t: Array
@@ -79,18 +95,22 @@ class Geodesic:
 class Wrap(Record, ABC):
     """A surface fixed to a body. A shortest path between two points goes around it.
 
-    position [m] and orientation (unit quaternion) place the surface's frame in the body's. `points` are the numbers of
-    the path's points between which the surface acts, all of them if None.
+    position, orientation  [m] and unit quaternion: the surface's frame in the body's
+    quadrant               "all", or the side on which the path passes the surface's axis or centre: "+x", "-y", ...
+    points                 the numbers of the path's points between which the surface acts; None for all of them
 
-    quadrant: "all", or the side on which the path passes the surface's axis or centre: "+x", "-y", ... A path in
-    quadrant "+x" never crosses the half plane behind, x < 0 at y = 0 (for a sphere: within the plane of the two ends
-    and the centre), even where the straight line would. Around a cylinder a path both of whose ends are behind, x < 0,
-    runs past the front, even where the straight line between them clears the cylinder: the winding grows beyond half a
-    turn, and the path never slips off to the back. The length jumps where an end that is ahead has the other cross the
-    half plane behind, or where an end leaves x > 0 on the side on which the other is behind. In quadrant "all" the path
-    takes the shorter way; where both are equal the length has a kink. Where several surfaces act on one piece, the ends
-    are those of the path's straight stretch before and after the surface, and a cylinder in quadrant "all" is passed on
-    the side on which the whole piece is shorter. The same pose always gives the same path.
+    A path in quadrant "+x" never crosses the half plane behind, x < 0 at y = 0, even where the straight line would. For
+    a sphere the half plane is within the plane of the two ends and the centre. Around a cylinder a path with both ends
+    behind, x < 0, runs past the front. It does so even where the straight line between the ends clears the cylinder.
+    The winding grows beyond half a turn, and the path never slips off to the back.
+
+    The length jumps where one end is ahead and the other crosses the half plane behind. It also jumps where an end
+    leaves x > 0 on the side on which the other is behind. In quadrant "all" the path takes the shorter way; where both
+    are equal the length has a kink.
+
+    Where several surfaces act on one piece, the ends are those of the path's straight parts before and after the
+    surface. A cylinder in quadrant "all" is then passed on the side on which the whole piece is shorter. The same pose
+    always gives the same path.
 
     >>> from myoquat.muscle import WrapCylinder, WrapSphere
     >>> wraps = WrapSphere(body="femur", radius=0.02), WrapCylinder(body="femur", radius=0.03, length=0.1)
@@ -193,15 +213,18 @@ class Wrap(Record, ABC):
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         """Where the shortest path from A to B (..., 3) [m] on the quadrant's side touches; all in the surface's frame.
 
-        `line`: two points (..., 3) whose straight connection tells the side of a surface that `divides`, so that other
-        surfaces do not push the path to and fro. near: where a solver begins.
+        line  two points (..., 3) whose straight connection tells the side of a surface that `divides`, so that other
+              surfaces do not push the path to and fro
+        near  where a solver begins
         """
 
     @abstractmethod
     def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:
-        """The geodesic from P (..., 3) in the direction t (..., 3) for `length` (..., 1), backwards where that is below
-        zero; in the surface's frame. step (...) [rad]: of the iteration before one that needs the geodesic only to
-        steer."""
+        """The geodesic from P (..., 3) in the direction t (..., 3) for `length` (..., 1), in the surface's frame.
+
+        It goes backwards where the length is below zero. The `step` (...) [rad] is that of the iteration before, for
+        one that needs the geodesic only to steer.
+        """
 
     @abstractmethod
     def bent(self, P: Array, v: Array) -> Array:

@@ -18,9 +18,12 @@ Both = tuple[Array, Array]  # a number for each end
 class Winding:
     """The string from a over the circle to b; where `on` is false it does not touch and the rest only stays finite.
 
-    `behind`: the straight line would pass on the wrong side, the string goes the long way round.
-    before, after [m]: the straight pieces; P, Q: where they meet the circle; angle [rad]: of the arc on the circle.
-    jump [m]: about how far each end would have to move by itself to make the length jump.
+    before, after  [m] the straight pieces
+    P, Q           where they meet the circle
+    angle          [rad] of the arc on the circle
+    inside         whether an end lies inside
+    jump           [m] about how far each end would have to move by itself to make the length jump
+    behind         whether the straight line would pass on the wrong side, so that the string goes the long way round
     """
 
     on: Array
@@ -39,13 +42,14 @@ def around(
 ) -> Winding:
     """The shortest string from a to b around the circle, or the one that does not cross the ray against `ahead`.
 
-    `ahead` may have any length. With length zero nothing is behind. held: a string with both ends behind runs around
-    the front, past both sides, even where the straight line between them clears the circle.
+    `ahead` may have any length. With length zero nothing is behind. If `held`, a string with both ends behind runs
+    around the front, past both sides, even where the straight line clears the circle.
 
-    The direction turns by Delta from a to b, of which arctan(t / r) at each end is straight, t = sqrt(rho^2 - r^2). The
-    string touches where more is left: angle = |Delta| - arctan(t_a / r) - arctan(t_b / r) > 0, which also distinguishes
-    a straight line that meets the circle from one that does not. Length and tangents are continuous there. It is the
-    argument of one product of complex numbers, a* b (r - i t_a) (r - i t_b), its cross product without the sign.
+    The direction turns by Delta from a to b. Of this turn arctan(t / r) is straight at each end, with t = sqrt(rho^2 -
+    r^2). The string touches where more is left: angle = |Delta| - arctan(t_a / r) - arctan(t_b / r) > 0. This also
+    distinguishes a straight line that meets the circle from one that does not. Length and tangents are continuous
+    there. The angle is the argument of one product of complex numbers, a* b (r - i t_a) (r - i t_b), its cross product
+    without the sign.
     """
     inside, depth, a, b = outside(a, b, radius)
     cross, along = a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1]
@@ -70,9 +74,9 @@ def around(
 def among_surfaces(jump: Both, neighbours: tuple[Plane, Plane], ends: tuple[Plane, Plane], ahead: Direction) -> Both:
     """How far each end of a path over several surfaces would have to move, from the `jump` of the neighbours on it.
 
-    No other part of the path crosses the ray against `ahead`, so that the length jumps also where an end or a neighbour
-    crosses it beyond another surface. Around the front two senses are equally long for neighbours in one direction
-    behind, but not the whole paths.
+    No other part of the path crosses the ray against `ahead`. Therefore the length jumps also where an end or a
+    neighbour crosses it beyond another surface. Around the front two senses are equally long for neighbours in one
+    direction behind, but not the whole paths.
     """
     a, b = neighbours
     fronts = [ahead[0] * p[0] + ahead[1] * p[1] for p in neighbours]
@@ -91,11 +95,11 @@ def among_surfaces(jump: Both, neighbours: tuple[Plane, Plane], ends: tuple[Plan
 def beside(a: Plane, b: Plane, radius: Array | float, hint: Direction) -> Winding:
     """The string from a to b over the side of the circle on which the direction `hint` points.
 
-    It goes around in the sense of hint x (b - a), like a string laid over the hint under tension. With the
-    azimuths of both tangent points counted from the hint, within half a turn, it touches where the second lies ahead of
-    the first, be it by more than half a turn. Elsewhere it is straight, unless that would run into the circle: then it
-    goes the shorter way. The length jumps where it touches and b - a turns past the hint's direction, and where a
-    tangent point passes the point opposite to the hint.
+    It goes around in the sense of hint x (b - a), like a string laid over the hint under tension. The azimuths of both
+    tangent points are counted from the hint, within half a turn. The string touches where the second lies ahead of the
+    first, be it by more than half a turn. Elsewhere it is straight, unless that would run into the circle: then it goes
+    the shorter way. The length jumps where the string touches and b - a turns past the hint's direction. It also jumps
+    where a tangent point passes the point opposite to the hint.
     """
     short = around(a, b, radius)
     inside, depth, a, b = outside(a, b, radius)
@@ -124,8 +128,10 @@ def _jump(on: Array, inside: Array, depth: Both, sides: Both) -> Both:
 def _way(
     a: Plane, b: Plane, straight: tuple[Array, Array], radius: Array | float, hint: Direction, sense: float
 ) -> tuple[Plane, Plane, Array, Both]:
-    """Both tangent points of the string around the circle in a sense, the angle between them, and how near each end is
-    to where its own is opposite to the hint."""
+    """The string around the circle in a sense: both tangent points and the angle between them.
+
+    The last result is how near each end is to where its own tangent point is opposite to the hint.
+    """
     P, Q = tangent(a, straight[0], radius, sense), tangent(b, straight[1], radius, -sense)
     first, second = (np.arctan2(hint[0] * p[1] - hint[1] * p[0], hint[0] * p[0] + hint[1] * p[1]) for p in (P, Q))
     opposite = (np.pi - np.abs(first)) * straight[0], (np.pi - np.abs(second)) * straight[1]

@@ -1,9 +1,9 @@
 """The ellipsoid: straight to the surface, along a geodesic, straight away, solved together.
 
-Seen from A the points where a line can touch form an ellipse: with x scaled to the unit sphere, x_A . p = 1. Its angle
-theta and the length s of the geodesic that starts there, along the line, are the two unknowns. The line must leave
-towards B. Along the geodesic the tangent plane passes through B twice, before B and behind it, where the line would
-come back on itself: the first is the one at which a string around the circle of curvature leaves for B.
+Seen from A the points where a line can touch form an ellipse: with x scaled to the unit sphere, x_A . p = 1. Two
+numbers are unknown: its angle theta, and the length s of the geodesic that starts there, along the line. The line must
+leave towards B. Along the geodesic the tangent plane passes through B twice, before B and behind it. At the second one
+the line would come back on itself. The first one is where a string around the circle of curvature leaves for B.
 
 A geodesic x(s) obeys x'' = -j D x / |D x|^4, D = diag(1 / radii^2), where j = |D x|^2 x' . D x' stays constant along it
 (Joachimsthal's theorem; W. Klingenberg, Riemannian Geometry, 3.5). The right side holds no velocity, and Stoermer's
@@ -46,9 +46,10 @@ MAX_SHRINKAGE = 0.75  # part of s that one step may take away: no path runs back
 class WrapEllipsoid(Wrap):
     """An ellipsoid whose half axes `radii` [m] lie along the axes of its frame.
 
-    The path takes the shorter way in every quadrant: it would slip off a longer one, and OpenSim's, which reads a
-    quadrant here, takes the shorter one too. Lengths are right to 1e-10 of the largest radius where the smallest is
-    no less than 0.4 of it, to 1e-9 down to a quarter: a geodesic is integrated in the more parts the more it bends.
+    The path takes the shorter way in every quadrant, since it would slip off a longer one. OpenSim's path, which reads
+    a quadrant here, takes the shorter one too. Lengths are right to 1e-10 of the largest radius where the smallest is
+    no less than 0.4 of it. Down to a quarter they are right to 1e-9. The more a geodesic bends, the more parts it is
+    integrated in.
 
     >>> import numpy as np
     >>> from myoquat.muscle import WrapEllipsoid
@@ -116,9 +117,11 @@ class WrapEllipsoid(Wrap):
         return Contact(on, found.p, found.x, found.arc, inside, jump, missed)
 
     def _solved(self, ends: Line, start: Section, near: Near | None, where: Array) -> tuple[Section, Array]:
-        """The path from the scaled ends, solved from a section, or from near a contact if there is one that is known,
-        on the ellipsoid itself, and how far it may be from the solution; elsewhere from the section and
-        UNSOLVED_RESIDUAL."""
+        """The path from the scaled ends on the ellipsoid itself, and how far it may be from the solution.
+
+        It is solved from a section, or from near a contact if one is known, `where` (...) holds. Elsewhere the results
+        are those of the start, and UNSOLVED_RESIDUAL.
+        """
         radii, (a, b) = as_array(self.radii), ends
         zero, center = 0.0 * a[..., 0], a / dot(a, a)[..., None]
         f1 = start.p - center
@@ -149,8 +152,11 @@ class WrapEllipsoid(Wrap):
         return winding.on & ~inside
 
     def _stretched(self, A: Array, B: Array) -> tuple[Line, Winding, Array]:
-        """Where the ellipsoid is the unit sphere: the ends, moved away where one lies inside, the string around the
-        circle in the plane through them and the centre, and where an end lies inside."""
+        """The ends where the ellipsoid is the unit sphere, the string between them, and where an end lies inside.
+
+        The ends are moved away where one lies inside. The string is around the circle in the plane through the ends and
+        the centre.
+        """
         radii = as_array(self.radii)
         a, b = A / radii, B / radii
         inside = ~((dot(a, a) > 1) & (dot(b, b) > 1))
@@ -214,8 +220,13 @@ def _shortest_sections(planes: _Planes) -> tuple[Section, Section]:
 
 @dataclass(frozen=True)
 class _Tangents:
-    """The lines from an end that touch: the scaled ends a, b (..., 3); the centre of the circle in which lines from a
-    touch the unit sphere, and the radii f1, f2 of this circle; and the scale, one over the ellipsoid's radii."""
+    """The lines from an end that touch.
+
+    a, b    (..., 3) the scaled ends
+    center  of the circle in which lines from a touch the unit sphere
+    f1, f2  the radii of this circle
+    scale   one over the ellipsoid's radii
+    """
 
     a: Array
     b: Array
@@ -227,9 +238,15 @@ class _Tangents:
 
 @dataclass(frozen=True)
 class _Iterate:
-    """Newton's iterate: the angle theta (...) [rad], the length s (...) [m] of the geodesic, its end (..., 3) [m], how
-    far it may be from the solution (...), the last step (...) [rad], at least MIN_STEP_RAD, and whether (...) it
-    converged."""
+    """Newton's iterate.
+
+    theta      (...) [rad] the angle
+    s          (...) [m] the length of the geodesic
+    end        (..., 3) [m] its end
+    missed     (...) how far it may be from the solution
+    step       (...) [rad] the last step, at least MIN_STEP_RAD
+    converged  (...) whether it converged
+    """
 
     theta: Array
     s: Array
@@ -311,9 +328,11 @@ def longer(step: Array) -> Array:
 
 
 def _ahead(d: Array, v: Array, n: Array, D: Array) -> Array:
-    """(...) [m] how far ahead of x, where n = D x, a string that goes in the direction v around the circle of curvature
-    there leaves it for x + d; for a point within the circle, how far ahead it is nearest to that. The angle is that of
-    the point, seen from the circle's centre, less the one that its straight piece takes."""
+    """(...) [m] how far ahead of x, where n = D x, a string around the circle of curvature leaves it for x + d.
+
+    The string goes in the direction v. For a point within the circle it is how far ahead the circle is nearest to that.
+    The angle is that of the point, seen from the circle's centre, less the one that its straight piece takes.
+    """
     steep = np.sqrt(dot(n, n))
     radius = steep / dot(v, D * v)
     along, above = dot(d, v), radius + dot(d, n) / steep
@@ -367,8 +386,11 @@ class _Steps:
 
 
 def _longest(y: Array, w: Array, steps: _Steps) -> Array:
-    """(..., 1) how long a part may be from x with the velocity v: of the distance at which |D x|, by which the right
-    side divides, may vanish for a complex length. D x turns and grows as D v, and D v as D x''."""
+    """(..., 1) how long a part may be from x with the velocity v.
+
+    It is a share of the distance at which |D x|, by which the right side divides, may vanish for a complex length. D x
+    turns and grows as D v, and D v as D x''.
+    """
     x, v, D = y[..., :3], w[..., :3], steps.D
     n, dn = D * x, D * v
     square = dot(n, n)

@@ -12,9 +12,10 @@ __all__ = ["extrapolated"]
 
 
 def extrapolated(rule: Callable[[int], Array], counts: Sequence[int]) -> Array:
-    """The limit of rule(n) for the numbers of steps n = `counts`, results whose error holds even powers of the step
-    only: sum_j rule(n_j) prod_i n_j^2 / (n_j^2 - n_i^2) [E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary
-    Differential Equations I, II.9].
+    """The limit of rule(n) for steps of length zero, from the numbers of steps n = `counts`.
+
+    The error of rule(n) must hold even powers of the step only. The limit is sum_j rule(n_j) prod_i n_j^2 / (n_j^2 -
+    n_i^2). Source: E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential Equations I, II.9.
 
     Rounding errors of the results grow with the sum of the weights' magnitudes.
     """

@@ -1,9 +1,9 @@
 """Geodesics in parts, for surfaces without a closed form.
 
-On a surface whose geodesics obey x'' = f(x), where no velocity enters f, Stoermer's rule needs one evaluation of f per
-step and its error holds even powers of the step only, so that results of 1, 2, 3, ... steps extrapolate to high order
-(E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential Equations I, II.14). A geodesic is followed in parts
-no longer than the surface allows where they begin, as many as it needs.
+On some surfaces geodesics obey x'' = f(x), where no velocity enters f. Stoermer's rule then needs one evaluation of f
+per step. Its error holds even powers of the step only, so that results of 1, 2, 3, ... steps extrapolate to high order.
+Source: E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential Equations I, II.14. A geodesic is followed in
+as many parts as it needs. None is longer than the surface allows where the part begins.
 """
 
 from collections.abc import Callable

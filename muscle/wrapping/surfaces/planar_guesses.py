@@ -29,8 +29,13 @@ SAMPLED_EXCESS_RATIO = 5.0  # of those at TILTS_RAD, where a local minimum lies 
 
 @dataclass(frozen=True)
 class Section:
-    """A path over the ellipsoid. It is `length` (...) [m] long, `arc` (...) [m] of it on the surface. p, x (..., 3) are
-    the points where it comes onto the surface and leaves it; for a planar path, on the unit sphere."""
+    """A path over the ellipsoid; for a planar path, its points are on the unit sphere.
+
+    p       (..., 3) where it comes onto the surface
+    x       (..., 3) where it leaves the surface
+    arc     (...) [m] its length on the surface
+    length  (...) [m] its whole length
+    """
 
     p: Array
     x: Array
@@ -105,8 +110,11 @@ def _as_short(length: Array, best: Array, a: Array, b: Array, radii: Array, rati
 
 @dataclass(frozen=True)
 class _Flanks:
-    """The quartic through five lengths at TILTS_RAD. Its derivative is a multiple of w^3 + p w + q, with w = u + shift
-    and u (...) the steps from the `middle` (...) [rad]. exist (...): whether it has two minima beside each other."""
+    """The quartic through five lengths at TILTS_RAD.
+
+    Its derivative is a multiple of w^3 + p w + q. Here w = u + shift, and u (...) are the steps from the `middle` (...)
+    [rad]. `exist` (...) tells whether it has two minima beside each other.
+    """
 
     middle: Array
     shift: Array
@@ -142,8 +150,13 @@ class _Flanks:
 
 @dataclass(frozen=True)
 class _Sampled:
-    """Lengths (...) of paths in planes through a chord, turned by TILTS_RAD, and on the far side; and two tilts beside
-    each other at which there may be minima."""
+    """Lengths of paths in planes through a chord.
+
+    chord    the chord
+    lengths  (...) [m] in planes turned by TILTS_RAD
+    behind   (...) [m] on the far side
+    flanks   two tilts beside each other at which there may be minima
+    """
 
     chord: Chord
     lengths: tuple[Array, ...]

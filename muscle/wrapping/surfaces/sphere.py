@@ -65,8 +65,10 @@ class WrapSphere(Wrap):
         return as_array(self.radius)[..., None] * np.ones(3)
 
     def _over_hint(self, a: Plane, b: Plane, hint: Plane) -> Winding:
-        """The path over the hint, which is seen from elsewhere as the plane of the ends and the centre turns: where the
-        hint is across that plane the path changes sides."""
+        """The path over the hint, which is seen from elsewhere as the plane of the ends and the centre turns.
+
+        Where the hint is across that plane the path changes sides.
+        """
         winding = beside(a, b, self.radius, hint)
         whole = as_array(self.hint)
         share = np.sqrt((hint[0] * hint[0] + hint[1] * hint[1]) / dot(whole, whole))

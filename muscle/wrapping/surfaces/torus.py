@@ -26,13 +26,15 @@ class WrapTorus(Wrap):
 
     A path passes through the ring: it never crosses the plane of the ring outside of it, whatever the quadrant. The
     length jumps where an end of it does. Between ends on opposite sides of the axis it may bear on both sides of the
-    hole; `arc` then holds the line across. Where several surfaces act on one piece, no straight line of the path and
-    no other surface leads it across the plane outside of the ring, even if that path would be shorter. One that does is
-    taken where no other is found, and is flagged as beside a jump, because that surface may let go of the path.
+    hole; `arc` then holds the line across.
+
+    Where several surfaces act on one piece, no straight line of the path crosses the plane outside of the ring. No
+    other surface leads the path across it, even if that path would be shorter. A path that crosses is taken only where
+    no other is found. It is flagged as beside a jump, because the other surface may let go of it.
 
     Lengths are right to 1e-12 of the radius of the tube where the hole's is no less than 0.05 of it, to 1e-9 down to
-    0.01. A path whose ends are on the same side of the plane of the ring, and which would come onto the tube and leave
-    it on its outer side, is flagged as unsolved.
+    0.01. One path is flagged as unsolved. Its ends are on the same side of the plane of the ring, and it would touch
+    the tube on its outer side.
 
     >>> import numpy as np
     >>> from myoquat.muscle import WrapTorus
@@ -86,8 +88,10 @@ class WrapTorus(Wrap):
         return Contact(on, path.P, path.Q, path.arc, inside, jump, np.where(wraps, path.missed, 0.0))
 
     def _jump(self, x: Array, inside: Array, on: Array) -> Array:
-        """(...) how far an end (..., 3) is from the plane outside of the ring, or from the tube where the path touches
-        it, `on` (...), or an end lies `inside` (...)."""
+        """(...) how far an end (..., 3) is from the plane outside of the ring, or from the tube.
+
+        The tube counts where the path touches it, `on` (...), or an end lies `inside` (...).
+        """
         out, up = np.sqrt(dot(x[..., :2], x[..., :2])) - self.ring_radius, x[..., 2]
         to_middle = np.sqrt(out * out + up * up)
         to_plane, to_tube = np.where(out > 0, np.abs(up), to_middle), np.abs(to_middle - self.tube_radius)
@@ -151,8 +155,11 @@ class _Tube:
 
 
 def _part(y: Array, w: Array, tube: _Tube) -> Force:
-    """The right side, x'' = -k n and y'' = -K y, with the curvatures k along the path and K of the surface: a geodesic
-    of moment c goes around the axis by c / rho of its way (Clairaut's theorem), and around the tube by the rest."""
+    """The right side, x'' = -k n and y'' = -K y, with the curvatures k along the path and K of the surface.
+
+    A geodesic of moment c goes around the axis by c / rho of its way (Clairaut's theorem), and around the tube by the
+    rest.
+    """
     R, r, c = tube.R, tube.r, tube.moment
 
     def force(y: Array) -> Array:

@@ -2,12 +2,12 @@
 
 On a surface of revolution rho^2 phi' = c is constant along a geodesic (Clairaut's relation). It is also constant along
 a straight line, and at a tangent point both have the same direction. So the whole path, on and off the tube, has one
-moment c [m] of its unit direction about the axis of the ring, the z axis here.
+moment c [m]. It is that of its unit direction about the axis of the ring, the z axis here.
 
-A point of the tube is at azimuth phi around the ring of radius R, and at angle psi around the tube of radius r, where
-psi = pi is innermost; u = tan((psi - pi) / 2) takes its place, since rho (1 + u^2) = h + H u^2 with the radii
-h = R - r of the hole and H = R + r of the rim. With sinh w = u sqrt((H - |c|) / (h - |c|)) the integrals along a
-geodesic have no singularity nearer than pi / 2 above and below the real w, for every |c| < h.
+A point of the tube is at azimuth phi around the ring of radius R, and at angle psi around the tube of radius r. The
+innermost points have psi = pi. The variable u = tan((psi - pi) / 2) replaces psi, since rho (1 + u^2) = h + H u^2. The
+radii of the hole and of the rim are h = R - r and H = R + r. The integrals along a geodesic are over w with sinh w = u
+sqrt((H - |c|) / (h - |c|)). They have no singularity nearer than pi / 2 above and below the real w, for every |c| < h.
 """
 
 from dataclasses import dataclass
@@ -34,9 +34,12 @@ MIN_TANGENT_LENGTH = 1e-4  # of the tube's radius: least length of a tangent acr
 class Tangent:
     """The line from a point to where it touches the tube, in the half plane through the axis at azimuth phi.
 
-    P (..., 3) [m] where it touches; u (...) the place around the tube; rho (...) [m] the distance of P from the axis;
-    length (...) [m]; moment (...) [m] of the direction from P to the point. turning and rate: of psi and of the moment,
-    by phi.
+    P              (..., 3) [m] where it touches
+    u              (...) the place around the tube
+    rho            (...) [m] the distance of P from the axis
+    length         (...) [m]
+    moment         (...) [m] of the direction from P to the point
+    turning, rate  of psi and of the moment, by phi
     """
 
     P: Array
@@ -79,7 +82,7 @@ class Bridge:
 def tangent(x: Array, phi: Array, R: Array, r: Array, side: Array) -> Tangent:
     """The line from x (..., 3); side (...): 1 where psi grows from x to the tube, -1 where it falls.
 
-    In the half plane it touches a circle, at psi = alpha + side arccos(r / d) where x is at the distance d and the
+    In the half plane it touches a circle, at psi = alpha + side arccos(r / d). There x is at the distance d and the
     angle alpha from the centre of the tube. Where x is within the tube's circle the line is not a tangent.
     """
     cos, sin = np.cos(phi), np.sin(phi)
@@ -118,8 +121,13 @@ def along_tube(start: Array, end: Array, c: Array, R: Array, r: Array) -> Turn:
 
 @dataclass(frozen=True)
 class _Curve:
-    """A geodesic by the middle and half of its range of w, arrays (...); k of sinh w = u k; the radii h, H of hole and
-    rim; and the magnitude m of its moment."""
+    """A geodesic between two w, arrays (...).
+
+    middle, half  of its range of w
+    k             of sinh w = u k
+    h, H          the radii of hole and rim
+    m             the magnitude of its moment
+    """
 
     middle: Array
     half: Array
@@ -160,8 +168,8 @@ def bridge(v: Array, R: Array, r: Array) -> Bridge:
     """The line that touches both sides and passes the axis at the distance p = h cos(v^2), 0 < |v|, v^2 <= pi / 2.
 
     At 0 both points meet at the innermost, where the direction is asymptotic; at v^2 = pi / 2 the line crosses the
-    axis. The signs of v, phi and the moment are equal. Seen along rho, it is the hyperbola rho^2 = p^2 + z^2 / x that
-    touches the circle of the tube twice: p^2 x (1 + x) = h H x - r^2, at rho = R / (1 + x).
+    axis. The signs of v, phi and the moment are equal. Seen along rho, the line is the hyperbola rho^2 = p^2 + z^2 / x
+    that touches the circle of the tube twice. Therefore p^2 x (1 + x) = h H x - r^2, at rho = R / (1 + x).
     """
     h, H, side = R - r, R + r, np.where(v < 0, -1.0, 1.0)
     p, p_rate = h * np.cos(v * v), -h * np.sin(v * v)  # by v^2, as all rates below

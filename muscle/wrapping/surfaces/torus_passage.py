@@ -1,16 +1,18 @@
 """The shortest path through a ring, around the inner side of its tube, by Newton's method.
 
-The path has one moment c about the axis (`moments`). Where it bears on the tube once, three unknowns, the azimuths of
-the points where it comes on and leaves and c, meet three conditions: both lines have the moment c, and a geodesic of
-moment c spans the azimuth between the points. Between ends on opposite sides of the axis the path can bear twice and
-cross the hole in between, on a line that touches both sides. The line's parameter then takes the place of c.
+The path has one moment c about the axis (`moments`). If it bears on the tube once, there are three unknowns: c, and the
+azimuths of the points where it comes on and leaves. They meet three conditions: both lines have the moment c, and a
+geodesic of moment c spans the azimuth between the points. Between ends on opposite sides of the axis the path can bear
+twice. It then crosses the hole in between, on a line that touches both sides. The line's parameter then takes the place
+of c.
 
 A solution is a local minimum if its lines do not enter the tube and the geodesic bends away from the surface. Its lines
-must not cross the plane of the ring outside of it: between ends on the same side of that plane another solution may
-run over the tube, through the hole, and back around the outside. No two other solutions were found between the same
-ends. Newton's method starts from a string over the edge of the hole, then
-from a path with two contacts, then at the azimuths of the ends. If all of these fail, one end is turned about the axis
-to the azimuth of the other, where the path is plane, and turns back step by step.
+must not cross the plane of the ring outside of it. Between ends on the same side of that plane another solution may run
+over the tube, through the hole, and back around the outside. No two other solutions were found between the same ends.
+
+Newton's method starts from a string over the edge of the hole. If that fails, it starts from a path with two contacts,
+then at the azimuths of the ends. If all of these fail, one end is turned about the axis to the azimuth of the other,
+where the path is plane. From there it turns back step by step.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,9 +55,15 @@ UNSOLVED_RESIDUAL = 1e9  # [rad] marks a solution that was not found
 
 @dataclass(frozen=True)
 class Passage:
-    """P, Q (..., 3) [m] where the path comes onto the tube and where it leaves at last; arc (...) [m] between; missed
-    (...) the residual of the conditions, or UNSOLVED_RESIDUAL. phi, psi (...) the azimuths of P and Q and c (...) [m]
-    the moment of the last iterate, even where it is no shortest path."""
+    """A path through the ring.
+
+    P         (..., 3) [m] where it comes onto the tube
+    Q         (..., 3) [m] where it leaves at last
+    arc       (...) [m] between
+    missed    (...) the residual of the conditions, or UNSOLVED_RESIDUAL
+    phi, psi  (...) the azimuths of P and Q of the last iterate, even where it is no shortest path
+    c         (...) [m] the moment of the last iterate
+    """
 
     P: Array
     Q: Array
@@ -77,8 +85,13 @@ class Passage:
 
 @dataclass(frozen=True)
 class _Ring:
-    """The problem: the ends, the radii, 1 where psi grows along the path and -1 where it falls, and where a path near
-    the solution comes onto the tube and leaves it."""
+    """The problem.
+
+    ends   A, B (..., 3)
+    radii  R, r of ring and tube
+    side   1 where psi grows along the path and -1 where it falls
+    near   where a path near the solution comes onto the tube and leaves it
+    """
 
     ends: tuple[Array, Array]
     radii: tuple[Array, Array]
@@ -150,8 +163,10 @@ def _always(_: Passage) -> bool:
 
 
 def crossing(A: Array, B: Array) -> Array:
-    """(..., 3) where the line from A to B (..., 3) meets the plane z = 0; between points on the same side, where it is
-    as much of the way as their heights have it."""
+    """(..., 3) where the line from A to B (..., 3) meets the plane z = 0.
+
+    Between points on the same side it is at the share of the way that the magnitudes of their heights give.
+    """
     share = np.abs(A[..., 2]) / np.maximum(np.abs(A[..., 2]) + np.abs(B[..., 2]), 1e-300)
     result: Array = A + share[..., None] * (B - A)
     return result
@@ -183,8 +198,11 @@ def _side(A: Array, B: Array) -> Array:
 
 
 def _corrected(lines: tuple[Tangent, Tangent], h: Sequence[Array], slopes: Sequence[Array]) -> tuple[Array, ...]:
-    """The changes of phi at both points and of the third unknown, from the conditions `h` and the slopes of the moment,
-    by the third unknown, and of the last condition by all three."""
+    """The changes of phi at both points and of the third unknown, by Newton's method.
+
+    h       the conditions
+    slopes  those of the moment, by the third unknown, and of the last condition, by all three unknowns
+    """
     P, Q = lines
     a, b = -P.rate, Q.rate
     g, d1, d2, d3 = slopes
@@ -208,8 +226,13 @@ def _bent(line: Tangent, c: Array, r: Array) -> Array:
 
 @dataclass(frozen=True)
 class _OneBearing:
-    """Iterate of a path that bears once: the azimuths phi, psi (...) of P and Q, the moment c (...), the share (...) of
-    the way that B has turned back, and how many steps are left (...)."""
+    """Iterate of a path that bears once.
+
+    phi, psi  (...) the azimuths of P and Q
+    c         (...) the moment
+    share     (...) of the way that B has turned back
+    left      (...) how many steps are left
+    """
 
     phi: Array
     psi: Array
@@ -220,8 +243,12 @@ class _OneBearing:
 
 @dataclass(frozen=True)
 class _TwoBearings:
-    """Iterate of a path that bears twice: the azimuths phi, psi (...) of P and Q, the parameter v (...) of the line
-    across the hole, and how many steps are left (...)."""
+    """Iterate of a path that bears twice.
+
+    phi, psi  (...) the azimuths of P and Q
+    v         (...) the parameter of the line across the hole
+    left      (...) how many steps are left
+    """
 
     phi: Array
     psi: Array
@@ -235,8 +262,11 @@ def _unfinished(iterate: _OneBearing | _TwoBearings) -> Array:
 
 
 def _over_gap(ring: _Ring, at: _TwoBearings) -> tuple[tuple[Tangent, Tangent], Bridge, list[Turn], Array]:
-    """The lines of a path that bears twice, the one across the hole, the geodesics before and behind that, and the
-    azimuth from P to Q, from phi at P and Q and the parameter of the line across."""
+    """The parts of a path that bears twice, and the azimuth from P to Q.
+
+    The parts are the lines at both ends, the one across the hole, and the geodesics before and behind that. They follow
+    from phi at P and Q and the parameter of the line across.
+    """
     P, Q = ring.lines(at.phi, at.psi)
     gap = bridge(at.v, *ring.radii)
     u = ring.side * gap.u
