@@ -34,13 +34,15 @@ def compare_models(
     first, second                 models, names of the library, or files of any format that `load_model` reads.
     coordinates, muscles, bodies  names of B by names of A, where they differ.
     rotations                     of both models, as for `load_model`: "sequence" compares angles with quaternions.
-    poses, seed                   random poses within the ranges of A (`sample_poses`); what has no partner in the other
-                                  model stays at its start. Couplers and constraints of each model are obeyed.
+    poses, seed                   number and seed of random poses within the ranges of A (`sample_poses`). Coordinates
+                                  without a partner in the other model stay at their start. Couplers and constraints of
+                                  each model are obeyed.
     activation                    of all muscles, in [0, 1]; forces are those at rest, elastic tendons in equilibrium.
 
     Names are matched by the mappings, then where they are equal, then where letters and digits agree. Angles of a file
     that a quaternion has replaced are matched too, where the quaternion itself has no partner. Moment arms are -dl/dx
-    of coordinates with what couplers make them move, as in `moment_arms`; at quaternions, the torque of a unit tension.
+    of coordinates, with the coordinates that couplers move, as in `moment_arms`. At quaternions they are the torque of
+    a unit tension.
 
     Raises ValueError for names in mappings that do not exist, and where no coordinate, muscle or body has a partner.
 

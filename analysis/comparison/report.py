@@ -97,11 +97,10 @@ class ModelComparison:
 
     @cached_property
     def table(self) -> "pd.DataFrame":
-        """One row for each pair and quantity, with the greatest difference and the pose (and coordinate) where it
-        occurs.
+        """One row for each pair and quantity: greatest difference, pose where it occurs, and other columns.
 
-        The other columns are the root mean square of the difference over the poses, the greatest magnitude of A, and
-        the relative difference.
+        These are the root mean square of the difference over the poses, the greatest magnitude of A, and the relative
+        difference. Rows of moment arms also have the coordinate of the greatest difference.
         """
         found: pd.DataFrame = pandas.DataFrame(self.records)
         return found

@@ -124,10 +124,12 @@ class BoundaryConstraint(_BoundedFormula):
 class Periodic(Record):
     """The motion ends in the state in which it began: pose, velocities, states and controls.
 
-    pairs: quantities that are exchanged, by names of coordinates, velocities, states or controls. At the end the first
-    has the value that the second had at the start. A symmetric half cycle names both ways. Names of bodies pair whole
-    joints, above all ball joints. free: names that are not periodic, such as the way forward. With pairs, all that no
-    pair names is periodic by itself unless it is free.
+    pairs  quantities that are exchanged, by names of coordinates, velocities, states or controls. At the end the first
+           has the value that the second had at the start. A symmetric half cycle names both ways. Names of bodies pair
+           whole joints, such as ball joints.
+    free   names that are not periodic, such as the coordinate of progress
+
+    With pairs, all other quantities are periodic by themselves unless they are free.
 
     >>> from myoquat.analysis.control import Periodic
     >>> Periodic(free=("pelvis_tx",)).free

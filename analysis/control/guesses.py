@@ -81,8 +81,10 @@ def _still(statement: Statement, layout: Layout) -> Sites:
 
 
 def with_fibers(statement: Statement, layout: Layout, sites: Sites) -> Sites:
-    """The sites with fibers in equilibrium at the default activation, and the rates of these lengths along the motion.
-    Fibers are at their optimal lengths where a pose allows no balance."""
+    """The sites with fibers in equilibrium at the default activation, and the rates of their lengths along the motion.
+
+    Fibers have their optimal lengths where a pose has no equilibrium.
+    """
     plant = statement.plant
     if not isinstance(plant, MuscledPlant) or not plant.muscle_names or not state_names(plant.equations.muscled):
         return sites

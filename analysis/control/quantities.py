@@ -69,7 +69,7 @@ class Quantities:
         system = self.plant.system
         if system is not None and name in system.coordinate_names:
             raise ValueError(
-                f"{where}: {name!r} is a component of a quaternion, which has no bounds of its own; fix the whole "
+                f"{where}: {name!r} is a component of a quaternion, which has no bounds of its own. Fix the whole "
                 f"rotation by the name of its body ({', '.join(self.balls)}), or use a PathConstraint"
             )
         known = [*self.unknowns, *self.angles, *self.balls]

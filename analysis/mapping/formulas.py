@@ -189,9 +189,9 @@ def _why_none(model: Model) -> str:
     return f"none of its joints can be one: {reason}" if reasons else reason
 
 
-# The quantities of poses by name, floats or symbols: states q (..., nq), phi (..., nphi), u (..., nu), k (..., n) the
-# index of the largest component of each of the n quaternions, F (..., m) tensions, and the Jacobians (..., m, n) J,
-# J_Q, J_star, J_phi, J_largest, J_normalized, J_homogeneous, each differentiated on its own.
+# The quantities of poses by name, floats or symbols. States are q (..., nq), phi (..., nphi) and u (..., nu). The
+# index of the largest component of each of the n quaternions is k (..., n). Tensions are F (..., m). The Jacobians
+# (..., m, n) are J, J_Q, J_star, J_phi, J_largest, J_normalized and J_homogeneous, each differentiated on its own.
 Quantities: TypeAlias = Mapping[str, Array]
 
 
@@ -265,8 +265,10 @@ def split_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
 
 
 def power_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
-    """tau . omega - (-F l') per muscle (..., m), l' = J u, with the torque through J_Q, through J*_Q and on the Euler
-    angles. Joints without a quaternion give theirs through J."""
+    """tau . omega - (-F l') per muscle (..., m), l' = J u, for three torques.
+
+    They are those through J_Q, through J*_Q and on the Euler angles. Joints without a quaternion have theirs through J.
+    """
     u, F = x["u"], x["F"]
     power = -F * matvec(x["J"], u)
     rest = np.zeros_like(power)

@@ -73,8 +73,7 @@ class Block:
         return path_jacobian(self.pair.quaternion, self.q, "velocity")
 
     def scatter(self, scale: Array, rows: Array) -> Array:
-        """(k, m) of k poses, by their rows: the largest change of each muscle's J under rounding errors, over its scale
-        (m,).
+        """(k, m) of k poses, by their rows: the largest change of each muscle's J by rounding, over its scale (m,).
 
         The pose moves by at most 4 machine epsilons along every velocity. No mapping of J can be more exact than that.
         """
@@ -120,12 +119,13 @@ def mapping_analysis(
 ) -> MappingReport:
     """Compare all mappings between J, J_Q, J*_Q and J_phi of a model's muscles at n random poses.
 
-    model: a Model or what `load_model` takes, with quaternions or Euler angles. Poses are uniform over all rotations
-    of the ball joints, both signs of Q0. Strengths and activations that the model leaves open are drawn from the
-    seed, Fmax in [0, 250] N and activation in [0, 1]. Elastic tendons are in equilibrium at rest. Equal arguments
-    give equal reports. `progress` shows a bar on standard error: True, False, or None for only on a
-    terminal and in a notebook. Raises ValueError for n outside [1, 10^7], ModelError for a model without ball joints
-    or muscles.
+    model     a Model or what `load_model` takes, with quaternions or Euler angles
+    n         number of poses, uniform over all rotations of the ball joints, with both signs of Q0
+    progress  a bar on standard error: True, False, or None for only on a terminal and in a notebook
+
+    Strengths and activations that the model leaves open are drawn from the seed, Fmax in [0, 250] N and activation in
+    [0, 1]. Elastic tendons are in equilibrium at rest. Equal arguments give equal reports. Raises ValueError for n
+    outside [1, 10^7], ModelError for a model without ball joints or muscles.
 
     >>> import myoquat as mq
     >>> report = mq.mapping_analysis("two_link", n=100)

@@ -62,7 +62,7 @@ class MotionConstraints:
             row = int(np.argmax(~(off <= PROJECTION_TOLERANCE)))
             raise ValueError(
                 f"frame {row} (time {time[row]:g} s) cannot be brought onto the constraints of the model: they stay "
-                f"off by {off[row]:.3g}; fit the motion with them (inverse_kinematics), or take the model without them"
+                f"off by {off[row]:.3g}. Fit the motion with them (inverse_kinematics), or take the model without them"
             )
         return q
 

@@ -243,8 +243,8 @@ def check_jumps(motion: Motion, *, steady: bool = False) -> None:
     for row, place, jump in _jumps(motion, steady):
         name = motion.system.coordinate_names[place]
         raise ValueError(
-            f"coordinate {name!r} jumps by {jump:.3g} rad from frame {row} (time {motion.time[row]:g} s) to the next, "
-            "to another angle of nearly the same pose, which no sampling rate explains; continuous(motion) gives the "
+            f"coordinate {name!r} jumps by {jump:.3g} rad from frame {row} (time {motion.time[row]:g} s) to the next. "
+            "It is another angle of nearly the same pose, which no sampling rate explains. Call continuous(motion) for "
             "angles without jumps"
         )
 

@@ -223,7 +223,7 @@ def _with_lock_warnings(motion: FittedMotion, problem: PoseProblem) -> FittedMot
             led = ", ".join(repr(d.coupler.dependent) for d in problem.driven if d.coupler.independent == name)
             warnings.warn(
                 f"in {len(locked)} frames, first in frame {locked[0]} (time {motion.time[locked[0]]:g} s), the angle "
-                f"{name!r} is in its lock, where it has no rate: {led}, which follow it, do not change smoothly there",
+                f"{name!r} is in its lock, where it has no rate. {led}, which follow it, do not change smoothly there",
                 MotionWarning,
                 stacklevel=3,
             )
@@ -373,7 +373,7 @@ def _need_rate(rates: Mapping[str, int], name: str, element: str) -> None:
     if name not in rates:
         raise ModelError(
             f"{name!r} has no velocity of its own where a quaternion describes the joint, and cannot be locked "
-            "alone; leave this joint in the file's angles (with_rotations takes a mapping)",
+            "alone. Leave this joint in the file's angles (with_rotations takes a mapping)",
             element=element,
         )
 

@@ -123,10 +123,9 @@ class ScaleEstimate:
         return found
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """A row for each of `names`: its value, its standard deviation after and before the trial, and the learned
-        share.
+        """A row for each of `names`: its value, its standard deviation after and before the trial, and `learned`.
 
-        The share is the part of the prior variance that the trial has removed. It is near 0 where the trial says
+        `learned` is the part of the prior variance that the trial has removed. It is near 0 where the trial says
         nothing.
         """
         before = self.problem.deviations

@@ -30,9 +30,14 @@ class MuscleFibers(NamedTuple):
         slow_twitch: float | Mapping[str, float],
         masses: Mapping[str, float] | None,
     ) -> Self:
-        """slow_twitch, one for all or by muscle (0.5 for others); masses by muscle, of the others from strength and
-        fiber length. ValueError for unknown names, shares outside [0, 1] and masses that are not positive; ModelError
-        for a muscle whose law has no fiber."""
+        """Fibers of the muscles of a model.
+
+        slow_twitch  one for all or by muscle, 0.5 for others
+        masses       by muscle; those of others follow from strength and fiber length
+
+        ValueError for unknown names, shares outside [0, 1] and masses that are not positive. ModelError for a muscle
+        whose law has no fiber.
+        """
         laws = _fiber_laws(model)
         return cls(laws, _shares(model, slow_twitch), _masses(model, cost, laws, masses))
 

@@ -143,5 +143,5 @@ def _check_unlocked(coupler: Coupler, driver: Place, q: Array) -> None:
     if len(locked):
         raise ValueError(
             f"at pose {locked[0]} the angle {coupler.independent!r}, which drives {coupler.dependent!r}, is in its "
-            "lock and has no rate; leave this pose out, or take the model with the file's angles (rotations='file')"
+            "lock and has no rate. Leave this pose out, or take the model with the file's angles (rotations='file')"
         )

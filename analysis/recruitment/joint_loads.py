@@ -231,7 +231,7 @@ def own_wrenches(model: Model, motion: Motion) -> Array:
     for force in model.forces:
         if not isinstance(force, (LoadingForce, MeasuredForce)):
             raise ModelError(
-                "it does not say on which bodies it acts, so that the loads of joints are not determined; make it a "
+                "it does not say on which bodies it acts, so that the loads of joints are not determined. Make it a "
                 "MeasuredForce or a LoadingForce, or take the model without",
                 element=force.element,
             )

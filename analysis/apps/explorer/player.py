@@ -21,8 +21,10 @@ MAX_CURVE_POINTS = 400
 def play(trajectory: Trajectory, run: int | tuple[int, ...] = (), speed: float = 1.0) -> widgets.VBox:
     """A trajectory as a film that a notebook shows: the stick figure, muscles coloured by tension, the velocities.
 
-    run: which of a batch. speed: seconds of motion per second of watching. Raises ValueError for a run that is not
-    there, or a speed that is not positive.
+    run    its index in a batch
+    speed  seconds of motion per second of watching
+
+    Raises ValueError for a run that does not exist, or a speed that is not positive.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.apps.explorer import play

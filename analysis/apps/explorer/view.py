@@ -23,9 +23,9 @@ LEAST_EXTENT = 0.3  # of the longest side of the box: a flat model is not flatte
 CAMERA_DISTANCE = 1.5  # in plotly's units
 
 
-# Every figure of plotly brings plotly's own module, 5 MB, and a page gives up on a figure whose module is not there and
-# parsed within two seconds: it shows what it was opened with and never moves. So the figures of a page share one
-# module, and each is there at once and has its module when that is ready.
+# Every figure of plotly brings plotly's own module, 5 MB. A page waits two seconds for the module of a figure.
+# After that the figure shows its first state and never moves. Therefore the figures of a page share one module. Each
+# figure is there at once, and has its module when that is ready.
 LOADER = """
 function plotly(model) {
   if (!window.myoquat_plotly) {

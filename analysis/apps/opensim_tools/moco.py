@@ -13,8 +13,10 @@ SUFFIX = ".omoco"
 
 
 def run_moco(path: Path, outputs: Outputs, tell: Callable[[str], None]) -> None:
-    """Solve the MocoStudy, MocoTrack or MocoInverse in a file; '<name>_solution.sto' is its solution, beside the file.
-    A solution that did not converge is written too, as Moco's sealed ones can be; its header says so."""
+    """Solve the MocoStudy, MocoTrack or MocoInverse in a file, and write '<name>_solution.sto' beside it.
+
+    A solution that did not converge is written too, as Moco's sealed ones can be. Its header says so.
+    """
     study = load_moco_study(path)
     place = path.parent / file_name(f"{study.name}_solution.sto")
     tell(f"Moco {study.name!r}: {study.problem!r}")

@@ -89,8 +89,9 @@ class TrackMoments(FollowsTable):
 
 @dataclass(frozen=True)
 class TrackContactForces(FollowsData):
-    """The integral of sum_i w_i |F_i - F_ref_i|^2 [N^2] over recorded loads, such as ground reactions. F_i is what the
-    contacts of the model exert on the bodies of a load.
+    """The integral of sum_i w_i |F_i - F_ref_i|^2 [N^2] over recorded loads, such as ground reactions.
+
+    F_i is the force of the model's contacts on the bodies of a load.
 
     loads    recorded `Forces`, each on a body
     bodies   name of a load -> all bodies of the model whose contacts add up to it, such as the calcaneus and the toes.

@@ -23,8 +23,7 @@ __all__ = ["InsideCone", "JointLoad", "joint_force"]
 
 
 def joint_force(plant: ModelPlant, point: Point, body: str, pulls: JointForceFits | None) -> Array:
-    """(..., 3) the force [N] that a joint's child, with all that it carries, presses on its parent with, in the
-    parent's axes: the formula.
+    """The formula: (..., 3) [N] the force of a joint's child, with all that it carries, on the parent, in its axes.
 
     It is the pull of the muscles on the child and all that it carries. The forces that accelerate these bodies, beyond
     gravity and external loads, are subtracted. `pulls` has the pull of unit tensions, for paths that are functions of
@@ -73,7 +72,7 @@ def _checked(plant: Plant, what: str, body: str, pulls: JointForceFits | None) -
     for muscle in muscles:
         if isinstance(muscle.path[-1], (FittedPoint, LengthPoint)):
             raise ValueError(
-                f"{what}: the path of {muscle.name!r} is a function of the pose, which has no direction in space; give "
+                f"{what}: the path of {muscle.name!r} is a function of the pose, which has no direction in space. Give "
                 "pulls=fit_joint_forces(model, body, poses), of the model with its own paths"
             )
     return plant

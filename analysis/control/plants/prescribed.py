@@ -72,7 +72,7 @@ class PrescribedPlant(MuscledPlant):
             if steps[0] != "muscles" or steps[2] not in OF_MUSCLES:
                 raise ValueError(
                     f"parameters: {name!r} cannot change where the motion is prescribed, since torques, lengths and "
-                    "moment arms are data there; parameters of muscles' laws and activation dynamics can"
+                    "moment arms are data there. Parameters of muscles' laws and activation dynamics can"
                 )
 
     def _check_linear(self) -> None:

@@ -31,11 +31,12 @@ Watch = Callable[[Iterate], Any]  # True asks to stop
 class Ipopt:
     """Options of the solver.
 
-    tolerance             of the scaled KKT error; constraint_tolerance of the unscaled constraints.
-    hessian               "exact" by second derivatives of every block, or "limited-memory", L-BFGS: more iterations,
-                          each of them cheaper, and often fewer iterations on gait problems.
-    barrier               with which the barrier of the bounds begins, None for IPOPT's 0.1. At 1e-3 a good guess is
-                          kept, and the excitations of a motion, most of which are small, stay near their bounds.
+    tolerance             of the scaled KKT error
+    constraint_tolerance  of the unscaled constraints
+    hessian               "exact" by second derivatives of every block, or "limited-memory", L-BFGS. This takes more
+                          iterations, each of them cheaper, and often fewer iterations on gait problems.
+    barrier               initial barrier parameter of the bounds, None for IPOPT's 0.1. At 1e-3 the solver stays near a
+                          good guess, and the excitations of a motion, most of which are small, stay near their bounds.
     print_level           0 (silent) to 12; 5 prints a line for every iteration.
     options               any further options of IPOPT by their names, such as {"mu_strategy": "adaptive"}.
 

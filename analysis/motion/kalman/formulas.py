@@ -69,11 +69,10 @@ class Measurements:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel of (t, q, u, positions (n, 3), rotations (s, 4)) -> residuals (m,) and derivatives of the
-        prediction.
+        """The kernel of (t, q, u, positions (n, 3), rotations (s, 4)) -> residuals (m,) and derivatives.
 
-        Residuals are measured less predicted values. The derivatives are by a small motion and by u, (m, nu) each. Rows
-        are markers [m], sensors [rad], constraints and their rates.
+        Residuals are measured less predicted values. The derivatives are those of the prediction by a small motion and
+        by u, (m, nu) each. Rows are markers [m], sensors [rad], constraints and their rates.
         """
         return kernel_for(self.key, self._kernel)
 

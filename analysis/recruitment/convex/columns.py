@@ -132,11 +132,10 @@ class Columns:
 
     def predicted(self, columns: Array, fixed: Array, state: Array, way: Array, turned: Array,
                   frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
-        """The predictor step, towards products of zero, in which x and the bounds' multipliers change by dx and
-        multiplier_change.
+        """The predictor step, towards products of zero.
 
-        `products` (..., g, 2) are those of the changes. `ahead` has sums of the changes of the products, in the first
-        and in the second order. Further outputs:
+        x and the bounds' multipliers change by dx and multiplier_change. `products` (..., g, 2) are those of the
+        changes. `ahead` has sums of the changes of the products, in the first and in the second order. Further outputs:
 
         - right sides of the corrector step without its aim, and for an aim of one
         - the changes of the cones' rows

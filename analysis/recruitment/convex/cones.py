@@ -14,11 +14,10 @@ __all__ = ["Scaling", "divided", "identity", "inside", "longest_step", "product"
 
 
 class Scaling(NamedTuple):
-    """The Nesterov-Todd scaling of a pair s, z inside the cone, W = V diag(values) V^T with W z = W^-1 s [V, section
-    4.1].
+    """The Nesterov-Todd scaling of a pair s, z inside the cone: W z = W^-1 s [V, section 4.1].
 
-    V (..., d, d) has its orthonormal eigenvectors as columns, values (..., d) its eigenvalues. Near the boundary these
-    differ so much that the entries of W would lose the small ones to rounding.
+    W = V diag(values) V^T. V (..., d, d) has its orthonormal eigenvectors as columns, values (..., d) its eigenvalues.
+    Near the boundary these differ so much that the entries of W would lose the small ones to rounding.
     """
 
     V: Array

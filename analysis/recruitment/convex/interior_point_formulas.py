@@ -147,8 +147,10 @@ class Conditions:
         return {**_kept(factors), "turned": _solved(factors, rows)}
 
     def corrected(self, found: dict[str, Array], multipliers: Array, s: Array, *scales: Array) -> dict[str, Array]:
-        """The target product of the corrector step, and its change of the multipliers. `found` holds the results of the
-        formulas above, and the sums of the table `predicted`."""
+        """The target product of the corrector step, and its change of the multipliers.
+
+        `found` holds the results of the formulas above, and the sums of the table `predicted`.
+        """
         cone = _Cones(self, multipliers, s, scales)
         ds, dz = self._changes(cone, found, found["turned"])
         share = self._longest(found["shrink"], cone, ds, dz, 1.0)

@@ -29,8 +29,15 @@ Record = TypeVar("Record")
 
 
 class VariableConstants(NamedTuple):
-    """Constants of variables (...): weight; bounds, or zero where there is none. `has`, 1 where there is a lower and an
-    upper one. A length below which numbers are small; and the power, None where all powers are the same."""
+    """Constants of variables (...).
+
+    weight  of the objective
+    low     lower bound, or zero where there is none
+    high    upper bound, or zero where there is none
+    has     1 where there is a lower and an upper one
+    root    a length below which numbers are small
+    power   None where all powers are the same
+    """
 
     weight: Array
     low: Array

@@ -54,8 +54,7 @@ class MuscleTorques(MotionResult):
         return f"<MuscleTorques {self.force.shape[1]} muscles, {len(self.motion.time)} frames>"
 
     def errors(self) -> "pd.DataFrame":
-        """A row per free velocity: root mean squares [N m, N] of torque - needed and of needed, and their squared
-        correlation.
+        """A row per free velocity: RMS [N m, N] of torque - needed and of needed, and their squared correlation.
 
         The correlation is that of torque and needed, NaN where one of them is constant.
         """

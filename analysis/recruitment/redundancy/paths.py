@@ -58,8 +58,7 @@ def paths_along(model: Model, q: Array, joints: Sequence[int]) -> Paths:
 
 
 def joint_lines(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, body: int) -> tuple[Array, Array]:
-    """(..., m, 3) the forces on the parent of a body's joint of unit tensions, and (..., 3, 3) the parent's
-    orientation.
+    """(..., m, 3) forces of unit tensions on the parent of a body's joint, and (..., 3, 3) the parent's orientation.
 
     Forces are in the parent's axes. This is the formula, on floats and symbols.
     """

@@ -127,10 +127,13 @@ class Redundancy(MotionResult):
         return joint_loads(self.model, self.motion, self.force, torque=torque, wrenches=wrenches)
 
     def shares(self) -> "pd.DataFrame":
-        """What shaped which muscle: rows (time, muscle), a column per velocity and per joint with a cone. Each is the
-        price of the velocity's equation, or the pull of the joint's cone, times what more activation of the muscle
-        gives of it. Where an activation is not at a bound they add up to the derivative of its effort. Of a whole trial
-        the column "reach" has the part of the frames beside it."""
+        """The share of each equation and cone in each activation: rows (time, muscle), a column per velocity and per
+        cone.
+
+        A share is the price of the velocity's equation, or the pull of the joint's cone, times its change with the
+        activation of the muscle. Where an activation is not at a bound, the shares add up to the derivative of its
+        effort. For a whole trial the column "reach" has the part of the neighbouring frames.
+        """
         per_torque = self.price[:, None, :] * self.gains
         per_joint = np.einsum("tci,tmci->tmc", self.pull, self.joint_gains)
         columns = [*self.velocities, *(cone.joint for cone in self.cones)]

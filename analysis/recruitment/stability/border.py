@@ -11,9 +11,9 @@ from myoquat.core.typing import Array
 __all__ = ["GLENOID_POLYNOMIAL", "BorderCone"]
 
 FULL_TURN = 2 * np.pi
-# The stability ratio of the glenoid about its axis, from concavity-compression tests: coefficients of powers 0 to 6 of
-# the angle [rad] from its superior edge over the anterior one [I. M. I. Hasan et al., IEEE TNSRE, 2025,
-# 10.1109/TNSRE.2025.3635012; there in percent and degrees].
+# The stability ratio of the glenoid about its axis, from concavity-compression tests. They are coefficients of powers 0
+# to 6 of the angle [rad] from its superior edge over the anterior one. Source: I. M. I. Hasan et al., IEEE TNSRE, 2025,
+# 10.1109/TNSRE.2025.3635012; there in percent and degrees.
 _PER_DEGREE = (50.915928515941545, 0.116047310713347, -0.024526120335986, 3.899916118022262e-4,
                -2.309728860559176e-6, 5.880441464447251e-9, -5.430378773797311e-12)  # fmt: skip
 GLENOID_POLYNOMIAL = tuple(c / 100 * (180 / np.pi) ** k for k, c in enumerate(_PER_DEGREE))

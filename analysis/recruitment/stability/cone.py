@@ -15,11 +15,11 @@ __all__ = ["JointCone"]
 
 @dataclass(frozen=True)
 class JointCone(StabilityRule):
-    """The force of a joint's child on its parent lies within `half_angle` [rad] of `direction` (3,), in the parent's
-    axes.
+    """The force of a joint's child on its parent lies within `half_angle` [rad] of `direction` (3,).
 
-    With n the unit vector of the direction, tan(half_angle) n . f >= |f - (n . f) n|. `joint` is named by itself or by
-    the body that it carries. Raises ValueError for a direction of length zero, and a half angle outside (0, pi / 2).
+    With n the unit vector of the direction, in the parent's axes, tan(half_angle) n . f >= |f - (n . f) n|. `joint` is
+    named by itself or by the body that it carries. Raises ValueError for a direction of length zero, and a half angle
+    outside (0, pi / 2).
 
     >>> from myoquat.analysis.recruitment import JointCone
     >>> glenoid = JointCone("shoulder", direction=(0.0, 0.0, 1.0), half_angle=0.5)
@@ -36,8 +36,10 @@ class JointCone(StabilityRule):
 
     @classmethod
     def from_markers(cls, model: Model, joint: str, head: str, centre: str, rim: str) -> Self:
-        """The cone with its apex at the marker `head`, the centre of the head, in the model's start pose. Its axis is
-        the line to `centre`, the centre of the socket; it passes through the marker `rim` on the edge of the socket.
+        """The cone through a rim, from markers in the model's start pose.
+
+        Its apex is at the marker `head`, the centre of the head. Its axis is the line to `centre`, the centre of the
+        socket. It passes through the marker `rim` on the edge of the socket.
 
         ValueError for a marker that does not exist.
         """

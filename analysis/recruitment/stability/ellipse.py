@@ -12,11 +12,11 @@ __all__ = ["EllipticCone"]
 
 @dataclass(frozen=True)
 class EllipticCone(OrientedRule):
-    """The force f on the parent lies within an elliptic cone: (f . e1 / r1)^2 + (f . e2 / r2)^2 <= (f . n)^2, f . n >=
-    0.
+    """The force f on the parent lies within an elliptic cone.
 
-    n is the unit vector of `direction`. e1 is that of the part of `axis` across it, and e2 = n x e1. The `ratios` r1,
-    r2 are the tangents of the half angles along e1 and e2. All vectors are in the parent's axes.
+    The condition is (f . e1 / r1)^2 + (f . e2 / r2)^2 <= (f . n)^2, f . n >= 0. Here n is the unit vector of
+    `direction`, e1 that of the part of `axis` across it, and e2 = n x e1. The `ratios` r1, r2 are the tangents of the
+    half angles along e1 and e2. All vectors are in the parent's axes.
 
     For the glenoid, with `axis` to its posterior edge, ratios of 0.34 and 0.61 come from concavity-compression tests
     [I. M. I. Hasan et al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012].

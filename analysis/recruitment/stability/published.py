@@ -22,8 +22,7 @@ CAVITY_DEPTH = 0.09  # [m] from the centre of the glenoid to that of its sphere,
 
 
 def published_rules(model: Model, joint: str, head: str, centre: str, rim: str) -> dict[str, StabilityRule]:
-    """The rules "point", "circle", "ellipse", "polynomial", "conditional", "planar" and "curve", with published
-    constants.
+    """The published rules "point", "circle", "ellipse", "polynomial", "conditional", "planar" and "curve".
 
     Their source is I. M. I. Hasan et al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012. Markers in the model's start
     pose give the socket. ValueError for a marker that does not exist.

@@ -106,7 +106,7 @@ class Cluster:
         found = description(study)
         if not found["model"]["file"]:
             raise ValueError(
-                f"the model {study.model.name!r} cannot be written to a file, and so not sent to workers; types of "
+                f"the model {study.model.name!r} cannot be written to a file, and so not sent to workers. Types of "
                 "joints and forces of your own need an entry point (`myoquat.data.toml.record_types`)"
             )
         own = user_code(study)

@@ -53,8 +53,8 @@ def check_varied(parameters: Parameters) -> None:
     for name, place in zip(parameters.names, parameters.locations, strict=True):
         if not _part_changed(place.steps):
             raise ValueError(
-                f"{name!r} cannot vary in a study of a trial: masses and inertias of bodies, gravity, and paths and "
-                "laws of muscles can; the motion is that of the model's own joints and constraints"
+                f"{name!r} cannot vary in a study of a trial, whose motion is that of the model's own joints and "
+                "constraints. Masses and inertias of bodies, gravity, and paths and laws of muscles can vary"
             )
 
 

@@ -76,10 +76,10 @@ def fingerprint() -> dict[str, str]:
 
 
 def user_code(study: Specification) -> dict[str, str]:
-    """The state of a study's code outside this package: names of its functions, globals and attributes -> values or
-    digests.
+    """The state of a study's code outside this package: names -> values or digests.
 
-    {} where all code is of this package. NOT_COMPARABLE names what cannot be compared.
+    Names are those of functions, globals and attributes. {} where all code is of this package. The entry NOT_COMPARABLE
+    names what cannot be compared.
     """
     summaries = [known[name] for known in (SUMMARIES, TRIAL_SUMMARIES) for name in study.summaries if name in known]
     own: list[object] = [FIXED_STEP.get(study.method), *summaries]

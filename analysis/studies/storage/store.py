@@ -253,8 +253,11 @@ class Store:
 
     @classmethod
     def _resume(cls, study: Specification, path: Path, lock: Lock, any_code: bool) -> "Store":
-        """The store at a path, to go on with. Raises StoreError, saying what differs, if it is of another study,
-        other code unless that is allowed, or another processor."""
+        """The store at a path, to continue it.
+
+        StoreError names the differences if it is of another study, other code (unless that is allowed), or another
+        processor.
+        """
         found = _check_results(path)
         check_links(path)
         if found["format_version"] != VERSION:
@@ -426,8 +429,8 @@ def _check_code(found: Mapping[str, Any], study: Specification, path: Path) -> N
     unseen = own.get("user_code", {}).get(NOT_COMPARABLE)
     if unseen:
         raise StoreError(
-            f"the code of the study reads what cannot be compared ({unseen}), so that it may be other code than that "
-            f"which computed the results in {path}. {_ANY_CODE}"
+            f"the code of the study reads what cannot be compared ({unseen}). It may be other code than that of the "
+            f"results in {path}. {_ANY_CODE}"
         )
     fingerprints = entry_of(found, "fingerprints", path)
     for known in fingerprints if isinstance(fingerprints, list) else [fingerprints]:
