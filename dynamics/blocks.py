@@ -26,12 +26,14 @@ DEPENDENT_PIVOT = 1e-10  # a pivot below this part of the greatest diagonal entr
 
 
 def solve_small(D: Array, B: Array, dependent: bool = False) -> Array:
-    """(..., n, m) D^-1 B for a symmetric positive definite D (..., n, n) of a few rows and B (..., n, m); for a
-    positive semi-definite one if `dependent`, where B is in its range: the solution that is zero in the rows that those
-    before them imply.
+    """(..., n, m) D^-1 B for a symmetric positive definite D (..., n, n) of a few rows and B (..., n, m).
 
-    By the root-free Cholesky factorization D = L P L^T, P diagonal, without pivoting [G. H. Golub, C. F. Van Loan,
-    Matrix Computations, 4th ed., Johns Hopkins 2013, section 4.1.2]."""
+    If `dependent`, D may be positive semi-definite, with B in its range. The solution is then zero in the rows that
+    earlier rows imply.
+
+    By the root-free Cholesky factorization D = L P L^T, P diagonal, without pivoting. Source: G. H. Golub, C. F. Van
+    Loan, Matrix Computations, 4th ed., Johns Hopkins 2013, section 4.1.2.
+    """
     n = D.shape[-1]
     if n == 1 and not dependent:
         return B / D
@@ -41,9 +43,11 @@ def solve_small(D: Array, B: Array, dependent: bool = False) -> Array:
 
 
 class Factors:
-    """L and P of D = L P L^T for the lower triangle of D by its rows, D[i][j] with j <= i: lists of entries (...).
+    """L and P of D = L P L^T.
 
-    Rows whose pivot is not above `least` (...) are left out, as are the unknowns of the same number."""
+    The lower triangle of D is given by its rows, D[i][j] with j <= i, as lists of entries (...). Rows whose pivot is
+    not above `least` (...) are left out, as are the unknowns of the same number.
+    """
 
     def __init__(self, D: list[list[Any]], least: Any = None) -> None:
         n, lower = len(D), [list(row) for row in D]

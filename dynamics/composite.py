@@ -70,8 +70,12 @@ def composites(tree: Tree, motion: Motion, own: list[Inertia]) -> list[Inertia]:
 
 
 def inertia_to_parent(transform: Pair, inertia: Inertia) -> Inertia:
-    """The child's inertia about the parent's origin in its axes: with r = R h, s = r + m p,
-    I' = R I R^T + (p . s + p . r) 1 - p s^T - r p^T."""
+    """The child's inertia about the parent's origin, in the parent's axes.
+
+    With r = R h and s = r + m p:
+
+        I' = R I R^T + (p . s + p . r) 1 - p s^T - r p^T
+    """
     R, p = transform
     m, h, I = inertia
     r = matvec(R, h)

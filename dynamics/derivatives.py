@@ -1,8 +1,8 @@
 """Derivatives of forward and inverse dynamics, by everything that they depend on, of first and second order.
 
 Derivatives with respect to coordinates are along small motions from the pose, (..., nu) columns. For a ball joint they
-are along the rotation omega dt, not along the four components of its quaternion, in the components of the model's
-velocity frame. They are exact where |Q| = 1. Those of joints and bodies come from the recursions in
+are along the rotation omega dt, in the components of the model's velocity frame. They are not along the four components
+of its quaternion. They are exact where |Q| = 1. Those of joints and bodies come from the recursions in
 `myoquat.dynamics.sensitivity.recursions`.
 """
 
@@ -95,8 +95,10 @@ class InverseDynamicsDerivatives(NamedTuple):
 
 
 class DynamicsHessianProduct(NamedTuple):
-    """The Hessian of a number times a direction: (..., nu) by a small motion q, by u, and by tau or udot; (...) by each
-    of the parameters.
+    """The Hessian of a number times a direction.
+
+    q, u, force  (..., nu) by a small motion q, by u, and by tau or udot
+    parameters   (...) by each of the parameters
 
     >>> from myoquat.dynamics import DynamicsHessianProduct
     >>> DynamicsHessianProduct([1.0], [0.0], [2.0]).force
@@ -121,7 +123,7 @@ def forward_dynamics_derivatives(
     constraints  beside the model's own, with `inputs`; the state lies on them.
     parameters   names or patterns of numbers of the model, as `myoquat.muscle.Parameters.of` takes them.
     one_sided    with `inputs`: also report of every muscle whether its path has a kink or jumps at q
-                 (`myoquat.muscle.path_flags`), where the derivative is that of one side.
+                 (`myoquat.muscle.path_flags`). The derivative is then that of one side.
 
     Solutions of iterative solvers (wrapped paths, fibers) have implicit derivatives. Raises as `forward_dynamics` and
     `simulate` do.

@@ -1,9 +1,14 @@
 """How the articulated-body algorithm eliminates the acceleration of a joint.
 
-It is done in one of three ways. A joint that leaves all rotations free and nothing else (spherical, Euler) passes only
-the inertia of translation to its parent, a single symmetric 3 x 3 block. A floating joint passes no inertia at all. Any
-other joint is eliminated by D = S^T I S. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008,
-table 7.1, with articulated inertias in blocks: n = I a_omega + H a_v, f = H^T a_omega + M a_v.
+It is done in one of three ways:
+
+- A joint that leaves all rotations free and nothing else (spherical, Euler) passes only the inertia of translation to
+  its parent. That is a single symmetric 3 x 3 block.
+- A floating joint passes no inertia at all.
+- Any other joint is eliminated by D = S^T I S.
+
+Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, table 7.1, with articulated inertias in
+blocks: n = I a_omega + H a_v, f = H^T a_omega + M a_v.
 """
 
 from abc import ABC, abstractmethod
@@ -164,8 +169,10 @@ def _beside(matrices: list[Any]) -> Array:
 
 
 def _moved(body: Articulated, transform: Pair, force: Pair) -> Articulated:
-    """The articulated inertia at the parent's origin in its axes: H' = R H R^T + p~ M',
-    I' = R I R^T + p~ (R H R^T)^T - H' p~."""
+    """The articulated inertia at the parent's origin, in the parent's axes.
+
+        H' = R H R^T + p~ M',    I' = R I R^T + p~ (R H R^T)^T - H' p~
+    """
     R, p = transform
     M = congruent(R, body.M)
     H = R @ body.H @ np.swapaxes(R, -1, -2)
@@ -185,8 +192,8 @@ def alone(link: Link, velocity: Pair) -> Articulated:
 def eliminated(
     link: Link, rotor: Array | float, body: Articulated, motion: tuple[Pair, Pair, Pair], q: Array, tau: Array
 ) -> Elimination:
-    """The elimination of a link's joint, at its q and tau: `body` is the link with all that it carries, `motion` its
-    transform, subspace and drift, and `rotor` the inertia of the joint's rotors."""
+    """The elimination of a link's joint, at its q and tau. `body` is the link with all that it carries. `motion` is its
+    transform, subspace and drift. `rotor` is the inertia of the joint's rotors."""
     bare = not may_be_nonzero(rotor)
     if link.joint.span == "rotations" and bare:
         return RotationElimination(link, body, motion, tau, link.joint.subspace_inverse(q))

@@ -1,12 +1,16 @@
 """Equations of motion, M(q) udot + b(q, u) = tau + J^T f_ext, on batches through compiled kernels.
 
-The model is a Model or an ArticulatedSystem; q (..., nq), u, udot, tau (..., nu) have leading batch axes that
-broadcast and are checked once. f_ext (..., bodies, 6) is (force [N], torque [N m]) on every body of
-`system.bodies` at its origin, in world axes; `wrench_at` makes it for other points. `out` takes the result, a C-order
-float64 array; `backend="numpy"` evaluates the same formula in NumPy. SymPy and CasADi symbols go in and come out.
+model            a Model or an ArticulatedSystem
+q, u, udot, tau  q (..., nq), the others (..., nu); their leading batch axes broadcast and are checked once
+f_ext            (..., bodies, 6), (force [N], torque [N m]) on every body of `system.bodies` at its origin, in world
+                 axes; `wrench_at` makes it for other points
+out              takes the result, a C-order float64 array
+backend          "numpy" evaluates the same formula in NumPy
 
-All raise ValueError for arrays that do not fit. What needs a mass matrix raises ModelError where a floating body or a
-moving leaf has no mass, what inverts it wherever it is singular.
+SymPy and CasADi symbols go in and come out.
+
+All raise ValueError for arrays that do not fit. Functions that need a mass matrix raise ModelError where a floating
+body or a moving leaf has no mass. Functions that invert it raise ModelError wherever it is singular.
 """
 
 from typing import NamedTuple
@@ -65,8 +69,11 @@ def mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, ba
 
 
 class SparseMassMatrix(NamedTuple):
-    """The entries (..., n) of M and of its factors M = L^T D L that the tree does not make zero, in `rows` (n,) and
-    `columns` (n,): of M on and below the diagonal, of L below it, and 1 / D on it.
+    """The entries of M, and of its factors M = L^T D L, that the tree does not make zero.
+
+    rows, columns  (n,) where the entries are
+    mass           (..., n) M on and below the diagonal
+    factor         (..., n) L below the diagonal, and 1 / D on it
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -194,8 +201,8 @@ def forward_dynamics(
 ) -> Array:
     """(..., nu) udot with M udot + b = tau + J^T f_ext.
 
-    method: "aba", the articulated-body algorithm, whose cost is linear in the number of bodies, or "crba", M and its
-    factors M = L^T D L; they agree to round-off. Raises ValueError in the lock of a joint's angles.
+    method: "aba", the articulated-body algorithm, whose cost is linear in the number of bodies. Or "crba", with M and
+    its factors M = L^T D L. They agree to round-off. Raises ValueError in the lock of a joint's angles.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -32,8 +32,8 @@ MIN_LOOPED_ENTRIES = 100
 
 
 def ancestors(system: ArticulatedSystem) -> list[tuple[int, list[int]]]:
-    """Every velocity with the velocities of the joints between it and the ground, its ancestors, which come first in
-    both lists: as [RBDA] expands the parent array in section 6.5."""
+    """Every velocity, with its ancestors: the velocities of the joints between it and the ground. Ancestors come first
+    in both lists. [RBDA] expands the parent array in the same way in section 6.5."""
     links = system.tree.links
     above: dict[int, list[int]] = {WORLD: []}
     found: list[tuple[int, list[int]]] = []

@@ -17,9 +17,12 @@ __all__ = ["ground_reactions"]
 def ground_reactions(model: Model, motion: "motions.MotionLike") -> "motions.Forces":
     """The loads '<body>_ground' of the model's contacts on every body that has a surface to touch the ground with.
 
-    force [N] is the sum over its contacts. point [m] is their mean, weighted with the pressures, which on one plane is
-    the center of pressure, and the origin where nothing touches. torque [N m] is the moment about it, on a plane the
-    free one. All in the axes of the ground. `Forces.save` writes them. Raises ValueError for a batch of runs, a motion
+    force   [N] the sum over its contacts
+    point   [m] their mean, weighted with the pressures: on one plane the center of pressure, and the origin where
+            nothing touches
+    torque  [N m] the moment about this point, on a plane the free one
+
+    All are in the axes of the ground. `Forces.save` writes them. Raises ValueError for a batch of runs, a motion
     without velocities, and a model without contacts to the ground.
 
     >>> import numpy as np

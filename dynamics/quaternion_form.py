@@ -76,10 +76,10 @@ def quaternion_accelerations(model: SystemLike, q: ArrayLike, qd: ArrayLike, tau
 
 
 def first_order_form(model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
-    """(M (..., n, n), f (..., n)), n = nq + nu: M(Q) xdot = f with x = (q, u), the form in which the muscle
-    Jacobian study (GenFM code) states the equations of motion.
+    """(M (..., n, n), f (..., n)), n = nq + nu, of the equations of motion M(Q) xdot = f with x = (q, u).
 
-    The upper rows are qdot = N u, the lower ones M udot = tau - b. Solving gives the same motion as forward dynamics.
+    The muscle Jacobian study (GenFM code) states the equations of motion in this form. The upper rows are qdot = N u,
+    the lower ones M udot = tau - b. Solving gives the same motion as forward dynamics.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -42,8 +42,8 @@ def check_massive(system: ArticulatedSystem, constrained: bool = False) -> None:
 
 
 def check_definite(system: ArticulatedSystem) -> None:
-    """ModelError, naming the bodies, if inertias that no body can have make the mass matrix indefinite at one of a few
-    random poses; singular ones pass."""
+    """ModelError, naming the bodies, if inertias that no body can have make the mass matrix indefinite. It is looked at
+    in a few random poses. Singular matrices pass."""
     lenient = [body.name for body in system.bodies if body.lenient_inertia]
     if lenient and _least_share(system) < -PIVOT_TOLERANCE:
         raise ModelError(
@@ -54,8 +54,8 @@ def check_definite(system: ArticulatedSystem) -> None:
 
 
 def check_pose(system: ArticulatedSystem, M: Array) -> None:
-    """ModelError, naming the velocities that move together without inertia, if the mass matrix M (nu, nu) of a pose is
-    singular, as where axes of joints beyond which there is no mass coincide."""
+    """ModelError if the mass matrix M (nu, nu) of a pose is singular. It names the velocities that move together
+    without inertia, for example where axes coincide and no body beyond their joints has mass."""
     size = np.sqrt(np.abs(np.diag(M)))
     size = np.where(size > 0, size, 1.0)
     values, vectors = np.linalg.eigh(M / np.outer(size, size))

@@ -55,10 +55,10 @@ def assemble(
 
     Dependent coordinates, which couplers say to follow others, move first: where they alone can satisfy all
     constraints, nothing else moves. Elsewhere a motion of an independent coordinate counts 1000 times as much as one of
-    a dependent coordinate. Every step is the smallest motion that the linearized constraints ask for, in the Euclidean
-    norm of the velocities with these weights, until |phi| < 1e-10; coordinates that the model has locked stay. That is
-    a pose nearby, not exactly the nearest. Constraints on velocities do not matter. Redundant constraints are no
-    hindrance.
+    a dependent coordinate. Coordinates that the model has locked stay. Every step is the smallest motion that satisfies
+    the linearized constraints, in the Euclidean norm of the velocities with these weights. Steps end when |phi| <
+    1e-10. The result is a pose nearby, not exactly the nearest. Constraints on velocities do not matter. Redundant
+    constraints are allowed.
 
     Raises AssemblyError where no such pose is found, with the first of them and the constraint that is off the most.
     With strict=False those poses are NaN. ValueError for arrays that do not fit.
@@ -91,8 +91,8 @@ def assemble(
 
 
 def mobilities(model: SystemLike, constraints: Sequence[Constraint] = ()) -> tuple[Array, ...]:
-    """How easily each velocity (nu,) moves when constraints are met, in the order in which this is tried: first the
-    dependent coordinates of couplers alone, where there are any. Then all move, independent ones reluctantly and locked
+    """How easily each velocity (nu,) moves when constraints are met, in the order in which this is tried. First only
+    the dependent coordinates of couplers move, if there are any. Then all move, independent ones reluctantly and locked
     ones never."""
     system = system_of(model)
     moving, driven = np.ones(system.nu), np.zeros(system.nu)
@@ -110,8 +110,8 @@ def mobilities(model: SystemLike, constraints: Sequence[Constraint] = ()) -> tup
 
 
 def _first_that_solves(arrays: ConstraintArrays, q: Array, t: Array, tries: Sequence[Array]) -> Array:
-    """(n,) |phi| at rows q (n, nq) at times t (n,), which are moved in place as the first of `tries` does that
-    assembles them, or else the last."""
+    """(n,) |phi| at rows q (n, nq) at times t (n,). The rows are moved in place, by the first of `tries` that assembles
+    them, or else by the last."""
     start, left = q.copy(), np.full(len(q), np.inf)
     for moving in tries:
         open_ = np.flatnonzero(~(left < ASSEMBLY_TOLERANCE))

@@ -5,9 +5,10 @@ redundant. Rows that others before them imply are then left out, as far as S sho
 zero. For pseudo-inverses see `myoquat.dynamics.udwadia_kalaba`, which works on the arrays A and b of
 `constraint_equations`.
 
-Where bodies without mass make M singular, M + A^T A stands for M, and Q + A^T b for the forces Q: of all motions with
-A a = b these have the same one [F. E. Udwadia, A. D. Schutte, Equations of motion for general constrained systems in
-Lagrangian mechanics, Acta Mech. 213, 2010; J. Appl. Mech. 77, 2010], which is determined if M + A^T A is regular.
+Where bodies without mass make M singular, M + A^T A stands for M, and Q + A^T b for the forces Q. All motions with A a
+= b satisfy the same equations with these. The motion is determined if M + A^T A is regular. Source: F. E. Udwadia, A.
+D. Schutte, Equations of motion for general constrained systems in Lagrangian mechanics, Acta Mech. 213, 2010; J. Appl.
+Mech. 77, 2010.
 """
 
 from collections.abc import Hashable, Sequence
@@ -83,9 +84,11 @@ class Constraints:
     # ---- motions on the constraints ----------------------------------------------------------------------------
 
     def acceleration(self, q: Array, u: Array, t: Array, tau: Array, rest: Array | None = None) -> tuple[Array, Array]:
-        """(udot (..., nu), lambda (..., k)) under generalized forces tau (..., nu): of the motions with A udot = b the
-        one nearest to the free one in the metric M (Gauss's principle), and the forces A^T lambda that make it so.
-        `rest` (..., k) is added to b: stabilization."""
+        """(udot (..., nu), lambda (..., k)) under generalized forces tau (..., nu).
+
+        Of the motions with A udot = b, udot is the one nearest to the free motion in the metric M (Gauss's principle).
+        The forces A^T lambda produce it. `rest` (..., k) is added to b: stabilization.
+        """
         b = self.bias(q, u, t) if rest is None else self.bias(q, u, t) + rest
         A, metric = self.jacobian(q, t), self._metric(q, t)
         force = tau - inverse.inverse(self.system, q, u, None)
@@ -96,8 +99,8 @@ class Constraints:
         return free + metric.solve(vecmat(multipliers, A)), multipliers
 
     def carried(self, q: Array, t: Array, force: Array) -> tuple[Array, Array]:
-        """(A^T lambda (..., nu), lambda (..., k)): what the constraints carry of a generalized force (..., nu): the
-        lambda that leave least of it in the metric of M^-1, A M^-1 A^T lambda = A M^-1 force."""
+        """(A^T lambda (..., nu), lambda (..., k)): the part of a generalized force (..., nu) that the constraints
+        carry. The lambda leave least of it in the metric of M^-1: A M^-1 A^T lambda = A M^-1 force."""
         A, metric = self.jacobian(q, t), self._metric(q, t)
         multipliers = _multipliers(metric, A, matvec(A, metric.solve(force)), self.redundant)
         return vecmat(multipliers, A), multipliers
@@ -153,7 +156,7 @@ class _Metric(NamedTuple):
         return factor.solve(self.order, self.F, force[..., None])[..., 0]
 
     def inverse_product(self, A: Array) -> Array:
-        """(..., k, k) A M^-1 A^T = Y^T D^-1 Y with Y = L^-T A^T, which is as sparse as the branches that rows reach."""
+        """(..., k, k) A M^-1 A^T = Y^T D^-1 Y with Y = L^-T A^T. Y is as sparse as the branches that the rows reach."""
         Y = factor.descended(self.order, self.F, np.swapaxes(A, -1, -2))
         inverse_pivots = np.diagonal(self.F, axis1=-2, axis2=-1)
         product: Array = np.swapaxes(Y, -1, -2) @ (inverse_pivots[..., None] * Y)

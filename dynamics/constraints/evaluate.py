@@ -72,8 +72,11 @@ class ConstraintArrays:
 
     def motion(self, q: Array, u: Array, tau: Array, t: ArrayLike) -> Constrained:
         """Accelerations and forces of states (..., nq), (..., nu) under generalized forces tau (..., nu), at times t
-        (...), by the working form of `myoquat.dynamics.udwadia_kalaba`, or, where the mass matrix is singular, by the
-        augmented one. Constraints may be redundant."""
+        (...).
+
+        They come from the working form of `myoquat.dynamics.udwadia_kalaba`. Where the mass matrix is singular, they
+        come from the augmented form. Constraints may be redundant.
+        """
         A, b = self.jacobian(q, t), self.bias(q, u, t)
         if self.constraints.weightless:
             M = self._evaluated("M", lambda q: composite.mass(self.system, q), q=q)
@@ -82,9 +85,9 @@ class ConstraintArrays:
         return working(M, matvec(M, forward_dynamics(self.system, q, u, tau)), A, b)
 
     def joint_reactions(self, q: Array, u: Array, tau: Array, t: ArrayLike, f_ext: Array | None = None) -> Array:
-        """(..., bodies, 6) what passes through the joints beside the constraints, arguments as for `motion`. Of
-        redundant constraints the least forces are taken, since the motion does not determine them. f_ext: wrenches on
-        the bodies whose generalized forces are part of tau."""
+        """(..., bodies, 6) what the joints transmit beside the constraints, with arguments as for `motion`. The motion
+        does not determine the forces of redundant constraints, so the least forces are taken. `f_ext`: wrenches on the
+        bodies, whose generalized forces are part of tau."""
         found = self.motion(q, u, tau, t)
         back = np.linalg.pinv(np.swapaxes(self.jacobian(q, t), -1, -2), rcond=RANK_TOLERANCE)
         wrenches = self.wrenches(q, t, matvec(back, found.force))

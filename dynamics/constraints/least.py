@@ -19,11 +19,12 @@ MIN_INDEPENDENT_PART = 1e-6  # of a row's square: the part across the rows befor
 
 
 def least_motions(A: Array, wanted: Array) -> Array:
-    """(n, nu) the smallest x with A x = wanted, for A (n, k, nu) and wanted (n, k); where rows repeat or contradict
-    others, the smallest of those that come nearest: A^+ wanted, of a rank by `RANK_TOLERANCE`.
+    """(n, nu) the smallest x with A x = wanted, for A (n, k, nu) and wanted (n, k).
 
-    x = A^T (A A^T)^-1 wanted, corrected once by what it misses, where no row is nearly a sum of others; by the singular
-    values elsewhere."""
+    If rows repeat or contradict others, it is the smallest of those that come nearest: A^+ wanted, with a rank by
+    `RANK_TOLERANCE`. If no row is nearly a sum of others, x = A^T (A A^T)^-1 wanted, corrected once by its residual.
+    Elsewhere x comes from the singular values.
+    """
     k, nu = A.shape[-2:]
     if not 0 < k <= MAX_FACTORED_ROWS:
         return _by_singular_values(A, wanted)

@@ -1,15 +1,15 @@
 """The forces of a model's constraints along a motion, from the generalized forces that the motion lacks without them.
 
-Let r = M udot + b - tau be what the motion needs beyond all known forces tau. Constraints, couplers and locks with the
-rows A give A^T lambda, with the lambda that minimise |r - A^T lambda| in the metric of M^-1:
+Let r = M udot + b - tau be what the motion needs beyond all known forces tau. Constraints, couplers and locks have the
+rows A and exert A^T lambda. The lambda minimise |r - A^T lambda| in the metric of M^-1:
 
     A M^-1 A^T lambda = A M^-1 r.
 
-Where the known forces and those of the constraints produce the motion, that is the lambda with A^T lambda = r. Where
-they do not, and the motion keeps the constraints (A udot = b), it is the lambda of the motion that the known forces
-would cause: the normal equation is that of Gauss's principle of least constraint [F. E. Udwadia, R. E. Kalaba, A new
-perspective on constrained motion, Proc. R. Soc. Lond. A 439, 1992]. What is missing then causes no acceleration across
-the constraints. The result does not depend on the coordinates.
+If the known forces and those of the constraints produce the motion, that is the lambda with A^T lambda = r. Otherwise,
+if the motion satisfies the constraints (A udot = b), it is the lambda of the motion that the known forces would cause.
+The normal equation is that of Gauss's principle of least constraint. The missing forces then cause no acceleration
+across the constraints. The result does not depend on the coordinates. Source: F. E. Udwadia, R. E. Kalaba, A new
+perspective on constrained motion, Proc. R. Soc. Lond. A 439, 1992.
 
 Redundant constraints leave a null space: multipliers n with A^T n = 0 change no motion. Whatever n changes, such as the
 reaction of a joint within a loop, is not determined; the rest is.
@@ -45,11 +45,10 @@ def acts_in_joints(constraint: Constraint) -> bool:
 
 
 class ConstrainedMotion:
-    """The constraints, couplers and locks of a model at poses q (t, nq) and times (t,), and the map from what a motion
-    lacks to their forces.
+    """The constraints, couplers and locks of a model at poses q (t, nq) and times (t,), and the map to their forces.
 
     rows  A (t, k, nu): first those of `Model.constraints` on bodies, `count` of them, then the rest, then the locks.
-    map   (t, k, nu): multipliers = map r.
+    map   (t, k, nu): multipliers = map r, where r are the generalized forces that the motion lacks.
 
     ModelError for a constraint on velocities, whose force on bodies is not known. ValueError, with the frame, where the
     mass matrix is singular.

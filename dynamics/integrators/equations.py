@@ -37,10 +37,10 @@ class StateEquations:
     """The motion of a Model or an ArticulatedSystem.
 
     external_torque  whether external torques (nu,) act, as the input "torque".
-    baumgarte    whether |Q| is pulled back to 1: Qdot gets -(|Q|^2 - 1) Q / (2 T), T the parameter "time_constant",
-                 so that |Q|^2 - 1 decays as exp(-t / T); constraints likewise, critically damped.
-    constraints  that the motion satisfies, independent ones unless `redundant`.
-    feedback     ((name of an input, its law), ...): inputs that are functions of t, q and u, not of time alone.
+    baumgarte        whether |Q| is pulled back to 1. Qdot gets -(|Q|^2 - 1) Q / (2 T), where T is the parameter
+                     "time_constant", so that |Q|^2 - 1 decays as exp(-t / T). Constraints likewise, critically damped.
+    constraints      that the motion satisfies, independent ones unless `redundant`.
+    feedback         ((name of an input, its law), ...): inputs that are functions of t, q and u, not of time alone.
 
     >>> import numpy as np
     >>> import myoquat as mq

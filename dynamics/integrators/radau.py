@@ -48,18 +48,23 @@ Slopes = Callable[[Array, Array], Array]
 
 
 class Radau:
-    """x1 = x + z3, z_i = h sum_j a_ij f(t + c_j h, x + z_j): collocation at three nodes, the last one the end of the
-    step. Order 5, L-stable: parts that have decayed do not bound the step, however fast they are.
+    """Collocation at three nodes, the last one the end of the step: Radau IIA, an implicit method of order 5.
 
-    slope    f(t, x) (n,); slopes: the same at times (k,) and states (k, n), which the stages are given to together.
-    start    (t, x); end: the time at which the last step ends; first: the first step, chosen if None.
-    rtol     bound on the root mean square of the estimated error of a step over 1 + |x|.
+    x1 = x + z3, z_i = h sum_j a_ij f(t + c_j h, x + z_j). It is L-stable: parts that have decayed do not bound the
+    step, however fast they are.
 
-    Newton's iteration solves for z [H&W IV.8]: I - h A (x) J is split by the eigenvalues of A^-1 into a real and a
-    complex system of n. J is found by differences, and kept while the iteration converges well, as the factors are
-    while h hardly changes. The error is estimated by an embedded formula of order 3, filtered by (I - h J / GAMMA)^-1:
-    stiff parts do not exaggerate it. As a solver of `scipy.integrate` it has t, y, f, h_abs (the next step), status,
-    `step` and `dense_output`. A projection may move y a little between steps, if f is set anew, or to None.
+    slope   f(t, x) (n,).
+    slopes  the same at times (k,) and states (k, n), which the stages are given to together.
+    start   (t, x).
+    end     the time at which the last step ends.
+    rtol    bound on the root mean square of the estimated error of a step over 1 + |x|.
+    first   the first step, chosen if None.
+
+    Newton's iteration solves for z [H&W IV.8]. The eigenvalues of A^-1 split I - h A (x) J into a real and a complex
+    system of n. J is found by differences, and kept while the iteration converges well, as the factors are while h
+    hardly changes. An embedded formula of order 3 estimates the error, filtered by (I - h J / GAMMA)^-1: stiff parts do
+    not exaggerate it. As a solver of `scipy.integrate` it has t, y, f, h_abs (the next step), status, `step` and
+    `dense_output`. A projection may move y a little between steps, if f is set anew, or to None.
 
     >>> import numpy as np
     >>> from myoquat.dynamics.integrators import Radau

@@ -19,8 +19,8 @@ __all__ = ["VariedEquations"]
 
 @dataclass(frozen=True)
 class VariedEquations(StateEquations):
-    """The motion of a model with the numbers `varied` as the parameter "p", and `limits`, ((entry of (q, u), low,
-    high), ...), beyond which a run stops.
+    """The motion of a model with the numbers `varied` as the parameter "p". A run stops where an entry of (q, u) leaves
+    `limits`, ((entry, low, high), ...).
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -17,8 +17,12 @@ __all__ = ["Costates", "backward_loop", "carried_back", "lanes_for"]
 
 @dataclass(frozen=True)
 class Costates:
-    """Gradients by the states (..., n) at the start of a piece, by its inputs (..., K, m), one row for each interval,
-    and by the parameters (..., k)."""
+    """Gradients by states, inputs and parameters.
+
+    states      (..., n) at the start of a piece
+    inputs      (..., K, m), one row for each interval
+    parameters  (..., k)
+    """
 
     states: Array
     inputs: Array
@@ -33,8 +37,11 @@ def lanes_for(x: Array) -> int | None:
 def backward_loop(method: FixedStep, equations: StateEquations, lanes: int | None) -> StepLoop:
     """The loop over z = (gradient by x, by inputs, by parameters): one step takes it from x_(k + 1) to x_k.
 
-    Inputs of a step: "time" and "state" of x_k, "push" the gradient of the running goal there, "keep", zero where an
-    interval of the inputs ends, and the inputs of the simulation.
+    Inputs of a step are those of the simulation, and:
+
+    time, state  of x_k
+    push         the gradient of the running goal at x_k
+    keep         zero where an interval of the inputs ends
     """
     return kernel_for(
         ("simulation gradient", method.key, equations.key, lanes),

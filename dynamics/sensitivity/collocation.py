@@ -21,8 +21,8 @@ TOLERANCE = 1e-13  # of its last change, relative to 1 + |x|
 class RadauStep:
     """One step of Radau IIA of order 5 with a given length, x' = x + z3, z_i = h sum_j a_ij f(t + c_j h, x + z_j).
 
-    With Z (3 n,) and K_j the derivatives of f at the stages, (I - h A K) dZ = h A (K dx + the derivatives by inputs):
-    the matrix is that of Newton's method, which finds Z. Then the state returns to |Q| = 1 and to the constraints.
+    With Z (3 n,) and K_j the derivatives of f at the stages, (I - h A K) dZ = h A (K dx + the derivatives by inputs).
+    Newton's method, which finds Z, has the same matrix. Then the state returns to |Q| = 1 and to the constraints.
     """
 
     equations: StateEquations

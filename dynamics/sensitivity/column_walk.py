@@ -130,8 +130,8 @@ def _record(nest: Any, row: Array) -> tuple[Any, Array]:
 
 
 class _Part(NamedTuple):
-    """What columns that cross a joint are asked for: which of their numbers go on, and whether they leave entries in
-    its rows and in its columns."""
+    """The use of columns that cross a joint. `numbers`: which of their numbers go on. `above`, `below`: whether they
+    leave entries in its rows, and in its columns."""
 
     numbers: slice
     above: bool

@@ -1,9 +1,9 @@
 """Loops of solvers over several blocks of states: active lanes move side by side.
 
-Before the first step, and after every one, the last lanes move to where others have nothing left to do, so that the
-states that go on lie side by side: a step is taken for as few blocks as hold them. The loop moves the lanes of its own
-start and constants, which no later code reads. Its code stands once in a kernel, for all steps: which one is taken is
-one of its arguments.
+Before the first step and after every step, the last active lanes move into lanes that have finished. The states that
+still iterate then lie side by side, and a step is taken for as few blocks as hold them. The loop moves the lanes of its
+own start and constants, which no later code reads. Its code stands once in a kernel, for all steps: the step is one of
+its arguments.
 """
 
 from dataclasses import dataclass
@@ -43,9 +43,10 @@ def compaction_bytes(lanes: int, state: int, size: int) -> int:
 def compact_loop(
     module: Module, step: str, multi_block: bool, numbers: tuple[int, int], times: int, settle: float, left: int | None
 ) -> Builder:
-    """A function (ptr %frame, i64 %count, ptr %own, i64 %own_stride): the loop over a step of this name, which takes
-    several blocks itself or one, on states and constants of so many numbers each, whose arrays lie at %own one after
-    the other: start, constants, where, result. The rest as in `while_loop.WhileLoop`."""
+    """A function (ptr %frame, i64 %count, ptr %own, i64 %own_stride): the loop over a step of this name. `multi_block`:
+    the step takes several blocks itself, not one. `numbers`: how many a state has, and how many constants there are.
+    Their arrays lie at %own one after the other: start, constants, where, result. The rest as in
+    `while_loop.WhileLoop`."""
     loop = _CompactLoop(module.builder(), multi_block, times == 1, left is None)
     name = "_".join(["lanes_loop", *(word for word in ("multi_block", "once", "whole") if getattr(loop, word))])
 

@@ -4,9 +4,9 @@ States need different numbers of steps of a solver, so that most lanes of a bloc
 with such loops take several blocks together and move the states that still iterate side by side (`compact_loops`), as
 on graphics processors. The result of a state depends on its own numbers alone, wherever it lies.
 
-Functions over several blocks have the form `void name(ptr frame, i64 count, ptr array, i64 stride, ...)`: so many
-states, the first in block 0, and for every array its first block and the bytes from block to block. Here are those that
-move numbers of lanes; the index of a lane counts W for every block before its own.
+Functions over several blocks have the form `void name(ptr frame, i64 count, ptr array, i64 stride, ...)`. `count` is
+the number of states, the first of which is in block 0. Of every array they take its first block and the bytes from
+block to block. Here are those that move numbers of lanes; the index of a lane counts W for every block before its own.
 """
 
 from collections.abc import Callable, Sequence

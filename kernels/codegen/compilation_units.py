@@ -13,10 +13,10 @@ _SYMBOL = re.compile(r"@([\w.]+)")
 
 
 class Units:
-    """Takes the functions of a module as they are written, and gives them away in units, the same ones at every time.
+    """Takes the functions of a module as they are written, and gives them away in units, the same ones every time.
 
-    A unit is assembly that can be compiled alone: functions, and by what they refer to it knows it (`know`): the
-    declarations of functions that stand elsewhere, and constants.
+    A unit is assembly that can be compiled alone. It has functions, the constants to which they refer, and declarations
+    of the functions that are defined elsewhere (`know`).
     """
 
     def __init__(self, give: Callable[[str], None]) -> None:

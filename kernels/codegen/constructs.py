@@ -34,8 +34,8 @@ __all__ = ["Emitter", "emitter_of", "write_group"]
 class Emitter(NamedTuple):
     """How a type of construct is written: write(module, name, frame, construct, write_formula) -> InnerCall.
 
-    calls_function: whether it calls a function on a frame of its own, before which nothing that waits is computed.
-    arrays_suffice: whether it needs no slots of the frame but those that it reads and writes.
+    calls_function: whether it calls a function on a frame of its own. The arrays of such a call are filled just before
+    it. `arrays_suffice`: whether it needs no slots of the frame but those that it reads and writes.
     """
 
     write: Callable[[Module, str, Frame, Any, WriteFormula], InnerCall]

@@ -37,8 +37,9 @@ class Port(NamedTuple):
 
 
 def write_driver(module: Module, body: str, inputs: Sequence[Port], outputs: Sequence[Port], size: int) -> None:
-    """Define ENTRY: for every W states read `inputs`, call `void body(ptr frame)`, write `outputs`; or, where a module
-    takes several blocks of W states together, for those `void body(ptr frame, i64 count)`, on frames of `size` bytes.
+    """Define ENTRY: for every W states read `inputs`, call `void body(ptr frame)`, and write `outputs`. A module that
+    takes several blocks of W states together calls `void body(ptr frame, i64 count)` for them, on frames of `size`
+    bytes.
 
     Whole blocks of W states whose rows all lie one after the other are moved in place; others by functions.
     """
@@ -105,8 +106,8 @@ class _Array(NamedTuple):
 
 
 class _Together(NamedTuple):
-    """The states that go through the body together: from `first` on, as far as they do not reach beyond `end`, and the
-    bytes from frame to frame."""
+    """The states that go through the body together, from `first` on but none from `end` on. size: the bytes from frame
+    to frame."""
 
     b: Builder
     first: str

@@ -8,8 +8,8 @@ __all__ = ["groups", "reordered"]
 
 
 def groups(tape: Tape, ends: Sequence[Ends], identities: Sequence[str | None], width: int) -> list[list[int]]:
-    """The calls, in an order in which each finds what it takes, in groups of at most `width` of one identity none of
-    which waits for another. A call of the identity None is by itself."""
+    """The calls in groups, in an order in which the operands of each are ready. A group has at most `width` calls of
+    one identity, none of which waits for another. A call of the identity None is by itself."""
     order = _levels(tape, ends)
     members: dict[tuple[int, str], list[int]] = {}
     for call, identity in enumerate(identities):

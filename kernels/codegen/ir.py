@@ -29,10 +29,10 @@ def double(x: float) -> str:
 class Module:
     """An LLVM module for W lanes; `fma` says whether the processor has a fused multiply-add.
 
-    width: lanes of the processor's registers, of which a module for one lane packs elementary functions and loops.
-    home: W of the kernel as a whole, also where a part of it takes more lanes (`widened`).
-    blocks: of W states that go through the kernel together. See `compaction`.
-    units: who else wants to have the functions, as they are written.
+    width   lanes of the processor's registers; a module for one lane packs elementary functions and loops into them
+    home    W of the kernel as a whole, also where a part of it takes more lanes (`widened`)
+    blocks  how many blocks of W states go through the kernel together; see `compaction`
+    units   receives the functions as they are written
     """
 
     def __init__(self, lanes: int, fma: bool, width: int = 1, units: Units | None = None) -> None:

@@ -124,8 +124,9 @@ def _compact_loop_of(
 def _loop_of(
     module: Module, part: WhileLoop, lengths: Mapping[str, int], write_formula: WriteFormula
 ) -> tuple[str, Cost, int]:
-    """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other; the step's cost, and
-    the bytes of its frame: the step's, and behind it those of two states."""
+    """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other; the cost of its step;
+    and the bytes of its frame. That is the frame of the step, and the arrays of two states behind it (of one, if there
+    is one step)."""
     step = f"step_{part.step.identity()[:16]}" + suffix(module)
     cost, size = shared(module, step, part.step, _STEP_PORTS, write_formula)
     name = f"loop_{part.identity()[:16]}" + suffix(module)

@@ -218,12 +218,11 @@ def emit_straight(
     parameters: Sequence[str],
     multi_block: bool,
 ) -> None:
-    """Define `void name(ptr frame, ...)` of so many parameters, between slots of inputs and outputs: the i-th of the
-    first holds flat input i, the j-th of the others receives flat output j. multi_block: it takes several blocks of
-    states (`MultiBlock`).
+    """Define `void name(ptr frame, ...)` with these further `parameters`.
 
-    Slots of inputs and outputs that are needed at one level must not overlap. Values that pass between parts of a
-    split function get slots of `frame`.
+    `ends`: slots of inputs, the i-th for flat input i, and slots of outputs, the j-th for flat output j. Slots of
+    inputs and outputs that are needed at one level must not overlap. Values that pass between parts of a split function
+    get slots of `frame`. multi_block: it takes several blocks of states (`MultiBlock`).
     """
     level_of = schedule.levels
     work: list[list[int]] = [[] for _ in range(len(calls) + 1)]
@@ -245,8 +244,8 @@ def emit_straight(
 
 @dataclass(frozen=True)
 class _Stored:
-    """Where outputs are stored: of every node the slots that receive it when it is computed; and of every part the
-    nodes that it passes on, each with its slot."""
+    """Where outputs are stored. `computed`: of every node, the slots that receive it when it is computed. `passed`: of
+    every part, the nodes that it passes on, each with its slot."""
 
     computed: dict[int, list[Place]]
     passed: list[list[tuple[int, Place]]]
@@ -391,11 +390,11 @@ class _Split:
 
 
 def write_table(module: Module, name: str, element: RowMap, tape: Tape, rows: int, results: int) -> None:
-    """Define `void name(ptr frame)`: the tape of every row of an element, entry i of row k read from slot rows + i
-    count + k, result j written to slot results + j count + k.
+    """Define `void name(ptr frame)`: the tape, evaluated for every row of an element. Slot rows + i count + k holds
+    entry i of row k; slot results + j count + k receives result j.
 
-    With one lane, as many rows at once as registers have lanes; the last ones once more where the number of rows is no
-    multiple.
+    With one lane, as many rows at once as registers have lanes. Where the number of rows is no multiple of that, the
+    last iteration repeats some.
     """
     count = element.count
     width = 1

@@ -24,9 +24,8 @@ class CallForm(Enum):
 
 
 class Call(NamedTuple):
-    """A function in the middle of another one: of a tape, it gives so many of its last inputs for so many of its last
-    outputs, and calls follow each other in the order of these. arrays: the first slots, in its caller's frame, of the
-    arrays that it is handed."""
+    """A call inside a tape. It consumes the last `takes` outputs and produces the last `gives` inputs; several calls
+    share these in their order. `arrays`: the first slot, in the caller's frame, of each array that is passed to it."""
 
     name: str
     gives: int = 0

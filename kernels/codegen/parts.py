@@ -80,8 +80,8 @@ class WriteFormula(Protocol):
 
 
 class InnerCall(NamedTuple):
-    """A construct of control flow in machine code: a function, the slots that it reads and writes, its cost, and how it
-    is called; see `Call`."""
+    """A construct of control flow in machine code: a function, the slots that it reads and writes, its cost, and the
+    form of its call. See `Call`."""
 
     name: str
     operands: list[int]

@@ -1,11 +1,11 @@
 """Between the caller's arrays, one row per state, and the frame, one slot of W lanes per component.
 
 Blocks of W x W numbers go through registers: load rows, transpose by shuffles, store slots. Where W does not divide the
-row's length the last block overlaps the one before it and writes the same values again, or narrower ones follow.
-Reading asks the memory for later rows, so that they are on their way. Writing long rows asks for the lines of later
-columns. Rows are seldom aligned, and a store across two lines takes several times as long where they are not in the
-first cache. In the last block of states, lanes beyond the end read and write the last state's row. They hold the same
-state and hence the same results. No lane works on invented numbers, and nothing needs a mask.
+row's length, the last block overlaps the one before it, or narrower ones follow. An overlap writes the same values
+again. Reading prefetches later rows. Writing long rows prefetches the cache lines of later columns. Rows are seldom
+aligned, and a store across two lines takes several times as long if they are not in the first-level cache. In the last
+block of states, lanes beyond the end read and write the last state's row. They hold the same state and hence the same
+results. So no lane works on invented numbers, and nothing needs a mask.
 
 The length of a row is an argument of these functions, so that their code is the same in every kernel and is compiled
 once. Short rows that lie one after the other are moved in place.
@@ -204,8 +204,8 @@ class _Transfer:
             self.move_block(rows, str(length - width), width, reading)
 
     def move_any(self, rows: list[str], reading: bool) -> None:
-        """All columns of rows of %length numbers: in blocks of W columns, the last of which overlaps the one before it,
-        and one by one where few are left or all are fewer than W."""
+        """All columns of rows of %length numbers, in blocks of W columns, the last of which overlaps the one before it.
+        If few columns remain, or the row is shorter than W, they are moved one by one."""
         b = self.b
         whole = b.let(f"and i64 %length, {-b.lanes}")
         with b.loop(0, whole, b.lanes) as column:

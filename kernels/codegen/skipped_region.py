@@ -21,8 +21,8 @@ _COSTS = {"sqrt": 8, "div": 8, "inv": 8} | dict.fromkeys(ARITY, 30)  # of an ope
 
 
 class SkippedRegion(NamedTuple):
-    """Operations of a tape in their order: `before` a condition is known, `inside` those that only its lanes need, and
-    `after`; ends: what of `inside` is read behind it."""
+    """Operations of a tape in their order: those before a condition is known, those inside that only its lanes need,
+    and those after. `ends`: the nodes inside whose values are read behind it."""
 
     condition: int
     before: list[int]
@@ -32,8 +32,8 @@ class SkippedRegion(NamedTuple):
 
 
 def skipped_region(tape: Tape) -> SkippedRegion | None:
-    """The region of a tape with the narrowest condition of those that leave out half of the most that any leaves out:
-    it is skipped most often. None where no branch pays."""
+    """The region of a tape that a branch skips, or None where no branch pays. Of the conditions that save at least half
+    of the most that any of them saves, the narrowest is chosen. It is skipped most often."""
     if tape.operations > MAX_OPERATIONS:
         return None
     uses = _Uses(tape)

@@ -89,8 +89,8 @@ class Panel(NamedTuple):
 
 
 class VisitTable:
-    """The visits of a type while they are collected: its formula, how far the cells of every block that it takes or
-    gives lie behind the block's first one, and the first cells of the blocks of every visit."""
+    """The visits of a type while they are collected. It has their formula and, for each block that it takes or gives,
+    the offsets of its cells from the first one. Of every visit it has the first cells of these blocks."""
 
     def __init__(self, formula: Callable[..., Array], takes: Sequence[Array], gives: Sequence[Array]) -> None:
         self.formula, self.takes, self.gives = formula, takes, gives
@@ -206,8 +206,8 @@ def _tracer_of(array: Array) -> Tracer | None:
 
 @dataclass(frozen=True)
 class PendingWalk:
-    """A walk met while a formula was traced: its cells, which of them are known at the start, and the symbols that
-    stand for the result."""
+    """A walk met while a formula was traced: its cells, those known at the start, and the symbols that stand for the
+    result."""
 
     cells: Array
     known: list[int]

@@ -1,8 +1,8 @@
-"""A linear formula in a kernel, run for one column of seeds after the other: derivatives whose code does not grow with
-the number of directions.
+"""A linear formula in a kernel, evaluated for one column of seeds after the other.
 
-The formula, traced once, takes numbers that all directions share, the partial derivatives, and the seeds of one
-direction. In machine code it is one function, in a loop over the rows of a table of seeds.
+The code of derivatives then does not grow with the number of directions. The formula, traced once, takes numbers that
+all directions share, the partial derivatives, and the seeds of one direction. In machine code it is one function, in a
+loop over the rows of a table of seeds.
 """
 
 from dataclasses import dataclass

@@ -13,21 +13,21 @@ __all__ = ["MinRows"]
 class MinRows(IntEnum):
     """The least number of rows from which one code in a loop pays, by use.
 
-    FORMULA          rows of `map_rows` inside a formula, such as force laws of a type or contacts of a surface type:
-                     from here on the loop runs as fast and compiles faster
-    DIFFERENTIATED   the same where the element contains a derivative, whose code is longer than its numbers
-    SEGMENTS         muscles of a simulation step whose path segments become rows. Below, the Jacobian takes less time:
-                     a step of two_link's six muscles takes a tenth longer by segments
-    PROGRAM          muscles from which a program has stages of its own for types of path segments. J of gait2392's 92
-                     and of Rajagopal2016's 80 takes as long per pose as muscle by muscle and 2/3 as long to build;
-                     dl/dq and wrenches 1/7 to 1/2 as long. Of a shoulder's 33, J takes 1/20 longer per pose and
-                     9/10 as long to build
-    TREE_SCAN        links of a system that may be members of a scan over the tree; below, a state of measured chains
-                     and trees takes up to a seventh longer by loops
-    TREE_SCAN_TYPE   links of a type, on the average, from which they are
-    CARRIED          velocities of a system from which the forces of its joints go to the ground in loops, for M
-    CROSSINGS        velocities of a system from which columns of forces cross its joints in loops, for derivatives
-    PANELS           velocities of a chain of bodies from which they do so by the rows of one joint after the other
+    FORMULA         rows of `map_rows` inside a formula, such as force laws of a type or contacts of a surface type.
+                    From here on the loop runs as fast and compiles faster
+    DIFFERENTIATED  the same where the element contains a derivative, whose code is longer than its numbers
+    SEGMENTS        muscles of a simulation step whose path segments become rows. Below, the Jacobian takes less time: a
+                    step of two_link's six muscles takes a tenth longer by segments
+    PROGRAM         muscles from which a program has stages of its own for types of path segments. For gait2392 (92
+                    muscles) and Rajagopal2016 (80), J takes as long per pose as muscle by muscle. It takes 2/3 as long
+                    to build; dl/dq and wrenches take 1/7 to 1/2 as long. For a shoulder (33), J takes 1/20 longer per
+                    pose and 9/10 as long to build
+    TREE_SCAN       links of a system that may be members of a scan over the tree. Below, a state of the measured chains
+                    and trees takes up to a seventh longer by loops
+    TREE_SCAN_TYPE  links of a type, on the average, from which they are
+    CARRIED         velocities of a system from which the forces of its joints go to the ground in loops, for M
+    CROSSINGS       velocities of a system from which columns of forces cross its joints in loops, for derivatives
+    PANELS          velocities of a chain of bodies from which they do so by the rows of one joint after the other
 
     >>> MinRows.FORMULA.reached_by(3), MinRows.FORMULA.reached_by(4)
     (False, True)

@@ -42,10 +42,10 @@ def fixed_point(
     body: Callable[..., State], state: State, parameters: Any = None, *, tolerance: float = 0.0, max_steps: int,
     where: Array, watched: Callable[[State], Any] | None = None,
 ) -> State:  # fmt: skip
-    """The state after state <- body(state, parameters) until no number of it changes by more than a tolerance, at most
-    `max_steps` times, where a condition (...) holds. It has all batch axes.
+    """The state after state <- body(state, parameters) until no number of it changes by more than a tolerance.
 
-    watched: gives the part of a state whose changes count, by default the whole state. A number that is NaN does not
+    It takes at most `max_steps` steps, only where the condition `where` (...) holds, which has all batch axes.
+    `watched` gives the part of a state whose changes count, by default the whole state. A number that is NaN does not
     change. State, parameters and errors are those of `while_loop`.
 
     >>> import numpy as np

@@ -1,9 +1,11 @@
 """Implicit functions: the solution of an equation that a solver finds, with the derivative that the equation gives it.
 
-Of residual(x, p) = 0 the implicit function theorem gives dx = -(dr/dx)^-1 dr/dp dp, whatever steps found x [Griewank
-and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapter 15]. While a kernel is traced the solution is a term
-`implicit(x, y)`. Its value is x, and its derivative that of a step of Newton's method y = x - (dr/dx)^-1 r, in which x
-and dr/dx stand still (`unknown`). Derivatives of it put the solution back, so that they have derivatives again.
+For residual(x, p) = 0 the implicit function theorem gives dx = -(dr/dx)^-1 dr/dp dp, however x was found. Source:
+Griewank and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapter 15.
+
+While a kernel is traced the solution is a term `implicit(x, y)`. Its value is x. Its derivative is that of a step of
+Newton's method y = x - (dr/dx)^-1 r with constant x and dr/dx (`unknown`). Derivatives of it put the solution back, so
+that they have derivatives again.
 """
 
 from collections.abc import Callable

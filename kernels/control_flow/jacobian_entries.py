@@ -1,9 +1,9 @@
 """The entries of a Jacobian: row by row or column by column, written out where that is little code, else compressed.
 
 Written out, every entry has code of its own, which sees only the part of the formula between its row and its column.
-Where that would be many times the formula, one direction is written, forwards or backwards. It runs for one group of
-columns, or rows, after the other; no row meets two of a group (Curtis, Powell and Reid, On the Estimation of Sparse
-Jacobian Matrices, IMA Journal of Applied Mathematics 13 (1974) 117-119).
+Where that would be many times the formula, one direction is written, forwards or backwards. It is evaluated for one
+group of columns, or rows, after the other. No row has entries in two columns of a group. Source: Curtis, Powell and
+Reid, On the Estimation of Sparse Jacobian Matrices, IMA Journal of Applied Mathematics 13 (1974) 117-119.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -133,8 +133,8 @@ def _transposed(rows: Sequence[int]) -> list[int]:
 
 
 def _groups(lines: Mapping[Term, int]) -> dict[Term, int]:
-    """Of every line, a row or a column by where it begins, its group, counted from 0: of a group no two lines meet the
-    same cell."""
+    """The group of every line, counted from 0; a line is a row or a column, named by the term where it begins. No two
+    lines of a group meet the same cell."""
     occupied: list[int] = []
     found: dict[Term, int] = {}
     for line, bits in lines.items():
@@ -211,8 +211,8 @@ def _apart(met: Sequence[int]) -> set[int]:
 
 
 def _heads(graph: _Graph, edges: Sequence[Edge], columns: Iterable[int]) -> dict[int, tuple[Term, Scalar]]:
-    """Where each column begins, and its factor there: inputs that enter one term only, into which nothing else goes,
-    begin there and have a direction in common."""
+    """Where each column begins, and its factor there. Inputs that enter only one term, which has no other arguments,
+    begin at that term and share a direction."""
     outputs = {y for y in graph.outputs if isinstance(y, Term)}
     after: dict[Term, list[Edge]] = {}
     before: dict[Term, list[Edge]] = {}
@@ -229,10 +229,11 @@ def _heads(graph: _Graph, edges: Sequence[Edge], columns: Iterable[int]) -> dict
 
 
 class _Direction:
-    """The code of one direction while it is recorded: partial derivatives of the formula come in from outside.
+    """The code of one direction while it is recorded. The partial derivatives of the formula are its inputs.
 
-    groups: of every place where a direction begins its group. What moves: by term, its symbol and, as bits, in which
-    directions it moves at all: elsewhere it is zero, and stays so where a derivative is infinite.
+    groups  of every term where a direction begins, its group
+    moved   of every term, its derivative along the direction and, as bits, the directions in which that is not zero.
+            Elsewhere it stays zero, even if a partial derivative is infinite
     """
 
     def __init__(self, outside: Tracer, groups: Mapping[Term, int]) -> None:

@@ -30,8 +30,8 @@ Formula = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class PendingMap:
-    """Rows met while a formula was traced: their formula, what goes in (k, n), the numbers (k, c), the symbols that
-    stand for what comes out (k, m), and which of the formula's results these are."""
+    """Rows met while a formula was traced: their formula, operands (k, n), numbers (k, c), and the symbols of the
+    result (k, m). `columns`: which of the formula's results these are."""
 
     formula: Formula
     rows: Array

@@ -12,9 +12,11 @@ __all__ = ["possibly_nonzero"]
 
 
 def possibly_nonzero(tapes: Sequence[Tape], row: Sequence[int], starts: Sequence[Array]) -> list[Array]:
-    """[(width,) whether what comes in a pass may be other than zero] for every pass, from the tapes of all types: each
-    takes a row of `row` numbers, then what comes in every pass, and gives first what goes. starts: what is there before
-    anything goes."""
+    """Which numbers between members may be other than zero, an array (width,) for every pass.
+
+    tapes: those of all types. Each takes a row of `row` numbers, then what comes in every pass, and gives first what
+    goes to other members in every pass. `starts`: the numbers before the first pass.
+    """
     found = [start != 0.0 for start in starts]
     while True:
         before = np.concatenate(found)

@@ -1,7 +1,7 @@
 """Entries of a table at a place that is computed: a search in increasing knots, whose code does not grow with them.
 
-`table_lookup` stands for a chain of selections, one for every knot. While a kernel is traced the formula goes on with
-fresh symbols for the entries, and the kernel holds the table as constants and one search by halves.
+`table_lookup` stands for a chain of selections, one for every knot. While a kernel is traced, symbols stand for the
+entries. The kernel holds the table as constants and one bisection.
 """
 
 from collections.abc import Set
@@ -24,8 +24,8 @@ __all__ = ["Lookup", "PendingLookup", "table_lookup"]
 
 @dataclass(frozen=True)
 class Lookup:
-    """Knots (k,), which increase, and columns (m, k): of each, entry i with knots[i] <= x < knots[i + 1] is wanted, the
-    first below, the last above."""
+    """Increasing knots (k,) and columns (m, k). The result is entry i of each column, with knots[i] <= x < knots[i +
+    1]: the first entry below the knots, the last one above."""
 
     knots: tuple[float, ...]
     columns: tuple[tuple[float, ...], ...]
@@ -97,9 +97,9 @@ class PendingLookup:
 
 
 def table_lookup(x: Array, knots: Array, columns: Array) -> Array | None:
-    """(..., m) of each of m columns (k,), the entry i with knots[i] <= x < knots[i + 1], the first below and the last
-    above, at symbols x (...) of a kernel that is being traced. None where there is no such kernel, or symbols among the
-    entries. A derivative with respect to x sees constants."""
+    """(..., m) entry i of each of m columns (k,), with knots[i] <= x < knots[i + 1], at symbols x (...) of a kernel
+    that is being traced. Below the knots it is the first entry, above the last one. None where there is no such kernel,
+    or symbols among the entries. A derivative with respect to x sees constants."""
     flat = list(np.asarray(x).flat) if is_symbolic(x) else []
     tracer = next((e.tracer for e in flat if is_term(e)), None)
     pending = pending_constructs.get()

@@ -32,8 +32,8 @@ class Stage:
 
 @dataclass(frozen=True)
 class MemberType:
-    """What members (k,) of a type do: a stage for every pass, on a block of so many slots each, the row (n,) first and
-    the result (m,) last, and their numbers (k, c)."""
+    """The code of the members (k,) of a type: a stage for every pass, and their numbers (k, c). A stage acts on a block
+    of `block` slots of a member, with its row (n,) first and its result (m,) last."""
 
     members: tuple[int, ...]
     stages: tuple[Stage, ...]

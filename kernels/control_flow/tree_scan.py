@@ -26,11 +26,11 @@ def tree_scan(
     members: Sequence[Member], parents: Sequence[int], passes: Sequence[Pass], result: Callable[[Any], Array],
     sizes: Sequence[int],
 ) -> list[Array]:  # fmt: skip
-    """The (..., m) result of every member after all passes, m its size; parents come before their children, `ROOT`
-    stands for none.
+    """The (..., m) result of every member after all passes, where m is its size.
 
-    Beside floats and symbols of SymPy and CasADi, derivatives too see every member by itself, and so do kernels where a
-    member has a loop inside.
+    Parents come before their children; `ROOT` is the parent of members without one. On floats, on symbols of SymPy and
+    CasADi, and for derivatives, members are evaluated one by one. So they are in kernels where a member has a loop
+    inside.
     """
     rows = [member.row for member in members]
     pending, tracer = pending_constructs.get(), _recording_of(rows)

@@ -27,9 +27,9 @@ class Pass(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A node of the tree: make(row, numbers) is what the steps of the passes are called with, of
-    numbers that may depend on the state, row (..., n), and others that do not, numbers (c,). Members of an equal
-    `type_key` are made by the same formula, which reads nothing else that differs between them."""
+    """A node of the tree. The steps of the passes are called with the result of make(row, numbers). row (..., n):
+    numbers that may depend on the state. `numbers` (c,): those that do not. Members of an equal `type_key` are made by
+    the same formula, which reads nothing else that differs between them."""
 
     type_key: Hashable
     make: Callable[[Array, Array], Any]

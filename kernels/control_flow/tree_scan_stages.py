@@ -14,9 +14,9 @@ __all__ = ["split_into_stages"]
 
 
 def split_into_stages(element: RowMap, members: Sequence[int], row: int, widths: Sequence[int]) -> MemberType:
-    """The type of a tape that takes a row, what comes in every pass and numbers, and gives what goes in every pass and
-    the result. What waits for nothing that comes is computed in the first pass that asks for it, from the row. All else
-    as soon as it can be, and kept for later passes."""
+    """The type of a tape that takes a row, what comes in every pass, and numbers. It gives what goes in every pass, and
+    the result. A node that needs nothing of what comes is computed from the row, in the first pass that needs it. All
+    others are computed as early as possible, and kept for later passes."""
     sources = _Sources(element.tape, row, widths)
     ends = np.cumsum([0, *widths]).tolist()
     gone = [element.tape.outputs[a:b] for a, b in itertools.pairwise(ends)]
@@ -57,8 +57,8 @@ class _Sources:
         return -1 if index >= self.first_number else int(np.searchsorted(ends, index, side="right")) - 1
 
     def turns(self, gone: Sequence[Sequence[int]], results: Sequence[int]) -> list[int]:
-        """The pass to which every node belongs: that in which the last comes for which it waits or, of one that waits
-        for nothing, the first that asks for it."""
+        """The pass to which every node belongs: the one in which its last operand comes. A node that waits for nothing
+        belongs to the first pass that needs it."""
         nodes = self.element.nodes
         found: list[int] = []
         for node in nodes:

@@ -92,9 +92,9 @@ class PendingTreeScan:
     def formula_of_type(
         self, members: Sequence[int], possibly_nonzero: Sequence[Array]
     ) -> tuple[Callable[..., Array], Array]:
-        """What the members of a type do, a formula (row, what comes in every pass, numbers) -> what goes in every pass
-        and the result, joined; and the numbers (k, c) in which they differ. possibly_nonzero:
-        which of the numbers that go from member to member are not zero, and so are there."""
+        """A formula of all members of a type, and the numbers (k, c) in which they differ. The formula takes (row, what
+        comes in every pass, numbers), and gives what goes in every pass and the result, joined. `possibly_nonzero`: the
+        numbers between members that are not structural zeros; only these are passed on."""
         numbers = np.stack([self.members[i].numbers for i in members])
         varying = np.flatnonzero([len({x.tobytes() for x in column}) > 1 for column in numbers.T])
 

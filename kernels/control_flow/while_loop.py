@@ -42,8 +42,14 @@ State = TypeVar("State")
 
 @dataclass(frozen=True)
 class PendingLoop:
-    """A loop met while a formula was traced: its step, how often, when a state is done (see `iterate`), what goes in,
-    which states it is for (1 or 0), and the symbols that stand for what comes out."""
+    """A loop met while a formula was traced.
+
+    step                 the formula of a step
+    count, settle, left  how often, and when a state is done; see `iterate`
+    start, constants     what goes in
+    where                which states it is for (1 or 0)
+    results              the symbols that stand for what comes out
+    """
 
     step: Step
     count: int
@@ -145,11 +151,15 @@ def while_loop(
 ) -> State:  # fmt: skip
     """The state after state <- body(state, parameters) as long as cond(state) holds, at most `max_steps` times.
 
-    state: a record of arrays, with the batch axes in front of each: a frozen dataclass (nested if needed), a named
-    tuple, a tuple, a dict, or one array. cond gives a condition (...) for each state of the batch. Where it does not
-    hold the state stays as it is, whatever its neighbours do. parameters: a record of what the body needs besides the
-    state, with the same batch axes (of length 1 where the parameter is the same). body(state) where it is None. The
-    two formulas may depend on nothing else that changes. where (...): a state for which it is false stays at its start.
+    state       a record of arrays, with the batch axes in front of each: a dict, tuple, named tuple, one array, or a
+                frozen dataclass (nested if needed)
+    cond        gives a condition (...) for each state of the batch; where it does not hold, the state stays as it is,
+                whatever its neighbours do
+    parameters  a record of what the body needs besides the state, with the same batch axes, of length 1 where the
+                parameter is the same. If it is None, body(state) is called
+    where       (...), a state for which it is false stays at its start
+
+    The two formulas may depend on nothing else that changes.
 
     Use it in formulas that are compiled: the machine code holds the body once. On floats NumPy runs it, and the body
     sees only the states that go on; on CasADi symbols it is unrolled. Raises ValueError where the body changes the

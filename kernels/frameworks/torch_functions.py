@@ -18,10 +18,12 @@ def as_torch(function: Kernel | Differentiable) -> Callable[..., Any]:
     function  a kernel of `myoquat.kernels.compile`, with derivatives of every order, or a `Differentiable`, such as a
               function of a model by `myoquat.dynamics.model_function`.
 
-    The result takes one tensor (..., *shape) of floating point numbers per input, by position or name, and returns one
+    The result takes one tensor (..., *shape) of floating point numbers per input, by position or name. It returns one
     tensor, or a tuple of them, of their common type and on their device. Numbers are computed in double precision on
-    the processor; tensors of another device are copied. Raises TypeError for tensors of other numbers, ValueError for
-    shapes that do not fit and MissingExtraError without the extra `torch`.
+    the processor; tensors of another device are copied.
+
+    Raises TypeError for tensors of other numbers, ValueError for shapes that do not fit and MissingExtraError without
+    the extra `torch`.
 
     >>> import myoquat as mq
     >>> energy = mq.kernels.compile(lambda x: 0.5 * x @ x, {"x": 2}, ["energy"])

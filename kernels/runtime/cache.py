@@ -1,11 +1,12 @@
 """Compiled kernels on disk.
 
-One file per kernel: a magic line, a seal of the rest, the key (so that a renamed file is recognized as foreign), a JSON
-header and the object code. Whatever is wrong with a file or with the folder, the answer is 'not there': the kernel is
-then compiled again. Machine code is executed as it is read. Only this user may therefore write into the folder, and
-every file in it must be this user's and writable by no other user. The seal is BLAKE2b under a secret that lies in the
-folder and that no other user may read. A file that another user put there, while the folder was open to others, lacks
-the seal.
+Each kernel has one file: a magic line, a seal of the rest, the key, a JSON header and the object code. The key makes a
+renamed file recognizable. Whatever is wrong with a file or with the folder, the answer is 'not there': the kernel is
+then compiled again.
+
+Machine code is executed as it is read. Only this user may therefore write into the folder, and every file in it must be
+this user's and writable by no other user. The seal is BLAKE2b under a secret that lies in the folder and that no other
+user may read. A file that another user put there, while the folder was open to others, lacks the seal.
 """
 
 import contextlib
@@ -96,8 +97,8 @@ class Cache:
         return self.folder / (key + _SUFFIX)
 
     def _is_due(self, key: str, size: int) -> bool:
-        """Whether an entry of so many bytes is one after which the folder is looked through: about one in every 64th of
-        the limit that is written, by whichever processes, since digits of keys are as good as random."""
+        """Whether the folder is looked through after an entry of so many bytes. On average this happens once for every
+        1/64 of the limit that is written, whichever processes write it: the digits of keys serve as random numbers."""
         return int(key[:8], 16) * self.limit < 64 * size * 2**32
 
     def _entries(self) -> list[tuple[float, int, str]]:

@@ -172,8 +172,8 @@ class Compiled:
 
     @property
     def instructions(self) -> int:
-        """Operations per state after rewriting: an upper bound, since a loop counts with its maximum number of
-        iterations (`iterate`, `Program.repeat`), of which most states take a few."""
+        """Operations per state after rewriting. This is an upper bound: a loop (`while_loop`, `Program.repeat`) counts
+        with its maximum number of iterations, of which most states take a few."""
         return self._code.size.operations
 
     @property

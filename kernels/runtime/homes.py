@@ -56,8 +56,8 @@ def _is_of_another_user(path: Path) -> bool:
 
 @functools.cache
 def temporary_cache() -> Path:
-    """A folder of this user alone among the temporary files: one for all processes, where its name is free or is this
-    user's, else one for this process alone. Warns."""
+    """A folder of this user alone among the temporary files. All processes share it, if its name is free or belongs to
+    this user; otherwise this process has one of its own. Warns."""
     shared = Path(tempfile.gettempdir()) / f"myoquat-cache-{_user()}"
     folder = shared if _is_made_private(shared) else _own_folder()
     warnings.warn(

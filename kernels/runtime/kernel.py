@@ -39,14 +39,16 @@ def compile(
 ) -> "Kernel":
     """Compile a NumPy formula, or several with the same inputs, into one Kernel.
 
-    function   called once, with one SymbolArray per input in order; returns an array, a tuple or a dict of arrays.
-    inputs     name -> shape per state: n, a tuple, or () for a scalar.
-    outputs    names, or name -> shape to be checked; without: 'output0', ... or the keys of the dict.
-    content    text that tells this formula of this package from all others of it, such as a digest of a model and the
-               name of a quantity: everything that the formula computes with beside its inputs. A cached kernel is then
-               loaded without running the formula at all. Without, the formula is traced to find its kernel.
-    lanes      states side by side: 1, 2, 4, 8; threads: of a call; cache: folder or 'off'. Defaults in
-               `myoquat.kernels.runtime.settings`, by environment variable.
+    function  called once, with one SymbolArray per input in order; returns an array, a tuple or a dict of arrays.
+    inputs    name -> shape per state: n, a tuple, or () for a scalar.
+    outputs   names, or name -> shape to be checked; without: 'output0', ... or the keys of the dict.
+    content   text that identifies this formula among all of this package, such as a digest of a model and the name of a
+              quantity. It stands for everything that the formula computes with beside its inputs. A cached kernel is
+              then loaded without running the formula at all. Without, the formula is traced to find its kernel.
+    lanes     states side by side: 1, 2, 4, 8.
+    threads   of a call.
+    cache     folder or 'off'. `myoquat.kernels.runtime.settings` has the defaults of these three, by environment
+              variable.
 
     Raises TypeError where the formula branches on a value or uses what cannot be traced (with the formula's line).
     Raises ValueError for shapes and names that do not fit and for operations that cannot be compiled.
@@ -139,8 +141,10 @@ class Kernel(Compiled):
         return self._derived(differentiation.hvp, of, wrt)
 
     def hessian(self, of: Names = None, wrt: Names = None) -> "Kernel":
-        """Kernel of the Hessian of sum y_bar . y, more inputs 'y_bar': outputs 'dx_bar/dx' (..., nonzeros) with the
-        entries that are not structurally zero, row by row. `patterns`, `rows` and `cols` as of a sparse `jacobian`.
+        """Kernel of the Hessian of sum y_bar . y, with the further inputs 'y_bar'.
+
+        Outputs 'dx_bar/dx' (..., nonzeros) hold the entries that are not structurally zero, row by row. `patterns`,
+        `rows` and `cols` are those of a sparse `jacobian`.
 
         >>> from myoquat import kernels
         >>> product = kernels.compile(lambda x: x[0] * x[1], {"x": 2}, ["area"])

@@ -54,8 +54,8 @@ def compile_object(assembly: str, target: Target) -> bytes:
 def _emitted(machine: Any, module: Any) -> bytes:
     """The object file of a module that no other thread knows.
 
-    llvmlite lets one thread at a time into LLVM, which has no need of that where threads share neither a module nor
-    its context: its function is called without the lock.
+    llvmlite lets one thread at a time into LLVM. LLVM does not need that if threads share neither a module nor its
+    context, so its function is called without the lock.
     """
     message = ctypes.c_char_p()
     buffer = _emission()(machine, module, 1, ctypes.byref(message))
@@ -140,9 +140,9 @@ class Assembler:
 class Loaded:
     """The object files of a kernel linked into this process; their function `name` lives as long as this instance.
 
-    JITLink puts each file into one piece of memory. The small code model needs that: LLVM's older engine may place code
-    and constants further apart than its addresses reach, where neighbouring memory is used up, and then ends the
-    process. A linker of its own for every kernel gives all of its memory back.
+    JITLink puts each file into one piece of memory, as the small code model needs. If neighbouring memory is used up,
+    LLVM's older engine may place code and constants further apart than its addresses reach. It then ends the process. A
+    linker of its own for every kernel gives all of its memory back.
     """
 
     def __init__(self, objects: Iterable[bytes], target: Target, name: str) -> None:

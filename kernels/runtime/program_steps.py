@@ -1,5 +1,7 @@
-"""The stages of a program as they stand in Python: for one state on floats or symbols, for many side by side on floats,
-and as the stages of `myoquat.kernels.codegen.program_stages`."""
+"""The stages of a program in Python, and as stages of `myoquat.kernels.codegen.program_stages`.
+
+In Python they evaluate one state on floats or symbols, or many side by side on floats.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

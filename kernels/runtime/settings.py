@@ -29,8 +29,8 @@ _LEVELS = {"x86-64": (2, False), "x86-64-v2": (2, False), "x86-64-v3": (4, True)
 
 @dataclass(frozen=True)
 class Target:
-    """A processor as LLVM knows it, its native number of float64 lanes, whether it has a fused multiply-add, and the
-    level at which LLVM optimizes for it."""
+    """A processor as LLVM knows it, with its native number of float64 lanes. `fma`: whether it has a fused
+    multiply-add. `optimization`: the level at which LLVM optimizes for it."""
 
     cpu: str
     features: str

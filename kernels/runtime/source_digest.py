@@ -1,9 +1,9 @@
 """The formulas of this package as they are loaded: one digest, so that machine code of another formula is never served.
 
-A kernel that is found by the content of a model instead of by its traced program must also name the formulas that would
-have been traced. They are all in this package: the digest is of its source files as they were when it was imported.
-Where that does not say what is loaded (a file changed since, as autoreload makes it, or a function put in another's
-place) there is none. Kernels are then found by tracing, which is always right.
+A kernel may be found by the content of a model instead of by its traced program. Its key must then also name the
+formulas that would have been traced. They are all in this package: the digest is of its source files as they were when
+it was imported. There is no digest if a file changed since, as with autoreload, or if a function was replaced by
+another one. Kernels are then found by tracing, which is always right.
 """
 
 import functools

@@ -50,9 +50,11 @@ _RESERVED = ("t", "h", "x", "x0", "steps", "every", "start", "threads")
 class Steps:
     """What a step loop returns, for a batch (...).
 
-    times (r,); states (..., r, n), NaN after a stop; final (..., n), the last good state; stopped (...,) the step whose
-    state ended the run, -1 if none; reason (...,) the `Outcome` of each: COMPLETED, NOT_FINITE or BOUND. A state
-    stopped by a bound is still shown.
+    times    (r,)
+    states   (..., r, n), NaN after a stop
+    final    (..., n), the last good state
+    stopped  (...,) the step whose state ended the run, -1 if none
+    reason   (...,) the `Outcome` of each: COMPLETED, NOT_FINITE or BOUND; a state stopped by a bound is still shown
 
     >>> from myoquat.kernels import step_loop
     >>> run = step_loop(1, rhs=lambda t, x: -x)([1.0], h=0.1, steps=10, every=5)
@@ -107,14 +109,15 @@ def step_loop(
                 ExplicitMethod where a step is more than a sum; or
     step        (t, h, x, *inputs, *parameters) -> x after the step, with the inputs at t + node h.
     project     x -> x, after each step of a method (e.g. normalization).
-    bound       (t, x, *inputs, *parameters) -> number; a state for which it is positive (or true) stops; looked at
-                after every step, with the inputs of that step.
-    inputs      name -> shape, may change with time; parameters: name -> shape, constant. rhs or step may also be
-                (Program, buffer), the program's inputs being among t, (h,) x, inputs and parameters.
-    content     what tells these formulas, method and projection included, from all others of this package, as for
-                `compile`: a loop that the cache holds is then loaded without running the formulas.
+    bound       (t, x, *inputs, *parameters) -> number. A state for which it is positive (or true) stops. It is
+                evaluated after every step, with the inputs of that step.
+    inputs      name -> shape, may change with time.
+    parameters  name -> shape, constant.
+    content     text that identifies these formulas, method and projection included, as for `compile`. A loop in the
+                cache is then loaded without running the formulas.
     options     `LoopOptions`: the options from `name` to `cache` in a record instead of singly.
 
+    rhs or step may also be (Program, buffer); the program's inputs are then among t, (h,) x, inputs and parameters.
     Raises ValueError for a formula of the wrong shape, an unknown method or name.
 
     >>> import numpy as np

@@ -39,10 +39,10 @@ class Tableau:
 class ExplicitMethod:
     """An explicit method by formulas, where the next state is not x + h times a sum of slopes (on a Lie group).
 
-    k_i = f(t + c_i h, x_i) with x_0 = x and x_i = updates[i - 1](x, h, *slopes), the last one being the state after
-    the step; taken[i - 1] says which of the slopes before it update i - 1 takes, in order. Updates that are
-    `entrywise`, the same for every component by itself, are given single numbers, and their code does not grow with
-    the state.
+    k_i = f(t + c_i h, x_i) with x_0 = x and x_i = updates[i - 1](x, h, *slopes). The last x_i is the state after the
+    step. The tuple `taken[i - 1]` lists, in order, the earlier slopes that update i - 1 takes. Updates that are
+    `entrywise`, the same for every component by itself, are given single numbers. Their code does not grow with the
+    state.
 
     >>> from myoquat.kernels import METHODS, ExplicitMethod
     >>> stages = ExplicitMethod.of(METHODS["rk4"])

@@ -410,8 +410,12 @@ Result = TypeVar("Result")
 def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
     """Decorator: the named arguments arrive as float64 arrays or SymbolArrays, checked once.
 
-    The result goes back in the caller's type: casadi.array for CasADi, a plain object array (or a bare expression)
-    for SymPy, a SymbolArray for a SymbolArray, floats for floats.
+    The result goes back in the caller's type:
+
+    - casadi.array for CasADi
+    - a plain object array, or a bare expression, for SymPy
+    - a SymbolArray for a SymbolArray
+    - floats for floats
 
     >>> import numpy as np
     >>> from myoquat.kernels import Argument, formula

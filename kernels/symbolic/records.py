@@ -23,8 +23,10 @@ _STATIC = "static"
 
 
 def static() -> Any:
-    """The default of a field of a frozen dataclass whose value holds no array: a hashable object, part of the structure
-    of the record, such as the type of a surface. Records whose static fields differ have different structures.
+    """The default of a field of a frozen dataclass whose value holds no array.
+
+    The value is hashable and part of the structure of the record, such as the type of a surface. Records whose static
+    fields differ have different structures.
 
     >>> from dataclasses import dataclass
     >>> import numpy as np
@@ -42,8 +44,9 @@ def static() -> Any:
 
 @dataclass(frozen=True)
 class Structure:
-    """The type of a record and its parts by name; of an array (type None) the shape, and whether its elements are
-    conditions; of a static field (type `Hashable`) the value. Equal records have equal structures."""
+    """The type of a record, and its parts by name. Equal records have equal structures. For an array, the type is None,
+    with its shape and whether its elements are conditions. For a static field, the type is `Hashable`, with its value.
+    """
 
     type: Any
     parts: tuple[tuple[Any, "Structure"], ...] = ()

@@ -309,8 +309,8 @@ class Tracer:
 
 
 class Reciprocals(Tracer):
-    """A tracer that divides by multiplying with 1 / b, which is there once for each b: so what is divided does not
-    depend on what else there is. What a derivative divides by it mostly divides by several times."""
+    """A tracer that divides by multiplying with 1 / b, which it has once for each b. A quotient then does not depend on
+    other quotients. A derivative mostly divides by the same number several times."""
 
     def divide(self, a: Scalar, b: Scalar) -> Scalar:
         found = super().divide(a, b)

@@ -31,10 +31,12 @@ COMPLEX_STEP = 1e-200  # of the complex step: its square vanishes beside any num
 def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) -> Any:
     """(..., m, n) derivative of a formula (..., n) -> (..., m) at `point`, for use inside other formulas.
 
-    In a tracing backwards from each row, on CasADi and SymPy symbols by their own differentiation. Where `point` holds
-    numbers but `function` closes over symbols, `like` is an array of these. On floats by the complex step, exact to
-    round-off, which needs a formula that is analytic at the point (no absolute value, arctan2 or norm of a complex
-    number). Derivatives nest on symbols; on floats, where the steps would mix, that raises TypeError.
+    While a kernel is traced, it goes backwards from each row. On CasADi and SymPy symbols it is their own
+    differentiation. On floats it uses the complex step, which is exact to round-off. That needs a formula that is
+    analytic at the point: no absolute value, arctan2 or norm of a complex number. Derivatives nest on symbols; on
+    floats, where the steps would mix, that raises TypeError.
+
+    like: an array of symbols, where `point` holds numbers but `function` closes over symbols.
     """
     sample = point if like is None else like
     if not is_symbolic(sample):

@@ -1,10 +1,12 @@
 """Derivatives of a formula on fewer edges, before they are used many times.
 
-The derivatives of operations by their arguments are edges of a graph from inputs to outputs. A term in the middle is
-eliminated by multiplying every edge that leads to it with every one that leads away, and adding up where an edge is
-there already. The derivatives of outputs by inputs stay the same (Griewank and Reese, On the calculation of Jacobian
-matrices by the Markowitz rule, in: Automatic Differentiation of Algorithms, SIAM 1991, 126-135). Terms are eliminated
-only as long as that saves operations when all edges are traversed several times.
+The derivatives of operations by their arguments are edges of a graph from inputs to outputs. Eliminating a term
+multiplies every edge that leads to it with every edge that leads away. A product is added to an edge that already joins
+the same two terms. The derivatives of outputs by inputs stay the same. Terms are eliminated only as long as that saves
+operations when all edges are traversed several times.
+
+Source: Griewank and Reese, On the calculation of Jacobian matrices by the Markowitz rule, in: Automatic Differentiation
+of Algorithms, SIAM 1991, 126-135.
 """
 
 import heapq
@@ -19,8 +21,8 @@ _PRODUCT_COST = 0.1  # of a product here against an edge less for those who run 
 
 
 class Edge(NamedTuple):
-    """The derivative of a term by one of its arguments. chosen: it is a condition, 1 or 0, whether the term moves with
-    the argument at all; edged: it may be infinite where both are finite."""
+    """The derivative of a term by one of its arguments. `chosen`: the derivative is a condition, 1 or 0: whether the
+    term moves with the argument at all. `edged`: it may be infinite where the term and the argument are finite."""
 
     term: Term
     argument: Term

@@ -1,8 +1,8 @@
 """Rewriting of tapes: shared reciprocals, selections and fused multiply-adds that CasADi does not express.
 
 Every rule keeps a result within rounding of the original, and none changes which lanes are finite. A fused a b - c d of
-equal products keeps their rounding error instead of cancelling to zero, which would make sqrt(x x - y y) NaN at x = y;
-sums under a root, a logarithm, an inverse sine or cosine or a power are therefore fused only where that cannot be.
+equal products keeps their rounding error instead of cancelling to zero. At x = y that would make sqrt(x x - y y) NaN.
+So sums under a root, a logarithm, an inverse sine or cosine or a power are fused only where this cannot occur.
 """
 
 from collections import Counter
@@ -26,8 +26,8 @@ _new = tuple.__new__  # a Node of five values that are there, in half the time
 
 
 class _Copy:
-    """A tape under construction, and where the old nodes went. The old nodes follow in their order: `keep_to` takes
-    those in front of one over as they are, `put` says where that one goes, or `drop` leaves it out."""
+    """A tape under construction, and the new index of every old node. The old nodes follow in their order. `keep_to`
+    takes the nodes before one over as they are; `put` gives the new index of the next one; `drop` leaves it out."""
 
     def __init__(self, tape: Tape) -> None:
         self.old = tape
@@ -191,8 +191,8 @@ def _squares(nodes: list[Node]) -> list[bool]:
 
 
 def _keeps_sign(nodes: list[Node], squares: list[bool], node: Node) -> bool:
-    """Whether a sum with a fused product has the sign of the sum with a rounded one: the other term is exact, or both
-    are squares and added."""
+    """Whether a sum with a fused product has the sign of the sum with a rounded one. That is so if the other term is
+    exact, or if both are squares and added."""
     terms = (node.a, node.b)
     exact = any(nodes[i].operation in ("const", "input") for i in terms)
     return exact or (node.operation == "add" and all(squares[i] for i in terms))

@@ -108,12 +108,18 @@ OfLoop = Callable[[Any], Inner]  # of a loop: what stands for it in straight-lin
 class Traced:
     """A formula as a tape.
 
-    With constructs inside, the tape takes what they give as further inputs, after those of the signature, and gives
-    what they take as further outputs. These are of a loop the start, the constants and which states it is for, of a map
-    column after column, of a scan member after member. They run in order: what one takes depends on no later one.
+    With constructs inside, the tape takes their results as further inputs, after those of the signature. It gives their
+    operands as further outputs:
 
-    `patterns`: of an output that holds some entries of a matrix, which ones. `gradients`: of an output that is the
-    derivative of one number by an input, that input: its own derivative by this is symmetric.
+    - of a loop the start, the constants and which states it is for
+    - of a map column after column
+    - of a scan member after member
+
+    They run in order: the operands of one depend on no later one.
+
+    patterns   of an output that holds some entries of a matrix, which ones
+    gradients  of an output that is the derivative of one number by an input, that input; its derivative by it is
+               symmetric
     """
 
     tape: Tape

@@ -1,8 +1,8 @@
-"""When a formula with calls in the middle of it computes what, and how long its arrays are needed.
+"""When a formula with calls inside computes each node, and how long its arrays are needed.
 
-Level n of a formula comes after n of its calls. What waits for no call is computed at the level that first asks for it,
-not before, and arrays that are handed to a call are filled just before that. Those of one call can then lie where those
-of others were, and the frame of a long formula stays in the processor's cache.
+Level n of a formula comes after n of its calls. A node that waits for no call is computed at the first level that needs
+it, not before. Arrays that are passed to a call are filled just before it. The arrays of one call can then lie where
+those of others were, and the frame of a long formula stays in the processor's cache.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ def at_once(tape: Tape, ends: Sequence[Ends]) -> Schedule:
 
 
 def in_time(tape: Tape, ends: Sequence[Ends], late: Sequence[bool]) -> Schedule:
-    """What waits for no call as late as it can be, all else as soon; and arrays of those calls that are `late` just
-    before these."""
+    """Nodes that wait for no call are computed as late as possible, all others as early as possible. The arrays of
+    calls that are `late` are filled just before these."""
     if not ends:
         return at_once(tape, ends)
     soon, asked = levels(tape, [e.gives for e in ends]), [len(ends)] * len(tape.nodes)
@@ -50,8 +50,8 @@ def in_time(tape: Tape, ends: Sequence[Ends], late: Sequence[bool]) -> Schedule:
 
 
 def arrays_of(tape: Tape, ends: Sequence[Ends], kept: Sequence[bool], schedule: Schedule) -> tuple[list[int], int]:
-    """The first slot of the arrays of every call, in one row of so many slots: arrays that are needed at one level do
-    not overlap. kept: whether those of a call are."""
+    """The first slot of the arrays of every call, and the number of slots in all. Arrays that are needed at one level
+    do not overlap. kept: whether the arrays of a call are kept in slots at all."""
     first_out = len(tape.outputs) - sum(e.takes for e in ends)
     begun, last = [], _last_read(tape, ends, schedule)
     for call, e in enumerate(ends):

@@ -105,9 +105,9 @@ def _row(b: Builder, name: str, counter: str, size: int, k: int) -> str:
 
 
 def over(module: Module, length: int) -> Builder:
-    """A builder of a function on the components of arrays of this length in `turns`: of W lanes, or, for one lane, of
-    as many components at once as registers hold, if there are many: what was just written one by one is slow to read
-    together."""
+    """A builder of a function on the components of arrays of this length, in `turns`. It has W lanes. If W is 1 and
+    there are many components, it takes as many at once as registers hold. Few components are taken one by one: they
+    were just written so, and would be slow to read together."""
     width = 1
     while module.lanes == 1 and length > _MAX_UNROLLED_MOVES and 2 * width <= module.width:
         width *= 2
@@ -115,10 +115,11 @@ def over(module: Module, length: int) -> Builder:
 
 
 def turns(b: Builder, length: int) -> Iterator[At]:
-    """The components of arrays of a length, one after the other or, in a builder `over` them, several at once: where
-    those of a turn are in a port's array. Few turns are written out, many are one, in a loop.
+    """Iterations over the components of arrays of a length: where in a port's array the components of each lie. They
+    come one after the other or, in a builder `over` them, several at once. Few iterations are written out; many are
+    one, in a loop.
 
-    The last components come once more where a turn holds several and their number is no multiple.
+    If an iteration takes several components and their number is no multiple, the last ones come once more.
     """
     width = _width(b)
     if length <= _MAX_UNROLLED_MOVES * width:
@@ -188,8 +189,9 @@ def while_any(b: Builder, most: int, running: str) -> Iterator[None]:
 def each(
     b: Builder, name: str, length: int, write: Callable[[Builder], None], bases: Mapping[str, str] = _FRAME
 ) -> None:
-    """What `write` puts into a builder `over` components: here, or, where that has other lanes, in a function `name` of
-    its own that is called here; bases: its parameters, and the registers of this builder that they stand for."""
+    """Write what `write` puts into a builder `over` components. If that has other lanes than this builder, it becomes a
+    function `name` of its own, which is called here. `bases`: the parameters of that function, and the registers of
+    this builder that are passed to them."""
     module, own = b.module, over(b.module, length)
     if own.lanes == b.lanes:
         write(b)

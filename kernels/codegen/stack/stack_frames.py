@@ -15,11 +15,11 @@ Behind: TypeAlias = Callable[[Builder], str]  # in a function on a frame: where 
 class Frame:
     """Hands out slots of a frame; `slots` is its size so far.
 
-    Functions that are written once and called several times have frames of their own, as on a stack: in the
-    memory behind the caller's, whose size is known when all its slots are handed out (`finish`).
+    Functions that are written once and called several times have frames of their own, as on a stack. They lie in the
+    memory behind the caller's frame, whose size is known when all its slots are handed out (`finish`).
 
-    blocks: of states that a function takes together. It then has so many frames one after the other, and each holds
-    the address of what is behind the last one.
+    blocks: how many blocks of states a function takes together. It then has so many frames one after the other, and
+    each holds the address of the memory behind the last one.
     """
 
     def __init__(self, blocks: int = 1) -> None:

@@ -19,10 +19,12 @@ HEADER = ("first", "until", "every", "start", "step", "index", "weight")
 class StepPlan:
     """The bodies of a step loop; `inputs` and `parameters` give numbers per state.
 
-    `slope` (t, x, inputs, parameters) -> xdot at the nodes `c`, with `updates`, one body (x, h, slopes...) -> x per
-    stage from the second on and one for the whole step, which take the slopes of the stages `taken`; or `step`
-    (t, h, x, inputs, parameters) -> x, inputs at `node`. `bound` (t, x, inputs, parameters) -> a number that stops a
-    lane when it is positive. `project` x -> x, where it is not part of the last update.
+    slope    (t, x, inputs, parameters) -> xdot at the nodes `c`
+    updates  (x, h, slopes...) -> x for every stage from the second on, and one for the whole step
+    taken    which slopes each of the updates takes
+    step     (t, h, x, inputs, parameters) -> x, with inputs at `node`; instead of `slope` and `updates`
+    bound    (t, x, inputs, parameters) -> a number that stops a lane when it is positive
+    project  x -> x, where it is not part of the last update
     """
 
     size: int
