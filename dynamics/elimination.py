@@ -171,7 +171,7 @@ def _beside(matrices: list[Any]) -> Array:
 def _moved(body: Articulated, transform: Pair, force: Pair) -> Articulated:
     """The articulated inertia at the parent's origin, in the parent's axes.
 
-        H' = R H R^T + p~ M',    I' = R I R^T + p~ (R H R^T)^T - H' p~
+    H' = R H R^T + p~ M',    I' = R I R^T + p~ (R H R^T)^T - H' p~
     """
     R, p = transform
     M = congruent(R, body.M)

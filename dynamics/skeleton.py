@@ -1,7 +1,7 @@
 """The planar skeleton: n links in a chain in the x-y plane, in closed form.
 
-Link k turns by its own angle q_k about joint k, the first joint at the origin. theta_k = q_1 + ... + q_k is its
-absolute angle from the x axis. Joint k+1 lies at length l_k along the link, its centre of mass at lG_k. Gravity g pulls
+Link k turns by its own angle q_k about joint k, the first joint at the origin. Its absolute angle from the x axis is
+theta_k = q_1 + ... + q_k. Joint k+1 lies at length l_k along the link, its centre of mass at lG_k. Gravity g pulls
 along -y. With joint k at (x_k, y_k) and centres of mass at (xG_k, yG_k), sums over links k that both joints carry:
 
     H_ij = sum m_k [(xG_k - x_i)(xG_k - x_j) + (yG_k - y_i)(yG_k - y_j)] + I_k
@@ -36,8 +36,13 @@ __all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "sk
 
 @dataclass(frozen=True)
 class PlanarSkeleton:
-    """Per link, in SI units: length l, distance lG of the centre of mass from the joint, mass m, inertia I about the
-    centre of mass. Raises ModelError for numbers that cannot be.
+    """The numbers of the links, in SI units. Raises ModelError for numbers that cannot be.
+
+    lengths   l of each link [m]
+    centers   lG, the distance of the centre of mass from the joint [m]
+    masses    m [kg]
+    inertias  I about the centre of mass [kg m^2]
+    gravity   g [m/s^2], along -y
 
     >>> from myoquat.dynamics import PlanarSkeleton
     >>> leg = PlanarSkeleton(lengths=(0.4, 0.4), centers=(0.2, 0.2), masses=(7.0, 3.0), inertias=(0.1, 0.05))

@@ -38,8 +38,12 @@ RANK_TOLERANCE = 1e-10  # singular values below this part of the largest count a
 
 @dataclass(frozen=True)
 class Constrained:
-    """acceleration (..., n); force (..., n) Q_c = M a - Q of the constraints; rank (...,) of them in the metric of M;
-    residual (..., k) A a - b: beyond round-off, the constraints contradict each other.
+    """The motion under constraints.
+
+    acceleration  (..., n)
+    force         (..., n) Q_c = M a - Q of the constraints
+    rank          (...,) of the constraints in the metric of M
+    residual      (..., k) A a - b. If it is beyond round-off, the constraints contradict each other
 
     >>> import numpy as np
     >>> from myoquat.dynamics.udwadia_kalaba import working
@@ -96,9 +100,10 @@ def working(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: f
 
 
 def augmented(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: float = RANK_TOLERANCE) -> Constrained:
-    """For singular M: M_A = M + A^+ A and Q + A^+ b in place of M and Q give the same a, if M and A together have full
-    rank [F. E. Udwadia, A. D. Schutte, J. Appl. Mech. 77, 2010]. ValueError if they do not: then the motion is not
-    determined.
+    """The motion for a singular M, from M_A = M + A^+ A and Q + A^+ b in place of M and Q.
+
+    They give the same a, if M and A together have full rank. ValueError if they do not: then the motion is not
+    determined. Source: F. E. Udwadia, A. D. Schutte, J. Appl. Mech. 77, 2010.
 
     >>> from myoquat.dynamics.udwadia_kalaba import augmented
     >>> massless = augmented([[1.0, 0.0], [0.0, 0.0]], [2.0, 0.0], A=[[1.0, -1.0]], b=[0.0])
@@ -139,10 +144,11 @@ def priorities(
     M: ArrayLike, Q: ArrayLike, levels: Sequence[tuple[Any, Any]], weights: Sequence[Any] | None = None,
     tolerance: float = RANK_TOLERANCE,
 ) -> Constrained:  # fmt: skip
-    """Least constraint, level by level: the first (A, b) exactly, or in the least-squares sense if it contradicts
-    itself, the next as well as the first allows, and so on. What freedom is left follows Gauss's principle.
+    """Least constraint, level by level.
 
-    weights, one (k,) for each level, weigh the rows of its least squares. residual holds all levels' in order.
+    The first (A, b) holds exactly, or in the least-squares sense if it contradicts itself. The next one holds as well
+    as the first allows, and so on. What freedom is left follows Gauss's principle. `weights`, one (k,) for each level,
+    weigh the rows of its least squares. residual holds all levels' in order.
 
     >>> import numpy as np
     >>> from myoquat.dynamics.udwadia_kalaba import priorities

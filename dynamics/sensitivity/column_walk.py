@@ -153,8 +153,8 @@ class _Column:
 
 
 class _Walk:
-    """Cells: the result by rows, a row of forces for every column, a row of accelerations for those that meet others,
-    and the numbers of the joints."""
+    """The walk of columns along the tree, in cells. First come the result by rows, and a row of forces for every
+    column. Then come a row of accelerations for each column that meets others, and the numbers of the joints."""
 
     def __init__(self, nu: int, sources: Sequence[Source]) -> None:
         self.nu, self.width = nu, _FORCES + sources[0].passed.rows.shape[-2]

@@ -85,8 +85,14 @@ def columns_of(
     link: Link, placed: tuple[Pair, Pair], parent: tuple[Pair, Pair], v: Pair, state: tuple[Array, Array, Array],
     force: Pair,
 ) -> Columns:  # fmt: skip
-    """Of a joint: placed its transform and subspace, parent the velocity and acceleration of the link that carries it,
-    v the velocity of its own link, state its q, u and udot, force what it transmits."""
+    """The columns of a joint.
+
+    placed  its transform and subspace
+    parent  the velocity and acceleration of the link that carries it
+    v       the velocity of its own link
+    state   its q, u and udot
+    force   what it transmits
+    """
     transform, phi = placed
     v_p, a_p = (to_child(transform, moving) for moving in parent)
     own = _OwnChange.of(link, *state)
@@ -152,8 +158,8 @@ def _constant(x: Array) -> bool:
 
 
 def turning_of(system: ArticulatedSystem, motion: Motion, f_ext: Array) -> list[AngularForce]:
-    """What the links feel of f_ext, which keeps its world axes, where they turn by w: (w x n, w x f) at each body's
-    origin."""
+    """The change of f_ext in the axes of the links when they turn by w: (w x n, w x f) at each body's origin. The
+    wrenches keep their world axes."""
     tree = system.tree
     poses = world_poses(tree, motion)
     total = [AngularForce(np.zeros((3, 3)), np.zeros(3)) for _ in tree.links]

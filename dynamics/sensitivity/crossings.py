@@ -1,7 +1,7 @@
 """Columns of forces on their way to the ground, and the entries that they leave at the joints which they cross.
 
 The mathematics is in `myoquat.dynamics.sensitivity.forward_recursions`. Forces that a joint passes on stay about its
-own origin, in the axes of the parent: those of joints that leave all rotations free then have no moment.
+own origin, in the axes of the parent. Forces of joints that leave all rotations free then have no moment.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,11 @@ __all__ = ["Carried", "Crossing", "Edge", "about_origin", "at_point", "beside", 
 
 
 class Carried(NamedTuple):
-    """Columns of forces on one link, about a point of it: of dq, du and torques, F each, and rows (..., a, k) that w is
-    multiplied with."""
+    """Columns of forces on one link, about a point of it.
+
+    q, u, tau  F of dq, du and torques
+    rows       (..., a, k), by which w is multiplied
+    """
 
     q: Pair
     u: Pair
@@ -29,8 +32,10 @@ class Carried(NamedTuple):
 
 
 class RotationPassage(NamedTuple):
-    """What a joint that leaves all rotations free passes on of forces (n, f) about a point p of its link: the force
-    R (f - G^T (n + p x f)) = A f - RG n, and of rows R rows - RZ n - RZp f."""
+    """The forces that a joint passes on, if it leaves all rotations free, of forces (n, f) about a point p of its link.
+
+    It passes the force R (f - G^T (n + p x f)) = A f - RG n. Of rows it passes R rows - RZ n - RZp f.
+    """
 
     R: Any
     A: Any
@@ -69,9 +74,13 @@ class Passage(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """What forces about a point of a link find at its joint: how they pass, None on the ground, and in columns
-    (..., 3, nu) each, with changed signs, of dq and du the accelerations beta of that point and the vectors w
-    (..., a, nu), of torques the accelerations V."""
+    """How a joint acts on forces about a point of its link.
+
+    passage  how they pass; None on the ground
+    beta     (..., 3, nu) accelerations of that point, of dq and du, with changed signs
+    w        (..., a, nu) of dq and du, with changed signs
+    V        (..., 3, nu) accelerations of torques, with changed signs
+    """
 
     passage: "RotationPassage | Passage | None"
     beta: tuple[Pair, Pair]

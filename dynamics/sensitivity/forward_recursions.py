@@ -1,18 +1,19 @@
 """Derivatives of forward dynamics by recursions over the links, without the mass matrix.
 
-What a small motion or speed of joint j changes, the columns m, n and the Coriolis matrices B of
-`myoquat.dynamics.sensitivity.recursions`, reaches the links that it carries as their accelerations beta and the angular
-parts w of m. It reaches all others as the force F that the joint passes on. In the axes of a link, with X from its
-parent, Lambda its acceleration by a force on it, and P the Coriolis matrices 2 B of all that it carries where their
-joints yield:
+A small motion or speed of joint j changes the columns m, n and the Coriolis matrices B of
+`myoquat.dynamics.sensitivity.recursions`. In the links that it carries, this causes the accelerations beta and the
+angular parts w of m. In all others it causes the force F that the joint passes on. All are in the axes of a link. X is
+the transform from its parent, and Lambda its acceleration by a force on it. P is the sum of the Coriolis matrices 2 B
+of all that it carries where their joints yield:
 
     du = -W (X beta_p) - D^-1 S^T P w,    beta = X beta_p + S du,    w = R^T w_p    in links that joint j carries,
     beta = n - X Lambda_p F + S du,       du = -W (n - X Lambda_p F) - D^-1 (S^T P w + t)          in its own link,
     F = X^T (I_A (n + S du) + P w + Phi x* f),    du, t without the parent's acceleration,  what it passes on.
 
-Of a unit of torque at joint i the same rules give the force F_i = X^T W^T and the acceleration V of each link. A force
-F at a link accelerates joint i by -V . F. So columns of forces, on their way to the ground, give all entries: with the
-V of a joint those above, and as the covectors of the rows du, with beta and w of a joint, those below.
+By the same rules, a unit of torque at joint i gives the force F_i = X^T W^T. It gives each link an acceleration V. A
+force F at a link accelerates joint i by -V . F. So columns of forces, on their way to the ground, give all entries.
+With the V of a joint they give those above the diagonal. As the covectors of the rows du, with beta and w of a joint,
+they give those below.
 
 Sources: J. Carpentier, N. Mansard, Analytical derivatives of rigid body dynamics algorithms, RSS 2018; S. Singh, R.
 P. Russell, P. M. Wensing, Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra, IEEE

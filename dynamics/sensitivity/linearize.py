@@ -23,8 +23,11 @@ __all__ = ["Linearization", "linearize"]
 class Linearization(NamedTuple):
     """dx/dt = rate + A dx + B dv to first order, for small changes dx of the state and dv of the inputs.
 
-    rate (..., n), A (..., n, n), B (..., n, m); state_names (n,), input_names (m,). dx = (small motion, du, changes of
-    muscles' states): three numbers for each quaternion. one_sided (..., muscles), where it was asked for.
+    rate         (..., n)
+    A, B         (..., n, n), (..., n, m)
+    state_names  (n,) of dx = (small motion, du, changes of muscles' states); three numbers for each quaternion
+    input_names  (m,) of dv
+    one_sided    (..., muscles), where it was asked for
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -58,9 +61,9 @@ def linearize(
     leading axes. The inputs of B are the muscles' excitations (activations without activation dynamics), controls of
     actuators, and torques on u.
 
-    A state need not be an equilibrium: beside a motion, a small change of a ball joint's pose in the child's frame
+    A state need not be an equilibrium. Beside a motion, a small change of a ball joint's pose in the child's frame
     moves by d(dq)/dt = -omega x dq + du. Under constraints, accelerations are those with multipliers. Where a path has
-    a kink or jumps, A is that of one side: `one_sided` tells of every muscle whether (by `myoquat.muscle.path_flags`).
+    a kink or jumps, A is that of one side: `one_sided` reports it for every muscle (by `myoquat.muscle.path_flags`).
 
     Raises as `simulate` does.
 

@@ -1,14 +1,14 @@
 """Derivatives of inverse dynamics by recursions over the links.
 
 A small motion dq_k of a joint carries all links beyond it along its column Phi_k of the subspace. In the axes of these
-links, velocities then change by m and accelerations by n + m x v, with the same m and n for all of them:
+links, velocities then change by m and accelerations by n + m x v. The m and n are the same for all of them:
 
     m = v_p x Phi + d(S u),    n = a_p x Phi + v_p x m + v x d(S u) + d(S udot + c),    of dq_k,
     m = Phi,                   n = (v_p + v) x Phi + dc,                              of du_k,
 
-v_p and a_p the motion of the parent, d the derivatives in the axes of the joint's child: zero for joints of a constant
-subspace. The force of link i and all that it carries changes by I n + 2 B m, I their inertia and B their Coriolis
-matrix, which acts on the angular part of m alone. It also turns with the links, by Phi x* f.
+Here v_p and a_p are the motion of the parent. The d are derivatives in the axes of the joint's child: zero for joints
+of a constant subspace. I is the inertia of link i and all that it carries. B is their Coriolis matrix, which acts on
+the angular part of m alone. Their force changes by I n + 2 B m. It also turns with the links, by Phi x* f.
 
 Sources: S. Singh, R. P. Russell, P. M. Wensing, Efficient analytical derivatives of rigid-body dynamics using spatial
 vector algebra, IEEE Robot. Autom. Lett. 7, 2022 (joints of a constant subspace, in world axes); J. Carpentier, N.

@@ -1,9 +1,13 @@
 """How links respond to forces: the joints as the articulated-body algorithm eliminates them, for many columns at once.
 
-A link on which the acceleration a of its parent, in the link's axes, a force F and a joint torque -t act, accelerates
-by a + S du with du = -W a - D^-1 (S^T F + t), where D = S^T I_A S and W = D^-1 S^T I_A. To its parent it passes F less
-W^T S^T F. Joints that leave all rotations free have S^T I_A a in closed form, and floating joints pass nothing on.
-Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, chapter 7 and section 9.5.
+A link feels the acceleration a of its parent, in the link's axes, a force F and a joint torque -t. It then accelerates
+by a + S du with
+
+    du = -W a - D^-1 (S^T F + t),    D = S^T I_A S,    W = D^-1 S^T I_A.
+
+To its parent it passes F less W^T S^T F. Joints that leave all rotations free have S^T I_A a in closed form, and
+floating joints pass nothing on. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, chapter
+7 and section 9.5.
 """
 
 from abc import ABC, abstractmethod

@@ -64,8 +64,12 @@ class Source:
         cls, response: Response, columns: Columns, placed: tuple[Link, Pair], P: Pair, above: Mobility | None,
         loads: tuple[Pair, Any, Any],
     ) -> "Source":  # fmt: skip
-        """placed: link and transform; above: the parent's mobility, None for the ground; loads: what the joint
-        transmits, and the derivatives t of its own torques by dq and du."""
+        """The source of a joint.
+
+        placed  link and transform
+        above   the parent's mobility, None for the ground
+        loads   what the joint transmits, and the derivatives t of its own torques by dq and du
+        """
         (link, transform), (force, *own_torques) = placed, loads
         nu, a, phi = link.joint.nu, P[0].shape[-1], columns.phi
         ws = _stacked(columns.m[0], phi[0], a), _stacked(phi[0], np.zeros((3, nu)), a)

@@ -22,8 +22,8 @@ __all__ = ["StepChain"]
 class StepChain:
     """The step of a method on equations of motion, and its derivatives by the state x (n,) and by the inputs (m,).
 
-    Methods by slopes: the derivative of the slope stands in one kernel, called at every stage, so that the code is as
-    long as that of one stage; others: the derivative of the whole step.
+    For methods by slopes, one kernel has the derivative of the slope and is called at every stage. The code is then as
+    long as that of one stage. For others, it has the derivative of the whole step.
     """
 
     method: FixedStep

@@ -24,9 +24,11 @@ __all__ = ["StepDerivatives", "differentiated_step", "step_derivatives"]
 class StepDerivatives(NamedTuple):
     """The state q, u and muscle_states (..., ns) after a step, and dx' = A dx + B dv for small changes before it.
 
-    A (..., n, n), B (..., n, m); state_names (n,), input_names (m,). dx is a change at the state before the step, dx'
-    at the one after it: a small motion, three numbers for each quaternion, du, and changes of muscles' states.
-    one_sided (..., muscles), where it was asked for.
+    A, B         (..., n, n), (..., n, m)
+    state_names  (n,) of dx, a change at the state before the step, and dx', the change after it. Each has a small
+                 motion (three numbers for each quaternion), du, and changes of muscles' states
+    input_names  (m,) of dv
+    one_sided    (..., muscles), where it was asked for
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics import step_derivatives

@@ -58,8 +58,9 @@ class StateTangent:
     def structure(self, x: Array) -> Array:
         """(..., nu, nu) C(q, u): beside a motion, a small change of pose moves by ddq/dt = C dq + du.
 
-        With N(q) u = qdot, C dq = N^+ (the derivative of N u along N dq, minus that of N dq along N u), the Lie bracket
-        of the two fields: -omega x dq for a ball joint with velocities in the child's frame, zero for coordinates.
+        Let N(q) u = qdot. Then C dq is the Lie bracket of the two fields. It is N^+ times the derivative of N u along N
+        dq, minus that of N dq along N u. For a ball joint with velocities in the child's frame it is -omega x dq, for
+        coordinates zero.
         """
         layout = self.equations.system.layout
         q, u = self.equations.split(x)

@@ -138,8 +138,8 @@ class DynamicsVariables:
         return together
 
     def _beside(self, t: Any, values: Values, udot: Array, d: Array) -> Array:
-        """(..., nu) generalized forces that the recursions over the joints do not differentiate: those of the model, of
-        f_ext by itself, and what other numbers of the model change at the same motion."""
+        """(..., nu) generalized forces that the recursions over the joints do not differentiate. They are those of the
+        model, of f_ext by itself, and the changes by other numbers of the model at the same motion."""
         changed = self.changed(values, d)
         force = self._own_force(self._bound(changed), t, changed)
         if self.wrenches:

@@ -53,9 +53,9 @@ class Inputs:
 class Control:
     """One input over time.
 
-    given   (..., n) constant in time, per batch element or for all; a pair (times (k,), values (..., k, n)), linear in
-            between and constant outside; or a function of t that returns (..., n).
-    check   validates values (..., n).
+    given  (..., n) constant in time, per batch element or for all. Or a pair (times (k,), values (..., k, n)), linear
+           in between and constant outside. Or a function of t that returns (..., n).
+    check  validates values (..., n).
     """
 
     def __init__(self, name: str, given: InputOverTime, check: Check) -> None:

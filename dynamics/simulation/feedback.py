@@ -26,7 +26,7 @@ class StateFeedback:
             its values are held in between. Any code will do; a call costs some 50 us beside its own time. Needs a
             method of fixed step, of which the period is a whole number of steps.
 
-    Values out of range raise a ValueError: those of a sampled law at every call, of a compiled one at the start and at
+    Values out of range raise a ValueError. A sampled law is checked at every call, a compiled one at the start and at
     the stored rows.
 
     >>> import numpy as np

@@ -203,9 +203,10 @@ class Problem:
     def muscle_start(
         self, q: Array, given: Mapping[str, Array], inputs: Inputs, p: Array | None = None
     ) -> tuple[Array, ...]:
-        """The muscles' states at the start, at its time: activations, given or equal to the excitations, and the states
-        of the laws, given or in equilibrium at rest. ValueError where they do not fit or there is none. Where the model
-        prescribes the excitations, activations start as it names them."""
+        """The muscles' states at the start, at its time: activations and the states of the laws. Activations are given
+        or equal to the excitations. Where the model prescribes the excitations, activations start as it names them. The
+        states of the laws are given or in equilibrium at rest. ValueError where they do not fit or there is no
+        equilibrium."""
         names = state_names(self.model) if isinstance(self.model, Model) else ()
         if inputs.muscle_states is not None and not names:
             raise ValueError("muscle_states: this model's muscles have none")

@@ -9,11 +9,16 @@ __all__ = ["Run"]
 
 @dataclass(frozen=True)
 class Run:
-    """Arrays of one run for a batch (...): time (t,), q (..., t, nq), u (..., t, nu), NaN after a stop.
+    """Arrays of one run for a batch (...).
 
-    final_q, final_u: the last good state; stopped (...,): the time of the step that failed, NaN if none did;
-    reason (...,): the `Outcome` of each; own (..., t, n): the states of muscles and actuators, activations and fiber
-    lengths [m], in the order of `StateEquations.own`; final_own (..., n): the last good ones.
+    time              (t,)
+    q, u              (..., t, nq) and (..., t, nu), NaN after a stop
+    final_q, final_u  the last good state
+    stopped           (...,) the time of the step that failed, NaN if none did
+    reason            (...,) the `Outcome` of each
+    own               (..., t, n) the states of muscles and actuators, activations and fiber lengths [m], in the order
+                      of `StateEquations.own`
+    final_own         (..., n) the last good ones
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics import Simulator

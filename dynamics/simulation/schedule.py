@@ -54,9 +54,13 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Timing:
-    """The times of a simulation as they were asked for [s]: its duration, the step of a fixed-step method or the first
-    step of an adaptive one, and the time between stored rows. None for the default and for every step. `start` is the
-    time at the start."""
+    """The times of a simulation as they were asked for [s].
+
+    duration     of the simulation
+    step         of a fixed-step method, or the first step of an adaptive one; None for the default
+    output_step  the time between stored rows; None for every step
+    start        the time at the start
+    """
 
     duration: float
     step: float | None = None

@@ -68,15 +68,14 @@ def simulate(
     rtol           bound on the local error of each step relative to 1 + |x|; asks for an adaptive method (1e-6).
     activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)) with
                    linear interpolation, a function of t, or a `StateFeedback`. With activation dynamics it is a state,
-                   and this its start.
-                   A model's own `inputs` are its excitations and controls where a call gives none.
+                   and this its start. Where a call gives no excitations or controls, the model's own `inputs` hold.
     torque         (nu,) on u [N m, N], in the same forms; zero by default.
     constraints    `myoquat.dynamics.constraints` that the motion satisfies beside the model's own constraints and
                    couplers; not redundant ones with radau.
     method         of fixed step: "rk4", "lie_rk4", "semi_implicit_euler", "variational" (symplectic); adaptive:
                    "dop853" (the default with rtol), "rk45", "radau" (implicit, for stiff muscles).
-    stabilization  after each step "projection" brings |Q| to 1 and the state onto the constraints along M^-1 A^T,
-                   "norm" (fixed steps) only |Q| to 1; "baumgarte" pulls both back; "none".
+    stabilization  "projection" brings |Q| to 1 and the state onto the constraints along M^-1 A^T after each step.
+                   Or "norm" (fixed steps), which brings only |Q| to 1. Or "baumgarte", which pulls both back. Or "none".
     output_step    [s] between rows of the trajectory; every step by default.
     excitation     input of muscles with activation dynamics, in the forms of activation; each defaults to the other.
     controls       (k,) of the model's actuators (`Model.control_names`), in the same forms; zero by default.

@@ -40,11 +40,14 @@ class Simulator:
         simulator = Simulator(model)
         run = simulator(q0, u0, 4.0, step=1e-3, activation=np.full(6, 0.5))    # q0 (..., nq), u0 (..., nu)
 
-    method, stabilization, constraints as for `simulate`; `external_torque`: whether calls give torques; `parameters`:
-    names of the numbers of the model that calls give; `redundant`: whether constraints may imply each other, at all
-    poses; `feedback`: a `StateFeedback` without a period for each input that it gives. Raises ValueError for a method
-    or stabilization that is unknown and for parameters that cannot vary. Raises ModelError for a singular mass matrix
-    or a muscle without a force law.
+    method, stabilization, constraints  as for `simulate`
+    external_torque                     whether calls give torques
+    parameters                          names of the numbers of the model that calls give
+    redundant                           whether constraints may imply each other, at all poses
+    feedback                            a `StateFeedback` without a period for each input that it gives
+
+    Raises ValueError for a method or stabilization that is unknown and for parameters that cannot vary. Raises
+    ModelError for a singular mass matrix or a muscle without a force law.
 
     >>> import numpy as np
     >>> import myoquat as mq

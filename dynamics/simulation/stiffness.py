@@ -1,10 +1,11 @@
-"""Muscles whose states settle faster than steps of a fixed size follow: what there is to say about them.
+"""Muscles whose states change too fast for steps of a fixed size, and the warning of them.
 
-A state x of a muscle, such as the fiber length beside an elastic tendon, moves back to its balance as dx/dt = -k
-(x - x0) for small deviations, with k = -d(dx/dt)/dx. An explicit method of step h keeps |x - x0| bounded only for h k
-up to the end of its interval of stability on the real axis. It is 2.785 for the Runge-Kutta methods of order 4, 2 for
-Euler's (Hairer and Wanner, Solving Ordinary Differential Equations II, 2nd ed., Springer 1996, section IV.2). Beyond it
-the state chatters about its balance, within the bounds that the curves of the law set, and no error tells.
+A state x of a muscle is for example the fiber length beside an elastic tendon. For small deviations it returns to its
+equilibrium x0 as dx/dt = -k (x - x0), with k = -d(dx/dt)/dx. An explicit method of step h keeps |x - x0| bounded only
+if h k lies in its interval of stability on the real axis. This ends at 2.785 for the Runge-Kutta methods of order 4,
+and at 2 for Euler's. Beyond it the state chatters about its equilibrium, within the bounds that the curves of the law
+set, and no error reports it. Source: Hairer and Wanner, Solving Ordinary Differential Equations II, 2nd ed., Springer
+1996, section IV.2.
 """
 
 import math
@@ -70,8 +71,8 @@ def stiffness_message(motion: Trajectory, method: str, step: float) -> str | Non
 
 
 def decay_rates(model: Model, q: Array, u: Array, activation: Array, states: Array) -> Array:
-    """(n, ns) how fast each state of the muscles returns to its balance [1/s], at n states of motion: the poses and
-    speeds fixed, NaN or infinite where the law has no slope."""
+    """(n, ns) the rate [1/s] at which each state of the muscles returns to its equilibrium, at n states of motion.
+    Poses and speeds are fixed. It is zero where the law has no finite slope."""
     layout = model.system.layout
     poses = np.stack([q, *(state.integrate(layout, q, h * u) for h in (RELATIVE_DIFFERENCE, -RELATIVE_DIFFERENCE))])
     l, ahead, behind = path_lengths(model, poses)  # by the kernel that finds equilibria at the start

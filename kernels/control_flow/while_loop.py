@@ -151,7 +151,7 @@ def while_loop(
 ) -> State:  # fmt: skip
     """The state after state <- body(state, parameters) as long as cond(state) holds, at most `max_steps` times.
 
-    state       a record of arrays, with the batch axes in front of each: a dict, tuple, named tuple, one array, or a
+    state       a record of arrays, with the batch axes in front of each. It is a dict, tuple, named tuple, one array, or a
                 frozen dataclass (nested if needed)
     cond        gives a condition (...) for each state of the batch; where it does not hold, the state stays as it is,
                 whatever its neighbours do

@@ -56,16 +56,24 @@ ANIMATION = "myoquat.data.motions.figures.animation"
 class Trajectory:
     """A motion of a model, for a batch (...) of simulations.
 
-    time (t,) [s], the start first; q (..., t, nq), u (..., t, nu), NaN after a simulation stopped; activation
-    (..., t, m) and torque (..., t, nu) at those times, None without; method: how it was computed; stopped (...,): time
-    of the step that failed, NaN if none did; code (...,): the `myoquat.kernels.Outcome` of each, `reason` in words;
-    steps (...,): steps taken; occurrences: the events that happened, an array (...,) of tuples for a batch;
-    muscle_states (..., t, ns): the states of the muscles' laws such as fiber lengths [m], in the order of
-    `myoquat.muscle.state_names`, None without; excitation (..., t, m): the input where activations are states, None
-    without; parameters (..., n): the numbers of the model that runs have of their own, in the order of
-    parameter_names, None without; controls (..., t, k): those of the actuators, in the order of `Model.control_names`,
-    None without; actuation (..., t, k): what acts in their place where activations follow some with a delay, None
-    without.
+    time           (t,) [s], the start first
+    q, u           (..., t, nq) and (..., t, nu), NaN after a simulation stopped
+    activation     (..., t, m) at those times, None without
+    torque         (..., t, nu) at those times, None without
+    method         how it was computed
+    stopped        (...,) time of the step that failed, NaN if none did
+    code           (...,) the `myoquat.kernels.Outcome` of each; `reason` has it in words
+    steps          (...,) steps taken
+    occurrences    the events that happened, an array (...,) of tuples for a batch
+    constraints    those of the simulation
+    muscle_states  (..., t, ns) the states of the muscles' laws such as fiber lengths [m], in the order of
+                   `myoquat.muscle.state_names`, None without
+    excitation     (..., t, m) the input where activations are states, None without
+    parameters     (..., n) the numbers of the model that differ between runs, in the order of parameter_names, None
+                   without
+    controls       (..., t, k) those of the actuators, in the order of `Model.control_names`, None without
+    actuation      (..., t, k) what acts in place of the controls where activations follow some with a delay, None
+                   without
 
     What is computed on demand is kept; rows of NaN give NaN.
 
@@ -303,11 +311,19 @@ class Trajectory:
     # ---- as a table ------------------------------------------------------------------------------------------
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """Columns: 'time' [s], coordinates and velocities by name, of every muscle '<muscle>.activation', '.length' and
-        '.force', '.excitation' where activations are states, and what its law integrates, such as '.fiber_length';
-        '<control>.control' of actuators, '<actuator>.activation' of delayed ones;
-        'parameter <name>' of numbers that vary.
-        A batch has its indices as index levels 'run_0', ... before 'row'."""
+        """A table with a row for each time.
+
+        Its columns are:
+
+        - 'time' [s], coordinates and velocities by name
+        - '<muscle>.activation', '<muscle>.length' and '<muscle>.force' of every muscle
+        - '<muscle>.excitation' where activations are states
+        - what the law of a muscle integrates, such as '<muscle>.fiber_length'
+        - '<control>.control' of actuators, and '<actuator>.activation' of delayed ones
+        - 'parameter <name>' of numbers that vary
+
+        A batch has its indices as index levels 'run_0', ... before 'row'.
+        """
         columns = Columns(self.q.shape[:-1])
         columns.add(("time",), self._times)
         columns.add(self.system.coordinate_names, self.q)
@@ -341,9 +357,11 @@ class Trajectory:
         *,
         overwrite: bool = False,
     ) -> "FuncAnimation":
-        """A film of bodies and muscles: a matplotlib animation, which a notebook shows; written to `file` if given, as
-        .gif, .html or, where ffmpeg is installed, .mp4. speed: seconds of motion per second of watching. Raises
-        FileExistsError for a file that exists unless `overwrite` is True."""
+        """An animation of bodies and muscles with matplotlib, which a notebook shows.
+
+        It is written to `file` if given, as .gif, .html or, where ffmpeg is installed, .mp4. `speed`: seconds of motion
+        per second of watching. Raises FileExistsError for a file that exists unless `overwrite` is True.
+        """
         film: FuncAnimation = importlib.import_module(ANIMATION).animate(self, file, run, speed, overwrite)
         return film
 

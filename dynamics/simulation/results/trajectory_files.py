@@ -1,9 +1,11 @@
 """Files of trajectories: .npz archives of arrays, the model and the constraints as text; no pickle.
 
-The text "format" names the format. "myoquat-trajectory-3" stores the outcome of each run as the number of
-`myoquat.kernels.Outcome`, and the constraints. "myoquat-trajectory-2" had none. "myoquat-trajectory-1" also had numbers
-of its own for outcomes, one less each (0 ran to the end, 1 not finite, 2 bound, 3 event, 4 step size too small). They
-are translated when such a file is read.
+The text "format" names the format:
+
+- "myoquat-trajectory-3" stores the outcome of each run as the number of `myoquat.kernels.Outcome`, and the constraints.
+- "myoquat-trajectory-2" has no constraints.
+- "myoquat-trajectory-1" has none either, and other numbers for outcomes, one less each: 0 ran to the end, 1 not finite,
+  2 bound, 3 event, 4 step size too small. They are translated when such a file is read.
 """
 
 import io
@@ -48,8 +50,8 @@ class Origin:
 
 
 def check_path(path: str | Path, overwrite: bool) -> Path:
-    """The path, if a trajectory may be written there: ValueError for an ending that names no format of trajectories,
-    FileExistsError for a file that exists unless `overwrite` is True."""
+    """The path, if a trajectory may be written there. Raises ValueError for an ending that names no format of
+    trajectories. Raises FileExistsError for a file that exists, unless `overwrite` is True."""
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"a trajectory is saved as .npz (whole), .mot, .sto or .csv, not {path.suffix!r}: {path}")
