@@ -27,8 +27,9 @@ class Writes(Protocol):
 
 @dataclass(frozen=True)
 class ModelFormat:
-    """A format of model files: its name, the module with its verbs, which of the two verbs there are, and the `options`
-    that `load_model` takes for it.
+    """A format of model files: its name, the module with its verbs, and which of the two verbs there are.
+
+    `options` are those that `load_model` takes for it.
 
     >>> from myoquat.data import MODEL_FORMATS
     >>> {suffix: entry.name for suffix, entry in MODEL_FORMATS.items()}

@@ -34,24 +34,29 @@ def load_model(
     wrapping: str = "shortest",
     **options: Any,
 ) -> Model:
-    """A model that comes with the package, by its name, the model in a file, by its path, or that of a `mujoco.MjModel`
-    or `mujoco.MjSpec`.
+    """A model by its name in the package or by the path of its file, or that of a `mujoco.MjModel` or `mujoco.MjSpec`.
 
     The suffix says the format: `.toml`, OpenSim's `.osim`, MuJoCo's `.xml` (MJCF), or `.urdf` (without muscles).
 
-    rotations: "file" leaves the joints as the file has them. Anything else is what `Model.with_rotations` takes, such
-    as "quaternion". `strict`: reject an .osim, .xml or .urdf file with parts that are not supported, instead of
-    warning. `marker_set`: a file of OpenSim's <MarkerSet>, whose markers the model gets, in place of its own of the
-    same names.
+    rotations   "file" leaves the joints as the file has them. Anything else is what `Model.with_rotations` takes, such
+                as "quaternion".
+    strict      reject an .osim, .xml or .urdf file with parts that are not supported, instead of warning.
+    marker_set  a file of OpenSim's <MarkerSet>. The model gets its markers, in place of its own of the same names.
 
-    options of `.xml`:  wrapping, "shortest", "mujoco" or "mujoco3": the rule for surfaces with a side site, that of a
-    `WrapCylinder`, that of MuJoCo 4, a `SideCylinder`, or that of MuJoCo 3, a `HalfPlaneCylinder`; anywhere=True:
-    meshes and files that it includes may lie outside its folder; contact=True: geoms press on each other. In `.xml`,
-    coordinates keep the names of hinges and slides, spatial tendons are muscles, sites that no tendon uses markers,
-    equality constraints of joints couplers. The keyframe "start", or the first, is the start.
+    Options of `.xml`:
 
-    options of `.urdf`:  base="fixed" welds the root to the world, "floating" puts it on a floating joint; joint_order,
-    velocity_frame and gravity as for `ArticulatedSystem`.
+    wrapping  the rule for surfaces with a side site. For "shortest" it is that of a `WrapCylinder`, "mujoco" that of MuJoCo 4
+              (`SideCylinder`), "mujoco3" that of MuJoCo 3 (`HalfPlaneCylinder`).
+    anywhere  True: meshes and files that it includes may lie outside its folder.
+    contact   True: geoms press on each other.
+
+    In `.xml`, coordinates keep the names of hinges and slides. Spatial tendons are muscles, sites that no tendon uses
+    are markers, and equality constraints of joints are couplers. The keyframe "start", or the first, is the start.
+
+    Options of `.urdf`:
+
+    base                                  "fixed" welds the root to the world, "floating" puts it on a floating joint.
+    joint_order, velocity_frame, gravity  as for `ArticulatedSystem`.
 
     Raises ModelError with file, element and line if the file does not describe a model. It is raised too for a name
     that is neither a model of the package nor a file. Raises ValueError for an option of another format.

@@ -25,8 +25,10 @@ RULES = (  # of names of columns as OpenSim and this package write them
 
 
 def column_units(table: "pd.DataFrame") -> dict[str, str]:
-    """The unit of every column by its name, as text: those in `attrs["units"]`, else what the names of forces, moments,
-    points, lengths and activations say, else "".
+    """The unit of every column by its name, as text.
+
+    It is that in `attrs["units"]`. Otherwise it follows from the names of forces, moments, points, lengths and
+    activations, else it is "".
 
     >>> import pandas as pd
     >>> from myoquat.data import column_units

@@ -93,7 +93,7 @@ def complain(element: Element | None, message: str) -> NoReturn:
 
 def located(error: ModelError, path: Path | None, root: Element | None) -> ModelError:
     """The error with a file and a line. An error without a file gets `path`. An error without a line gets that of the
-    last element with the name in its message, because the second of two elements of one name is the invalid one."""
+    last element with the name in its message. Of two elements of one name, the second is the invalid one."""
     if error.line is None and root is not None:
         named = {element.get("name"): element for element in root.iter()}
         for name in re.findall(r"'([^']+)'", f"{error.element or ''} {error.message}"):

@@ -1,8 +1,9 @@
 """C3D files of motion capture systems, through the library ezc3d: points, and force plates.
 
-The C3D format is described at c3d.org. ezc3d computes the force, the moment and the centre of pressure of force plates
-of types 1 to 4, in the laboratory's axes, from their analog channels, corners, origins and calibration matrices. It is
-written in C++ and runs in a process of its own (`read_child`), so that a damaged file ends that process, not this one.
+The C3D format is described at c3d.org. The library computes the force, the moment and the centre of pressure of force plates
+of types 1 to 4, in the laboratory's axes. It takes them from the plates' analog channels, corners, origins and
+calibration matrices. It is written in C++ and runs in a process of its own (`read_child`), so that a damaged file ends
+that process, not this one.
 """
 
 import json
@@ -42,8 +43,12 @@ NEWTON_METRES = {"Nm": 1.0, "Ncm": 1e-2, "Nmm": 1e-3}
 
 @dataclass(frozen=True, eq=False)
 class Plate:
-    """What a force plate measured at its times: force (t, 3) [N] and moment (t, 3) [N m] of the subject's ground
-    reaction, about the centre of pressure point (t, 3) [m], in the laboratory's axes."""
+    """What a force plate measured at its times: the subject's ground reaction, in the laboratory's axes.
+
+    force   (t, 3) [N]
+    moment  (t, 3) [N m] about the centre of pressure
+    point   (t, 3) [m] the centre of pressure
+    """
 
     time: Array
     force: Array

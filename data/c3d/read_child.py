@@ -2,10 +2,10 @@
 
     python -I read_child.py FILE points|plates|channels SECONDS BYTES PATH ...
 
-The library in C++ ends its process on some damaged files, and takes memory that others ask for. Here it takes no other
-work with it. Nothing of myoquat is imported, which would take longer than the reading. What is found is written to the
-standard output: a line of JSON (`error`, or what is known of the arrays and their `shapes`), then the arrays, one after
-the other, as float64. PATH are the folders in which the libraries are found.
+The library in C++ ends its process on some damaged files, and on some it takes all memory. In a process of its own it
+harms no other work. Nothing of myoquat is imported, which would take longer than the reading. The standard output gets
+a line of JSON: `error`, or the properties of the arrays and their `shapes`. Then come the arrays, one after the other,
+as float64. PATH are the folders in which the libraries are found.
 """
 
 import importlib

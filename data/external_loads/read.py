@@ -13,8 +13,10 @@ __all__ = ["LoadEntry", "load_entry", "read_external_loads"]
 
 @dataclass(frozen=True)
 class LoadEntry:
-    """One ExternalForce: the body, the frames of force and point, the beginnings of the columns' names ("" for a
-    quantity that it lacks), and its line in the file."""
+    """One ExternalForce: the body, the frames of force and point, and its line in the file.
+
+    `force`, `point` and `torque` are the beginnings of the columns' names, "" for a quantity that it lacks.
+    """
 
     name: str
     body: str

@@ -56,20 +56,23 @@ def load_mjcf(
     """The model in a MuJoCo file, MJCF, or that of a `mujoco.MjModel` or `mujoco.MjSpec`, which is compiled.
 
     Coordinates keep the names of the hinges and slides, in the order of MuJoCo's qpos; a ball or free joint has a
-    quaternion. Spatial tendons are the muscles; they pass spheres and cylinders on the side of a side site. An actuator
-    that only pulls, in proportion to its control, or a spring drives them. Sites that no tendon uses are markers,
-    equality constraints of joints couplers; the keyframe "start", or the first one, is the start. The frame of a body
-    is that of the file. Massless bodies carry a body with more joints than one joint here holds, or with a joint away
-    from its origin.
+    quaternion. Spatial tendons are the muscles; they pass spheres and cylinders on the side of a side site. They are
+    driven by a spring, or by an actuator that only pulls, in proportion to its control. Sites that no tendon uses are
+    markers, equality constraints of joints couplers; the keyframe "start", or the first one, is the start. The frame of
+    a body is that of the file. A body with more joints than one joint here holds, or with a joint away from its origin,
+    hangs on massless bodies.
 
-    strict: an element that is not read raises ModelError; by default one UnsupportedWarning reports all of them with
-    counts and lines. wrapping: the rule for surfaces with a side site, "shortest" that of a `WrapCylinder`, "mujoco"
-    that of MuJoCo 4, a `SideCylinder`, "mujoco3" that of versions up to 3.17, a `HalfPlaneCylinder`. anywhere: files
-    that it includes, and meshes, may lie outside its folder.
-    contact: geoms press on each other (`LinearContact`), the pairs that MuJoCo lets touch. Limits of joints and
-    tendons are forces with MuJoCo's resting stiffness. Files of meshes (.stl, .obj, .msh) are opened where a body's
-    inertia or a contact is made of them. Raises ModelError with file, element and line for a file that is broken or
-    makes bodies by rule.
+    strict    an element that is not read raises ModelError. By default one UnsupportedWarning reports all of them with
+              counts and lines.
+    wrapping  the rule for surfaces with a side site. For "shortest" it is that of a `WrapCylinder`, "mujoco" that of MuJoCo 4,
+              "mujoco3" that of versions up to 3.17.
+    anywhere  files that it includes, and meshes, may lie outside its folder.
+    contact   geoms press on each other (`LinearContact`), the pairs that MuJoCo lets touch.
+
+    MuJoCo 4 makes a `SideCylinder` of a cylinder with a side site, earlier versions a `HalfPlaneCylinder`. Limits of
+    joints and tendons are forces with MuJoCo's resting stiffness. Files of meshes (.stl, .obj, .msh) are opened where a
+    body's inertia or a contact is made of them. Raises ModelError with file, element and line for a file that is broken
+    or makes bodies by rule.
 
     >>> import tempfile
     >>> from pathlib import Path

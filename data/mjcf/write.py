@@ -30,21 +30,25 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
     Raises FileExistsError for an existing file unless `overwrite` is True; if writing fails it is left as it was.
 
-    Ball joints stay quaternions; a floating body on the ground itself becomes a free joint, whose linear velocity is
+    Ball joints stay quaternions. A floating body on the ground itself becomes a free joint, whose linear velocity is
     that of the world. Other joints are rows of slides and hinges named after the coordinates, in the order in which
     they move the body. This order may differ from the model's; the joints' names show it. Paths are spatial tendons;
     the start is the keyframe "start". An axis that a coordinate moves by a function has a joint of its own, held by an
     equality constraint. It is exact where the function is a polynomial of degree four at most, else fitted to it over
     the coordinate's range.
 
-    One UnwrittenWarning reports what MuJoCo cannot represent, or ModelError if `strict`. MuJoCo has no laws of muscles
-    other than actuators and springs, no activation dynamics, and no muscles on moving or conditional points or around
-    other surfaces than a sphere or a cylinder at a time. It has no ends of cylinders, fitted functions, limits with
-    another stiffness at each end or of coordinates that are no joints. It has no springs of Euler joints, couplers of
-    angles that a quaternion has replaced, or meshes. Limits become soft constraints with the resting stiffness of the
-    model's. Ranges without one are written as such and not enforced, locks are not. Raises ModelError for joints and
-    inertias that MuJoCo refuses, for constraints other than couplers, and for passive forces other than limits of ball
-    joints.
+    One UnwrittenWarning reports what MuJoCo cannot represent, or ModelError if `strict`:
+
+    - laws of muscles other than actuators and springs, and activation dynamics
+    - muscles on moving or conditional points, or around other surfaces than a sphere or a cylinder at a time
+    - ends of cylinders, and fitted functions
+    - limits with another stiffness at each end, or of coordinates that are no joints
+    - springs of Euler joints, and couplers of angles that a quaternion has replaced
+    - meshes
+
+    Limits become soft constraints with the resting stiffness of the model's. Ranges without one are written as such and
+    not enforced, locks are not. Raises ModelError for joints and inertias that MuJoCo refuses, for constraints other
+    than couplers, and for passive forces other than limits of ball joints.
     """
     path, unwritten = check_output(path, overwrite), UnwrittenParts()
     root = etree.Element("mujoco", model=model.name)

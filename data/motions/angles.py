@@ -1,8 +1,8 @@
 """The file's own angles of ball joints that a model describes by quaternions, both ways, and their rates.
 
-R = R(a1, f1) R(a2, f2) R(a3, f3) with f_k a linear function of the coordinates x and fixed axes a_k (see
-`myoquat.joints.Angles`). The child's angular velocity in its own axes is omega = sum of b_k fdot_k with b_3 = a3,
-b_2 = R3^T a2, b_1 = R3^T R2^T a1. Det [b1 b2 b3] is zero in gimbal lock.
+Here R = R(a1, f1) R(a2, f2) R(a3, f3). The f_k are linear functions of the coordinates x, the a_k fixed axes (see
+`myoquat.joints.Angles`). The child's angular velocity in its own axes is omega = sum of b_k fdot_k. The b_k are b_3 =
+a3, b_2 = R3^T a2, b_1 = R3^T R2^T a1. Det [b1 b2 b3] is zero in gimbal lock.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,12 @@ GIMBAL_LOCK_DET = 1e-12  # |det B| of unit factors below which rates of angles h
 
 
 class BallAngles(NamedTuple):
-    """A quaternion joint with named angles: its place among the bodies, its quaternion in q, its angular velocity in
-    u, whether that is in child axes, and the angles."""
+    """A quaternion joint with named angles.
+
+    body               its place among the bodies
+    quaternion, omega  its quaternion in q, and its angular velocity in u
+    in_child           whether the angular velocity is in child axes
+    """
 
     body: int
     quaternion: slice
@@ -127,7 +131,10 @@ def unwrapped_angles(angles: Angles, Q: Array) -> Array:
 
 def nearest_branch(f: Array, twin: Array, start: Array | None = None) -> Array:
     """(t, 3) the triples that are nearest to the frame before, among f and twin (t, 3) [rad] and all full turns of each
-    angle. f and twin give the same rotations. The first is that of f, or the one nearest to `start` (1, 3)."""
+    angle.
+
+    f and twin give the same rotations. The first triple is that of f, or the one nearest to `start` (1, 3).
+    """
     if not len(f):
         return f.copy()
     choices = np.stack([f, twin], axis=1)
@@ -149,8 +156,10 @@ def _shortest(x: Array) -> Array:
 
 
 def lock_distance(model: SystemLike, q: Array) -> "pd.DataFrame":
-    """How far every quaternion joint with named angles is from its gimbal lock at q (t, nq), by body: the sine of the
-    angle from its second rotation to the lock, |cos f2| for orthogonal axes; 0 in the lock.
+    """How far every quaternion joint with named angles is from its gimbal lock at q (t, nq), by body.
+
+    The distance is the sine of the angle from its second rotation to the lock, |cos f2| for orthogonal axes. It is 0 in
+    the lock.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -170,11 +179,11 @@ def lock_distance(model: SystemLike, q: Array) -> "pd.DataFrame":
 
 
 def angle_quality(model: SystemLike, q: Array) -> "pd.DataFrame":
-    """What the file's angles of every quaternion joint are worth at q (t, nq), two columns by body.
+    """The quality of the file's angles of every quaternion joint at q (t, nq), two columns by body.
 
-    'unreached' [rad]: how far the rotation is from the nearest one that the file's axes can reach, whose angles are
-    then given; zero where they reach it. 'condition': the condition number of omega = B xdot at the angles; infinite,
-    or past 1e15, in gimbal lock.
+    unreached  [rad] how far the rotation is from the nearest one that the file's axes can reach. The angles are those
+               of the nearest one. It is zero where the axes reach the rotation.
+    condition  the condition number of omega = B xdot at the angles; infinite, or past 1e15, in gimbal lock.
 
     >>> import numpy as np
     >>> import myoquat as mq

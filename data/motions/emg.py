@@ -68,8 +68,10 @@ class Emg:
     # ---- what is done with a recording ----------------------------------------------------------------------
 
     def band_passed(self, low: float = 20.0, high: float = 450.0, order: int = 4) -> "Emg":
-        """The signal between two frequencies [Hz], without delay: a Butterworth filter of that order, forwards and
-        backwards (SciPy's `butter` and `sosfiltfilt`), so that the amplitude at both is half.
+        """The signal between two frequencies [Hz], without delay.
+
+        A Butterworth filter of that order runs forwards and backwards (SciPy's `butter` and `sosfiltfilt`), so that the
+        amplitude at both frequencies is half.
 
         ValueError for times that are not even, and for a signal with gaps or too short. It is raised too for
         frequencies outside of (0, half the sampling rate) or in the wrong order.

@@ -128,8 +128,10 @@ class Forces:
         return pd.DataFrame(table.to_numpy(), table.index, columns)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the columns of `to_table` as .mot or .sto; as .xml OpenSim's ExternalLoads, with bodies and frames,
-        which `load_forces` reads, and the columns in a .mot of the same name beside it.
+        """Write the loads as .mot, .sto or .xml.
+
+        A .mot or .sto file has the columns of `to_table`. An .xml file is OpenSim's ExternalLoads, with bodies and
+        frames, which `load_forces` reads. Its columns are in a .mot file of the same name beside it.
 
         Raises FileExistsError for a file that exists unless `overwrite` is True, and ValueError for another ending. For
         .mot and .sto, which state no frames, ValueError is also raised for loads in other frames than the ground's.
@@ -233,9 +235,9 @@ def _from_xml(path: Path) -> Forces:
 
 
 def columns_of(path: Path | None, entry: LoadEntry, table: "pd.DataFrame", data: Path) -> list[Array]:
-    """force, point, torque (t, 3) of one load in the table of a `data` file; zero where it names no columns. ModelError
-    with the `path` of the load's own file, None where the caller adds it, and the line of the load for an identifier
-    that has not three columns."""
+    """force, point, torque (t, 3) of one load in the table of a `data` file; zero where it names no columns. Raises
+    ModelError for an identifier that has not three columns. It names the line of the load and the `path` of the load's
+    own file, None where the caller adds it."""
     found = []
     for identifier in (entry.force, entry.point, entry.torque):
         names = _labels(identifier, [str(label) for label in table.columns])
@@ -250,8 +252,8 @@ def columns_of(path: Path | None, entry: LoadEntry, table: "pd.DataFrame", data:
 
 
 def _labels(identifier: str, labels: list[str]) -> list[str]:
-    """The columns of an identifier: with x, y, z after it, or after it and "_", else all that begin with it, which is
-    how OpenSim finds them."""
+    """The columns of an identifier, as OpenSim finds them. Their names are the identifier with x, y, z after it, or
+    with "_" and these. If there are none, they are all columns that begin with it."""
     for middle in ("", "_"):
         names = [identifier + middle + axis for axis in AXES]
         if set(names) <= set(labels):

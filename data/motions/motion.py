@@ -120,11 +120,11 @@ class Motion(Shown):
     def angles(self, *, in_degrees: bool = False) -> "pd.DataFrame":
         """The motion in the coordinates of the file that the model came from, over the index time [s].
 
-        A column per coordinate. Where the system has a quaternion in place of three named angles, these, unwrapped:
-        each frame has the triple that is nearest to the frame before, of the two triples of its rotation and all full
-        turns. Velocities, if there are any, follow as '<coordinate>_u', or by their own names where a quaternion has no
-        named angles. Near a gimbal lock, rates of angles grow without bound; at it they are NaN. `lock_distance` says
-        how near each frame is.
+        There is a column per coordinate. If the system has a quaternion in place of three named angles, the table has
+        the angles, unwrapped. Of the two triples of a rotation and all their full turns, each frame has the one that is
+        nearest to the frame before. Velocities, if there are any, follow as '<coordinate>_u', or by their own names
+        where a quaternion has no named angles. Near a gimbal lock, rates of angles grow without bound; at it they are
+        NaN. `lock_distance` gives the distance of each frame from it.
         """
         return angle_table(self.system, self.time, self.q, self.u, in_degrees)
 

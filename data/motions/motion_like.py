@@ -19,14 +19,12 @@ class MotionLike(Protocol):
 
     Arrays have the leading axes (...) of a batch of simulations, none otherwise. None means that nothing is known.
 
-    | member | shape | unit |
-    |---|---|---|
-    | `time` | (t,) | s, increasing |
-    | `q` | (..., t, nq) | rad, m, unit quaternions |
-    | `u`, `udot` or None | (..., t, nu) | velocities of `system`, and their rates |
-    | `activation` or None | (..., t, m) | 1, of the muscles of `model` |
-    | `force` or None | (..., t, m) | tensions, N |
-    | `loads` or None | (..., t, bodies, 6) | external force [N], torque [N m] on bodies at their origins, world axes |
+    time        (t,) [s], increasing
+    q           (..., t, nq) [rad, m], with unit quaternions
+    u, udot     (..., t, nu) velocities of `system` and their rates, or None
+    activation  (..., t, m) in [0, 1], of the muscles of `model`, or None
+    force       (..., t, m) tensions [N], or None
+    loads       (..., t, bodies, 6) external force [N] and torque [N m] on bodies at their origins, world axes, or None
 
     `model` is the Model where it is known, and `system` otherwise. `to_motion(run)` gives the Motion of one run, and
     `to_dataframe()` a table over the time.

@@ -150,10 +150,12 @@ class Orientations:
 def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, order: str = "wxyz") -> Orientations:
     """The sensors of a .sto file of quaternions (DataType=Quaternion), four numbers with commas in each cell.
 
-    order: "wxyz" where the scalar comes first, as OpenSim writes it, or "xyzw".
-    axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
-    `axes_rotation`). Without it they stay the file's. Raises ModelError with file and line for a file that is broken or
-    of another type, and for a quaternion whose length is not 1.
+    order  "wxyz" where the scalar comes first, as OpenSim writes it, or "xyzw".
+    axes   how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
+           `axes_rotation`). Without it they stay the file's.
+
+    Raises ModelError with file and line for a file that is broken or of another type, and for a quaternion whose length
+    is not 1.
 
     >>> import tempfile
     >>> from myoquat.data import Orientations, load_orientations

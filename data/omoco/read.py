@@ -111,8 +111,8 @@ def read_moco(path: str | Path) -> MocoFile:
 
 
 def property_of(parent: Element, name: str, tag: str = "") -> Element | None:
-    """The child of a name: <name>, or an element of a type such as <TableProcessor name="reference">, or the only one
-    of a type that has no name."""
+    """The child of a name: <name>, or an element of a type with that name, such as <TableProcessor name="reference">.
+    If none has it, it is the only one of a type that has no name."""
     named = parent.find(name)
     if named is not None:
         return named if not tag else next(iter(named.iterchildren(tag)), named)

@@ -49,8 +49,8 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
 
 
 def read_inner_model(element: Element, version: int, path: Path, strict: bool = False) -> Model:
-    """The model in a <Model> of another document, such as a problem of Moco, which is changed in place; as `read_model`
-    otherwise. version: that of the document."""
+    """The model in a <Model> of another document, such as a problem of Moco. That <Model> is changed in place. The rest
+    is as in `read_model`. `version`: that of the document."""
     return _reported(path, strict, lambda implausible: in_current_schema(element, version, implausible))
 
 

@@ -61,13 +61,16 @@ ABSENT = {"RRATool": ": OpenSim's residual reduction is not built"}
 
 
 def read_setup(path: str | Path, anywhere: bool = False, model: str | Path | None = None) -> Setup:
-    """The setup in a file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
-    ForwardTool, IMUPlacer or IMUInverseKinematicsTool.
+    """The setup in a file of one of OpenSim's tools.
 
-    Files that it names are looked for from its own folder. anywhere: it may name outputs outside that folder. model: a
-    file in place of <model_file>, which OpenSim's application leaves unassigned.
-    ModelError with file and line for another document, an unknown tool, and a missing or invalid entry; also for a file
-    that does not exist and an output elsewhere.
+    The tools are ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool, ForwardTool, IMUPlacer
+    and IMUInverseKinematicsTool. Files that it names are looked for from its own folder.
+
+    anywhere  it may name outputs outside that folder.
+    model     a file in place of <model_file>, which OpenSim's application leaves unassigned.
+
+    Raises ModelError with file and line for another document, an unknown tool, and a missing or invalid entry. It is
+    raised too for a file that does not exist and an output elsewhere.
     """
     document = open_setup(Path(path), anywhere, None if model is None else Path(model))
     read = SETUPS.get(document.root.tag)

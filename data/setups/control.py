@@ -18,8 +18,14 @@ CRITICAL_DAMPING_TOLERANCE = 1e-6  # relative: a gain kv that is nearer to 2 sqr
 
 @dataclass(frozen=True)
 class CmcSetup:
-    """Files, times and the cutoff [Hz] of a CMCTool, its window [s], the coordinates that are tracked, each with the
-    bandwidth sqrt(kp) [rad/s] of its feedback, and the folder of results. `left_out`: what is named and not known."""
+    """Files and times of a CMCTool, and:
+
+    cutoff    [Hz]
+    window    [s]
+    tracked   the coordinates that are tracked, each with the bandwidth sqrt(kp) [rad/s] of its feedback
+    left_out  what is named and not known
+    results   the folder of results
+    """
 
     name: str
     path: Path

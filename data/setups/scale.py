@@ -57,8 +57,11 @@ class PlacerSetup:
 
 @dataclass(frozen=True)
 class ScaleSetup:
-    """A ScaleTool: the model, the mass [kg] (None: what the sizes give), markers that it gets, and the two steps,
-    either of which may be left out."""
+    """A ScaleTool: the model, and the two steps, either of which may be left out.
+
+    mass     [kg], None where it follows from the sizes
+    markers  those that the model gets
+    """
 
     name: str
     path: Path

@@ -15,8 +15,12 @@ Angles = tuple[float, ...]
 
 @dataclass(frozen=True)
 class SensorPlacerSetup:
-    """An IMUPlacer: `turn` are angles [rad] about x, y and z of the ground, one after the other, that take the sensors'
-    ground to the model's. `base` and `heading` the sensor whose heading is that of its body, and its axis."""
+    """An IMUPlacer.
+
+    turn           angles [rad] about x, y and z of the ground, one after the other, that take the sensors' ground to
+                   the model's
+    base, heading  the sensor whose heading is that of its body, and its axis
+    """
 
     name: str
     path: Path

@@ -14,8 +14,8 @@ VALUES = ("default_value", "manual_value", "from_file")
 
 @dataclass(frozen=True)
 class Task:
-    """The weight of a marker or a coordinate, `target` being "marker" or "coordinate"; of a coordinate also the source
-    of its wanted value, one of VALUES, and that value."""
+    """The weight of a marker or a coordinate; `target` is "marker" or "coordinate". A coordinate also has the source of
+    its wanted value, one of VALUES, and that value."""
 
     target: str
     name: str

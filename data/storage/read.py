@@ -1,8 +1,8 @@
 """Reading OpenSim's tables of numbers over time, .mot and .sto: a header, a line of labels, a row each time.
 
-The header's first line may be a name; then `key=value` (or the older `key value`) lines up to `endheader`. Read here:
-`nRows`, `nColumns` (`datarows`, `datacolumns`), which should agree with the table, and `inDegrees`, or in its place the
-sentence "Angles are in degrees." (or "radians.") of older files. The rest is kept.
+The header's first line may be a name. Then come `key=value` (or the older `key value`) lines up to `endheader`. `nRows`
+and `nColumns` (`datarows`, `datacolumns`) should agree with the table. `inDegrees` gives the unit of angles. Older
+files have in its place the sentence "Angles are in degrees." (or "radians."). The rest is kept.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
 """Reading marker files, .trc: positions of markers over time, as motion capture systems write them.
 
 A file has three lines of header (file type; names of the entries; their values). Then comes a line with the markers'
-names, each over three columns. A line X1 Y1 Z1 X2 ... follows, perhaps an empty one, then a row for each frame: number,
-time [s], x, y, z of each marker.
+names, each over three columns. A line X1 Y1 Z1 X2 ... follows, perhaps an empty one. Then a row for each frame has its
+number, the time [s], and x, y, z of each marker.
 """
 
 from itertools import islice

@@ -1,9 +1,13 @@
 """Reading URDF.
 
-Extensions: <capsule radius= height=> (height between the centres of its spheres), the joint type 'spherical', and on
-<dynamics>: rotor_inertia (also written 'rotor inertia', or as <rotor inertia=>), stiffness and spring_mount (nq
-numbers, a quaternion, scalar first, for a spherical joint). What a file says of ranges, efforts and joints that mimic
-others belongs to a model: `reading/drives.py`.
+Extensions:
+
+- <capsule radius= height=>, height between the centres of its spheres
+- the joint type 'spherical'
+- on <dynamics>, rotor_inertia (also written 'rotor inertia', or as <rotor inertia=>) and stiffness
+- on <dynamics>, spring_mount: nq numbers, a quaternion, scalar first, for a spherical joint
+
+The ranges and efforts in a file, and joints that mimic others, belong to a model: `reading/drives.py`.
 """
 
 import warnings

@@ -75,7 +75,7 @@ def simulate(
     method         of fixed step: "rk4", "lie_rk4", "semi_implicit_euler", "variational" (symplectic); adaptive:
                    "dop853" (the default with rtol), "rk45", "radau" (implicit, for stiff muscles).
     stabilization  "projection" brings |Q| to 1 and the state onto the constraints along M^-1 A^T after each step.
-                   Or "norm" (fixed steps), which brings only |Q| to 1. Or "baumgarte", which pulls both back. Or "none".
+                   "norm" (fixed steps) brings only |Q| to 1. Or "baumgarte", which pulls both back, or "none".
     output_step    [s] between rows of the trajectory; every step by default.
     excitation     input of muscles with activation dynamics, in the forms of activation; each defaults to the other.
     controls       (k,) of the model's actuators (`Model.control_names`), in the same forms; zero by default.

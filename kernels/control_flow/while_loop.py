@@ -151,15 +151,14 @@ def while_loop(
 ) -> State:  # fmt: skip
     """The state after state <- body(state, parameters) as long as cond(state) holds, at most `max_steps` times.
 
-    state       a record of arrays, with the batch axes in front of each. It is a dict, tuple, named tuple, one array, or a
-                frozen dataclass (nested if needed)
+    state       a record of arrays, with the batch axes in front of each: one array, a dict, tuple, named tuple or
+                (nested) frozen dataclass
     cond        gives a condition (...) for each state of the batch; where it does not hold, the state stays as it is,
                 whatever its neighbours do
-    parameters  a record of what the body needs besides the state, with the same batch axes, of length 1 where the
-                parameter is the same. If it is None, body(state) is called
+    parameters  a record of what else the body needs, with the same batch axes or axes of length 1; None: body(state)
     where       (...), a state for which it is false stays at its start
 
-    The two formulas may depend on nothing else that changes.
+    Nothing else that changes may enter the two formulas.
 
     Use it in formulas that are compiled: the machine code holds the body once. On floats NumPy runs it, and the body
     sees only the states that go on; on CasADi symbols it is unrolled. Raises ValueError where the body changes the

@@ -109,8 +109,7 @@ def step_loop(
                 ExplicitMethod where a step is more than a sum; or
     step        (t, h, x, *inputs, *parameters) -> x after the step, with the inputs at t + node h.
     project     x -> x, after each step of a method (e.g. normalization).
-    bound       (t, x, *inputs, *parameters) -> number. A state for which it is positive (or true) stops. It is
-                evaluated after every step, with the inputs of that step.
+    bound       (t, x, *inputs, *parameters) -> number, after every step; a state stops where it is positive (or true).
     inputs      name -> shape, may change with time.
     parameters  name -> shape, constant.
     content     text that identifies these formulas, method and projection included, as for `compile`. A loop in the

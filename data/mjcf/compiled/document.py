@@ -153,8 +153,8 @@ def _add_geom(body: Element, m: Any, i: int, names: Names) -> None:
 
 
 def _as_given(place: Place, position: Array, orientation: Array) -> Place:
-    """The place of a mesh as its file has it: the compiler moves its origin to the centre of mass, its axes to the
-    principal ones."""
+    """The place of a mesh as its file has it. The compiler moves its origin to the centre of mass, and turns its axes
+    to the principal ones."""
     inverse = np.array(orientation) * [1.0, -1.0, -1.0, -1.0]
     Q = np.asarray(quaternion_multiply(place.Q, inverse))
     return Place(place.p - np.asarray(rotation_matrix(Q)) @ np.array(position), Q)

@@ -50,9 +50,16 @@ class Drive:
 
 @dataclass
 class Drives:
-    """The drives of tendons by the tendons' names, a list for each. Those of joints whose laws only muscles have, by
-    their own names, with their joints. The actuators of joints and sites, the numbers of the activations that some of
-    them have, by their names, and the forces that belong to them; and how many actuators the file has."""
+    """The drives and actuators of a file.
+
+    tendons      the drives of tendons by the tendons' names, a list for each
+    joints       the drives of joints whose laws only muscles have, by their own names, with their joints
+    actuators    those of joints and sites
+    activations  the numbers of the activations that some of the actuators have, by their names
+    forces       those that belong to the actuators
+    count        how many actuators the file has
+    states       how many activations it has
+    """
 
     tendons: dict[str, list[Drive]] = field(default_factory=dict)
     joints: dict[str, tuple[str, Drive]] = field(default_factory=dict)
@@ -250,9 +257,12 @@ def _name(drive: FileDrive) -> str:
 
 
 def _on_joint(drive: FileDrive, document: Document, at: tuple[Skeleton, Drives], state: int | None) -> None:
-    """The actuator of a hinge or a slide: its gain as an actuator, its bias as a spring and damper. A muscle, a gain
-    that depends on length or speed, a constant bias, and a force with a range that does not follow from the control
-    alone, act along a path that is linear in the coordinate."""
+    """The actuator of a hinge or a slide: its gain as an actuator, its bias as a spring and damper.
+
+    It acts along a path that is linear in the coordinate if no actuator here has such a law. That is so for a muscle, a
+    gain that depends on length or speed, and a constant bias. It is also so for a force with a range that does not
+    follow from the control alone.
+    """
     skeleton, found = at
     gear, name, dyntype = drive.gear[0], _name(drive), drive.dynamics[0]
     gain = drive.gain[1][:3] if drive.gain[0] == "affine" else (drive.gain[1][0], 0.0, 0.0)

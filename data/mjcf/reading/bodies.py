@@ -29,10 +29,18 @@ PICTURES = ("camera", "light")
 
 @dataclass
 class Skeleton:
-    """The bodies in the order of the file, depth first, which is MuJoCo's order of coordinates, with their poses. Also
-    the ranges and references of coordinates, where their springs rest, the geoms, the first of each name in `named`,
-    and sites and their axes (3, 3) by their names; dry friction of coordinates, and the coefficients of fixed tendons
-    by coordinate. The joints that have limits, ball joints with the names of their bodies, and meshes."""
+    """The bodies in the order of the file, depth first, which is MuJoCo's order of coordinates, and what belongs to
+    them.
+
+    start                   the coordinates of the pose of the file
+    coordinates             with their ranges
+    refs, rests             the references of coordinates, and where their springs rest, by name
+    frictions               dry friction of coordinates
+    combinations            the coefficients of fixed tendons by coordinate
+    limited, limited_balls  the joints that have limits; ball joints with the names of their bodies
+    geoms, named            all geoms, and the first of each name
+    sites, axes             sites and their axes (3, 3) by their names
+    """
 
     bodies: list[Body] = field(default_factory=list)
     start: list[float] = field(default_factory=list)

@@ -28,8 +28,13 @@ UNBRAKED = {4: "spinning about the normal", 6: "spinning and rolling"}
 
 @dataclass(frozen=True)
 class GeomPair:
-    """Two geoms that touch, their coefficient of sliding friction, 0 where condim is 1, the directions of force that
-    MuJoCo follows (1, 3, 4 or 6), the distance [m] at which they begin to press, and how softly."""
+    """Two geoms that touch.
+
+    friction  their coefficient of sliding friction, 0 where condim is 1
+    condim    the directions of force that MuJoCo follows (1, 3, 4 or 6)
+    margin    the distance [m] at which they begin to press
+    softness  how softly they press
+    """
 
     first: Geom
     second: Geom

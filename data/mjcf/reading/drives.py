@@ -17,8 +17,10 @@ Given = dict[str, tuple[str, tuple[float, ...]]]  # of gain, bias and dyn the ty
 
 @dataclass(frozen=True)
 class FileDrive:
-    """An actuator of the file, number `index` of all: force = gain x activation + bias, where the gain and the bias are
-    "fixed" or "none", "affine" in length and speed, or those of a "muscle". Length = gear x that of what it drives.
+    """An actuator of the file, number `index` of all: force = gain x activation + bias.
+
+    The gain and the bias are "fixed" or "none", "affine" in length and speed, or those of a "muscle". Length = gear x
+    that of the part that it drives.
 
     dynamics  how the activation follows the control: "none", "integrator", "filter", "filterexact" or "muscle"
     controls  (low, high) the control's range, None without; likewise `forces` of the force and `activations`

@@ -32,11 +32,14 @@ QUIET = ("class", "solref", "solimp", "active", "name", "torquescale")
 def read_equalities(
     document: Document, skeleton: Skeleton, system: ArticulatedSystem, muscles: Sequence[Muscle]
 ) -> tuple[tuple[Coupler, ...], tuple[Constraint, ...]]:
-    """A coupler for every joint that follows another, and constraints for a joint that is held, two points that stay
-    together (<connect>), two bodies that are welded, and lengths of tendons. Others and those that are off are noted.
+    """Couplers and constraints of a file.
 
-    They hold exactly, and not by soft springs. y - y0 = sum of a_i (x - x0)^i, x0 and y0 the joints' `ref`: as a
-    polynomial of x.
+    There is a coupler for every joint that follows another. There are constraints for a joint that is held, two points
+    that stay together (<connect>), two bodies that are welded, and lengths of tendons. Others and those that are off
+    are noted.
+
+    They hold exactly, and not by soft springs. A joint follows as a polynomial of x: y - y0 = sum of a_i (x - x0)^i, x0
+    and y0 the joints' `ref`.
     """
     couplers: list[Coupler] = []
     constraints: list[Constraint] = []

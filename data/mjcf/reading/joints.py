@@ -42,9 +42,14 @@ LETTERS = {X: "X", Y: "Y", Z: "Z"}
 
 @dataclass(frozen=True)
 class FileJoint:
-    """A joint of the file: its point in the body [m], axis, and the coordinate `ref` at which it does not move the
-    body. (stiffness, damping, armature), and where its spring rests. A limit acts from `margin` inside the range on, as
-    softly as `softness` says."""
+    """A joint of the file.
+
+    point, axis       in the body [m]
+    ref               the coordinate at which it does not move the body
+    passive           (stiffness, damping, armature)
+    rest              where its spring rests
+    margin, softness  a limit acts from `margin` inside the range on, as softly as `softness` says
+    """
 
     element: Element
     name: str

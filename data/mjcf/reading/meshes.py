@@ -25,9 +25,12 @@ SURFACE, VOLUMES = "shell", ("legacy", "exact", "convex")
 
 @dataclass
 class Meshes:
-    """The meshes of a document, `elements` by their names, from the `folder` of its file: None for a compiled model,
-    whose bodies have their inertias already. `compiled` gives their vertices (v, 3) by name. Files must lie in that
-    folder or below, unless `anywhere`."""
+    """The meshes of a document, `elements` by their names.
+
+    folder    that of the document's file; None for a compiled model, whose bodies have their inertias already
+    compiled  gives their vertices (v, 3) by name
+    anywhere  whether files may lie outside of that folder and those below it
+    """
 
     elements: dict[str, Values]
     folder: Path | None
@@ -180,8 +183,8 @@ def _shell(corners: Array, how: str) -> Measured:
 
 
 def _second_moments(corners: Array, weights: Array) -> Array:
-    """(6,) the inertia of simplices with one corner at the origin, or of triangles: the sum of the products of their
-    corners, x_i x_j (1 + [i = j]), times weights (f,)."""
+    """(6,) the inertia of simplices with one corner at the origin, or of triangles. It follows from the sum of the
+    products of their corners, x_i x_j (1 + [i = j]), times weights (f,)."""
     whole = corners.sum(axis=1)
     P = np.einsum("f,fci,fcj->ij", weights, corners, corners) + np.einsum("f,fi,fj->ij", weights, whole, whole)
     xx, yy, zz = np.diag(P)

@@ -1,10 +1,10 @@
 """Soft constraints of MuJoCo, which have a time constant and an impedance, as springs and dampers.
 
-MuJoCo's constraint at depth r and speed v satisfies a1 + d (b v + k r) = (1 - d) a0 for the acceleration a0 without it
-and the impedance d. The numbers b and k follow from `solref` (MuJoCo's documentation, Computation, Solver parameters).
-At rest it holds like a spring of stiffness k d / ((1 - d) A), A = J M^-1 J^T at the pose of the file. That stiffness
-and the damping ratio of the constraint are taken over, with d at its greatest, dmax of `solimp`. The solver, and
-impedances that vary with depth, are not.
+MuJoCo's constraint at depth r and speed v satisfies a1 + d (b v + k r) = (1 - d) a0. Here a1 is the acceleration, a0
+the one without the constraint, and d the impedance. The numbers b and k follow from `solref` (MuJoCo's documentation,
+Computation, Solver parameters). At rest it holds like a spring of stiffness k d / ((1 - d) A), with A = J M^-1 J^T at
+the pose of the file. That stiffness and the damping ratio of the constraint are taken over, with d at its greatest,
+dmax of `solimp`. The solver, and impedances that vary with depth, are not.
 """
 
 import math

@@ -125,9 +125,11 @@ def _passive(values: Values, document: Document, rest: float | None, at_start: C
 
 
 def _spring(values: Values, document: Document, rest: float | None, at_start: Callable[[], float]) -> ForceLaw | None:
-    """A spring that is slack between two lengths, and a damper. What is of higher order is noted. rest: the length of a
-    fixed tendon where the springs of its joints rest, None for a path in space, which rests at its length in the file's
-    pose unless the file says otherwise."""
+    """A spring that is slack between two lengths, and a damper. Terms of higher order are noted.
+
+    rest  the length of a fixed tendon where the springs of its joints rest. None for a path in space: unless the file
+          says otherwise, it rests at its length in the file's pose
+    """
     stiffness, *others = values.numbers("stiffness", 1, 3, (0.0,))
     damping, *more = values.numbers("damping", 1, 3, (0.0,))
     low, *high = values.numbers("springlength", 1, 2, (-1.0,))
@@ -214,8 +216,8 @@ def _site(values: Values, key: str, skeleton: Skeleton) -> PathPoint:
 
 
 def _wrap_piece(wraps: list[Wrap], before: int | None, wrap: Wrap, end: int) -> int:
-    """Add a surface on the piece that ends in point `end`, or let that of the piece before (its number, if it has one)
-    go on. Returns the surface's number."""
+    """Add a surface on the piece that ends in point `end`, or extend that of the piece before to it. `before` is the
+    number of that surface, if the piece before has one. Returns the surface's number."""
     if before is not None and wraps[before].surface == wrap:
         first, _ = wraps[before].points or (end - 2, end - 1)
         wraps[before] = replace(wraps[before], points=(first, end))

@@ -34,8 +34,13 @@ class Follower:
 
 @dataclass
 class Joints:
-    """The joints of a file as they are written: where the model starts, `refs` of hinges and slides by name, and what
-    equality constraints have to hold: couplers too, `coupled` by the coordinate that depends."""
+    """The joints of a file as they are written.
+
+    qpos, qvel  where the model starts
+    refs        of hinges and slides by name
+    followers   what equality constraints have to hold
+    coupled     couplers, which they hold too, by the coordinate that depends
+    """
 
     unwritten: UnwrittenParts
     ground: str

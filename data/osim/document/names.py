@@ -47,8 +47,8 @@ def settle_names(model: Any, implausible: ImplausibleValues) -> None:
 
 
 def part_from_ground(model: Any, implausible: ImplausibleValues) -> None:
-    """Call a <Body> that has the ground's name ground_body, and wherever a path refers to it: OpenSim 4 tells the two
-    apart by their paths, /ground and /bodyset/ground."""
+    """Call a <Body> that has the ground's name ground_body, also wherever a path refers to it. OpenSim 4 distinguishes
+    the two by their paths, /ground and /bodyset/ground."""
     bodies = [body for body in model.iterfind("BodySet/objects/Body") if body.get("name") == "ground"]
     if not bodies:
         return

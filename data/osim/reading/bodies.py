@@ -24,8 +24,13 @@ __all__ = ["Skeleton", "is_massless", "read_skeleton"]
 
 @dataclass(frozen=True)
 class Skeleton:
-    """Bodies in the order of the file's joints, the coordinates in the same order, and where they start; the welds that
-    close loops, and the bodies that no joint of the file links with the ground, which float."""
+    """Bodies in the order of the file's joints, and what belongs to them.
+
+    coordinates       in the same order
+    start_q, start_u  where they start
+    welds             those that close loops
+    floating          the bodies that no joint of the file connects with the ground
+    """
 
     bodies: tuple[Body, ...]
     coordinates: tuple[Coordinate, ...]
@@ -42,9 +47,10 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
     another one already, or is the ground, carries its parent instead. A body that no joint links with the ground
     floats: it hangs there by a joint of six coordinates, as in OpenSim.
 
-    A joint between two bodies that hang on others closes a loop: it carries a part of its child, which is welded to the
-    rest. The parts of a body are equal, in mass, center of mass and inertia, and the further ones are called
-    BODY_slave_0 and so on, as in OpenSim. A joint that is itself a weld becomes a constraint."""
+    A joint between two bodies that hang on others closes a loop. It then carries a part of its child, which is welded
+    to the rest. The parts of a body are equal, in mass, center of mass and inertia. The further ones are called
+    BODY_slave_0 and so on, as in OpenSim. A joint that is itself a weld becomes a constraint.
+    """
     elements = {element.get("name"): element for element in model.findall("BodySet/objects/Body")}
     links, floating = linked(model, elements, frames)
     for link in links:

@@ -48,8 +48,8 @@ def spanning_tree(masses: Mapping[str, float], edges: Sequence[Edge]) -> tuple[t
 
 
 def _bases(names: Iterable[str], edges: Sequence[Edge]) -> list[str]:
-    """Bodies in the order in which they are joined to the ground: those without a joint, those that are no child of
-    another body, and the others. In each group the parents of most joints come first."""
+    """Bodies in the order in which they are joined to the ground. First come those without a joint, then those that are
+    no child of another body, then the others. In each group the parents of most joints come first."""
     parents, children = Counter(edge.parent for edge in edges), {edge.child for edge in edges}
     linked = {*children, *parents}
     return sorted(names, key=lambda name: (name in linked, name in children, -parents[name]))

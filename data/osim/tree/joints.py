@@ -140,8 +140,8 @@ def complete_joint(element: Any) -> None:
 
 
 def add_coordinates(joint: Any, count: int, prefix: str = "") -> None:
-    """The coordinates that OpenSim gives a joint that has none: PREFIX_coord_0 and so on, without a prefix where it is
-    the file that leaves out <coordinates>."""
+    """The coordinates that OpenSim gives a joint that has none: PREFIX_coord_0 and so on. There is no prefix where the
+    file leaves out <coordinates>."""
     holder = etree.SubElement(joint, "coordinates")
     for i in range(count):
         etree.SubElement(holder, "Coordinate", name=f"{prefix}_coord_{i}")

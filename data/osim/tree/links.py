@@ -37,11 +37,13 @@ class Link:
 
 
 def linked(model: Any, elements: dict[str, Any], frames: Frames) -> tuple[list[Link], tuple[str, ...]]:
-    """The joints of a <Model> in their order, then those that are added, <FreeJoint>s from the ground to bodies that no
-    joint links with it. The names of these bodies.
+    """The joints of a <Model> in their order, then <FreeJoint>s that are added, and the names of the bodies that float.
 
-    elements: all bodies but the ground, by name. ModelError for a joint that links a body with itself, or a loop that
-    cannot be cut.
+    These are connected with the ground by no joint of the file; the free joints are theirs.
+
+    elements  all bodies but the ground, by name
+
+    ModelError for a joint that connects a body with itself, or a loop that cannot be cut.
     """
     masses = {name: number(element, "mass", 0.0) for name, element in elements.items()}
     joints = objects(model, "JointSet")

@@ -31,7 +31,7 @@ def named_as_ground(system: ArticulatedSystem) -> ArticulatedSystem:
 
 def placed_joints(system: ArticulatedSystem, needed: Iterable[str]) -> list[Placed]:
     """The joints in order. A massless body that only carries another one, fixed to it, becomes the frame of its joint
-    on that body, unless it is `needed` by name."""
+    on that body. It stays a body if it is `needed` by name."""
     needed = set(needed)
     carrying: dict[str, list[Body]] = {}
     for body in system.bodies:

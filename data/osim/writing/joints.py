@@ -44,8 +44,12 @@ COLLINEAR_SINE = 1e-6  # sine between two axes
 
 @dataclass(frozen=True)
 class Placed:
-    """A joint between two bodies: the moving body, whose joint it is, and the one that it carries in its place with the
-    frame (position, orientation) of the joint on it. The same body, and None, where the joint is at its origin."""
+    """A joint between two bodies.
+
+    moving   the body whose joint it is
+    carried  the body that it carries in the place of `moving`, the same one where the joint is at its origin
+    frame    (position, orientation) of the joint on `carried`, None where the joint is at its origin
+    """
 
     moving: Body
     carried: str

@@ -30,8 +30,8 @@ def is_hinted(muscle: Muscle) -> bool:
 
 
 class Obstacles:
-    """The obstacles of all paths as contact geometry: one for equal ones, each with a name of its own, and none beside
-    a surface of a contact force that is the same."""
+    """The obstacles of all paths as contact geometry, each with a name of its own. Equal obstacles become one. An
+    obstacle that equals a surface of a contact force becomes none."""
 
     def __init__(self, muscles: Sequence[Muscle], surfaces: Mapping[str, ContactSurface]) -> None:
         self._names: dict[Wrap, str] = {}
