@@ -45,7 +45,7 @@ def load_model(
 
     Options of `.xml`:
 
-    wrapping  the rule for surfaces with a side site. For "shortest" it is that of a `WrapCylinder`, "mujoco" that of MuJoCo 4
+    wrapping  the rule for surfaces with a side site. For "shortest" a `WrapCylinder`, for "mujoco" that of MuJoCo 4
               (`SideCylinder`), "mujoco3" that of MuJoCo 3 (`HalfPlaneCylinder`).
     anywhere  True: meshes and files that it includes may lie outside its folder.
     contact   True: geoms press on each other.

@@ -1,7 +1,7 @@
 """C3D files of motion capture systems, through the library ezc3d: points, and force plates.
 
-The C3D format is described at c3d.org. The library computes the force, the moment and the centre of pressure of force plates
-of types 1 to 4, in the laboratory's axes. It takes them from the plates' analog channels, corners, origins and
+The C3D format is described at c3d.org. The library computes the force, the moment and the centre of pressure of force
+plates of types 1 to 4, in the laboratory's axes. It takes them from the plates' analog channels, corners, origins and
 calibration matrices. It is written in C++ and runs in a process of its own (`read_child`), so that a damaged file ends
 that process, not this one.
 """

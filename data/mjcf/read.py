@@ -64,7 +64,7 @@ def load_mjcf(
 
     strict    an element that is not read raises ModelError. By default one UnsupportedWarning reports all of them with
               counts and lines.
-    wrapping  the rule for surfaces with a side site. For "shortest" it is that of a `WrapCylinder`, "mujoco" that of MuJoCo 4,
+    wrapping  the rule for surfaces with a side site. For "shortest" a `WrapCylinder`, for "mujoco" that of MuJoCo 4,
               "mujoco3" that of versions up to 3.17.
     anywhere  files that it includes, and meshes, may lie outside its folder.
     contact   geoms press on each other (`LinearContact`), the pairs that MuJoCo lets touch.
