@@ -131,7 +131,7 @@ def _check_followed(near: Iterable[_Lock], q: Array, function: str) -> None:
         if lock.followers and (where := lock.first_near(q, FOLLOWED_SINE)) is not None:
             raise ValueError(
                 f"{function}: the angles {lock.label} of body {lock.body!r} are in gimbal lock at pose {list(where)}, "
-                f"where {', '.join(lock.followers)} would turn without bound; set the mass and the inertia of these "
+                f"where {', '.join(lock.followers)} would turn without bound. Set the mass and the inertia of these "
                 "frames to zero, or move away from the lock"
             )
 
@@ -141,8 +141,8 @@ def followed_sines(
 ) -> list[Array]:
     """(...) each, |sin| of the angle to the lock of ball joints at q (..., nq), on floats and symbols.
 
-    They are those whose angles the bodies, or bodies that carry them, follow, and those by quaternions to which the
-    named angles belong.
+    Some are the joints whose angles the `bodies`, or bodies that carry them, follow. The others are the joints with a
+    quaternion to which the named `angles` belong.
     """
     carried, leaders = {*bodies}, set()
     parents = {body.name: body for body in system.bodies}

@@ -101,7 +101,7 @@ class ActivationDynamics(Record):
         return rate
 
     def check(self, element: str) -> None:
-        """ModelError for an unknown form or numbers that cannot be."""
+        """ModelError for an unknown form or impossible numbers."""
         if self.form not in FORMS:
             raise ModelError(f"form is one of {', '.join(FORMS)}, not {self.form!r}", element=element)
         check_ranges(self, element)

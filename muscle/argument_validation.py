@@ -108,14 +108,14 @@ def _check_closed_form(muscle: Muscle, in_casadi: bool) -> None:
         if solved is not None or len(acting) > 1:
             what = "several surfaces" if solved is None else f"a surface of type {solved!r}"
             raise TypeError(
-                f"muscle {muscle.name!r}: its path around {what} is found by an iterative solver, which takes numbers "
-                "only, not SymPy or CasADi symbols or those of kernels.compile; on numbers, path_lengths and "
-                "path_jacobian run in kernels of their own"
+                f"muscle {muscle.name!r}: an iterative solver finds its path around {what}. It takes numbers only, "
+                "not SymPy or CasADi symbols or those of kernels.compile. On numbers, path_lengths and path_jacobian "
+                "run in kernels of their own"
             )
         if acting and not in_casadi:
             raise TypeError(
                 f"muscle {muscle.name!r}: whether its path touches a {acting[0].kind} depends on the pose, in cases "
-                "that nest too deep for SymPy; numbers and CasADi symbols are taken"
+                "that nest too deep for SymPy. Numbers and CasADi symbols are accepted"
             )
 
 

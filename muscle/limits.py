@@ -76,7 +76,7 @@ class CoordinateLimit(Record):
         return self.upper_stiffness * above + self.lower_stiffness * below
 
     def check(self, system: ArticulatedSystem) -> None:
-        """ModelError for a coordinate that does not exist, or numbers that cannot be."""
+        """ModelError for a coordinate that does not exist, or impossible numbers."""
         element = f"limit {self.name!r}"
         if self.coordinate not in system.coordinate_names and self.coordinate not in system.angle_names:
             raise ModelError(f"coordinate {self.coordinate!r} does not exist", element=element)

@@ -94,8 +94,10 @@ def carried_force(
 
 
 def body_wrenches(system: ArticulatedSystem, q: Array, loads: Sequence[Load]) -> Array:
-    """(..., bodies, 6) force [N] and torque [N m] of the loads on every body at its origin, in world axes: the
-    formula. What acts on the ground, the ground takes."""
+    """(..., bodies, 6) force [N] and torque [N m] of the loads on every body at its origin, in world axes: the formula.
+
+    Loads on the ground are left out.
+    """
     found = _wrenches(system.poses(q), loads)
     rows = [joined(list(found.get(name, (np.zeros(3), np.zeros(3))))) for name in system.body_names]
     batch = np.broadcast_shapes(q.shape[:-1], *(row.shape[:-1] for row in rows))

@@ -98,7 +98,7 @@ class Model(Record):
             group.check(self.muscle_names)
 
     def _check_extras(self) -> None:
-        """ModelError for what is said of coordinates or bodies that do not exist, or that cannot be."""
+        """ModelError for data of coordinates or bodies that do not exist, or that are impossible."""
         known = {*self.system.coordinate_names, *self.system.angle_names}
         seen: set[str] = set()
         for coordinate in self.coordinates:
@@ -121,7 +121,7 @@ class Model(Record):
             _check_plain(constraint)
 
     def _check_actuators(self) -> None:
-        """ModelError for actuators that cannot be, and for a name that two of them have."""
+        """ModelError for impossible actuators, and for a name that two of them have."""
         seen: set[str] = set()
         for actuator in self.actuators:
             if actuator.name in seen:
@@ -229,9 +229,10 @@ class Model(Record):
         return replace(self, **changed)
 
     def with_fitted_paths(self, paths: Mapping[str, tuple[PathPoint, ...]]) -> "Model":
-        """The same model with other paths for the muscles that are named, such as `myoquat.analysis.fits.fit_paths`
-        finds them. Their points, surfaces and pulleys are left out. ModelError for a name of no muscle, and for paths
-        that the system cannot have.
+        """The same model with other paths for the named muscles, such as those of `myoquat.analysis.fits.fit_paths`.
+
+        Their points, surfaces and pulleys are left out. Raises ModelError for a name of no muscle, and for paths that
+        the system cannot have.
 
         >>> import myoquat as mq
         >>> from myoquat.muscle import PoseFunction, PoseVariables, fitted_path

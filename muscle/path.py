@@ -20,8 +20,8 @@ __all__ = ["Muscle", "MuscleGroup", "PathWrap", "Pulley"]
 class Pulley(Record):
     """From the path's point of number `point` on, the path is a branch of its own, whose length counts 1 / divisor.
 
-    No segment leads from the point before to this one. A tendon that splits behind a moving pulley has one length, half
-    that of its two branches more than that of its trunk [MuJoCo, `pulley`].
+    No segment leads from the point before to this one. Behind a moving pulley a tendon may split into two branches. Its
+    length is then that of its trunk plus half that of the two branches [MuJoCo, `pulley`].
 
     >>> from myoquat.muscle import Muscle, PathPoint, Pulley
     >>> path = [PathPoint("ground", (x, 0.0, 0.0)) for x in (0.0, 0.1, 0.1, 0.5)]

@@ -60,8 +60,10 @@ class PathPoint(Record):
 
 @dataclass(frozen=True)
 class ConditionalPoint(PathPoint):
-    """A point that is on the path only while a coordinate lies in a range, whose ends are widened by 1e-5 as OpenSim
-    does. Where it comes or goes the length jumps, unless the path is straight there, and the Jacobian with it.
+    """A point that is on the path only while a coordinate lies in a range.
+
+    The ends of the range are widened by 1e-5, as in OpenSim. Where the point comes or goes, the length and the Jacobian
+    jump, unless the path is straight there.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -59,8 +59,9 @@ def scaled_constraint(constraint: Constraint, stretch: Stretch) -> Constraint:
     """The constraint between the scaled bodies, whose points move with them; angles of frames stay.
 
     A distance grows as that of its points at the start. The axis of a line and the half axes of an ellipsoid grow as
-    the body does along them. A type of constraint registers its own rule. ModelError for one whose lengths are not
-    known."""
+    the body does along them. A type of constraint registers its own rule. Raises ModelError for a constraint whose
+    lengths are not known.
+    """
     raise ModelError("what scaling makes of its lengths is not determined", element=constraint.label)
 
 
@@ -90,9 +91,10 @@ def _(constraint: OnSurface, stretch: Stretch) -> Constraint:
 
 @singledispatch
 def scaled_force(force: PassiveForce, stretch: Stretch) -> PassiveForce:
-    """The force between the stretched bodies, by the same rules; stiffnesses stay, and so do forces on coordinates.
+    """The force between the scaled bodies, by the same rules; stiffnesses stay, and so do forces on coordinates.
 
-    A type of force registers its own rule. ModelError for one whose lengths are not known."""
+    A type of force registers its own rule. Raises ModelError for a force whose lengths are not known.
+    """
     raise ModelError("what scaling makes of its lengths is not determined", element=force.element)
 
 

@@ -20,8 +20,9 @@ Factors = Mapping[str, Array]
 
 
 def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masses: bool = False) -> Model:
-    """The model whose bodies, by name, are stretched by factors (3,) along their axes; see
-    `myoquat.joints.multibody.scaling.scaled_system` for mass and keep_masses.
+    """The model whose bodies, by name, are scaled by factors (3,) along their axes.
+
+    `myoquat.joints.multibody.scaling.scaled_system` describes mass and keep_masses.
 
     Points, surfaces, markers and the points of constraints, passive forces and contacts are scaled with their bodies
     (`myoquat.muscle.scaled_parts`). Raises ModelError for constraints and forces that have no rule. Lengths of a force

@@ -99,7 +99,7 @@ def _why_not_translations(joint: CustomJoint, rotating: set[int | None]) -> str 
 
 
 def as_ball(body: Body) -> Body:
-    """The body on a spherical or a floating joint that remembers its angles; ModelError if that cannot be."""
+    """The body on a spherical or a floating joint that remembers its angles; ModelError if that is impossible."""
     reason = ball_joint_obstacle(body)
     if reason is not None:
         raise ModelError(f"no ball joint: {reason}", element=f"body {body.name!r}")

@@ -18,14 +18,13 @@ DEGREES = (1, 3, 5, 7)
 
 @dataclass(frozen=True)
 class NaturalSpline(AxisFunction):
-    """The spline of an odd degree 2 m - 1 through the points (x, y) whose m-th derivative is least: OpenSim's GCVSpline
-    without smoothing.
+    """The spline through the points (x, y) whose m-th derivative is least: OpenSim's GCVSpline without smoothing.
 
-    It is 2 m - 2 times differentiable; the derivatives from m to 2 m - 2 vanish at its ends, and outside it is a
-    polynomial of degree m - 1 [H. J. Woltring, A Fortran package for generalized, cross-validatory spline smoothing and
-    differentiation, Advances in Engineering Software 8 (1986) 104-113]. Of degree 1 it is straight between the points
-    and constant outside. Raises ValueError for another degree than 1, 3, 5 and 7, fewer than 2 m points, x that do not
-    increase, or numbers that are not finite.
+    Its degree 2 m - 1 is odd, and it is 2 m - 2 times differentiable. The derivatives from m to 2 m - 2 vanish at its
+    ends. Outside it is a polynomial of degree m - 1. Source: H. J. Woltring, A Fortran package for generalized,
+    cross-validatory spline smoothing and differentiation, Advances in Engineering Software 8 (1986) 104-113. A spline
+    of degree 1 is straight between the points and constant outside. Raises ValueError for another degree than 1, 3, 5
+    and 7, fewer than 2 m points, x that do not increase, or numbers that are not finite.
 
     >>> import numpy as np
     >>> from myoquat.joints.functions import NaturalSpline

@@ -36,9 +36,10 @@ FACTS = JointFacts(
 
 @dataclass(frozen=True)
 class EulerJoint(CoordinateJoint):
-    """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s]. Locks where its second angle says.
+    """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s].
 
-    `angles` are the coordinates that a model file had in the sequence's place, None without any or where they are phi.
+    The joint locks at sin(phi_2) = 0 if the first and last axis are alike, else at cos(phi_2) = 0. `angles` are the
+    coordinates that a model file had in place of the sequence. They are None if there are none, or if they are phi.
 
     >>> import numpy as np
     >>> from myoquat.joints import EulerJoint

@@ -73,7 +73,7 @@ class Actuator(Record, ABC):
         return f"actuator {self.name!r}"
 
     def check(self, system: ArticulatedSystem) -> None:
-        """ModelError for what does not exist or numbers that cannot be."""
+        """ModelError for what does not exist or impossible numbers."""
         known = (system.ground, *system.body_names)
         for f in fields(self):
             value = getattr(self, f.name)

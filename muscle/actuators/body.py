@@ -15,9 +15,11 @@ __all__ = ["BodyActuator"]
 
 @dataclass(frozen=True)
 class BodyActuator(Actuator):
-    """A torque (3) [N m] and a force (3) [N], the six controls in this order, on the `body` at a `point` [m]: OpenSim's
-    BodyActuator. The point is in the body's frame, or in the world's where point_in_world. The controls are components
-    in world axes, or in the body's unless `in_world`.
+    """A torque (3) [N m] and a force (3) [N] on the `body`, the six controls in this order: OpenSim's BodyActuator.
+
+    point           [m] where the force acts, in the body's frame
+    point_in_world  whether the point is in the world's frame instead
+    in_world        whether the controls are components in world axes, else in the body's
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -53,7 +53,7 @@ class PassiveForce(Record, ABC):
 
     @abstractmethod
     def check(self, system: ArticulatedSystem) -> None:
-        """ModelError for what does not exist or numbers that cannot be."""
+        """ModelError for what does not exist or impossible numbers."""
 
     def check_bodies(self, system: ArticulatedSystem, *names: str) -> None:
         """ModelError for a body that does not exist, and for one body twice."""

@@ -40,8 +40,9 @@ class CoordinateExpression(CoordinateForce):
 
 @dataclass(frozen=True)
 class PointExpression(PointForce):
-    """Two points pull each other by an expression [N] of their distance d [m] and its rate ddot [m/s]: OpenSim's
-    ExpressionBasedPointToPointForce.
+    """Two points pull each other by an expression [N] of their distance d [m] and its rate ddot [m/s].
+
+    OpenSim's ExpressionBasedPointToPointForce.
 
     >>> import numpy as np
     >>> from myoquat.muscle.forces import PointExpression

@@ -30,7 +30,7 @@ class RotationLimit(MeasuredForce):
     damping     c [N m s/rad]
 
     The torque acts about the axis of the rotation. At half a turn, where that axis changes its sign, the torque jumps.
-    Raises ModelError for a body that does not exist and numbers that cannot be.
+    Raises ModelError for a body that does not exist and impossible numbers.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -21,11 +21,10 @@ MAX_SWITCH_ARGUMENT = 20.0  # b_d times the height above the floor; the switch (
 
 @dataclass(frozen=True)
 class SmoothSphereHalfSpace(ContactForce):
-    """Hunt-Crossley contact with smooth switches: OpenSim's SmoothSphereHalfSpaceForce (Serrancoli et al. 2019, IEEE
-    Trans. Neural Syst. Rehabil. Eng. 27, 1655).
+    """Hunt-Crossley contact with smooth switches: OpenSim's SmoothSphereHalfSpaceForce.
 
-    At depth d, speed of approach v, slip s, with k = E^(2/3) / 2 of the stiffness E [N/m^2], radius R, dissipation c
-    [s/m]:
+    Source: Serrancoli et al. 2019, IEEE Trans. Neural Syst. Rehabil. Eng. 27, 1655. Let d be the depth, v the speed of
+    approach, s the slip, R the radius, and c [s/m] the dissipation. With k = E^(2/3) / 2 of the stiffness E [N/m^2],
 
         h = 4/3 k sqrt(R k) (d^2 + e)^(3/4) (1 + tanh(b_d d)) / 2
         f = h (1 + 3/2 c v) (1 + tanh(b_v (v + 2 / (3 c)))) / 2

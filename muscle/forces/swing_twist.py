@@ -49,7 +49,7 @@ class SwingTwistLimit(MeasuredForce):
     swing_stiffness, twist_stiffness  k_s, k_t [N m/rad]
     transition                        [rad]
 
-    The joint may have any description. Raises ModelError for bodies that do not exist and numbers that cannot be.
+    The joint may have any description. Raises ModelError for bodies that do not exist and impossible numbers.
 
     >>> import numpy as np
     >>> from myoquat.muscle.forces import SwingTwistLimit

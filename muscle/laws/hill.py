@@ -24,9 +24,9 @@ MAX_STRAIN_RATIO = 10  # upper end of the first bracket, over the strain at F0; 
 class HillLaw(ForceLaw):
     """F = F0 f_T(l_T) = F0 f_M cos(alpha): the tendon pulls as hard as the fiber along it, and has no mass.
 
-    Of fixed width: l_M sin(alpha) = l_M0 sin(alpha_0); the path is l = l_M cos(alpha) + l_T. Lengths l~_M = l_M / l_M0
-    and l~_T = l_T / l_Ts, speed v~_M = dl_M/dt / (vmax l_M0). With an elastic tendon the fiber length l_M [m] is a
-    state; with a rigid one, l_T = l_Ts, it follows from the path.
+    The fiber has a fixed width, l_M sin(alpha) = l_M0 sin(alpha_0), and the path is l = l_M cos(alpha) + l_T.
+    Normalized lengths are l~_M = l_M / l_M0 and l~_T = l_T / l_Ts, the speed is v~_M = dl_M/dt / (vmax l_M0). With an
+    elastic tendon the fiber length l_M [m] is a state. With a rigid one, l_T = l_Ts, it follows from the path.
 
     Every path length has an answer, by the rules of OpenSim's Millard2012EquilibriumMuscle. The fiber is never shorter
     than `shortest`: a state below counts as that length, and its rate is zero where it would shorten further. On a path
@@ -45,8 +45,8 @@ class HillLaw(ForceLaw):
     maximum_pennation         [rad]
     pull_only                 the law is F = max(0, ...), which is not smooth where it becomes zero
 
-    With a rigid tendon a fiber that shortens too fast pushes. Then F < 0, as the curves of the sources go on
-    (`can_push`).
+    With a rigid tendon a fiber that shortens faster than vmax may push. Then F < 0, because the curves of the sources
+    continue there (`can_push`).
 
     >>> from myoquat.muscle.laws import HillLaw, Millard2012, Thelen2003
     >>> laws = [law(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2) for law in (Thelen2003, Millard2012)]

@@ -8,8 +8,8 @@
     muscles.m2.activation
     start_q.A.Q0, start_u.A.omega_x    by the names of coordinates and velocities
 
-Components may also be counted: position.2 is position.z. Not to be varied: axes of joints, and points of splines,
-whose coefficients are solved for once; a multiplier of a spline can be.
+Components may also be counted: position.2 is position.z. Axes of joints cannot be varied, nor points of splines, since
+their coefficients are solved for once. A multiplier of a spline can be varied.
 """
 
 import numbers

@@ -46,8 +46,8 @@ class Parameters:
     def of(cls, model: SystemLike, names: str | Iterable[str]) -> "Parameters":
         """The parameters of a Model or an ArticulatedSystem with these names, or patterns as "muscles.*.activation".
 
-        The names that there are: `parameter_names(model)`. Raises ValueError for one that the model does not have, with
-        the nearest ones, and for one that is named twice.
+        `parameter_names(model)` lists the names. Raises ValueError for a name that the model does not have, with the
+        nearest ones, and for one that is given twice.
         """
         found = parameter_index(model)
         chosen: dict[str, str] = {}

@@ -2,8 +2,8 @@
 
 For every touched surface an iterate holds a geodesic. It begins at the point P where the path comes onto the surface,
 in the direction t, has the length s, and ends at Q. The length of the path is stationary where two conditions hold at
-both ends of each line d between two surfaces. The line is tangent, d . n = 0 with the normal n, and goes straight on, d
-. b = 0 with b = n x t. Newton's method moves P by alpha t + beta b, turns t by gamma about n, and moves Q by epsilon
+both ends of each line d between two surfaces. The line is tangent, d . n = 0 with the normal n, and goes straight on,
+d . b = 0 with b = n x t. Newton's method moves P by alpha t + beta b, turns t by gamma about n, and moves Q by epsilon
 t + eta b. Here eta = beta a + gamma r, where a, r are the surface's Jacobi fields along the geodesic. Source: A.
 Scholz, M. Sherman, I. Stavness, S. Delp, A. Kecskemethy, A fast multi-obstacle muscle wrapping method using natural
 geodesic variations, Multibody System Dynamics 36, 2016.

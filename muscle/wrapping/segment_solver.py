@@ -193,8 +193,12 @@ def _tried(before: _Try, segment: Segment) -> _Try:
 
 @dataclass(frozen=True)
 class _Search:
-    """The shortest path so far, its segment's `opposite`, and the number (...) of the next selection of opposite sides.
-    Where there is none, that of all selections."""
+    """The search on opposite sides.
+
+    found     the shortest path so far
+    opposite  that of its segment
+    number    (...) of the next selection of opposite sides; where there is none, the number of all selections
+    """
 
     found: _Try
     opposite: tuple[Array, ...]

@@ -21,8 +21,9 @@ MAX_PART_RATIO = 0.8  # length of a part of a geodesic over the smaller of tube 
 
 @dataclass(frozen=True, kw_only=True)
 class WrapTorus(Wrap):
-    """A torus around the z axis of its frame: a tube of `tube_radius` [m] along a ring of `ring_radius` [m] (OpenSim's
-    inner and outer radius).
+    """A torus around the z axis of its frame: a tube of `tube_radius` [m] along a ring of `ring_radius` [m].
+
+    OpenSim calls them inner_radius and outer_radius.
 
     A path passes through the ring: it never crosses the plane of the ring outside of it, whatever the quadrant. The
     length jumps where an end of it does. Between ends on opposite sides of the axis it may bear on both sides of the

@@ -64,9 +64,12 @@ class Turn:
 class Bridge:
     """A line across the hole that touches the tube on both sides of the plane of the ring.
 
-    moment (...) [m]; u (...) > 0, at which it touches, and at -u; rho (...) [m] the distance of both points from the
-    axis; phi (...) between them; length (...) [m]. The rates are by the parameter of `bridge`, of moment, of psi at u,
-    and of phi.
+    moment                           (...) [m]
+    u                                (...) > 0, at which the line touches, and at -u
+    rho                              (...) [m] the distance of both points from the axis
+    phi                              (...) between the points
+    length                           (...) [m]
+    moment_rate, psi_rate, phi_rate  of the moment, of psi at u, and of phi, by the parameter of `bridge`
     """
 
     moment: Array

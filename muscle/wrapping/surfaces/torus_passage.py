@@ -125,11 +125,10 @@ Attempt = Callable[[Passage, _Ring], Passage]  # from the passage before to the 
 
 
 def shortest_through(A: Array, B: Array, R: Array, r: Array, where: Array, near: Near | None = None) -> Passage:
-    """The shortest path from A to B (..., 3) around the inner side of a tube of radius r (...) along a ring of radius
-    R.
+    """The shortest path from A to B (..., 3) around the inner side of a tube of radius r (...) and ring radius R.
 
-    where (...): elsewhere nothing is sought. near: where to begin; where it is rough, only a string over the edge of
-    the hole is looked at.
+    where  (...) elsewhere nothing is sought
+    near   where to begin. Where it is rough, only a string over the edge of the hole is tried
     """
     none = 0.0 * (A[..., 0] + B[..., 0])
     A, B = (x + none[..., None] for x in (A, B))
