@@ -253,10 +253,8 @@ class Store:
 
     @classmethod
     def _resume(cls, study: Specification, path: Path, lock: Lock, any_code: bool) -> "Store":
-        """The store at a path, to continue it.
-
-        StoreError names the differences if it is of another study, other code (unless that is allowed), or another
-        processor.
+        """The store at a path, to continue it. StoreError names the differences if it is of another study, other code
+        (unless that is allowed), or another processor.
         """
         found = _check_results(path)
         check_links(path)
