@@ -3,11 +3,12 @@
     mass: NotNegative = 0.0
     pennation: Annotated[float, Range(0.0, math.pi / 2, open_high=True)] = 0.0
 
-`check_ranges` holds a record to them, whatever file or program the record comes from. Numbers of files are also at most
-MAX_NUMBER in size. No quantity of a model comes near in SI units, and products of ten of them are finite.
+`check_ranges` holds a record to them, whatever file or program the record comes from. All numbers of files and models
+are also at most MAX_NUMBER in size. No quantity comes near in SI units, and products of ten of them are finite.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -25,18 +26,25 @@ __all__ = [
     "check_ranges",
     "is_plausible",
     "ranges_of",
+    "size_limit",
 ]
 
-MAX_NUMBER = 1e30  # size of a number in a file
+MAX_NUMBER = 1e30  # size of a number in a file or a model
 
 
 def is_plausible(x: float) -> bool:
-    """Whether a number of a file is finite and at most MAX_NUMBER in size.
+    """Whether a number of a file or a model is finite and at most MAX_NUMBER in size.
 
     >>> is_plausible(-9.81), is_plausible(1e308), is_plausible(math.nan)
     (True, False, False)
     """
     return -MAX_NUMBER <= x <= MAX_NUMBER
+
+
+def size_limit(values: Iterable[object]) -> str:
+    """For the message about numbers that are not plausible: their greatest size, if they are finite."""
+    finite = all(isinstance(x, (int, float)) and math.isfinite(x) for x in values)
+    return f" of at most {MAX_NUMBER:g} in size" if finite else ""
 
 
 @dataclass(frozen=True)
@@ -103,6 +111,8 @@ def check_ranges(record: Any, element: str | None, what: str = "") -> None:
             continue
         if not isinstance(value, (int, float)) or not allowed.holds(value):
             raise ModelError(f"{what}{name} must be {allowed}, not {value!r}", element=element)
+        if not is_plausible(value):
+            raise ModelError(f"{what}{name} must be at most {MAX_NUMBER:g} in size, not {value!r}", element=element)
 
 
 def check_interval(interval: tuple[float, ...], element: str, what: str = "range") -> None:

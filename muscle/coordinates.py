@@ -1,6 +1,5 @@
 """Ranges, locks and couplings of the coordinates of a model file, and its markers."""
 
-import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, straight_line
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import find_cycle
-from myoquat.joints.ranges import check_interval, check_ranges
+from myoquat.joints.ranges import check_interval, check_ranges, is_plausible, size_limit
 
 __all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow", "in_order", "linear_couplings"]
 
@@ -123,5 +122,6 @@ class Marker(Record):
         element = f"marker {self.name!r}"
         if self.body not in bodies:
             raise ModelError(f"body {self.body!r} does not exist; known: {', '.join(bodies)}", element=element)
-        if len(self.position) != 3 or not all(map(math.isfinite, self.position)):
-            raise ModelError(f"position must be three finite numbers, not {self.position}", element=element)
+        if len(self.position) != 3 or not all(map(is_plausible, self.position)):
+            limit = size_limit(self.position)
+            raise ModelError(f"position must be three finite numbers{limit}, not {self.position}", element=element)

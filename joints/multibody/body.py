@@ -10,7 +10,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.checks import UNIT_TOLERANCE
 from myoquat.joints.multibody.shapes import Shape
-from myoquat.joints.ranges import NotNegative, check_ranges
+from myoquat.joints.ranges import NotNegative, check_ranges, is_plausible, size_limit
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import full
 
@@ -95,8 +95,8 @@ def check_body(body: Body) -> None:
 
 
 def _check_vector(element: str | None, key: str, values: Vector, size: int) -> None:
-    if len(values) != size or not all(math.isfinite(v) for v in values):
-        raise ModelError(f"{key} must be {size} finite numbers, not {values}", element=element)
+    if len(values) != size or not all(map(is_plausible, values)):
+        raise ModelError(f"{key} must be {size} finite numbers{size_limit(values)}, not {values}", element=element)
 
 
 def check_mount(mount: Vector, joint: Joint, element: str | None = None) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from myoquat.core.records import Record
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.ranges import NotNegative, Positive, check_ranges
+from myoquat.joints.ranges import NotNegative, Positive, check_ranges, is_plausible, size_limit
 
 __all__ = [
     "ContactBox",
@@ -45,8 +45,8 @@ class ContactSurface(Record):
             raise ModelError(f"{what}body {self.body!r} does not exist", element=element)
         check_ranges(self, element, what)
         for key, value in vars(self).items():
-            if isinstance(value, tuple) and not all(isinstance(x, float) and math.isfinite(x) for x in value):
-                raise ModelError(f"{what}{key} must be finite, not {value!r}", element=element)
+            if isinstance(value, tuple) and not all(isinstance(x, float) and is_plausible(x) for x in value):
+                raise ModelError(f"{what}{key} must be finite{size_limit(value)}, not {value!r}", element=element)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """What every passive force can do."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -13,6 +12,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.ranges import is_plausible, size_limit
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.forces.separate import separate_bodies, wrenches_of_work
@@ -153,7 +153,9 @@ class MeasuredForce(PassiveForce):
             for number in value if isinstance(value, tuple) else (value,):
                 if isinstance(number, (str, AxisFunction)):
                     continue
-                if not (isinstance(number, float) and math.isfinite(number)):
-                    raise ModelError(f"{f.name} must be finite, not {value!r}", element=self.element)
+                if not (isinstance(number, float) and is_plausible(number)):
+                    raise ModelError(
+                        f"{f.name} must be finite{size_limit([number])}, not {value!r}", element=self.element
+                    )
                 if number < 0 and ("stiffness" in f.name or "damping" in f.name):
                     raise ModelError(f"{f.name} must not be negative, but is {value!r}", element=self.element)

@@ -12,6 +12,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.ranges import MAX_NUMBER, is_plausible, size_limit
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 
@@ -139,8 +140,9 @@ class Wrap(Record, ABC):
         known = (system.ground, *system.body_names)
         if self.body not in known:
             raise ModelError(f"{what}: body {self.body!r} does not exist; known: {', '.join(known)}", element=element)
-        if len(self.position) != 3 or not all(map(math.isfinite, self.position)):
-            raise ModelError(f"{what}: position must be three finite numbers, not {self.position}", element=element)
+        if len(self.position) != 3 or not all(map(is_plausible, self.position)):
+            given = f"{size_limit(self.position)}, not {self.position}"
+            raise ModelError(f"{what}: position must be three finite numbers{given}", element=element)
         if len(self.orientation) != 4 or not abs(math.hypot(*self.orientation) - 1) <= 1e-6:
             raise ModelError(f"{what}: orientation must be a unit quaternion, not {self.orientation}", element=element)
         if self.quadrant not in ("all", *self.quadrants):
@@ -155,14 +157,16 @@ class Wrap(Record, ABC):
                 element=element,
             )
         for name, size in self.sizes().items():
-            if not (math.isfinite(size) and size > 0):
-                raise ModelError(f"{what}: {name} must be positive, not {size}", element=element)
+            if not (is_plausible(size) and size > 0):
+                allowed = f"at most {MAX_NUMBER:g}" if math.isfinite(size) and size > 0 else "positive"
+                raise ModelError(f"{what}: {name} must be {allowed}, not {size}", element=element)
 
     def _check_hint(self, what: str, element: str) -> None:
         if self.hint is None:
             return
-        if len(self.hint) != 3 or not all(map(math.isfinite, self.hint)):
-            raise ModelError(f"{what}: hint must be three finite numbers, not {self.hint}", element=element)
+        if len(self.hint) != 3 or not all(map(is_plausible, self.hint)):
+            given = f"{size_limit(self.hint)}, not {self.hint}"
+            raise ModelError(f"{what}: hint must be three finite numbers{given}", element=element)
         if self.quadrant != "all":
             raise ModelError(f"{what}: give a quadrant or a hint, not both", element=element)
         if not self.tells_side(self.hint):
