@@ -122,8 +122,11 @@ def structure_of(record: Any) -> Structure:
 
 
 def arrays_of(record: Any) -> list[Array]:
-    """The arrays of a record, depth first."""
-    return flattened(record)[1]
+    """The arrays of a record, depth first; ValueError as `flattened`."""
+    parts = _parts(record)
+    if parts is None:
+        return [_array(record)]
+    return [array for _, part, fixed in parts if not fixed for array in arrays_of(part)]
 
 
 def _structure(record: Any, arrays: list[Array]) -> Structure:
