@@ -1,4 +1,4 @@
-"""What the formulas of a task see: the state of one environment, or of a batch of them."""
+"""The arguments of the formulas of a task: the state of one environment, or of a batch of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

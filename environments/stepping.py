@@ -140,7 +140,7 @@ class Stepper:
             return compile(formula, {"actions": self.muscles}, ["excitations"])
 
     def situation(self, time: Array, x: Array, goal: Array, *p: Array) -> Situation:
-        """What the formulas of the task see of states x (..., size)."""
+        """The arguments of the task's formulas at states x (..., size)."""
         equations, model = self.equations, self.model
         q, u = equations.split(x)
         if equations.excited and len(equations.excited) < self.muscles:

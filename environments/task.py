@@ -1,4 +1,4 @@
-"""Tasks: what a model is started with, what is observed, rewarded, and ends an episode."""
+"""Tasks: starts of a model, observations, rewards, and ends of episodes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

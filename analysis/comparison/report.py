@@ -1,4 +1,4 @@
-"""What a comparison found: tables, text, and curves of both sides over a coordinate."""
+"""Results of a comparison: tables, text, and curves of both sides over a coordinate."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

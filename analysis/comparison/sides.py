@@ -66,7 +66,7 @@ class Side(Protocol):
 
     @property
     def label(self) -> str:
-        """What the side is called in a report."""
+        """The name of the side in a report."""
         ...
 
     @property

@@ -60,7 +60,7 @@ class BlockKernels:
 
     @cached_property
     def hessian(self) -> kernels.Kernel:
-        """Of sum rows_bar . rows + terms_bar . terms, by v and v."""
+        """Second derivatives of sum rows_bar . rows + terms_bar . terms by v."""
         return self.value.hessian(wrt="v")
 
 

@@ -1,4 +1,4 @@
-"""What is checked before a solver starts: arguments, ends, periodicity, and the guess."""
+"""Checks before a solver starts: arguments, ends, periodicity, and the guess."""
 
 import math
 from collections.abc import Iterable, Mapping

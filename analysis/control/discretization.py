@@ -115,7 +115,7 @@ class Discretization:
 
     @cached_property
     def labels(self) -> tuple[list[str], Array]:
-        """Of every variable its name and the fraction of the duration."""
+        """Name and fraction of the duration of every variable."""
         plant = self.statement.plant
         poses = tuple(f"pose along {name}" for name in plant.velocity_names)
         u, w = plant.velocity_names, plant.state_names
@@ -412,7 +412,7 @@ def _chart(plant: Plant, references: Array, q: Array) -> Array:
 
 
 def _chart_content(plant: Plant) -> Hashable:
-    """What the charts of a plant depend on."""
+    """The data on which the charts of a plant depend."""
     return None if plant.system is None else plant.system.content_key
 
 

@@ -25,7 +25,7 @@ class Explained(Protocol):
 
     @property
     def labels(self) -> tuple[list[str], Array]:
-        """Of every variable its name and the fraction of the duration."""
+        """Name and fraction of the duration of every variable."""
 
     def times(self, fractions: Array, x: Array) -> Array:
         """(...) [s] the times at fractions of the duration."""

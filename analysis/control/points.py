@@ -1,4 +1,4 @@
-"""What is known at one instant: the arguments of goals, constraints and equations of one's own."""
+"""The values at one instant: the arguments of goals, constraints and equations of one's own."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -147,7 +147,7 @@ class Problem:
 
     @cached_property
     def plant(self) -> Plant:
-        """What is controlled."""
+        """The controlled system."""
         if isinstance(self.torques, str) or not isinstance(self.torques, (Mapping, Sequence)):
             raise TypeError(f"torques must be a mapping or a sequence of names, not {self.torques!r}")
         torques = self.torques if isinstance(self.torques, Mapping) else dict.fromkeys(self.torques, 1.0)
@@ -308,7 +308,7 @@ class Problem:
         return solution_of(self.statement, posed.discretization, found, explanation)
 
     def _seen(self, posed: Posed, watch: Callable[[Progress], object] | None) -> Callable[[Iterate], object] | None:
-        """What the solver calls at every iterate."""
+        """The function that the solver calls at every iterate."""
         if watch is None:
             return None
         system, nodes, layout = self.plant.system, self.layout.nodes, self.layout

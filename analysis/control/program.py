@@ -104,7 +104,7 @@ class Program:
 
     @cached_property
     def jacobian_pattern(self) -> Pattern:
-        """Of the constraints by x, (rows, size)."""
+        """The pattern of the derivatives of the constraints by x, (rows, size)."""
         rows, columns = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
         for block in self._constrained:
             i, j = block.pattern("rows")
@@ -125,7 +125,7 @@ class Program:
 
     @cached_property
     def hessian_pattern(self) -> Pattern:
-        """Of the upper triangle of the Lagrangian's Hessian, (size, size)."""
+        """The pattern of the upper triangle of the Lagrangian's Hessian, (size, size)."""
         rows, columns = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
         for block in self.blocks:
             i, j = block.curvature_pattern()

@@ -26,7 +26,7 @@ class Unknown(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """What is given at one end: bounds of unknowns, of angles that a quaternion has replaced, and fixed poses."""
+    """The conditions at one end: bounds of unknowns, of angles that a quaternion has replaced, and fixed poses."""
 
     bounds: dict[Unknown, Bound]
     angles: dict[str, Bound]

@@ -178,7 +178,7 @@ class Solution:
 
     @property
     def multiplier_names(self) -> tuple[str, ...]:
-        """What each multiplier belongs to."""
+        """The constraint of each multiplier."""
         held = self.statement.plant.constraints
         return held.multiplier_names if held else ()
 
@@ -363,7 +363,7 @@ def _lagrange(points: Array, values: Array, at: Array) -> Array:
 
 
 def goals_at(statement: Statement, discretization: Discretization, x: Array) -> dict[str, float]:
-    """What every goal costs at the variables x, with its weight."""
+    """The cost of every goal at the variables x, with its weight."""
     program, goals = discretization.program, dict[str, float]()
     for block, values in zip(program.blocks, program.values(x), strict=True):
         if "terms" in values:

@@ -18,7 +18,7 @@ __all__ = ["Rows", "Sites", "Statement"]
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A problem in the terms of its plant: what is minimised, subject to what."""
+    """A problem in the terms of its plant: goals and constraints."""
 
     plant: Plant
     transcription: Transcription

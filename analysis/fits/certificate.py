@@ -104,7 +104,7 @@ def _beyond(model: Model, fits: PathFits, muscles: list[int], solved: SolvedPath
 
 
 def _errors(length: Array, arm: Array, counted: Array, motions: int) -> dict[str, float]:
-    """Of the poses that count, root mean squares and greatest errors, with their poses."""
+    """Root mean squares and greatest errors of the poses that count, with their poses."""
     found: dict[str, float] = {}
     for name, values, size in (("length", length, 1), ("arm", arm, motions)):
         own = np.where(counted, values, 0.0)

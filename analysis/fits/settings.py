@@ -1,4 +1,4 @@
-"""What a fit of paths asks for."""
+"""Settings of a fit of paths."""
 
 from dataclasses import dataclass
 

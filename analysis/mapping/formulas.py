@@ -1,4 +1,4 @@
-"""What the mapping analysis compares: formulas on one pose, for kernels."""
+"""The formulas that the mapping analysis compares, on one pose, for kernels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -25,7 +25,7 @@ class Reading(ABC):
     @property
     @abstractmethod
     def label(self) -> str:
-        """What the angles are called in titles."""
+        """The name of the angles in titles."""
 
     @abstractmethod
     def quaternion(self, phi: Array) -> Array:

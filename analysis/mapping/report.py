@@ -1,4 +1,4 @@
-"""What the mapping analysis found: tables, a text that a person understands, and JSON."""
+"""Results of the mapping analysis: tables, a readable text, and JSON."""
 
 import json
 import math

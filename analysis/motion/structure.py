@@ -1,4 +1,4 @@
-"""What a pose may be: coordinates that are free, locked, coupled, bounded, and on constraints."""
+"""The structure of a pose: coordinates that are free, locked, coupled, bounded, and on constraints."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class Sensor:
 
 
 class Data(NamedTuple):
-    """What is wanted in each frame: positions (..., n, 3), rotations (..., s, 4), values (..., c), with weights. The
+    """The wanted values of each frame: positions (..., n, 3), rotations (..., s, 4), values (..., c), with weights. The
     sum of these, and the time [s], zero where no constraint needs it."""
 
     positions: Array
@@ -89,7 +89,7 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class PoseStructure:
-    """What of a model is fitted to data.
+    """The parts of a model that are fitted to data.
 
     markers      that are fitted
     sensors      that are fitted
@@ -175,7 +175,7 @@ class PoseStructure:
         return Data(positions, weights, rotations, turning, values, pulling, scale[..., 0], at)
 
     def open_rows(self, q: Array, f: Array) -> list[tuple[int, Array]]:
-        """Of every bounded coordinate: its row among the free velocities, and 0 where f (..., n) presses it against its
+        """For every bounded coordinate its row among the free velocities, and 0 where f (..., n) presses it against its
         bound, 1 elsewhere."""
         found = []
         for k, i, lower, upper in self.bounds:

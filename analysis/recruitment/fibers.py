@@ -16,7 +16,7 @@ __all__ = ["MuscleFibers"]
 
 
 class MuscleFibers(NamedTuple):
-    """Of every muscle its law, its share of slow-twitch fibers and its mass [kg]."""
+    """The law, the share of slow-twitch fibers and the mass [kg] of every muscle."""
 
     laws: list[HillLaw]
     slow: list[float]

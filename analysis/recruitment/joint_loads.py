@@ -1,4 +1,4 @@
-"""What joints carry while muscles act: forces and moments on their surfaces, seen from any frame at any point."""
+"""Loads of joints while muscles act: forces and moments on their surfaces, in any frame at any point."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a motion costs its muscles: metabolic power and energy."""
+"""Metabolic power and energy of the muscles along a motion."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

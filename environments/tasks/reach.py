@@ -19,7 +19,7 @@ NEAR_PER_POINT_M = 0.0125
 
 @dataclass(frozen=True)
 class PointsTask(Task):
-    """Bring k points of the model to targets: what is observed and rewarded. Derive from it, and write `begin`, whose
+    """Bring k points of the model to targets: observations and rewards. Derive from it, and write `begin`, whose
     goal is the targets (n, 3 k).
 
     points      names of markers, or `myoquat.muscle.coordinates.Marker` records.

@@ -56,7 +56,7 @@ def check_types(**given: tuple[object, Types]) -> None:
 
 
 def check_type(name: str, given: object, allowed: Types) -> None:
-    """TypeError, with the name, what came and what is allowed, unless `given` is of one of these classes."""
+    """TypeError, with the name, the given and the allowed types, unless `given` is of one of these classes."""
     types = allowed if isinstance(allowed, tuple) else (allowed,)
     if any(isinstance(given, cls) if isinstance(cls, type) else _is_named(given, cls) for cls in types):
         return

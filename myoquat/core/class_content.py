@@ -75,7 +75,7 @@ def _encoded(function: FunctionType, cls: type) -> bytes:
 
 
 def _value(x: Any) -> Any:
-    """What a method holds, as data; ValueError for objects."""
+    """The contents of a method, as data; ValueError for objects."""
     if isinstance(x, tuple):
         return tuple(map(_value, x))
     if isinstance(x, FunctionType) and not x.__closure__:

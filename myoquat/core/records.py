@@ -43,7 +43,7 @@ def unchecked(record: Any, changes: Mapping[str, Any]) -> Any:
 
 @cache
 def _declared(own_type: type[Any]) -> tuple[tuple[str, bool, bool], ...]:
-    """Of every field the name, whether it is declared as one number, and whether it holds floats only."""
+    """For every field its name, whether it is declared as one number, and whether it holds floats only."""
     hints = get_type_hints(own_type)
     return tuple((f.name, _single(hints[f.name]), _floating(hints[f.name])) for f in fields(own_type))
 

@@ -201,7 +201,7 @@ def _corrected(setup: ForwardSetup, model: Model) -> Model:
 
 
 def _moving(setup: ForwardSetup, model: Model, motion: Trajectory, rows: int) -> Moving:
-    """What the analyses see: the motion of the model, its muscles' states and its controls."""
+    """The data of the analyses: the motion of the model, its muscles' states and its controls."""
     acting = motion.controls if motion.actuation is None else motion.actuation
     activation, fibers, controls = (
         None if x is None else x[:rows] for x in (motion.activation, motion.muscle_states, acting)

@@ -1,4 +1,4 @@
-"""A report of what was computed: one page of HTML with tables and figures, and nothing that it has to load."""
+"""A report of results: one page of HTML with tables and figures, which loads no other file."""
 
 import html
 import importlib

@@ -62,7 +62,7 @@ def load_sections(
 
 
 def outcomes(found: Redundancy) -> list[str]:
-    """What the words for frames that are not solved mean, a line for each."""
+    """The meaning of each status of frames that are not solved, one line each."""
     return [
         f"{status.name.lower()}: {status.sentence}"
         for status in Status
@@ -95,7 +95,7 @@ def _reserves(found: Redundancy) -> Numbers:
 
 
 def _rms(values: Array) -> float:
-    """The root mean square of what is known, NaN without any."""
+    """The root mean square of the known values, NaN without any."""
     known = values[~np.isnan(values)]
     return float(np.sqrt(np.mean(known**2))) if known.size else float("nan")
 

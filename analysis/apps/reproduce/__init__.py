@@ -1,1 +1,1 @@
-"""Published experiments, computed again from their recordings and compared with what was measured."""
+"""Published experiments, computed again from their recordings and compared with measurements."""

@@ -120,7 +120,7 @@ def moment_figure(data: LegData, name: str, posterior: MomentPosterior, bands: U
 
 
 def joint_force_figure(forces: JointForces) -> Figure:
-    """What the muscles give to the forces in the joints, with the bands of the posterior."""
+    """The muscles' part of the forces in the joints, with the bands of the posterior."""
     figure = Picture(figsize=(9.0, 5.0), layout="constrained")
     for k, axis in enumerate(figure.subplots(len(JOINTS), sharex=True)):
         label = f"{forces.level:.0%} of the posterior"

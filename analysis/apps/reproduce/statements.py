@@ -1,4 +1,4 @@
-"""What the pages say under each credibility factor of a study."""
+"""The statements of the pages under each credibility factor of a study."""
 
 __all__ = ["STATEMENTS"]
 

@@ -58,7 +58,7 @@ class PoseControls:
 
     @property
     def labels(self) -> list[str]:
-        """What stands beside the sliders."""
+        """The labels beside the sliders."""
         return [f"{widget_label(c.label)} [{'deg' if c.unit != 1.0 else 'm'}]" for c in self.controls]
 
     def values(self, q: Array) -> list[float]:

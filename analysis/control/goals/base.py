@@ -1,4 +1,4 @@
-"""What every goal can do."""
+"""The interface of all goals."""
 
 import math
 from abc import ABC, abstractmethod
@@ -72,7 +72,7 @@ class IntegralGoal(Goal):
 
     @abstractmethod
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        """(...) what is integrated, from the data (..., width): the formula."""
+        """(...) the integrand, from the data (..., width): the formula."""
 
 
 class ChangeGoal(Goal):

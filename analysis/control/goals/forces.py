@@ -156,7 +156,7 @@ def _contact_forces(plant: Plant) -> list[ContactForce]:
 
 
 def contacts_at(plant: Plant, point: Point) -> list[Contact]:
-    """What every pair of surfaces does at a point: the formula."""
+    """The forces of every pair of surfaces at a point: the formula."""
     system = point.system
     poses = system.poses(point.q)
     shifts = system.shifts(point.q, point.u, poses, system.ground)

@@ -23,7 +23,7 @@ class _Squares(Goal):
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def _names(self, plant: Plant) -> tuple[str, ...]:
-        """The names of what is squared."""
+        """The names of the squared quantities."""
         return plant.velocity_names
 
     def check(self, plant: Plant, timed: bool) -> None:

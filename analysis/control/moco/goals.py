@@ -31,7 +31,7 @@ __all__ = ["GOALS", "Reading", "common", "name_of", "track_states"]
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What goals and constraints are read with."""
+    """The data with which goals and constraints are read."""
 
     file: MocoFile
     processed: MocoModel

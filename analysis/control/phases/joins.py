@@ -90,7 +90,7 @@ class _Gaps:
 
 
 def continuity(before: Quantities, after: Quantities, join: Join) -> BoundaryConstraint | None:
-    """What goes on from one phase to the next; None for nothing. ValueError for free names that neither has."""
+    """Quantities that are continuous between phases; None for none. ValueError for free names that neither has."""
     for name in join.free:
         if name not in after.unknowns and name not in after.balls:
             before.unknown(name, "join")

@@ -154,7 +154,7 @@ class _Joined:
         return [(p, int(a), int(b)) for p, a, b in edges]
 
     def part(self, k: int, found: Iterates) -> Iterates:
-        """What the solver found of the k-th phase."""
+        """The solution of the k-th phase."""
         own, rows = slice(*self.offsets[k : k + 2]), slice(*self.first_rows[k : k + 2])
         return replace(
             found, x=found.x[own], bound_multipliers=found.bound_multipliers[own],

@@ -1,4 +1,4 @@
-"""What is controlled: a model, or one's own differential equations, behind one set of verbs."""
+"""Controlled systems: a model, or one's own differential equations, with one interface."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What acts on a model beside its own forces: torques by name, and its parameters that are unknown."""
+"""Torques on a model beside its own forces, by name, and the model's unknown parameters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

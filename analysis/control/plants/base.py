@@ -1,4 +1,4 @@
-"""What a transcription asks of a controlled system: its state, its equations, its bounds.
+"""The interface of controlled systems for transcriptions: state, equations, bounds.
 
 The state is (q, u, w):
 
@@ -27,7 +27,7 @@ __all__ = ["Plant"]
 
 
 class Plant(ABC):
-    """What a transcription asks of a model or of equations. Sizes and names, the chart of the pose, the residual."""
+    """A model or equations, as transcriptions use them. Sizes and names, the chart of the pose, the residual."""
 
     system: ArticulatedSystem | None = None
     velocity_names: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Plant(ABC):
 
     @property
     def residual_names(self) -> tuple[str, ...]:
-        """What each entry of the residual is, for messages."""
+        """The name of each entry of the residual, for messages."""
         forces = tuple(f"equation of motion of {name}" for name in self.velocity_names)
         names = self.constraints.names("acceleration") if self.constraints else ()
         return (*forces, *(f"equation of {name}" for name in self.state_names), *names)
@@ -113,7 +113,7 @@ class Plant(ABC):
 
     @property
     def state_row_names(self) -> tuple[str, ...]:
-        """What each of these rows is, for messages."""
+        """The name of each of these rows, for messages."""
         held = self.constraints
         return (*held.names("position"), *held.names("velocity")) if held else ()
 

@@ -1,4 +1,4 @@
-"""What a solver tells while it runs, and interrupts that stop it at its last iterate."""
+"""Progress of a solver while it runs, and interrupts that stop it at its last iterate."""
 
 import signal
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What every transcription can do, and where its variables lie."""
+"""The interface of all transcriptions, and the indices of their variables."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

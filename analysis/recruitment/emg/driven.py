@@ -1,4 +1,4 @@
-"""What muscles with given activations do along a motion: forces, and torques beside those that it needs."""
+"""Forces of muscles with given activations along a motion, and torques beside those that it needs."""
 
 from dataclasses import dataclass
 from types import NoneType

@@ -1,4 +1,4 @@
-"""What a calibration leaves open: draws of its parameters, and bands on joint moments."""
+"""The uncertainty of a calibration: draws of its parameters, and bands on joint moments."""
 
 from dataclasses import dataclass
 

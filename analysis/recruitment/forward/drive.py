@@ -32,7 +32,7 @@ __all__ = ["Drive", "Driven", "Law", "Push", "carried_loads", "driven_model", "l
 
 
 class Push(NamedTuple):
-    """What acts in a window, with straight lines between its two ends.
+    """Activations and forces in a window, with straight lines between its two ends.
 
     activation  (2, m)
     torque      (2, nu) generalized forces

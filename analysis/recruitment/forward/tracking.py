@@ -107,7 +107,7 @@ class Tracking(MotionResult):
 
 
 def tracking_of(model: Model, reference: Motion, driven: Driven) -> Tracking:
-    """The record of what was driven."""
+    """The record of a driven model."""
     system, q, u = model.system, driven.q, driven.u
     k = len(q)
     names, C = free_velocities(model, q)

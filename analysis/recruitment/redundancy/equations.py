@@ -1,4 +1,4 @@
-"""What a motion asks of its muscles: equations on the free velocities, affine in activations and reserves."""
+"""The demands of a motion on its muscles: equations on the free velocities, affine in activations and reserves."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -312,7 +312,7 @@ class Demands:
         return found
 
     def units(self, F0: Array, F1: Array, effort: Effort) -> "Units":
-        """What the variables of the programs are, where the tensions are F0 + F1 a (t, m)."""
+        """The variables of the programs, where the tensions are F0 + F1 a (t, m)."""
         low, high = self.low, self.high
         if effort.of == "activation":
             return Units(F0, F1, low, high)

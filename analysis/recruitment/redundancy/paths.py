@@ -1,4 +1,4 @@
-"""What a motion asks of muscle paths, by one kernel: what the paths touch is sought once for all of it."""
+"""Muscle paths along a motion, by one kernel: contacts are searched once for all quantities."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""A whole trial as one problem: what is asked for, and what is known of its solution."""
+"""A whole trial as one problem: its settings and its solution."""
 
 from dataclasses import dataclass
 from types import NoneType
@@ -79,7 +79,7 @@ def coupling_of(dynamics: FrameCoupling | bool | None) -> FrameCoupling | None:
 
 @dataclass(frozen=True, eq=False)
 class WholeTrial:
-    """What is known of the frames of a motion as one problem (`Coupled`).
+    """The solution of the frames of a motion as one problem (`Coupled`).
 
     effort  the sum of the frames' efforts, with that of the rates; `bound`, a lower bound of it; `gap`, their
             difference, relative to the effort.

@@ -1,4 +1,4 @@
-"""What all rules of joint stability share: a joint, the direction into its socket, and axes across it."""
+"""The common part of all rules of joint stability: a joint, the direction into its socket, and axes across it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

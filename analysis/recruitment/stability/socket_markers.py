@@ -39,7 +39,7 @@ class SocketMarkers(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, joint: str, head: str, centre: str, rim: str) -> Self:
-        """Of markers by their names, as they lie in the model's start pose; ValueError for one that does not exist."""
+        """From markers by their names, in the model's start pose; ValueError for one that does not exist."""
         system = model.system
         parent = system.bodies[system.indices.body(joint)].parent
         poses = system.poses(model.start)

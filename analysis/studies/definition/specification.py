@@ -135,12 +135,12 @@ class Specification:
 
     @cached_property
     def kept(self) -> Keep | TrialKeep:
-        """What is kept, of simulations or of a trial."""
+        """The results that are kept, of simulations or of a trial."""
         return self.keep if self.trial is None else TrialKeep(tuple(self.summaries))
 
     @cached_property
     def keep(self) -> Keep:
-        """What is kept of simulations."""
+        """The results that are kept of simulations."""
         times = self.times
         if isinstance(times, bool) or not isinstance(times, int):
             times = tuple(_numbers("times", times))
@@ -196,7 +196,7 @@ class Specification:
 
     @property
     def runs(self) -> str:
-        """What is done for every sample, in words."""
+        """A description of the computation of every sample, in words."""
         if self.trial is not None:
             return f"muscle redundancy of {len(self.trial.motion.time)} frames"
         return f"{self.duration:g} s by {self.method} in steps of {self.step:g} s"

@@ -1,4 +1,4 @@
-"""A recorded motion as what a study runs: the muscle redundancy of every sample, and what is kept of it."""
+"""A recorded motion as the trial of a study: the muscle redundancy of every sample, and its kept results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""What a study varies: names or patterns of parameters, each with its values or its distribution.
+"""The variation of a study: names or patterns of parameters, each with its values or its distribution.
 
 "bodies.A.mass": [4.0, 5.0, 6.0]                                        values, for a grid
 "bodies.A.mass": {"range": [4.0, 6.0], "count": 21}                     the same, equally spaced

@@ -113,7 +113,7 @@ class Engine:
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}, seconds
 
     def _inputs(self, values: Array) -> dict[str, Any]:
-        """What the loop takes beside the state."""
+        """The arguments of the loop beside the state."""
         given: dict[str, Any] = {"p": values[:, self.columns.inner_columns]} if self.columns.inner.names else {}
         if self.equations.muscles:
             table = self.study.activations

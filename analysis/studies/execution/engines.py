@@ -33,7 +33,7 @@ def engine_of(study: Specification) -> Engine | TrialEngine:
 
 
 def check_study(study: Specification) -> None:
-    """What can be said before anything is compiled, as errors."""
+    """Raise the errors that can be found before anything is compiled."""
     if study.trial is None:
         check_simulation(study)
     else:

@@ -39,7 +39,7 @@ def description(study: Specification) -> dict[str, Any]:
 
 
 def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
-    """What differs between two descriptions: "samples: 1000 -> 2000". The old one may be damaged, of any type."""
+    """Differences of two descriptions: "samples: 1000 -> 2000". The old one may be damaged, of any type."""
     if not isinstance(old, Mapping):
         return [f"{_short(old)} is no description"]
     found = []

@@ -1,4 +1,4 @@
-"""What stores of results raise."""
+"""Errors of stores of results."""
 
 import json
 from collections.abc import Mapping

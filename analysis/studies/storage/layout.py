@@ -26,7 +26,7 @@ class Variable:
 
     @property
     def fill(self) -> Any:
-        """What stands where nothing has been computed."""
+        """The value where nothing has been computed."""
         return int(Outcome.PENDING) if self.dtype == "int8" else np.nan
 
 

@@ -1,4 +1,4 @@
-"""What the bits of results depend on beside the study: the processor's instructions, and the code with its version.
+"""Inputs of the bits of results beside the study: the processor's instructions, and the code with its version.
 
 The code is identified by its fingerprint. It has a digest of all sources that can affect the numbers
 (`SOURCE_FOLDERS`), and the versions of the libraries that compute with them. The digest is of bytes, so a changed

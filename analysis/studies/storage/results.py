@@ -1,4 +1,4 @@
-"""What a run fills and tells: the verbs that results in memory and in a store share, and the report."""
+"""Results of a run: the interface that results in memory and in a store share, and the report."""
 
 import errno
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ __all__ = ["Verification", "verify", "verify_results"]
 
 @dataclass(frozen=True)
 class Verification:
-    """What is wrong with stored results.
+    """Defects of stored results.
 
     blocks   their number
     damaged  number of a damaged block -> its damage

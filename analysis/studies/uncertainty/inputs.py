@@ -1,4 +1,4 @@
-"""What is uncertain about a recorded trial, as stated distributions, and how they are sampled.
+"""The uncertain inputs of a recorded trial, as stated distributions, and their samples.
 
 Each source is one random element of many independent numbers. The design is that of Saltelli. Of rows A and B every
 source is exchanged in turn. Therefore rows (sources + 2) samples give the bands and the share of each source in the

@@ -1,4 +1,4 @@
-"""What code outside this package computes with: all that its functions and classes can read, as a digest."""
+"""The data of code outside this package: all that its functions and classes can read, as a digest."""
 
 from myoquat.core.user_code.state import CodeState, code_state
 

@@ -42,7 +42,7 @@ _known: dict[int, tuple[CodeType, CodeNames]] = {}
 
 
 def names_of(code: CodeType) -> CodeNames:
-    """What a code object and those inside it read."""
+    """The names that a code object and those inside it read."""
     found = _known.get(id(code))
     if found is None:
         if len(_known) >= MAX_KEPT_CODES:

@@ -1,4 +1,4 @@
-"""What actuators do at their controls: forces on bodies, which joints pass on, and generalized forces at joints."""
+"""Forces of actuators at their controls: forces on bodies, which joints pass on, and generalized forces at joints."""
 
 from dataclasses import replace
 

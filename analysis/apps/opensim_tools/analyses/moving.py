@@ -1,4 +1,4 @@
-"""What all analyses share: a model, its motion, loads, and the states of its muscles where they are known."""
+"""The common data of all analyses: a model, its motion, loads, and the states of its muscles where they are known."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -67,7 +67,7 @@ class Moving:
 
     @cached_property
     def actuated(self) -> tuple[Array | None, Array | None]:
-        """What the actuators do at the controls, see `actuated`."""
+        """The forces of the actuators at the controls, see `actuated`."""
         return actuated(self.model, self.motion, self.controls)
 
     @property

@@ -1,4 +1,4 @@
-"""What every summary can do."""
+"""The interface of all summaries."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
