@@ -2,7 +2,7 @@
 
 `myoquat/joints` and its siblings are links to the folders at the top. Editable installs then put this folder on the
 path, where editors and type checkers find everything. Git writes text files in place of links where these are switched
-off (core.symlinks=false, as on Windows); the folders themselves are then named to setuptools as subpackages of myoquat.
+off (core.symlinks=false, as on Windows). Then setuptools gets the folders themselves as subpackages of myoquat.
 """
 
 from pathlib import Path
