@@ -35,8 +35,9 @@ TITLES = {"deg": "angles", "deg/s": "angular velocities", "m": "positions", "m/s
 class Panel:
     """One quantity: the curves `names` with values (t, n) in `unit`, under a title.
 
-    spread (t, n) are standard deviations, drawn as bands. `reference` are bands (low (t,), high (t,)) by the names of
-    curves. `shared` tells whether all groups, and other shared panels of the unit, have one vertical scale.
+    spread     (t, n) standard deviations, shown as bands
+    reference  bands (low (t,), high (t,)) by the names of curves
+    shared     whether all groups, and other shared panels of the unit, have one vertical scale
     """
 
     title: str

@@ -63,8 +63,10 @@ class ActivationDynamics(Record):
     minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.0
 
     def advanced(self, activation: Array, excitations: tuple[Array, Array, Array], h: float | Array) -> Array:
-        """(...) the activation after a step h (...) [s] of Runge and Kutta's method of fourth order, with the
-        excitations at its start, middle and end."""
+        """(...) the activation after a step h (...) [s] of Runge and Kutta's method of fourth order.
+
+        `excitations` are those at the start, the middle and the end of the step.
+        """
         start, middle, end = excitations
         k1 = self.rate(start, activation)
         k2 = self.rate(middle, activation + h / 2 * k1)

@@ -80,8 +80,11 @@ def in_order(couplers: Iterable[Coupler]) -> tuple[Coupler, ...]:
 
 
 def follow(couplers: Iterable[Coupler], system: ArticulatedSystem, q: np.ndarray) -> None:
-    """Set what couplers drive in coordinates q (..., nq) of a system, one coupler after the other. A file's angles that
-    a quaternion has replaced may drive others; one that is driven itself is passed over (`as_constraint`)."""
+    """Set what couplers drive in coordinates q (..., nq) of a system, one coupler after the other.
+
+    A file's angles that a quaternion has replaced may drive others. One that is driven itself is left out
+    (`as_constraint`).
+    """
     index = {name: k for k, name in enumerate(system.coordinate_names)}
     for coupler in couplers:
         if coupler.dependent in index:

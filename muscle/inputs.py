@@ -20,12 +20,13 @@ __all__ = ["InputsOverTime", "PrescribedInput"]
 
 @dataclass(frozen=True)
 class PrescribedInput(Record):
-    """The control of an actuator or the excitation of a muscle as a function of the time [s]: what OpenSim's
-    PrescribedController says. A simulation obeys it where it is given nothing else. What no function names is then
-    zero, and several functions of one name add up, as in OpenSim. Where a function jumps, methods with adaptive steps
-    start anew; those with fixed steps take a straight line over half a step.
+    """The control of an actuator or the excitation of a muscle as a function of the time [s].
 
-    name: of a muscle (of one without activation dynamics, it is the activation) or of a control.
+    OpenSim's PrescribedController. A simulation obeys the function where it is given nothing else. Inputs without a
+    function are then zero. Several functions of one name add up, as in OpenSim. Where a function jumps, methods with
+    adaptive steps start anew. Methods with fixed steps take a straight line over half a step.
+
+    name  of a control or of a muscle. For a muscle without activation dynamics the function is the activation
 
     >>> import myoquat as mq
     >>> from myoquat.joints.functions import Linear

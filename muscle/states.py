@@ -128,8 +128,10 @@ def torques(model: Model, q: Array, u: Array, activation: Array, state: Array | 
 
 
 def rates(model: Model, q: Array, u: Array, activation: Array, state: Array) -> Array:
-    """(..., ns) rates of the states: the formula, on floats and symbols. ModelError for a law without finite rates at
-    activation 0 (`HillLaw.check_rates`)."""
+    """(..., ns) rates of the states: the formula, on floats and symbols.
+
+    Raises ModelError for a law without finite rates at activation 0 (`HillLaw.check_rates`).
+    """
     for muscle in model.muscles:
         if isinstance(muscle.law, HillLaw):
             muscle.law.check_rates(f"muscle {muscle.name!r}")

@@ -42,7 +42,8 @@ class Pair(Holonomic):
 class PointLoop(Pair):
     """A point of each body at one place: phi = p1 - p2 (3) [m], world axes. Points in body frames [m].
 
-    axes: which of x, y, z are held; "xz" for a mechanism that moves in that plane anyway, where the third is redundant.
+    `axes` tells which of x, y, z are held. Use "xz" for a mechanism that moves in that plane anyway, because the third
+    is redundant there.
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics.constraints import PointLoop

@@ -92,7 +92,8 @@ def random_system(
 ) -> ArticulatedSystem:
     """A tree of `bodies` bodies 'b0', 'b1', ... on joints of `kinds`; the ground carries one or more branches.
 
-    passive: with damping, springs and rotor inertias on some joints. shuffle: children may precede their parents.
+    passive  with damping, springs and rotor inertias on some joints
+    shuffle  children may precede their parents
 
     >>> import numpy as np
     >>> from myoquat.joints import random_system

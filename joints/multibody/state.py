@@ -1,6 +1,7 @@
 """Formulas of the generalized state S = (q, u) of a system: rates, integration and differences, joint by joint.
 
-All take arrays with leading batch axes, floats or symbols, unchecked; `ArticulatedSystem` has the doors.
+All take arrays with leading batch axes, floats or symbols. They are not checked; `ArticulatedSystem` checks its
+arguments.
 """
 
 import numpy as np

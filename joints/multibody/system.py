@@ -120,8 +120,10 @@ class ArticulatedSystem(Record):
 
     @cached_property
     def angle_names(self) -> dict[str, tuple[int, int]]:
-        """Body and place of every coordinate that a model file had where there now is a quaternion, or another
-        sequence, by its name. Those that follow such a coordinate come after the three angles of their joint."""
+        """Body and place, by name, of every coordinate of a model file that a quaternion or other angles replaced.
+
+        Coordinates that follow such a coordinate come after the three angles of their joint.
+        """
         return {
             name: (i, k)
             for i, body in enumerate(self.bodies)

@@ -96,8 +96,10 @@ class Joint(Record, ABC):
         return self
 
     def scaled(self, parent: tuple[float, ...], child: tuple[float, ...]) -> Self:
-        """The same joint between bodies that are stretched by factors (3,) along the axes of its frames. The lengths of
-        its own shape grow, with its parent's unless the type says otherwise. Those that are coordinates do not."""
+        """The same joint between bodies that are scaled by factors (3,) along the axes of its frames.
+
+        The lengths of its own shape grow, with its parent's unless the type says otherwise. Coordinates do not.
+        """
         return self
 
     # ---- types -----------------------------------------------------------------------------------------------

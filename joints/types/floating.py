@@ -31,9 +31,11 @@ FACTS = JointFacts(
 
 @dataclass(frozen=True)
 class FloatingJoint(Joint):
-    """q = (p (3) [m], Q (4)), u = (v (3) [m/s], omega (3) [rad/s]), both in `velocity_frame`: 'child', v = R^T pdot, or
-    'parent', v = pdot. The system sets it for all of its joints. `sequence` and `angles` as for a spherical
-    joint.
+    """q = (p (3) [m], Q (4)), u = (v (3) [m/s], omega (3) [rad/s]).
+
+    velocity_frame    'child', v = R^T pdot, or 'parent', v = pdot: the components of u. The system sets it for all
+                      joints
+    sequence, angles  as for a spherical joint
 
     >>> from myoquat.joints import FloatingJoint
     >>> joint = FloatingJoint()

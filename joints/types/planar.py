@@ -27,8 +27,9 @@ FACTS = JointFacts(
 class PlanarJoint(AxisJoint):
     """q = (x [m], y [m], angle [rad]): a translation in the plane normal to `axis`, then a rotation about it; u = qdot.
 
-    x and y run along the joint frame's x and y for the z axis; for others along e1 and e2 of
-    `myoquat.joints.types.direction.perpendiculars`. The axis is normalized; one of length zero raises ValueError.
+    If the axis is z, x and y run along the joint frame's x and y. For other axes they run along e1 and e2 of
+    `myoquat.joints.types.direction.perpendiculars`. The axis is normalized. Raises ValueError for an axis of length
+    zero.
 
     >>> import numpy as np
     >>> from myoquat.joints import PlanarJoint

@@ -36,12 +36,12 @@ FACTS = JointFacts(
 
 @dataclass(frozen=True)
 class SphericalJoint(Joint):
-    """q = Q (4), u = omega (3) [rad/s] of the child relative to the parent, in the components of `velocity_frame`:
-    'child', or 'parent' (the joint frame). The system sets it for all of its joints.
+    """q = Q (4), u = omega (3) [rad/s] of the child relative to the parent.
 
-    `sequence` is the Euler sequence in which the joint is shown and compared, where angles are needed.
-    `extension` is how R(Q) continues off the unit sphere (see `myoquat.joints.rotation_matrix`). `angles` are the
-    coordinates that a model file had in the quaternion's place, None without one.
+    velocity_frame  'child' or 'parent' (the joint frame): the components of omega. The system sets it for all joints
+    sequence        the Euler sequence in which the joint is shown and compared, where angles are needed
+    extension       how R(Q) continues off the unit sphere (`myoquat.joints.rotation_matrix`)
+    angles          the coordinates that a model file had in the quaternion's place; None without any
 
     >>> import numpy as np
     >>> from myoquat.joints import SphericalJoint

@@ -17,9 +17,10 @@ __all__ = ["CoordinateActuator"]
 
 @dataclass(frozen=True)
 class CoordinateActuator(ScalarActuator):
-    """f = optimal_force control [N m or N] on the `coordinate` x by name, whose power is f dx/dt: OpenSim's
-    CoordinateActuator. An angle that a quaternion has replaced can have one too; it is not determined at the gimbal
-    lock of that angle.
+    """f = optimal_force control [N m or N] on the `coordinate` x by name, whose power is f dx/dt.
+
+    OpenSim's CoordinateActuator. The coordinate may be an angle that a quaternion has replaced. The force is not
+    determined at the gimbal lock of that angle.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -13,9 +13,10 @@ __all__ = ["PointActuator"]
 
 @dataclass(frozen=True)
 class PointActuator(ScalarActuator):
-    """A force of optimal_force times the control [N] along a `direction`, of any length, on the `body` at a `point`
-    [m]: OpenSim's PointActuator. Both are in the body's frame, or in the world's where point_in_world or
-    direction_in_world say so. The body may then be anywhere relative to the point.
+    """A force of optimal_force times the control [N] on the `body` at a `point` [m]: OpenSim's PointActuator.
+
+    The force is along the `direction`, of any length. Point and direction are in the body's frame. With point_in_world
+    or direction_in_world they are in the world's; the body may then be anywhere relative to the point.
 
     >>> import numpy as np
     >>> import myoquat as mq

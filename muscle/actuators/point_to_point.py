@@ -16,9 +16,10 @@ __all__ = ["PointToPointActuator"]
 
 @dataclass(frozen=True)
 class PointToPointActuator(ScalarActuator):
-    """A force of optimal_force times the control [N] that pushes points [m] of two bodies apart where it is positive:
-    OpenSim's PointToPointActuator. The points are in the bodies' frames, or in the world's where in_world. Not
-    determined where they meet.
+    """A force of optimal_force times the control [N] that pushes points [m] of two bodies apart where it is positive.
+
+    OpenSim's PointToPointActuator. The points are in the bodies' frames, or in the world's if `in_world`. The force is
+    not determined where the points meet.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -181,8 +181,10 @@ def _inside(p: Array, q: Array, r: Array, s: Array) -> tuple[list[Array], Array,
 
 
 def closest_on_segments(first: tuple[Array, Array, Array], second: tuple[Array, Array, Array]) -> ClosestPoints:
-    """Of two segments, each given by its middle (..., 3), unit direction (..., 3) and half length (...): (Ericson 2005,
-    Real-Time Collision Detection, section 5.1.9)."""
+    """The closest points of two segments (Ericson 2005, Real-Time Collision Detection, section 5.1.9).
+
+    Each segment has its middle (..., 3), unit direction (..., 3) and half length (...).
+    """
     (p, u, half), (c, v, other) = first, second
     between = c - p
     cosine, along, across = dot(u, v), dot(u, between), dot(v, between)

@@ -94,8 +94,9 @@ class _OrientedSurface(ContactSurface):
 
 @dataclass(frozen=True)
 class ContactEllipsoid(_OrientedSurface):
-    """A solid ellipsoid about `position` with half axes `radii` [m] along the axes of its frame, which the unit
-    quaternion `orientation` turns in the body's.
+    """A solid ellipsoid about `position` with half axes `radii` [m] along the axes of its frame.
+
+    The unit quaternion `orientation` turns this frame in the body's.
 
     >>> from myoquat.muscle.forces import ContactEllipsoid
     >>> ContactEllipsoid("heel", "calcaneus", position=(0.0, -0.02, 0.0), radii=(0.03, 0.02, 0.02)).radii
@@ -124,8 +125,9 @@ class ContactCapsule(_OrientedSurface):
 
 @dataclass(frozen=True)
 class ContactBox(_OrientedSurface):
-    """A box about `position` with half the lengths of its edges, `half_sizes` [m]. Its edges are rounded by a tenth of
-    the least of them, so that every point of its surface has a normal.
+    """A box about `position` with half the lengths of its edges, `half_sizes` [m].
+
+    Its edges are rounded by a tenth of the least of them, so that every point of its surface has a normal.
 
     >>> from myoquat.muscle.forces import ContactBox
     >>> ContactBox("seat", "ground", half_sizes=(0.2, 0.02, 0.2)).half_sizes
@@ -141,8 +143,9 @@ class ContactBox(_OrientedSurface):
 
 @dataclass(frozen=True)
 class ContactCylinder(_OrientedSurface):
-    """A solid cylinder about `position`, its axis along z of its frame. Its rims are rounded by a tenth of the lesser
-    of `radius` and `half_length` [m].
+    """A solid cylinder about `position`, its axis along z of its frame.
+
+    Its rims are rounded by a tenth of the lesser of `radius` and `half_length` [m].
 
     >>> from myoquat.muscle.forces import ContactCylinder
     >>> ContactCylinder("handle", "tool", radius=0.01, half_length=0.05).radius

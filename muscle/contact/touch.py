@@ -58,8 +58,10 @@ def has_curvature(first: ContactSurface, second: ContactSurface) -> bool:
 
 
 def touch(first: ContactSurface, second: ContactSurface, poses: Poses, margin: float = 0.0) -> Touch:
-    """Where the second surface touches the first. Of two solids that are farther apart than the margin [m] the depth is
-    a bound, below minus the margin."""
+    """The contact of the second surface with the first.
+
+    For two solids that are farther apart than the margin [m] the depth is a bound, below minus the margin.
+    """
     formula = _formula(type(first), type(second))
     assert formula is not None
     return _on_core(first, second, poses, margin) if formula is _on_core else formula(first, second, poses)
@@ -177,8 +179,10 @@ def closest_points_of_solids(placed: tuple[PlacedCore, PlacedCore]) -> ClosestPo
 
 
 def _between(cores: Sequence[Core], found: ClosestPoints, placed: Sequence[PlacedCore]) -> Touch:
-    """The contact of two cores that are swept by balls, from their closest points. Where the cores overlap and their
-    centres are one point there is no normal, and the normal is zero."""
+    """The contact of two cores that are swept by balls, from their closest points.
+
+    Where the cores overlap and their centres are one point, the normal is zero.
+    """
     radii = cores[0].radius, cores[1].radius
     apart, centers = found.second - found.first, placed[1].p - placed[0].p
     square = dot(apart, apart)

@@ -17,8 +17,13 @@ __all__ = ["Stick", "farthest_point", "stick_figure", "stick_figures", "up_of"]
 
 @dataclass(frozen=True)
 class Stick:
-    """World points [m]: of each body a list of segments (2, 3) by name, of each joint (n, 3), of each muscle's path
-    (k, 3), of all attachments (n, 3)."""
+    """World points [m].
+
+    bones        of each body by name, a list of segments (2, 3)
+    joints       (n, 3) of each joint
+    muscles      (k, 3) of each muscle's path by name
+    attachments  (n, 3) of all attachments
+    """
 
     bones: dict[str, list[Array]]
     joints: Array

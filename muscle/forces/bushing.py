@@ -23,9 +23,9 @@ ORIGIN: Vector = (0.0, 0.0, 0.0)
 class FrameForce(MeasuredForce):
     """Forces on six measures between a frame of each body.
 
-    x = (angles (3) [rad], position (3) [m]) of the second frame in the first, the angles body-fixed about x, y and z.
-    The frames sit at points [m] and XYZ angles [rad] in their bodies. Not determined where the second angle is a right
-    one.
+    The measures x are the angles (3) [rad] and the position (3) [m] of the second frame in the first. The angles are
+    body-fixed about x, y and z. They are not determined where the second one is a right angle. The frames sit at points
+    [m] and XYZ angles [rad] in their bodies.
     """
 
     first: str
@@ -63,7 +63,8 @@ class FrameForce(MeasuredForce):
 class Bushing(FrameForce):
     """f = -k x - c dx/dt on the measures x of a `FrameForce`: OpenSim's BushingForce.
 
-    Rotational and translational stiffness k [N m/rad, N/m] and damping c [N m s/rad, N s/m], by axis.
+    rotational_stiffness, translational_stiffness  k [N m/rad], [N/m] by axis
+    rotational_damping, translational_damping      c [N m s/rad], [N s/m] by axis
 
     >>> import numpy as np
     >>> from myoquat.muscle.forces import Bushing

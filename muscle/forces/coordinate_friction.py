@@ -15,9 +15,11 @@ __all__ = ["CoordinateFriction"]
 class CoordinateFriction(CoordinateForce):
     """f = -F tanh((dx/dt) / v_s) on the `coordinate` x by name: Coulomb's dry friction, smooth where x comes to rest.
 
-    friction F >= 0 [N m or N]; slip_speed v_s > 0 [rad/s or m/s], from which on the friction is nearly F. MuJoCo's
-    `frictionloss` of joints, which is a soft constraint with the same force where the joint slips. A load below F moves
-    the coordinate slowly, with less than v_s up to 0.76 F, instead of not at all.
+    friction    F >= 0 [N m or N]
+    slip_speed  v_s > 0 [rad/s or m/s], from which on the friction is nearly F
+
+    MuJoCo's `frictionloss` of joints is a soft constraint with the same force where the joint slips. Here a load below
+    F moves the coordinate slowly instead of not at all, with less than v_s up to 0.76 F.
 
     >>> from myoquat.muscle.forces import CoordinateFriction
     >>> friction = CoordinateFriction("friction", "knee", friction=0.5, slip_speed=0.01)

@@ -32,8 +32,11 @@ class CoordinateForce(MeasuredForce):
 class CoordinateSpring(CoordinateForce):
     """f = -k (x - rest) - c dx/dt on the `coordinate` x by name: OpenSim's SpringGeneralizedForce.
 
-    stiffness k [N m/rad or N/m], rest [rad or m], damping c [N m s/rad or N s/m]. An angle that a quaternion has
-    replaced can have one too.
+    stiffness  k [N m/rad or N/m]
+    rest       [rad or m]
+    damping    c [N m s/rad or N s/m]
+
+    The coordinate may be an angle that a quaternion has replaced.
 
     >>> from myoquat.muscle.forces import CoordinateSpring
     >>> spring = CoordinateSpring("spring", "knee", stiffness=20.0, rest=0.1, damping=0.5)

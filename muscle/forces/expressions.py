@@ -18,8 +18,9 @@ DEFLECTIONS = ("theta_x", "theta_y", "theta_z", "delta_x", "delta_y", "delta_z")
 
 @dataclass(frozen=True)
 class CoordinateExpression(CoordinateForce):
-    """f = expression [N m or N] of q and qdot, the `coordinate` by name and its rate: OpenSim's
-    ExpressionBasedCoordinateForce. See `myoquat.muscle.expressions` for what can be said.
+    """f = expression [N m or N] of q and qdot, the `coordinate` by name and its rate.
+
+    OpenSim's ExpressionBasedCoordinateForce. `myoquat.muscle.expressions` describes the expressions.
 
     >>> import numpy as np
     >>> from myoquat.muscle.forces import CoordinateExpression

@@ -20,8 +20,12 @@ __all__ = ["ContactMaterial", "HuntCrossley"]
 
 @dataclass(frozen=True)
 class ContactMaterial(Record):
-    """What surfaces are made of: the plane-strain modulus as stiffness [N/m^2], dissipation [s/m], and coefficients of
-    static, dynamic and viscous [s/m] friction.
+    """The material of surfaces.
+
+    stiffness                          the plane-strain modulus [N/m^2]
+    dissipation                        [s/m]
+    static_friction, dynamic_friction  coefficients
+    viscous_friction                   coefficient [s/m]
 
     >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere
     >>> surfaces = ContactSphere("heel", "calcaneus", radius=0.02), ContactHalfSpace("floor", "ground")

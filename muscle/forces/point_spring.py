@@ -41,7 +41,8 @@ class PointForce(MeasuredForce):
 class PointSpring(PointForce):
     """f = -k (|p1 - p2| - rest_length) on the distance of two points of bodies: OpenSim's PointToPointSpring.
 
-    stiffness k [N/m], rest_length [m]. It pushes where it is shorter.
+    stiffness    k [N/m]
+    rest_length  [m]; a shorter spring pushes
 
     >>> import numpy as np
     >>> from myoquat.muscle.forces import PointSpring

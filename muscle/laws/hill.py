@@ -121,8 +121,11 @@ class HillLaw(ForceLaw):
         return result
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
-        """(...) F [N]. With an elastic tendon, state (..., 1) is the fiber length [m], and speed and activation do not
-        matter. With a rigid one there is none, and a slack tendon carries nothing."""
+        """(...) F [N].
+
+        With an elastic tendon, state (..., 1) is the fiber length [m], and speed and activation do not matter. With a
+        rigid one there is no state, and a slack tendon carries nothing.
+        """
         if self.tendon == "rigid":
             fiber, cosine = self._rigid_fiber(length)
             scale = self.max_contraction_velocity * self.optimal_fiber_length
@@ -217,8 +220,10 @@ class HillLaw(ForceLaw):
             )
 
     def check_rates(self, element: str) -> None:
-        """ModelError for a law whose `state_rate` is not finite at activation 0. With an elastic tendon, no damping and
-        a minimum_activation of 0 the fiber's speed divides by the activation."""
+        """ModelError for a law whose `state_rate` is not finite at activation 0.
+
+        With an elastic tendon, no damping and a minimum_activation of 0 the fiber's speed divides by the activation.
+        """
         unbounded = isinstance(self.minimum_activation, (int, float)) and self.minimum_activation == 0
         if self.tendon == "elastic" and unbounded and not self.is_damped:
             raise ModelError(

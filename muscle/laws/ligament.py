@@ -23,7 +23,9 @@ PASSIVE = SimmSpline(
 class Ligament(ForceLaw):
     """F = f(l / l0) F0 while l > l0, zero otherwise: OpenSim's Ligament. The activation does not matter.
 
-    resting_length l0 [m], max_force F0 [N] (OpenSim's pcsa_force), curve f.
+    resting_length  l0 [m]
+    max_force       F0 [N], OpenSim's pcsa_force
+    curve           f
 
     >>> import numpy as np
     >>> from myoquat.muscle.laws import Ligament

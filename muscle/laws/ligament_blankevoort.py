@@ -16,13 +16,18 @@ FULL_DAMPING_STRAIN = 0.01  # above this strain the damping acts fully, as in Op
 
 @dataclass(frozen=True)
 class Blankevoort1991(ForceLaw):
-    """OpenSim's Blankevoort1991Ligament (Blankevoort, Huiskes 1991, J. Biomech. Eng. 113, 263). At the strain
-    e = l / l0 - 1 > 0:
+    """OpenSim's Blankevoort1991Ligament (Blankevoort, Huiskes 1991, J. Biomech. Eng. 113, 263).
+
+    At the strain e = l / l0 - 1 > 0 the force is
 
         F = k e^2 / (2 e_t)  for e < e_t,   k (e - e_t / 2)  beyond,   and  c s(e) de/dt  while it lengthens
 
-    s rises smoothly from 0 to 1 over a strain of 0.01; zero while slack. linear_stiffness k [N], transition_strain e_t,
-    damping_coefficient c [N s], slack_length l0 [m]. The activation does not matter.
+    and zero while slack. The factor s rises smoothly from 0 to 1 over a strain of 0.01. The activation does not matter.
+
+    linear_stiffness     k [N]
+    transition_strain    e_t
+    damping_coefficient  c [N s]
+    slack_length         l0 [m]
 
     >>> import numpy as np
     >>> from myoquat.muscle.laws import Blankevoort1991

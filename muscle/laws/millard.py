@@ -32,10 +32,10 @@ class Millard2012(HillLaw):
                         between, curviness
     tendon              strain at F0, stiffness at F0 times it, force at the end of the toe, curviness
 
-    Without damping an elastic tendon needs a lowest active force, slopes at the greatest speeds, and a least
-    activation: the fiber's speed divides by them. OpenSim then takes at least 0.1, half of the slopes near them, 0.01.
-    A rigid tendon carries nothing where the fiber would push it (OpenSim's rule). SymPy symbols pass the curves, but
-    the rate with an elastic tendon nests two solutions and is too deep for SymPy.
+    Without damping the fiber's speed divides by three numbers. An elastic tendon then needs a lowest active force,
+    slopes at the greatest speeds, and a least activation. OpenSim takes at least 0.1, half of the slopes near them, and
+    0.01. A rigid tendon carries nothing where the fiber would push it (OpenSim's rule). SymPy symbols pass the curves,
+    but the rate with an elastic tendon nests two solutions and is too deep for SymPy.
 
     >>> from myoquat.muscle.laws import Millard2012
     >>> law = Millard2012(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2, tendon="rigid")

@@ -30,9 +30,12 @@ class MujocoMuscle(ForceLaw):
 
     A file that gives the passive force a range of its own has it at the length passive_scale L + passive_offset.
 
-    max_isometric_force F0 [N], shortest_length and longest_length [m], max_speed [L0/s]; others have no unit. Source:
-    the documentation of MuJoCo, chapter Modeling, "Muscles" (E. Todorov et al.), which follows D. G. Thelen,
-    J. Biomech. Eng. 125, 2003 in form.
+    max_isometric_force              F0 [N]
+    shortest_length, longest_length  [m]
+    max_speed                        [L0/s]
+
+    The other numbers have no unit. Source: the documentation of MuJoCo, chapter Modeling, "Muscles" (E. Todorov et
+    al.). It follows D. G. Thelen, J. Biomech. Eng. 125, 2003 in form.
 
     >>> import numpy as np
     >>> from myoquat.muscle.laws import MujocoMuscle
@@ -107,7 +110,8 @@ class MujocoMuscle(ForceLaw):
 @dataclass(frozen=True)
 class ClippedMujocoMuscle(ClippedForce, MujocoMuscle):
     """F of a `MujocoMuscle`, but at least `least_force` and at most `greatest_force` [N]: one with a `forcerange`.
-    ModelError where the least force is above the greatest.
+
+    Raises ModelError where the least force is above the greatest.
 
     >>> from myoquat.muscle.laws import ClippedMujocoMuscle
     >>> law = ClippedMujocoMuscle(100.0, shortest_length=0.2, longest_length=0.3, least_force=0.0, greatest_force=60.0)

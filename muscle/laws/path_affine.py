@@ -76,8 +76,9 @@ class ClippedForce(ForceLaw):
 
 @dataclass(frozen=True)
 class ClippedAffinePath(ClippedForce, AffinePath):
-    """F of an `AffinePath`, but at least `least_force` and at most `greatest_force` [N]: MuJoCo's actuators with a
-    `forcerange`. ModelError where the least force is above the greatest.
+    """F of an `AffinePath`, but at least `least_force` and at most `greatest_force` [N].
+
+    MuJoCo's actuators with a `forcerange`. Raises ModelError where the least force is above the greatest.
 
     >>> from myoquat.muscle.laws import ClippedAffinePath
     >>> servo = ClippedAffinePath(gain_0=-20.0, bias_1=100.0, least_force=-3.0, greatest_force=3.0)

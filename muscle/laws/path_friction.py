@@ -25,8 +25,11 @@ def dry_friction(rate: Array, friction: float, slip_speed: float) -> Array:
 class PathFriction(ForceLaw):
     """F = F0 tanh(v / v_s): dry friction, which pulls on a path that lengthens and pushes one that shortens.
 
-    friction F0 [N], slip_speed v_s [m/s], from which on the friction is nearly F0; the activation does not matter.
-    MuJoCo's `frictionloss` of tendons, which is a soft constraint with the same force where the path slips.
+    friction    F0 [N]
+    slip_speed  v_s [m/s], from which on the friction is nearly F0
+
+    The activation does not matter. MuJoCo's `frictionloss` of tendons is a soft constraint with the same force where
+    the path slips.
 
     >>> from myoquat.muscle.laws import PathFriction
     >>> friction = PathFriction(friction=2.0, slip_speed=0.001)

@@ -16,7 +16,11 @@ __all__ = ["PathActuator", "PathSpring"]
 class PathSpring(ForceLaw):
     """F = k x (1 + c v) for a stretch x = l - l0 > 0, zero otherwise and never a push: OpenSim's PathSpring.
 
-    stiffness k [N/m], resting_length l0 [m], dissipation c [s/m]; the activation does not matter.
+    stiffness       k [N/m]
+    resting_length  l0 [m]
+    dissipation     c [s/m]
+
+    The activation does not matter.
 
     >>> import numpy as np
     >>> from myoquat.muscle.laws import PathSpring

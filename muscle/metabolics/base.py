@@ -77,11 +77,12 @@ class Fiber(NamedTuple):
 class MetabolicCost(Record, ABC):
     """Metabolic power [W] of a muscle: heat and the work of its active fiber.
 
-    negative_work           whether a lengthening fiber takes up the work that is done on it; else that costs nothing.
-    forbid_negative_power   heat makes up for what would be gained on the whole.
-    enforce_minimum_heat    heat is at least 1 W/kg [after B. R. Umberger, K. G. M. Gerritsen, P. E. Martin, A model of
-                            human muscle energy expenditure, Comput. Methods Biomech. Biomed. Eng. 6, 2003].
-    specific_tension [Pa], density [kg/m^3] of muscles, from which masses follow.
+    negative_work          whether a lengthening fiber takes up the work that is done on it; else that costs nothing
+    forbid_negative_power  heat makes up for a negative total
+    enforce_minimum_heat   heat is at least 1 W/kg [after B. R. Umberger, K. G. M. Gerritsen, P. E. Martin, A model of
+                           human muscle energy expenditure, Comput. Methods Biomech. Biomed. Eng. 6, 2003]
+    specific_tension       [Pa] of muscles, from which masses follow
+    density                [kg/m^3] of muscles, from which masses follow
 
     The first two, and recruitment by excitation, are those of T. K. Uchida, J. L. Hicks, C. L. Dembia, S. L. Delp,
     Stretching your energetic budget, PLoS ONE 11, 2016, and of OpenSim's probes.
@@ -129,7 +130,10 @@ class MetabolicCost(Record, ABC):
 
 
 def recruited(excitation: Array | float, slow: Array | float) -> tuple[Array, Array]:
-    """(slow, fast) fibers that an excitation recruits, the slow ones first: s sin(pi e / 2), (1 - s)(1 - cos(pi e / 2))
-    [L. J. Bhargava, M. G. Pandy, F. C. Anderson, J. Biomech. 37, 2004]."""
+    """(slow, fast) fibers that an excitation recruits, the slow ones first.
+
+    They are s sin(pi e / 2) and (1 - s)(1 - cos(pi e / 2)) [L. J. Bhargava, M. G. Pandy, F. C. Anderson, J. Biomech.
+    37, 2004].
+    """
     angle = np.pi / 2 * excitation
     return slow * np.sin(angle), (1 - slow) * (1 - np.cos(angle))

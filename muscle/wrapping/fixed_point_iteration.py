@@ -224,8 +224,9 @@ def applied(
 ) -> Iterate:  # fmt: skip
     """Phi(X), which stands once in a kernel for all iterations over the same surface types.
 
-    near: where solvers begin. rough (...): where their first guess is enough. way (...): of `Near`, past the surfaces
-    on which the path is.
+    near   where solvers begin
+    rough  (...) where their first guess is enough
+    way    (...) of `Near`, past the surfaces on which the path is
     """
     begin = near or _unknown_starts(segment, points, always(points[0].on) & rough, way)
     problem = _Application(segment, tuple(points), tuple(begin))
@@ -419,11 +420,12 @@ Selection = tuple[tuple[TangentPoints, ...], tuple[Array, ...]]  # X, and which 
 
 
 def fewer_surfaces(selection: Selection, problem: tuple[Segment, tuple[Array, ...], Array]) -> Selection:
-    """X after some iterations, and which surfaces are not passed over: where the touched surfaces go on changing, one
-    more is passed over. It is the first whose contact lies inside another one, or else the first that was touched and
-    then not.
+    """X after some iterations, and which surfaces are not passed over.
 
-    problem: a segment, the order of its surfaces, and where (...) the first guess of solvers is enough.
+    Where the touched surfaces go on changing, one more is passed over. It is the first whose contact lies inside
+    another one, or else the first that was touched and then not.
+
+    The problem is a segment, the order of its surfaces, and where (...) the first guess of solvers is enough.
     """
     (points, active), (segment, order, rough) = selection, problem
     never, count = ~always(rough), len(active)

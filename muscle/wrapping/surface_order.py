@@ -146,8 +146,9 @@ def _moved(path: _Path) -> tuple[tuple[Array, ...], Flags, Flags]:
 
 
 def _crossed_on_others(path: _Path, straight: Sequence[tuple[Array, Array, Array]], done: Array) -> Flags:
-    """(...) each, whether it is the first surface past whose wrong side a path runs on another one; none where `done`
-    (...).
+    """(...) each, whether it is the first surface past whose wrong side a path runs on another one.
+
+    None is where `done` (...) holds.
 
     The chord between the points where a path comes onto another surface and leaves it stands for the geodesic. Both lie
     in that body. If it is convex and apart from this one, the geodesic can be moved onto the chord within it.
