@@ -20,9 +20,9 @@ TRANSITION = 0.01  # [rad or m] over which a stop sets in
 def with_joint_stops(model: Model, step: float) -> Model:
     """The model with a compliant stop at both ends of each coordinate range that has no limit yet.
 
-    step [s] of the integrator: stiffness and damping are as high as it resolves. Of a coordinate with effective inertia
-    A = 1 / (M^-1)_jj at the start, k = A (0.4 / step)^2 and c = A 0.4 / step. MuJoCo's own stops are soft constraints;
-    these are forces of about the same stiffness. Angles that quaternions have replaced get none.
+    step: [s] of the integrator. Stiffness and damping are as high as it resolves: k = A (0.4 / step)^2 and c = A 0.4 /
+    step. A = 1 / (M^-1)_jj is the effective inertia of the coordinate at the start. MuJoCo's own stops are soft
+    constraints; these are forces of about the same stiffness. Angles that quaternions have replaced get none.
 
     >>> import myoquat as mq
     >>> from myoquat.environments import with_joint_stops

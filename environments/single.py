@@ -14,8 +14,9 @@ __all__ = ["Environment"]
 
 
 class Environment(gymnasium.Env[Array, Array]):
-    """One state of a task; `randomize` and `render_mode` as of `VectorEnvironment`, whose state of the same seed it is,
-    bit for bit.
+    """One state of a task.
+
+    `randomize` and `render_mode` are those of `VectorEnvironment`. Its state of the same seed is the same bit for bit.
 
     >>> import myoquat as mq
     >>> from myoquat.environments import Environment, PoseTask

@@ -70,12 +70,11 @@ def compare_with_engine(
     seed: int = 0,
     activation: float = 1.0,
 ) -> ModelComparison:
-    """The comparison of a file as this package reads it (A) with the same file in the engine that owns its format (B).
-    This is MuJoCo for .xml and OpenSim for .osim.
+    """The comparison of a file as this package reads it (A) with the engine that owns its format (B).
 
-    MuJoCo's files are read with its own rule for cylinders, wrapping="mujoco". rotations as for `load_model`: those of
-    A. Other arguments and errors as for `compare_models`; MissingExtraError if the engine is not installed, ValueError
-    for another format.
+    The engine is MuJoCo for .xml and OpenSim for .osim. MuJoCo's files are read with its own rule for cylinders,
+    wrapping="mujoco". rotations as for `load_model`: those of A. Other arguments and errors as for `compare_models`;
+    MissingExtraError if the engine is not installed, ValueError for another format.
 
     >>> from myoquat.analysis import compare_with_engine
     >>> compare_with_engine("arm.toml")

@@ -51,8 +51,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Explanation:
-    """kkt_error and violation, unscaled; the worst constraints, the greatest multipliers of constraints, and how often
-    each bound holds.
+    """Errors, worst constraints and multipliers of a solution, and how often each bound is active.
+
+    kkt_error and violation are unscaled.
 
     >>> from myoquat.analysis.control import Explanation, Finding
     >>> worst = Finding("change of v", 0.25, 1.5e-3)

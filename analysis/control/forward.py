@@ -73,9 +73,12 @@ def run_forward(
 def interval_errors(
     statement: Statement, time: Array, states: tuple[Array, Array, Array], controls: Controls, rtol: float
 ) -> Array:
-    """(n,) the error of every interval: its controls simulated from the state at its start beside the state at its
-    end. The greatest difference of pose, velocities and states, each over 1 plus its greatest value along the motion;
-    NaN where a simulation fails. ValueError for a prescribed motion."""
+    """(n,) the error of every interval: its controls, simulated from the state at its start, beside the state at its
+    end.
+
+    It is the greatest difference of pose, velocities and states, each over 1 plus its greatest value along the motion.
+    NaN where a simulation fails. ValueError for a prescribed motion.
+    """
     plant, ends = statement.plant, np.arange(1, len(time))
     if isinstance(plant, PrescribedPlant):
         raise ValueError("the motion of this problem is prescribed, so that its controls have nothing to move")

@@ -55,22 +55,23 @@ class ScalePrior:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScaleEstimate:
-    """What a moving trial says of a person's size.
+    """The estimated size of a person from a moving trial.
 
     The covariance counts independent errors of the markers. Skin that slides with a joint's angle is none: with it, the
     estimates are less certain than they say. Only the joints of a body distinguish its factor from a shift of all its
     markers. A body with a single joint, such as a foot, learns little beyond the prior (`to_dataframe`).
 
-    model        the model in that size, its markers where they were found
-    motion       the poses of the frames in which markers were seen
-    factors      by name
-    offsets      (3,) [m] by marker, in the axes of its body, from where stretching alone would put it
-    covariance   (p, p) of what `names` names, to first order
-    marker_error (t, m) [m] distances that remain, NaN where a marker was not seen; marker_names says of which
-    noise        [m] what the residuals say of the standard deviation of the markers in each direction, to be compared
-                 with the one that was assumed
-    converged    whether the search has converged; steps: the number of its steps
-    problem      what was minimised
+    model         the model in that size, its markers where they were found
+    motion        the poses of the frames in which markers were seen
+    factors       by name
+    offsets       (3,) [m] by marker, in the axes of its body, from its scaled position
+    covariance    (p, p) of `names`, to first order
+    marker_error  (t, m) [m] remaining distances of `marker_names`, NaN where a marker was not seen
+    noise         [m] standard deviation of the markers in each direction by the residuals, to be compared with the
+                  assumed one
+    converged     whether the search has converged
+    steps         their number in the search
+    problem       the minimised problem
 
     >>> from myoquat.analysis.motion import ScaleEstimate
     >>> {"factors", "offsets", "covariance"} <= set(ScaleEstimate.__dataclass_fields__)  # see estimate_scale

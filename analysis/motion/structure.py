@@ -319,9 +319,10 @@ class PoseStructure:
         return np.stack(np.broadcast_arrays(*columns, q[..., 0] * 0.0, subok=True)[:-1], axis=-1)
 
     def corrected(self, q: Array, time: Array, locked: bool = False) -> Array:
-        """(..., nq) after a step of Newton's method onto the constraints, the smallest one; bounds kept, couplers
-        followed. Coordinates that it would take over their bounds do not take part, nor do any at their bounds if these
-        are `locked`."""
+        """(..., nq) after the smallest step of Newton's method onto the constraints; bounds kept, couplers followed.
+
+        Coordinates that would leave their bounds take no part, nor do any at their bounds if these are `locked`.
+        """
         phi, A = self.constraint_rows(q, time)
         step, none = -_least_motion(A, phi), np.zeros((*q.shape[:-1], len(self.free)))
         if self.bounds:

@@ -120,8 +120,9 @@ def plot_bands(axes: "Axes", results: xr.Dataset, name: str, bands: Sequence[flo
 
 
 def plot_sobol(axes: "Axes", indices: pd.DataFrame, most: int = 12) -> None:
-    """First-order and total Sobol indices of one output of `sobol_indices` as bars with their intervals, the greatest
-    total on top. At most `most` axes are shown; ValueError for several outputs.
+    """First-order and total Sobol indices of one output of `sobol_indices` as bars with their intervals.
+
+    The greatest total is on top. At most `most` axes are shown; ValueError for several outputs.
 
     >>> import matplotlib.pyplot as plt
     >>> import pandas as pd

@@ -24,7 +24,7 @@ __all__ = ["recompute", "study_of"]
 
 
 def study_of(results: xr.Dataset | str | Path, model: Model | None = None) -> Study:
-    """The study whose results these are; `model` where they could not hold it.
+    """The study of these results. `model` is needed if the results could not store it.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.studies import study_of

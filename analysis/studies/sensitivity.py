@@ -92,8 +92,8 @@ def sobol_indices(
 ) -> pd.DataFrame:
     """First-order and total Sobol indices of each axis for each output, with bootstrapped intervals.
 
-    Rows (output, axis); columns first, first_low, first_high, total, total_low, total_high. By
-    `scipy.stats.sobol_indices` (Saltelli 2010) from a study of the design "saltelli". Raises ValueError for another
+    Rows are (output, axis), columns first, first_low, first_high, total, total_low, total_high. The method is
+    `scipy.stats.sobol_indices` (Saltelli 2010) on a study of the design "saltelli". Raises ValueError for another
     design, a failed sample, or an output that does not change.
 
     >>> import myoquat as mq

@@ -29,13 +29,17 @@ WIDE_LABEL = {"description_width": "150px"}  # names are not cut
 
 
 def explore(model: Model | str, q: ArrayLike | None = None, *, motion: MotionLike | None = None) -> widgets.VBox:
-    """An interactive view of a model in a notebook. Sliders move the joints, as rotations about an axis or as Euler
-    angles, and the activations. It shows the stick figure, its muscles coloured by tension, and the moment arms.
+    """An interactive view of a model in a notebook, with sliders for joints and activations.
 
-    model: a Model or what `load_model` takes; `q` (nq,): where to begin, the model's start by default. `motion`:
-    anything that holds a motion of the model. The motion then plays, and the sliders follow it. Moment arms are shown
-    of one joint and of the muscles that turn it, in millimetres; of small models of all joints. `Explorer` is the same
-    with its parts at hand. Raises ValueError or ModelError as those do.
+    Sliders move joints as rotations about an axis or as Euler angles. The view shows the stick figure, its muscles
+    coloured by tension, and the moment arms.
+
+    model   a Model or what `load_model` takes
+    q       (nq,) the first pose, the model's start by default
+    motion  anything that holds a motion of the model. It then plays, and the sliders follow it.
+
+    Moment arms [mm] are those of one joint and of the muscles that turn it; small models show all joints. `Explorer` is
+    the same with its parts at hand. Raises ValueError or ModelError as those do.
 
     >>> from myoquat.analysis.apps.explorer import explore
     >>> type(explore("two_link")).__name__  # as the last line of a notebook's cell it is shown

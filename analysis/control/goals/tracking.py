@@ -82,9 +82,10 @@ class _FollowsMotion(FollowsData):
 
 @dataclass(frozen=True)
 class TrackPose(_FollowsMotion):
-    """The integral of sum_i w_i d_i^2, d the displacement from a recorded motion's pose. It has differences of
-    coordinates [rad, m], and the rotation vector of each quaternion. A ball joint therefore counts by its angle squared
-    [rad^2], and no lock exists.
+    """The integral of sum_i w_i d_i^2, d the displacement from a recorded motion's pose.
+
+    It has differences of coordinates [rad, m], and the rotation vector of each quaternion. A ball joint therefore
+    counts by its angle squared [rad^2], and no lock exists.
 
     weights: w by names of bodies (all that their joints do), coordinates or velocities, 0 where a name is missing; None
     for 1 everywhere. Between its frames the motion is a spline of the fifth degree, of quaternions on the sphere.

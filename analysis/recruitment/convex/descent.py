@@ -35,9 +35,12 @@ class Ends:
 def solved_side_by_side(
     programs: Programs, scale: Array, backend: str = "kernel", balance: float = FAST_TARGET
 ) -> Ends:
-    """The best point of every program: a solution, or a proof that there is none, and the number of steps. The rows of
-    A and G are multiplied by scale (k, rows); b and h are scaled already. `balance`: least target product over the
-    residual of the gradients; greater values make shorter steps along high powers."""
+    """The best point of every program: a solution, or a proof that there is none, and the number of steps.
+
+    scale    (k, rows) multiplies the rows of A and G; b and h are scaled already
+    balance  least target product over the residual of the gradients; greater values make shorter steps along high
+             powers
+    """
     e, n = programs.A.shape[1:]
     shape = Shape(e, programs.h.shape[1], programs.h.shape[2], n, programs.power)
     best, multipliers, bound, status, merit, steps = _solver(shape, backend)(

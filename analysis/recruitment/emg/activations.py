@@ -28,10 +28,10 @@ def emg_activations(
 ) -> Emg:
     """Activations from normalized envelopes, in [0, 1], at the same times.
 
-    delay     [s] between the signal and the excitation that it stands for; until it has passed there is none (NaN).
+    delay     [s] between the signal and the excitation; the first activations, before it has passed, are NaN.
     shape     A in [-5, 0] of a = (exp(A e) - 1) / (exp(A) - 1); 0 is a = e [Lloyd and Besier, eq. 4].
     dynamics  by which activations follow excitations, on straight lines between times, in Runge-Kutta steps of at most
-              1 ms, from equilibrium at the start. None where the envelope's own low-pass filter stands for it.
+              1 ms, from equilibrium at the start. None where the envelope's own low-pass filter takes their place.
 
     Raises ValueError for a signal in volts or outside [0, 1] (`Emg.normalized`), a negative delay, a shape outside its
     range, and with dynamics for channels with gaps.

@@ -108,18 +108,18 @@ def calibrate_muscles(
 ) -> Calibration:
     """Factors on strengths, optimal fiber lengths and tendon slack lengths of all muscles from trials.
 
-    velocities    free velocities whose torques are compared; all by default. Those that others than the measured
-                  muscles move do not belong here.
+    velocities    free velocities whose torques are compared; all by default. They should be moved by the measured
+                  muscles only.
     bounds        of the factors by quantity, (0.5, 2) for "strength" and (0.85, 1.15) for "optimal_length" and
                   "slack_length" by default; (1, 1) keeps a quantity.
     prior         standard deviation of the logarithm of a factor, one for all, or by quantity (0.1 for others).
     torque_error  standard deviation [N m, N] of the errors of torques.
 
-    Elastic tendons are taken as rigid. What the trials do not tell stays at 1; `Calibration.deviations` says how well a
-    factor is known. Raises ValueError as `inverse_dynamics_of_motion` does, and for no trials, activations of another
-    shape or outside [0, 1], and velocities that are not free in every trial. It is raised too for bounds that do not
-    hold 1 or have an unknown quantity, and for sizes that are not positive. Raises ModelError for muscles without a
-    law.
+    Elastic tendons count as rigid. Factors that the trials do not determine stay at 1; `Calibration.deviations` says
+    how well a factor is known. Raises ValueError as `inverse_dynamics_of_motion` does, and for no trials, activations
+    of another shape or outside [0, 1], and velocities that are not free in every trial. It is raised too for bounds
+    that do not hold 1 or have an unknown quantity, and for sizes that are not positive. Raises ModelError for muscles
+    without a law.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -21,8 +21,10 @@ MAX_NUMBERS = 2**22  # tensions that are held at once
 
 @dataclass(frozen=True, eq=False)
 class MomentPosterior:
-    """draws (k, n) of a calibration's standardized parameters; chains, how Hamiltonian Monte Carlo found them, None for
-    Laplace's approximation.
+    """Draws of a calibration's standardized parameters.
+
+    draws   (k, n)
+    chains  those of Hamiltonian Monte Carlo, None for Laplace's approximation
 
     >>> from myoquat.analysis.recruitment import MomentPosterior
     >>> list(MomentPosterior.__dataclass_fields__)  # see moment_posterior

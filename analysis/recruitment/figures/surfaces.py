@@ -28,12 +28,12 @@ def moment_arm_surface(
 ) -> "xr.Dataset":
     """Lengths [m] and moment arms of muscles on a grid: variables 'length' and 'moment_arm' (muscle, *coordinates).
 
-    over      one or two coordinates with their values [rad, m], a file's angles that a quaternion has replaced among
-              them; coordinates that couplers drive follow.
-    arm       the column of `moment_arms` that is wanted, the first of `over` if nothing is said; its options, `frame`
-              and `sequence`, may be given.
-    q         (nq,) all other coordinates, the model's start (or neutral) if nothing is said.
-    muscles   names, all if nothing is said.
+    over     one or two coordinates with their values [rad, m]; coordinates that couplers drive follow. Angles of a file
+             that a quaternion has replaced are allowed.
+    arm      the wanted column of `moment_arms`, by default the first of `over`. Its options `frame` and `sequence` may
+             be given.
+    q        (nq,) all other coordinates, by default the model's start (or neutral)
+    muscles  names, by default all
 
     Raises ValueError for a coordinate or muscle that is unknown, and as `moment_arms` does.
 

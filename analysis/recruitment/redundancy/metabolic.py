@@ -25,8 +25,9 @@ MAX_HALVINGS = 40  # of the interval around a corner
 
 @dataclass(frozen=True)
 class MetabolicEffort(Effort):
-    """sum_i w_i P_i(a_i) + sum_j w_j |c_j|^p [W]: P_i is the metabolic power of a muscle. Its excitation equals its
-    activation; length and speed of its fiber are those of the motion.
+    """sum_i w_i P_i(a_i) + sum_j w_j |c_j|^p [W], where P_i is the metabolic power of a muscle.
+
+    Its excitation equals its activation; length and speed of its fiber are those of the motion.
 
     cost         `myoquat.muscle.metabolics.Umberger2010` (the default) or `Bhargava2004`.
     slow_twitch  share of slow-twitch fibers in [0, 1], one for all or by muscle (0.5 for others).
@@ -34,8 +35,8 @@ class MetabolicEffort(Effort):
     weights, power  as in `Effort`; the power is that of the reserves, whose weights are in [W].
 
     P is not convex in the activation: Umberger's heat goes with a^0.6, and both models recruit slow fibers first. A
-    frame is `SOLVED` where no other activations cost less, by more than 1e-7, as the lower convex envelopes of all P
-    prove. Where they do not, its status is `LOCAL`, nothing near costs less, and `bound` is what none is below.
+    frame is `SOLVED` if the lower convex envelopes of all P prove that no other activations cost less, by more than
+    1e-7. Otherwise its status is `LOCAL`: no activations nearby cost less, and `bound` is a lower bound of the cost.
 
     >>> from myoquat.analysis.recruitment import MetabolicEffort
     >>> from myoquat.muscle.metabolics import Bhargava2004

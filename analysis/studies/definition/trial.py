@@ -31,8 +31,9 @@ METABOLIC_COSTS: dict[str, type[MetabolicCost]] = {cost.__name__: cost for cost 
 
 @dataclass(frozen=True, eq=False)
 class MuscleTrial:
-    """A motion (q, u, udot) whose activations `redundancy` finds for every sample of a study. External loads, effort,
-    reserves, cones, dynamics and tendons are as in `redundancy`; reserves are a list.
+    """A motion (q, u, udot) whose activations `redundancy` computes for every sample of a study.
+
+    External loads, effort, reserves, cones, dynamics and tendons are as in `redundancy`; reserves are a list.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import Reserve

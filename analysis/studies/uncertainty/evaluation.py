@@ -103,8 +103,9 @@ def uncertain_torques(
     model: Model, recording: Markers | Motion, loads: Forces | None = None, inputs: UncertainInputs | None = None,
     steps: MotionSteps | None = None,
 ) -> UncertainCurves:  # fmt: skip
-    """The generalized forces of inverse dynamics [N m, N] of a trial under external loads, with bands for markers and
-    inertias; arguments as of `uncertain_angles`.
+    """The generalized forces of inverse dynamics [N m, N] of a trial, with bands for markers and inertias.
+
+    They are those under external loads. Arguments as of `uncertain_angles`.
 
     >>> import numpy as np
     >>> import myoquat as mq

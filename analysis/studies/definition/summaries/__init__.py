@@ -17,7 +17,7 @@ ALONG = ("muscle", "velocity", "coordinate", "body")
 
 
 def register(summary: Summary) -> Summary:
-    """Make a summary of one's own known to the studies of this process, by its name; returns it.
+    """Register a summary of one's own for the studies of this process, by its name; returns it.
 
     Results store it by that name: a process that resumes them must have registered it before, one that opens them need
     not. ValueError for a name that is taken by another class or is no identifier, or rows along something unknown.
