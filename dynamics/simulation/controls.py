@@ -96,8 +96,9 @@ class Control:
             return self._check(function(times))
         if function is not None:
             return self._check(np.stack([real_array(self.name, function(float(t))) for t in times], axis=-2))
-        n = self._constant.shape[-1]
-        return np.broadcast_to(self._constant[..., None, :], (*self._constant.shape[:-1], len(times), n))
+        constant: Array = self._constant[..., None, :]
+        *batch, _, n = constant.shape
+        return constant if len(times) == 1 else np.broadcast_to(constant, (*batch, len(times), n))
 
     def of_element(self, where: tuple[int, ...]) -> "Control":
         """The input of the element `where` of a batch."""

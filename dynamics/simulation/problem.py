@@ -184,7 +184,7 @@ class Problem:
     ) -> dict[str, Array]:
         """(..., n) every input at the start (q (..., nq), u (..., nu)) and its time; sampled feedback is sampled."""
         batch = np.broadcast_shapes(*(part.shape[:-1] for part in state))
-        q, u = (np.broadcast_to(part, (*batch, part.shape[-1])) for part in state)
+        q, u = (x if x.shape[:-1] == batch else np.broadcast_to(x, (*batch, x.shape[-1])) for x in state)
         for control in controls.values():
             if isinstance(control, SampledFeedback):
                 control.sample(time, q, u)

@@ -28,6 +28,8 @@ def stop_message(
     equations: StateEquations, run: Run, controls: Mapping[str, Control], parameters: Array | None
 ) -> str | None:
     """Time, state and |udot| of the first state that failed; None if none did."""
+    if np.all(run.reason == int(Outcome.COMPLETED)):  # most calls: `isin` takes five times as long
+        return None
     failed = np.isin(run.reason, FAILED)
     if not failed.any():
         return None

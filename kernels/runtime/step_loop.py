@@ -330,7 +330,8 @@ class StepLoop:
             cost = batch.states * max(steps, 1) * self._code.size.price
             split_and_run(task, batch.states, self.lanes, count, cost, steps=steps)
         times = start + h * every * np.arange(rows)
-        return Steps(times, states, final, np.nan_to_num(stopped, nan=-1.0).astype(np.int64), reason.astype(np.int64))
+        stopped = np.where(np.isnan(stopped), -1.0, stopped)
+        return Steps(times, states, final, stopped.astype(np.int64), reason.astype(np.int64))
 
     def _signature(self, samples: Mapping[str, "Sample"]) -> Signature:
         """The arrays of this call: tables have one more axis."""
