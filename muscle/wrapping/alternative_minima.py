@@ -44,11 +44,11 @@ from myoquat.muscle.wrapping.initial_guesses import (
     turned_start,
 )
 from myoquat.muscle.wrapping.outer_iterations import KEEPS_LONGER_SIDE, Mode, kept_side, minimised, rough_iterate
-from myoquat.muscle.wrapping.surface_order import freely_placed, moved_in_order, moved_to
+from myoquat.muscle.wrapping.surface_order import freely_placed, moved_in_order, moved_to, start_over_one_surface
 from myoquat.muscle.wrapping.surfaces.base import Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot
 
-__all__ = ["SAME_LENGTH_M", "around_front", "passes_over", "shortest", "touches_several"]
+__all__ = ["SAME_LENGTH_M", "around_front", "passes_over", "shortest", "touches_several", "touches_twice"]
 
 MAX_ROUGH_ITERATIONS = 3  # without a surface: over one other a single one is enough
 ROUGH_STAGES = (1, 0.995), (1, 0.98)  # (rough iterations, cosine above which a guess is the path found)
@@ -129,6 +129,7 @@ def _planned(segment: OrderedSegment, found: Iterate, longest: Array, where: Arr
     - from each tilted start
     - with each cylinder that it passes in front, though both neighbours are behind, in each other place along the path
     - from the longest of the paths over one surface without a side each, if surfaces have sides and the path is longer
+    - from the path through a ring alone, if the path touches another surface, and one is round
     """
     types, on = segment.segment.types, found.on
     some_round = reduce(or_, [on[i] for i in round_surfaces(types)], ~always(longest))
@@ -137,7 +138,21 @@ def _planned(segment: OrderedSegment, found: Iterate, longest: Array, where: Arr
     tilted = [several & x for x in promising_tilts(segment, found, several & where)]
     moved = [around_front(segment, found, i) & (segment.order[i] != float(x)) for i, x in _moves(types)]
     without, turned = [on[i] for i in _one_sided(types)], [several & on[i] for i in two_sided_surfaces(types)]
-    return [*without, *turned, *tilted, *moved, *([longer & (longest > 0)] if _has_bound(types) else [])]
+    bound = [longer & (longest > 0)] if _has_bound(types) else []
+    others = [on[i] for i, own in enumerate(types) if not own.ring]
+    through = [reduce(or_, others)] if _through_alone(types) else []
+    return [*without, *turned, *tilted, *moved, *bound, *through]
+
+
+def _through_alone(types: Sequence[Wrap]) -> bool:
+    """Whether the search also begins at the path through a ring alone: rough contacts with a ring are guesses, from
+    which a round surface may be passed on any flank."""
+    return any(own.ring for own in types) and bool(round_surfaces(types))
+
+
+def _rings(types: Sequence[Wrap], where: Array) -> tuple[Array, ...]:
+    """(...) each, whether a surface is a ring, `where` (...) that is asked."""
+    return tuple(where if own.ring else ~always(where) for own in types)
 
 
 def _has_bound(types: Sequence[Wrap]) -> bool:
@@ -189,26 +204,36 @@ def _attempted(search: _Search, attempts: _Attempts) -> _Search:
     for n, i in enumerate(two_sided_surfaces(types), len(_one_sided(types)) + 1):
         other, exists = turned_start(segment, was.points, i, number == float(n))
         X, there = choose(exists, other, X), there | exists
-    X, there, tilted, way = _from_guess(segment, was, number, X, there)
+    X, there, tilted, way, start = _from_guess(segment, was, number, X, there)
+    last, exact = number == float(len(attempts.planned)), ~always(number)
     if _has_bound(types):
-        bound, exists = bound_start(segment, number == float(len(attempts.planned)))
+        bound, exists = bound_start(segment, last)
         X, there = choose(exists, bound, X), there | exists
+    elif _through_alone(types):
+        through, *_ = start_over_one_surface(segment.segment, _rings(types, last), last)
+        X, there, tilted, exact = choose(last, through, X), there | last, tilted | last, last
     segment = replace(segment, order=freely_placed(segment, X, there))
     order = segment.order
     remaining = replace(segment, active=tuple(~x for x in without))
-    found, _ = minimised(remaining, X, Mode(~always(number), way), there)
+    found, _ = minimised(remaining, X, Mode(~always(number), way, exact), there)
     minimal = there & ~found.unsolved & ~_wanted(found, without) & ~passes_over(found, was)
     _, cut, crossed = moved_in_order(replace(segment, active=(minimal,) * len(types)), found.points, minimal)
     clear, crosses = minimal & ~reduce(or_, cut), reduce(or_, crossed)
-    longer = np.where(clear, length_of(before, was) - length_of(segment, found), 0.0)
-    near = ~tilted | (longer > -NEARLY_AS_SHORT_RATIO * length_of(before, was))
-    jumps = (longer > SAME_LENGTH_M) | (near & ~crosses & (longer < -SAME_LENGTH_M))
+    own, length = length_of(before, was), length_of(segment, found)
+    longer = np.where(clear, own - length, 0.0)
+    near = ~tilted | (longer > -NEARLY_AS_SHORT_RATIO * own)
+    shorter = length < own - SAME_LENGTH_M
+    twice = minimal & touches_twice(found, cut) & shorter
+    jumps = (
+        twice
+        | (_exists_below(own, start, types) & (found.unsolved | ~shorter))
+        | (longer > SAME_LENGTH_M)
+        | (near & ~crosses & (longer < -SAME_LENGTH_M))
+    )
     returns = clear & search.crosses & ~crosses
     better = returns | ((longer > SAME_LENGTH_M) & (~crosses | search.crosses | passes_over(was, found)))
     best, order, now_crosses = choose(better, (found, order, crosses), (was, search.order, search.crosses))
-    following = np.where(
-        better & ~crosses & (length_of(segment, found) <= attempts.longest), 0.0, _next(attempts.planned, number)
-    )
+    following = np.where(better & ~crosses & (length <= attempts.longest), 0.0, _next(attempts.planned, number))
     return _Search(best.beside_a_jump(jumps | returns), order, now_crosses, following)
 
 
@@ -241,11 +266,11 @@ def _begun(
 
 def _from_guess(
     segment: OrderedSegment, was: Iterate, number: Array, X: tuple[TangentPoints, ...], there: Array
-) -> tuple[tuple[TangentPoints, ...], Array, Array, Array]:
+) -> tuple[tuple[TangentPoints, ...], Array, Array, Array, Array]:
     """The start from the initial guess of the attempt of a `number`; `there` (...): where there is a start already.
 
-    The results are X, where (...) there is a start now, whether (...) it is a guess, and the `way` of `Near` past its
-    surfaces.
+    The results are X, where (...) there is a start now, whether (...) it is a guess, the `way` of `Near` past its
+    surfaces, and the length (...) [m] of its path, infinite where it is not used.
 
     A guess passes a surface in a tilted plane, or an ellipsoid on the other side, on which no path as short was found.
     X and `there` are returned as they are where the attempt has none. A guess is not used where a few rough iterations
@@ -273,8 +298,20 @@ def _from_guess(
         changed = reduce(or_, [differ(x.on, on) for x, on in zip(Y, was.on, strict=True)])
         used = used & (changed | (length < own - SAME_LENGTH_M) | ~(least > cosine))
     last = rough_iterate(segment, Y, 1, used, way)
-    used = used & (length_of(segment, last) < MAX_LENGTH_RATIO * own)
-    return choose(tilted, last.points, X), there | used, tilted, way
+    length = length_of(segment, last)
+    used = used & (length < MAX_LENGTH_RATIO * own)
+    return choose(tilted, last.points, X), there | used, tilted, way, np.where(used, length, np.inf)
+
+
+def _exists_below(own: Array, start: Array, types: Sequence[Wrap]) -> Array:
+    """(...) whether there is a shorter path than one of its `own` length (...) [m]: the path of a guess, of the length
+    `start` (...) [m], is shorter by MAX_LENGTH_RATIO.
+
+    No iteration makes a path longer, but for surfaces that the guess runs through. Rough contacts with a ring tell
+    nothing of it.
+    """
+    result: Array = (MAX_LENGTH_RATIO * start < own) & (not any(surface.ring for surface in types))
+    return result
 
 
 def _on_other_flank(
@@ -369,6 +406,12 @@ def touches_several(on: Sequence[Array]) -> Array:
     """(...) whether a path touches more than one surface."""
     result: Array = reduce(add, [np.where(x, 1.0, 0.0) for x in on]) > 1
     return result
+
+
+def touches_twice(iterate: Iterate, cut: Sequence[Array]) -> Array:
+    """(...) whether a path that touches a surface runs through it elsewhere, `cut` (...) each: a string would touch it
+    twice."""
+    return reduce(or_, [a & b for a, b in zip(iterate.on, cut, strict=True)])
 
 
 def _stopped(segment: OrderedSegment, X: Sequence[TangentPoints], without: list[Array]) -> Array:

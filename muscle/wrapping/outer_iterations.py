@@ -52,11 +52,13 @@ KEEPS_SIDE, KEEPS_LONGER_SIDE = 1.0, 2.0  # of Near.way: a side that may be as s
 
 @dataclass(frozen=True)
 class Mode:
-    """Where (...) surfaces may be passed over; and the `way` (...) of `Near` past the surfaces on which the path is: 0
-    where it may change sides."""
+    """Where (...) surfaces may be passed over; the `way` (...) of `Near` past the surfaces on which the path is: 0
+    where it may change sides; and where (...) the first iteration is exact, because the path would not survive a rough
+    one."""
 
     may_pass_over: Array
     way: Array
+    exact: Array
 
     @property
     def keeps_side(self) -> Array:
@@ -103,26 +105,28 @@ def minimised(
     begun = Iterate.at(points)
     if _begins_roughly(start.segment.types):
         if contacts_alone:
-            begun = first_applied(start, points, contacts_alone, ~mode.keeps_side, where)
+            begun = first_applied(start, points, contacts_alone, ~mode.exact, where)
         else:
-            begun = rough_iterate(start, points, 1, always(left) & where, mode.way)
+            begun = rough_iterate(start, points, 1, always(left) & where, mode.way, mode.exact)
     begin = _OuterIterate(begun, start.active, left)
     problem = _Problem(start.segment, start.order, points, mode)
     found = while_loop(_any_left, _outer_iteration, begin, problem, max_steps=MAX_OUTER_ITERATIONS, where=where)
     return found.iterate, found.active
 
 
-def _any_left(state: _OuterIterate) -> Array:
-    result: Array = state.left > 0
-    return result
-
-
 @dataclass(frozen=True)
 class _ActiveSegment:
-    """A segment, and the `way` (...) of `Near` past the surfaces on which the path is."""
+    """A segment, the `way` (...) of `Near` past the surfaces on which the path is, and where (...) the first guess of
+    solvers is enough."""
 
     segment: OrderedSegment
     way: Array
+    rough: Array
+
+
+def _any_left(state: _OuterIterate) -> Array:
+    result: Array = state.left > 0
+    return result
 
 
 def kept_side(types: Sequence[Wrap]) -> float:
@@ -131,10 +135,15 @@ def kept_side(types: Sequence[Wrap]) -> float:
 
 
 def rough_iterate(
-    segment: OrderedSegment, points: tuple[TangentPoints, ...], count: int, where: Array, way: Array
-) -> Iterate:
-    """The iterate after at most a `count` of rough iterations, which pass surfaces on a `way` (...) of `Near`."""
-    return _iterated_roughly(Iterate.at(points), _ActiveSegment(segment, way), count, where)
+    segment: OrderedSegment, points: tuple[TangentPoints, ...], count: int, where: Array, way: Array,
+    exact: Array | bool = False,
+) -> Iterate:  # fmt: skip
+    """The iterate after at most a `count` of rough iterations, which pass surfaces on a `way` (...) of `Near`.
+
+    exact (...): where the iterations are exact.
+    """
+    problem = _ActiveSegment(segment, way, always(way) & np.logical_not(exact))
+    return _iterated_roughly(Iterate.at(points), problem, count, where)
 
 
 def _outer_iteration(state: _OuterIterate, problem: _Problem) -> _OuterIterate:
@@ -178,7 +187,7 @@ def _active(state: _OuterIterate, problem: _Problem) -> tuple[Array, ...]:
 
 def _after_rough(iterate: Iterate, segment: OrderedSegment, mode: Mode, where: Array, begun: Array) -> Iterate:
     """The iterate after rough iterations, one where the path keeps its sides. begun (...): where the first is done."""
-    problem = _ActiveSegment(segment, mode.way)
+    problem = _ActiveSegment(segment, mode.way, ~mode.exact)
     iterate = _iterated_roughly(iterate, problem, 1, where & ~begun)
     return _iterated_roughly(iterate, problem, MAX_ROUGH_ITERATIONS - 1, where & ~mode.keeps_side)
 
@@ -192,8 +201,8 @@ def _converging(iterate: Iterate) -> Array:
 
 
 def _rough(iterate: Iterate, problem: _ActiveSegment) -> Iterate:
-    """An iteration for which the first guess of solvers is enough."""
-    return applied(problem.segment, iterate.points, rough=True, way=problem.way)
+    """An iteration for which the first guess of solvers is enough, unless it is to be exact."""
+    return applied(problem.segment, iterate.points, rough=problem.rough, way=problem.way)
 
 
 def _after_full(iterate: Iterate, segment: OrderedSegment, mode: Mode, where: Array, begun: Array) -> Iterate:

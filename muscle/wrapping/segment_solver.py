@@ -27,6 +27,7 @@ from myoquat.muscle.wrapping.alternative_minima import (
     passes_over,
     shortest,
     touches_several,
+    touches_twice,
 )
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, unknown_start
 from myoquat.muscle.wrapping.fixed_point_iteration import (
@@ -83,6 +84,7 @@ class _Try:
     next_order  the order of the next try
     left        (...) how many tries are left: none where the path is solved and runs neither through nor past one
     longest     (...) [m] the length of the longest of the paths over one surface without a side each
+    given_up    (...) [m] the length of the shortest path that was given up, infinite where there is none
     """
 
     iterate: Iterate
@@ -92,6 +94,7 @@ class _Try:
     next_order: tuple[Array, ...]
     left: Array
     longest: Array
+    given_up: Array
 
     @property
     def clear(self) -> Array:
@@ -113,17 +116,30 @@ def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -
     prescribed = any(wrap.ring or wrap.hint is not None for wrap in wraps)
     order = tuple(zero + float(i) for i in range(len(wraps))) if prescribed else guessed_order(segment)
     tries = 1 if prescribed else MAX_TRIES
-    begin = _Try(Iterate.at(none), order, (never,) * len(wraps), never, order, zero + float(tries), zero)
+    begin = _Try(Iterate.at(none), order, (never,) * len(wraps), never, order, zero + float(tries), zero, zero + np.inf)
     found = _on_shorter_sides(begin, segment)
     iterate = found.iterate.beside_a_jump(_is_doubtful(found, segment))
-    contacts = zip(wraps, iterate.contacts, found.order, found.through, strict=True)
+    contacts = zip(wraps, _near_planes(segment, iterate), found.order, found.through, strict=True)
     return Piece(wraps, tuple(_in_body(*each) for each in contacts), found.iterate.unsolved)
+
+
+def _near_planes(segment: Segment, iterate: Iterate) -> list[SolvedContact]:
+    """The contacts, and by those with rings how far the path on other surfaces is from the plane outside of the ring,
+    where its length jumps."""
+    contacts = list(iterate.contacts)
+    for i, placed in enumerate(segment.surfaces):
+        for x in (x for j, x in enumerate(iterate.points) if placed.prototype.ring and j != i):
+            for P in (x.P, x.Q):
+                near = np.where(x.on, placed.wrap.distance_from_plane(placed.seen(P)), np.inf)
+                contacts[i] = replace(contacts[i], jump=np.minimum(contacts[i].jump, near[..., None]))
+    return contacts
 
 
 def _is_doubtful(found: _Try, segment: Segment) -> Array:
     """(...) whether a path that is solved is a saddle point of the length, or a local minimum beside others that are
     not all searched. Such a path runs past the front of a cylinder with a side, with both neighbours behind. It also
-    touches another surface, whose other side turns the neighbours, or a round surface lies between its ends.
+    touches another surface, whose other side turns the neighbours, or a round surface lies between its ends. Or a
+    shorter path was given up.
 
     A path over a single surface without a side is no saddle point, unless another surface with a side has led it there.
     """
@@ -133,6 +149,7 @@ def _is_doubtful(found: _Try, segment: Segment) -> Array:
     if any(own.ahead is not None for own in segment.types):
         asked = reduce(or_, [on[i] for i in curved], asked)
     doubtful = is_saddle_point(ordered, found.iterate, found.clear & asked)
+    doubtful = doubtful | (found.given_up < length_of(ordered, found.iterate) - SAME_LENGTH_M)
     if held:
         around = reduce(or_, [around_front(ordered, found.iterate, i) for i in held]) & found.clear
         doubtful = doubtful | (around & touches_several(on))
@@ -167,25 +184,30 @@ def _tried(before: _Try, segment: Segment) -> _Try:
     last try decides which surfaces are passed over, where no path touches all.
 
     A ring prescribes the order, so that only a path past a wrong side is tried again. The try begins with exact
-    contacts. A rough one with the ring may lie so far aside that the next one leads the path out again."""
+    contacts. A rough one with the ring may lie so far aside that the next one leads the path out again.
+    """
     through, order, left = before.through, before.next_order, before.left
     X, longest, alone = start_over_one_surface(segment, through)
     all_surfaces = OrderedSegment.over_all(segment, order)
+    again, rings = reduce(or_, through), any(own.ring for own in segment.types)
+    exact = again if rings else again & ~again
+    way = np.where(exact, kept_side(segment.types), 0.0 * left)
     if dividing_surfaces(segment.types):
         given = (before.iterate.moved == np.inf) & reduce(or_, before.iterate.on)
         X = choose(given, before.iterate.points, X)
-    again, rings = reduce(or_, through), any(own.ring for own in segment.types)
-    way = np.where(again, kept_side(segment.types), 0.0 * left) if rings else 0.0 * left
-    iterate, active = minimised(all_surfaces, X, Mode(left == 1.0, way), contacts_alone=alone)
+        exact = exact | given if rings else exact
+    iterate, active = minimised(all_surfaces, X, Mode(left == 1.0, way, exact), contacts_alone=alone)
     next_order, cut, crossed = moved_in_order(replace(all_surfaces, active=active), iterate.points)
+    length = length_of(all_surfaces, iterate)
+    given_up = np.minimum(before.given_up, np.where(touches_twice(iterate, cut) & ~iterate.unsolved, length, np.inf))
     cut, crosses = tuple(a | b for a, b in zip(cut, crossed, strict=True)), reduce(or_, crossed)
     some, unsolved = reduce(or_, cut), iterate.unsolved
     rest = np.where(some, left - 1.0, np.where(unsolved & (left > 1.0), 1.0, 0.0))
     rest = np.where(crosses & ~again, 1.0, 0.0) if rings else rest
-    found = _Try(iterate, order, cut, crosses, choose(some, next_order, order), rest, longest)
+    found = _Try(iterate, order, cut, crosses, choose(some, next_order, order), rest, longest, given_up)
     worse = unsolved | (before.crosses & (some | passes_over(iterate, before.iterate)))
     stays = worse & again & ~before.iterate.unsolved
-    return choose(stays, replace(before, left=0.0 * left), found)
+    return choose(stays, replace(before, left=0.0 * left, given_up=given_up), found)
 
 
 # ---- both sides of long surfaces ----------------------------------------------------------------------------------
@@ -260,7 +282,9 @@ def _on_opposite_sides(search: _Search, problem: _SearchProblem) -> _Search:
     after = OrderedSegment.over_all(segment, found.order)
     before = OrderedSegment.over_all(replace(segment, opposite=search.opposite), was.order)
     own, length = length_of(after, found.iterate), length_of(before, was.iterate)
-    valid = found.clear & ~passes_over(found.iterate, was.iterate) & ~_slips_through(after, found.iterate)
+    slips = _slips_through(after, found.iterate)
+    given_up = _given_up(was, found, (length, own), slips & any(surface.ring for surface in types))
+    valid = found.clear & ~passes_over(found.iterate, was.iterate) & ~slips
     better = (own < length) & (was.crosses | ~found.crosses) | (was.crosses & ~found.crosses)
     better = (number == 0.0) | (valid & better)
     best, opposite = choose(better, (found, opposite), (was, search.opposite))
@@ -268,21 +292,45 @@ def _on_opposite_sides(search: _Search, problem: _SearchProblem) -> _Search:
     for n, own_sides in reversed(selections[1:]):
         wanted = _may_be_shorter(best, length, problem, own_sides)
         following = np.where(wanted & (number < float(n)), float(n), following)
-    return _Search(best, opposite, following)
+    return _Search(replace(best, given_up=given_up), opposite, following)
+
+
+def _given_up(was: _Try, found: _Try, lengths: tuple[Array, Array], slips: Array) -> Array:
+    """(...) [m] the length of the shortest path that was given up; `lengths` (...) are those of both paths.
+
+    It runs past a wrong side, or touches a surface and runs through it elsewhere, or is not solved on opposite sides.
+    slips (...): where the path on opposite sides slips through a surface beside a ring.
+    """
+    lost = slips | found.crosses | (found.iterate.unsolved & (found.iterate.moved != np.inf))
+    paths = [np.where(was.crosses, lengths[0], np.inf), np.where(lost, lengths[1], np.inf)]
+    result: Array = reduce(np.minimum, [was.given_up, found.given_up, *paths])
+    return result
 
 
 def _begun(was: _Try, begin: _Try, segment: Segment, first: Array) -> _Try:
-    """Where the search on other sides begins: at the path found, led past them. A few rough iterations tell whether it
-    may become shorter; where not, no try is left. Rough contacts with a ring are guesses, whose length tells nothing.
-    first (...): where the search begins as without a path."""
+    """Where the search on other sides begins: at the path found, led past them.
+
+    A few rough iterations tell whether it may become shorter; where not, no try is left. Rough contacts with a ring are
+    guesses, whose length tells nothing: there all are exact. A surface with a side may have led the path far aside. The
+    search then begins at the path over one of the surfaces that are passed on the opposite side alone.
+
+    first (...): where the search begins as without a path.
+    """
     turned = OrderedSegment.over_all(segment, was.order)
     points, near = _turned(turned, was.iterate.points), 0.0 * begin.left
-    rough = rough_iterate(turned, points, ROUGH_ITERATIONS, ~first, near)
-    before = length_of(turned, was.iterate)
+    bound = MAX_ROUGH_LENGTH_RATIO * length_of(turned, was.iterate)
     rings = any(own.ring for own in segment.types)
-    left = np.where(first | rings | (length_of(turned, rough) < MAX_ROUGH_LENGTH_RATIO * before), begin.left, 0.0)
+    rough = rough_iterate(turned, points, ROUGH_ITERATIONS, ~first, near, rings)
+    may = first | rings | (length_of(turned, rough) < bound)
+    if any(own.held for own in segment.types):
+        sides = dict(zip(dividing_surfaces(segment.types), segment.opposite, strict=True))
+        wanted = tuple(sides.get(i, ~always(near)) for i in range(len(segment.types)))
+        alone, *_ = start_over_one_surface(segment, wanted, ~may)
+        other = rough_iterate(turned, alone, ROUGH_ITERATIONS, ~may, near)
+        there = ~may & (length_of(turned, other) < bound)
+        rough, may = choose(there, other, rough), may | there
     start = choose(first, begin.iterate, Iterate.at(rough.points))
-    return replace(begin, iterate=start, order=was.order, next_order=was.order, left=left)
+    return replace(begin, iterate=start, order=was.order, next_order=was.order, left=np.where(may, begin.left, 0.0))
 
 
 def _turned(segment: OrderedSegment, points: Sequence[TangentPoints]) -> tuple[TangentPoints, ...]:

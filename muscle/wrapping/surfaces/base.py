@@ -244,6 +244,11 @@ class Wrap(Record, ABC):
         never: Array = A[..., 0] != A[..., 0]
         return never
 
+    def distance_from_plane(self, x: Array) -> Array:
+        """(...) [m] of a point (..., 3) from the plane of a ring outside of it; infinite for other surfaces."""
+        none: Array = 0.0 * x[..., 0] + np.inf
+        return none
+
     @property
     def held(self) -> bool:
         """Whether a path with both ends behind runs past the front."""

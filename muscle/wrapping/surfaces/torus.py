@@ -93,11 +93,21 @@ class WrapTorus(Wrap):
 
         The tube counts where the path touches it, `on` (...), or an end lies `inside` (...).
         """
-        out, up = np.sqrt(dot(x[..., :2], x[..., :2])) - self.ring_radius, x[..., 2]
-        to_middle = np.sqrt(out * out + up * up)
-        to_plane, to_tube = np.where(out > 0, np.abs(up), to_middle), np.abs(to_middle - self.tube_radius)
-        result: Array = np.where(inside, to_tube, np.minimum(to_plane, np.where(on, to_tube, np.inf)))
+        to_tube = np.abs(self._from_middle(x)[2] - self.tube_radius)
+        near = np.minimum(self.distance_from_plane(x), np.where(on, to_tube, np.inf))
+        result: Array = np.where(inside, to_tube, near)
         return result
+
+    def distance_from_plane(self, x: Array) -> Array:
+        """(...) [m] of a point (..., 3) from the plane of the ring outside of it; inside from the tube's middle."""
+        out, up, to_middle = self._from_middle(x)
+        result: Array = np.where(out > 0, np.abs(up), to_middle)
+        return result
+
+    def _from_middle(self, x: Array) -> tuple[Array, Array, Array]:
+        """How far (...) a point (..., 3) is outside of the ring, above its plane, and from the middle of the tube."""
+        out, up = np.sqrt(dot(x[..., :2], x[..., :2])) - self.ring_radius, x[..., 2]
+        return out, up, np.sqrt(out * out + up * up)
 
     def cut(self, A: Array, B: Array) -> Array:
         none = 0.0 * (A[..., 0] + B[..., 0])

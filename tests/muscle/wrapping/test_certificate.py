@@ -289,3 +289,54 @@ def test_an_alternative_path_that_is_found_again_stays_flagged():
 def test_every_jump_along_closed_curves_is_flagged(types):
     _, unflagged = certificate.curves(types, 30, np.random.default_rng(7))
     assert unflagged == 0
+
+
+# Poses at which the search ended in a longer path: past a sided cylinder that holds the path far from where it runs on
+# the opposite side of the other cylinder, and on another flank of an ellipsoid beside a ring.
+LED_AWAY = {
+    ("cylinder", "sided cylinder"): """
+        0.0280766716 -0.0961596205 0.0651762188 0.146910302 0.0211016729 -0.0890803791
+        0.00510574527 0.0379680429 -0.0185947578 -0.0805583214 -0.0886616789 -0.349292337 -0.929324662 0.0244059462 10
+        0.00609414652 -0.0861772422 0.135491473 0.135053928 -0.157411954 0.877781306 -0.431835492 0.0178596168 10""",
+    ("ellipsoid", "torus"): """
+        0.084674421 -0.0768296083 -0.0782354561 -0.107230152 0.0437088443 0.11449923
+        -0.0166201393 0.00973095589 0.028669476 0.642661872 0.42480932 -0.25163637 0.58583436
+        0.0237135089 0.0261673852 0.0201825975
+        -0.0153514874 0.0344046556 0.0586353358 -0.734045606 0.081107433 0.086819505 0.668626208
+        0.0352262796 0.00930468187""",
+}
+
+
+@pytest.mark.parametrize("types", LED_AWAY)
+def test_shortest_path_is_found_where_the_first_one_is_far_from_it(types):
+    row = np.fromstring(LED_AWAY[types], sep=" ")[None]
+    _, length, _ = certificate.solved(certificate.placed(types, row), row[:, :3], row[:, 3:6])
+    np.testing.assert_allclose(length, certificate.shot(types, row), atol=1e-8)
+
+
+# Poses beside jumps. A shorter path was given up: it is not solved on the opposite side of the cylinder, would touch
+# the cylinder twice, or is not found from a guess that is shorter than the path found.
+GIVEN_UP = {
+    ("cylinder", "torus"): """
+        -0.0428481924 0.154035382 -0.156803965 0.0152958259 -0.122078102 0.204591257
+        0.00481765395 0.0441949466 -0.099375058 0.551642776 -0.536259475 -0.588268997 -0.249109632 0.0218815487 10
+        0.030644725 -0.0358172106 0.0327665374 0.397262437 -0.559962451 0.679603367 -0.25838706
+        0.0293092628 0.0142317846""",
+    ("cylinder", "sided cylinder"): """
+        0.189666166 -0.0795396588 -0.134492991 -0.122508945 -0.115875627 0.0108047854
+        -0.00294272056 -0.0244127229 -0.0186434309 0.601809107 -0.196169927 -0.634124672 0.444104784 0.0215744182 10
+        -0.0262006232 0.00698588315 0.0369626477 -0.764166539 -0.223042088 0.0588594618 -0.602359769 0.0232869826 10""",
+    ("sphere", "ellipsoid"): """
+        0.00285675809 -0.132675778 0.00632298826 -0.000957312269 0.135700695 0.0521080714
+        -0.0186042283 -0.071420185 0.0356328454 0.000308330671 -0.350142351 -0.253962356 0.901611535 0.0253711858
+        0.00199040624 -0.0332075248 -0.00869039213 -0.747840995 -0.614425716 0.0999305753 0.230713602
+        0.0331745409 0.0709943981 0.0289590972""",
+}
+
+
+@pytest.mark.parametrize("types", GIVEN_UP)
+def test_a_path_is_flagged_where_a_shorter_one_was_given_up(types):
+    row = np.fromstring(GIVEN_UP[types], sep=" ")[None]
+    piece, _, _ = certificate.solved(certificate.placed(types, row), row[:, :3], row[:, 3:6])
+    assert not piece.unsolved
+    assert min(contact.jump.min() for contact in piece.contacts) == 0.0
