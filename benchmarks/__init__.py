@@ -4,10 +4,9 @@ Each peer has a folder: `opensim`, `mujoco`, `pinocchio`, `jax`, `sympy`; `own` 
 against exact solutions. Comparisons with several peers stand here.
 
 To add a comparison, write one file in the folder of its peer with a function `run()`, and put its name into
-`benchmarks.names`.
-`run()` takes no arguments that it needs, first checks that all routes compute the same numbers, then times them in
-turn with `benchmarks.measure.alternate`, and returns its rows, one dict per route. `measure.rows` makes them from
-the times: the keys are
+`benchmarks.names`. `run()` needs no arguments. It first checks that all routes compute the same numbers, then times
+them in turn with `benchmarks.measure.alternate`. It returns its rows, one dict per route. `measure.rows` makes them
+from the times: the keys are
 
     work       what is computed, the same for all routes of a comparison
     route      who computes it and how

@@ -153,8 +153,8 @@ def _differences(
 ) -> dict[str, float]:
     """Largest difference between each peer's numbers and the kernel's, relative to the largest number.
 
-    AssertionError if the kernel agrees with no peer, or, but for ABA, not with all: Pinocchio's articulated inertias
-    cancel along chains of spherical joints, so that its ABA has no right digit left at n = 64, as its own RNEA says.
+    AssertionError if the kernel agrees with no peer, or, but for ABA, not with all. Pinocchio's articulated inertias
+    cancel along chains of spherical joints. Its ABA therefore has no right digit left at n = 64, as its own RNEA says.
     """
     value = kernel(*states[: len(kernel.inputs)])
     found = {}

@@ -1,9 +1,9 @@
 """The Kalman filter on the group: frames per second, and whether its covariances are consistent.
 
 A body with two legs and two arms (27 velocities, 33 coordinates, 36 markers, 12 sensors) moves by the filter's own
-noise: normalised estimation errors squared over their expectation, 1 where the covariance is right. MYOQUAT_IMU names a
-folder with a recording of inertial sensors (OpenSense's subject07): the deviation of the sensors is set so that the
-normalised innovations of the first half have their expectation, and those of the second half are judged.
+noise. The result is the normalised estimation error squared over its expectation, 1 where the covariance is right.
+MYOQUAT_IMU names a folder with a recording of inertial sensors (OpenSense's subject07). The deviation of the sensors is
+set so that the normalised innovations of the first half have their expectation. Those of the second half are judged.
 """
 
 import os

@@ -1,10 +1,10 @@
 """A measured arm elevation past the lock of the glenohumeral joint, tracked by the muscles of the library's shoulder.
 
 `MYOQUAT_ELEVATION` names a folder with `Elevation_yzy_simulation.mot` of zoufaond/Quaternion-Predictive-SHR
-(Motions/par1/Elevation, commit 5fac2889): 100 frames of the angles of the sternoclavicular (YZX), acromioclavicular
-(YZX) and glenohumeral (YZY) joint in degrees, whose GH_z is less than 0.6 degrees for the first 0.23 s. The bones turn
-as measured from their pose in the first frame, in which the arm hangs, as the model's does at its start. Paths over
-surfaces are fits around the motion. Times are of the processor.
+(Motions/par1/Elevation, commit 5fac2889). It has 100 frames of the angles of the sternoclavicular (YZX),
+acromioclavicular (YZX) and glenohumeral (YZY) joint in degrees. GH_z is less than 0.6 degrees for the first 0.23 s. The
+bones turn as measured from their pose in the first frame, in which the arm hangs, as the model's does at its start.
+Paths over surfaces are fits around the motion. Times are of the processor.
 """
 
 import os

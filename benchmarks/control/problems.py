@@ -1,10 +1,16 @@
 """Optimal control: beside CasADi alone on the same program, Moco's published tracking problem, and a gimbal lock.
 
-`MYOQUAT_MOCO` names a folder with opensim-core's data of `testMocoTrack` (walk_gait1018_subject01.osim,
-walk_gait1018_state_reference.mot, walk_gait1018_subject01_grf.xml and .mot), `MYOQUAT_MOCO_INVERSE` one with those of
-`testMocoInverse`, `MYOQUAT_MOCO_WALK` with those of `exampleMocoTrack`, `MYOQUAT_ELEVATION` with a measured arm
-elevation, `MYOQUAT_SHOULDER` one with an abduction, and `MYOQUAT_GAIT` the file gait10dof18musc.osim of OpenSim's
-models. Times are of the processor. `MYOQUAT_MOCO_RUNS=track,inverse` runs Moco itself beside the second and third.
+Environment variables name the data:
+
+- `MYOQUAT_MOCO`: a folder with opensim-core's data of `testMocoTrack`: walk_gait1018_subject01.osim,
+  walk_gait1018_state_reference.mot, walk_gait1018_subject01_grf.xml and .mot
+- `MYOQUAT_MOCO_INVERSE`: a folder with the data of `testMocoInverse`
+- `MYOQUAT_MOCO_WALK`: a folder with the data of `exampleMocoTrack`
+- `MYOQUAT_ELEVATION`: a folder with a measured arm elevation
+- `MYOQUAT_SHOULDER`: a folder with an abduction
+- `MYOQUAT_GAIT`: the file gait10dof18musc.osim of OpenSim's models
+
+Times are of the processor. `MYOQUAT_MOCO_RUNS=track,inverse` runs Moco itself beside the second and third.
 """
 
 import os

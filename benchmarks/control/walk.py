@@ -1,11 +1,11 @@
 """Moco's muscle-driven tracking of a walk: 80 muscles with rigid tendons, paths by polynomials, periodic.
 
-`MYOQUAT_MOCO_WALK` names a folder with opensim-core's data of `exampleMocoTrack` (subject_walk_scaled.osim,
-subject_walk_scaled_FunctionBasedPathSet.xml, coordinates.sto, grf_walk.xml and .mot) and, for the comparison,
+`MYOQUAT_MOCO_WALK` names a folder with opensim-core's data of `exampleMocoTrack`: subject_walk_scaled.osim,
+subject_walk_scaled_FunctionBasedPathSet.xml, coordinates.sto, grf_walk.xml and .mot. The comparison also needs
 exampleMocoTrack_muscle_driven_state_tracking_solution.sto. Times are of the processor.
 
-IPOPT starts near the bounds of the excitations (barrier), where most of them stay, and METIS orders the linear system:
-the default order of MUMPS takes several times as long on this chain of wide blocks, which periodicity closes.
+IPOPT starts near the bounds of the excitations (barrier), where most of them stay. METIS orders the linear system. The
+default order of MUMPS takes several times as long on this chain of wide blocks, which periodicity closes.
 """
 
 import os

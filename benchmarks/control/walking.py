@@ -78,8 +78,8 @@ def rows() -> list[dict[str, Any]]:
 
 
 def _described(solution: Solution) -> dict[str, float]:
-    """What makes it a walk: half cycle [s], step [m], trunk [deg] from the vertical, greatest vertical force in units
-    of the body's weight, and the way [m] that a loaded foot slides."""
+    """What makes it a walk: half cycle [s], step [m], and trunk [deg] from the vertical. Also the greatest vertical
+    force in units of the body's weight, and the distance [m] that a loaded foot slides."""
     model = solution.model
     assert isinstance(model, Model)
     weight = total_mass(model.system) * float(np.linalg.norm(model.system.gravity))

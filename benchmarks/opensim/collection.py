@@ -1,5 +1,7 @@
-"""Every model of a folder and its folders, a row each: what is left out of it, how long reading and compiling take with
-an empty cache of kernels and from a full one, lengths and moment arms, their consistency, and OpenSim's word.
+"""Every model of a folder and its folders, a row each.
+
+A row has what is left out of the model. It has the time of reading and compiling, with an empty cache of kernels and
+from a full one. It has lengths and moment arms, their consistency, and OpenSim's word.
 
 `MYOQUAT_OPENSIM_MODELS` names the folder; without it the small model of the tests is taken. Files alike are taken once.
 Every model is measured in processes of its own; one that fails, or takes more than ten minutes, has a row that says

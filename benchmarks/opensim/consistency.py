@@ -1,13 +1,17 @@
-"""Are moment arms the slopes of lengths? |dl/du - J| at 100,000 random poses of every model, in the coordinates of its
-file and in quaternions, beside OpenSim's own inconsistency.
+"""Are moment arms the slopes of lengths?
 
-Poses lie within the ranges of the coordinates, those that couplers drive where they drive them. Slopes are central
-differences of order 4 with steps of 1e-3 rad or m along each velocity. Where they miss by more than 1e-9, as they do
-where a path lifts off a surface or a point comes in between, they are taken again with steps down to 1e-7. The best
-ones count. Left out, and counted, are muscles at poses within 1e-6 of a jump of their length, where a path may not be
-the shortest (`path_flags`), and where it lifts off within the smallest step; of OpenSim, which gets the wide steps
-alone, those within 1e-2 of a jump. `MYOQUAT_OPENSIM_MODELS` names a folder of .osim files; without it the small one of
-the tests is taken.
+The error |dl/du - J| is evaluated at 100,000 random poses of every model, in the coordinates of its file and in
+quaternions. OpenSim's own inconsistency stands beside it. Poses lie within the ranges of the coordinates. Couplers
+drive their dependent coordinates. Slopes are central differences of order 4 with steps of 1e-3 rad or m along each
+velocity. They may miss by more than 1e-9, for example where a path lifts off a surface or a point comes in between.
+Then they are taken again with steps down to 1e-7, and the best ones count. Muscles are left out, and counted:
+
+- at poses within 1e-6 of a jump of their length
+- where a path may not be the shortest (`path_flags`)
+- where it lifts off within the smallest step
+
+OpenSim gets the wide steps alone; there poses within 1e-2 of a jump are left out. `MYOQUAT_OPENSIM_MODELS` names a
+folder of .osim files; without it the small one of the tests is taken.
 """
 
 from pathlib import Path

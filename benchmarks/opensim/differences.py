@@ -2,8 +2,8 @@
 
     python differences.py MODEL STATES.npz RESULTS.npz
 
-STATES holds q (n, coordinates) and `step`, RESULTS the moment arms (n, muscles, coordinates) that OpenSim gives and the
-slopes -dl/dq of its own lengths, names of muscles, and which coordinates are rates of the speeds.
+STATES holds q (n, coordinates) and `step`. RESULTS gets the moment arms (n, muscles, coordinates) that OpenSim gives,
+and the slopes -dl/dq of its own lengths. It also gets names of muscles, and which coordinates are rates of the speeds.
 """
 
 import sys

@@ -2,10 +2,10 @@
 
     python manager.py MODEL START.npz FOUND.npz
 
-START holds q, u, activation, excitation, the fiber lengths of the muscles that are `elastic`, `duration`, `tolerances`
-and, if there are any, `controls` of the model's CoordinateActuators; FOUND gets names, and for every tolerance the
-coordinates, activations and fiber lengths at the end and the processor's seconds of the fastest of three runs, or of
-`repeats`.
+START holds q, u, activation, excitation, the fiber lengths of the muscles that are `elastic`, `duration` and
+`tolerances`. If there are any, it holds `controls` of the model's CoordinateActuators. FOUND gets names, and for every
+tolerance the coordinates, activations and fiber lengths at the end. It also gets the processor's seconds of the fastest
+of three runs, or of `repeats`.
 """
 
 import sys

@@ -131,8 +131,8 @@ def in_opensim(script: str, file: Path, given: dict[str, np.ndarray]) -> dict[st
 
 
 def agreement(model: Model, kernel: Any, q: Any, theirs: Any) -> dict[str, float]:
-    """Worst differences; of muscles without wrapping, where OpenSim is exact, and of coordinates whose rates
-    are OpenSim's speeds, which those of its ball and free joints are not."""
+    """Worst differences of muscles without wrapping, where OpenSim is exact, and of coordinates whose rates are
+    OpenSim's speeds. Rates of its ball and free joints are not."""
     ours = zip(model.system.coordinate_names, theirs["names"], strict=True)
     assert all(name == other or name.endswith(f".{other}") for name, other in ours)  # of several joints: JOINT.NAME
     read = np.array([str(name) in model.muscle_names for name in theirs["muscles"]], dtype=bool)
@@ -168,8 +168,9 @@ def dynamic_agreement(model: Model, q: Any, u: Any, udot: Any, theirs: Any) -> d
 
 
 def _muscle_errors(model: Model, activation: np.ndarray, theirs: Any) -> dict[str, float]:
-    """Worst differences at OpenSim's own path lengths: of tendon forces, relative to each that is not below 1e-3 of the
-    greatest isometric one, and of fiber speeds over the greatest one (OpenSim solves for these to 1e-10 of a force)."""
+    """Worst differences at OpenSim's own path lengths. Those of tendon forces are relative to the force, or to 1e-3 of
+    the greatest isometric one if that is larger. Those of fiber speeds are over the greatest one (OpenSim solves for
+    these to 1e-10 of a force)."""
     errors = {"muscle forces, relative": 0.0, "fiber speeds, of vmax": 0.0}
     for i, muscle in enumerate(model.muscles):
         law: Any = muscle.law

@@ -2,8 +2,8 @@
 
     python reference.py MODEL STATES.npz RESULTS.npz
 
-STATES holds q, u, udot (n, coordinates) in the order of the coordinates and, if muscles are asked for, activation and
-stretch (n, muscles), the tendon's length over its slack one, and `timed`, the number of poses to time.
+STATES holds q, u, udot (n, coordinates) in the order of the coordinates, and `timed`, the number of poses to time. If
+muscles are asked for, it holds activation and stretch (n, muscles), the tendon's length over its slack one.
 """
 
 import sys

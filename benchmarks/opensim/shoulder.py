@@ -1,10 +1,10 @@
 """The thoracoscapular shoulder: lengths and moment arms, and a second of motion with its constraint beside OpenSim.
 
 `MYOQUAT_SHOULDER` names a folder with TSM_subject_noWeight.osim, the model of A. Seth, M. Dong, R. Matias, S. Delp,
-Front. Neurorobot. 13, 90 (2019): 33 muscles, 17 coordinates, and a point of the clavicle held to the scapula. The
-motion starts at rest in the file's pose, with activations and actuators that hold it (static optimization) and
-excitations a little above them. Both programs start from the same state and integrate with error control; wraps around
-ellipsoids differ, and so do the motions, so that each one's error is that against its own run at a much tighter
+Front. Neurorobot. 13, 90 (2019). It has 33 muscles, 17 coordinates, and a point of the clavicle held to the scapula.
+The motion starts at rest in the file's pose. Activations and actuators hold it (static optimization), and excitations
+are a little above them. Both programs start from the same state and integrate with error control. Wraps around
+ellipsoids differ, and so do the motions. Each program's error is therefore that against its own run at a much tighter
 tolerance, dop853's for both of our methods. Seconds are of the processor, one thread. Violation, and energy less the
 work that was done, over the greatest kinetic energy, are those of the run at the tightest tolerance.
 """

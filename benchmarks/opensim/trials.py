@@ -1,11 +1,11 @@
 """Inverse kinematics of recorded trials: beside OpenSim's solver at an accuracy of 1e-9, and the time of constraints.
 
-`MYOQUAT_TRIALS` names a folder. Every folder in it with markers (.trc) and one model, or with models called like the
-markers (raise.trc, model_raise.osim), gives a trial; <IKMarkerTask>s of an .xml file beside them give the weights, else
-these are 1. OpenSim follows the trial frame by frame in angles; ours are found in angles and in quaternions. A
-coordinate is weakly determined if 1 mm of noise in the markers turns it by more than 1 degree. The cost of OpenSim's
-poses is that after a projection onto the constraints, which its poses miss by its accuracy. Seconds are of the
-processor, on one thread, with the constraints and without them in turns.
+`MYOQUAT_TRIALS` names a folder. A trial is a folder in it with markers (.trc) and one model, or with models called like
+the markers (raise.trc, model_raise.osim). Weights are those of <IKMarkerTask>s of an .xml file beside them, else 1.
+OpenSim follows the trial frame by frame in angles; ours are found in angles and in quaternions. A coordinate is weakly
+determined if 1 mm of noise in the markers turns it by more than 1 degree. OpenSim's poses miss the constraints by its
+accuracy. Their cost is that after a projection onto them. Seconds are of the processor, on one thread, with the
+constraints and without them in turns.
 """
 
 import os

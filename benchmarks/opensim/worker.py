@@ -1,7 +1,7 @@
 """OpenSim in a process of its own: its CasADi and ours do not share one. See `benchmarks.opensim.paths`.
 
-Reads one line of JSON, the model and a file of poses; then, for every line, computes all poses and answers with the
-seconds it took. The results of the last round are in the file named in the first line.
+Reads one line of JSON, the model and a file of poses. Then, for every line, it computes all poses and answers with the
+seconds it took. The results of the last repetition are in the file named in the first line.
 """
 
 import json

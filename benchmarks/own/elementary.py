@@ -1,8 +1,8 @@
 """Elementary functions of kernels: largest error in units of the last place, and nanoseconds per element.
 
-Reference: the C library's functions in long double (64 bits of mantissa or more), which are right to a few of their own
-units in the last place. Arguments: random bit patterns (every exponent, denormals, infinities, NaN), and random numbers
-whose exponents are spread evenly where the function is not trivial.
+The reference are the C library's functions in long double (64 bits of mantissa or more). They are right to a few of
+their own units in the last place. Arguments are random bit patterns: every exponent, denormals, infinities, NaN.
+Further ones are random numbers whose exponents are spread evenly where the function is not trivial.
 
     python -m benchmarks.own.elementary [ARGUMENTS PER FUNCTION]
 """

@@ -124,8 +124,8 @@ def _model_rows(
 
 
 def _print_muscles(found: Certificate, *others: Any) -> None:
-    """A line for every muscle, with a star for those that miss the wanted errors: errors in mm, and the numbers of the
-    poses with the greatest ones. The `others` have columns by muscle that come after these."""
+    """A line for every muscle, with a star for those that miss the wanted errors. It has errors in mm, and the numbers
+    of the poses with the greatest ones. The `others` have columns by muscle that come after these."""
     t = found.table
     shown = pd.DataFrame({
         "": np.where((t.length_rms <= LENGTH) & (t.arm_rms <= ARM), "", "*"), "terms": t.terms,

@@ -1,9 +1,9 @@
 """From markers to poses: the time of a frame of a walk with 37 velocities and 41 markers, and the memory of 100,000.
 
 The person of `benchmarks.own.systems` with hinges at ankles, toes, wrists and hands, walks at 100 frames per second;
-markers have 1 mm of noise. `MYOQUAT_GAIT` names a folder with the setups of OpenSim's gait example (its ScaleTool's,
-InverseKinematicsTool's and InverseDynamicsTool's, each in a folder of its own): `myoquat run` of all three in one new
-process that finds its kernels compiled.
+markers have 1 mm of noise. `MYOQUAT_GAIT` names a folder with the setups of OpenSim's gait example. They are its
+ScaleTool's, InverseKinematicsTool's and InverseDynamicsTool's, each in a folder of its own. `myoquat run` of all three
+runs in one new process that finds its kernels compiled.
 """
 
 import os

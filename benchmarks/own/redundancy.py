@@ -1,12 +1,12 @@
-"""Muscle redundancy: batches of convex programs beside Clarabel, an abduction beside its published solution, and a walk
-(`benchmarks.own.walk`, where MYOQUAT_WALK names its folder).
+"""Muscle redundancy: convex programs beside Clarabel, an abduction beside its published solution, and a walk.
 
-The abduction is that of I. Belli et al., Does enforcing glenohumeral joint stability matter?, PLoS ONE 18, 2023: the
-environment variable MYOQUAT_SHOULDER names a folder with TSM_subject_noWeight.osim, ABD01.mot and ABD01.npz (`with_gh`,
-`without_gh`: activations of 33 muscles and controls of the model's coordinate actuators). Its angles are low-passed at
-3 Hz and brought onto the model's constraint, a point of the clavicle held to the scapula; derivatives are central
-differences. Muscles have neither damping nor a least activation there, and the first eight actuators cost nothing. It
-is also solved with elastic tendons, as one problem with least activations of 0.01, and for the least metabolic power.
+The walk is in `benchmarks.own.walk`, where MYOQUAT_WALK names its folder. The abduction is that of I. Belli et al.,
+Does enforcing glenohumeral joint stability matter?, PLoS ONE 18, 2023. The environment variable MYOQUAT_SHOULDER names
+a folder with TSM_subject_noWeight.osim, ABD01.mot and ABD01.npz. The latter holds `with_gh` and `without_gh`:
+activations of 33 muscles and controls of the model's coordinate actuators. Its angles are low-passed at 3 Hz and
+brought onto the model's constraint, a point of the clavicle held to the scapula; derivatives are central differences.
+Muscles have neither damping nor a least activation there, and the first eight actuators cost nothing. It is also solved
+with elastic tendons, as one problem with least activations of 0.01, and for the least metabolic power.
 """
 
 import os
@@ -225,8 +225,8 @@ def _case(
 def _beside_published(
     model: Model, motion: Motion, published: np.ndarray, reserves: list[Reserve], cones: tuple[JointCone, ...]
 ) -> float:
-    """The greatest ratio, over the frames, of the least effort to the published one where the published solution's own
-    residuals are allowed: its torques are asked for, and its cone is as wide as it made it."""
+    """The greatest ratio, over the frames, of the least effort to the published one. The published solution's own
+    residuals are allowed. Its torques are asked for, and its cone is as wide as it made it."""
     demands = Demands.of_motion(model, motion, None, reserves, cones)
     F0, F1 = secants(demands.tensions, demands.lower, len(motion.time))
     x = published[:, : len(model.muscles) + len(reserves)].copy()

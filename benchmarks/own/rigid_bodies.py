@@ -1,10 +1,14 @@
 """Rigid bodies with exact solutions: error against steps for every method and both formulations, no timing.
 
-A free body, omega = (a cn, b sn, c dn)(p t | m) in its principal axes [L. D. Landau, E. M. Lifshitz, Mechanics,
-section 37], and a heavy top in steady precession. Formulations: body rates u with Qdot = G^T u / 2, by `simulate`; and
-full quaternion velocities, x = (Q, Qdot), with the singular mass matrix 4 G^T I G and |Q|^2 = 1 as a constraint, by
-RK4 or SciPy's solvers, where Q is divided by its length and Qdot made perpendicular to it wherever the accelerations
-are evaluated. `order` is that between a row and the one before it.
+One motion is a free body, omega = (a cn, b sn, c dn)(p t | m) in its principal axes. Source: L. D. Landau, E. M.
+Lifshitz, Mechanics, section 37. The other is a heavy top in steady precession. There are two formulations:
+
+- body rates u with Qdot = G^T u / 2, by `simulate`
+- full quaternion velocities, x = (Q, Qdot), with the singular mass matrix 4 G^T I G and |Q|^2 = 1 as a constraint, by
+  RK4 or SciPy's solvers. Wherever the accelerations are evaluated, Q is divided by its length and Qdot made
+  perpendicular to it.
+
+`order` is that between a row and the one before it.
 """
 
 from collections.abc import Callable
@@ -40,8 +44,8 @@ class Problem:
 
 
 def run(tolerances: tuple[float, ...] = (1e-6, 1e-8, 1e-10), scale: int = 1, counts: int = 4) -> list[dict[str, Any]]:
-    """A row per problem, formulation, method and number of steps or tolerance; full velocities, whose steps are taken
-    in Python, with so many of the four numbers of steps."""
+    """A row per problem, formulation, method and number of steps or tolerance. Steps of full velocities are taken in
+    Python, so they have only `counts` of the four numbers of steps."""
     rows = []
     for problem in (free_body(scale), heavy_top(scale)):
         for method in FIXED_STEP:

@@ -153,7 +153,7 @@ def kills(count: int, samples: int, seed: int) -> None:
 
 
 def _killed(samples: int, path: Path, file: int, point: str) -> bool:
-    """Resume the study in a process of its own, and kill that before or after its `file`th file gets its name; False if
+    """Resume the study in a process of its own, and kill that before or after its `file`th file gets its name. False if
     it has ended first."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["myoquat.analysis.studies.run", "benchmarks.own.studies"])

@@ -1,10 +1,10 @@
 """Muscle redundancy of a walk, gait2392's 92 muscles: processor time per frame, beside Clarabel.
 
-The environment variable MYOQUAT_WALK names OpenSim's example Gait2392_Simbody (the folder of that name among the
-Pipelines of opensim-org/opensim-models): the model, the kinematics and the ground reactions that its residual reduction
-works with and gives, low-passed at 6 Hz. Reserves of 100 N m (300 N and N m at the pelvis) have the weight of muscles.
-Clarabel is given the convex programs of some of the frames. The force laws are their tangents at our solutions, and the
-least effort is therefore the same.
+The environment variable MYOQUAT_WALK names OpenSim's example Gait2392_Simbody, the folder of that name among the
+Pipelines of opensim-org/opensim-models. It has the model, and the kinematics and ground reactions that its residual
+reduction works with and gives, low-passed at 6 Hz. Reserves of 100 N m (300 N and N m at the pelvis) have the weight of
+muscles. Clarabel is given the convex programs of some of the frames. The force laws are their tangents at our
+solutions, and the least effort is therefore the same.
 """
 
 import time

@@ -1,9 +1,9 @@
 """Paths past two and three surfaces at random: is any local minimum shorter, and is every jump flagged?
 
 Surfaces of every type lie at random between two ends, none within another one. The length is compared with the shortest
-local minimum that `shooting` or `tori` finds, also where the path touches one surface at most: past an ellipsoid alone
-there are several. Cylinders are long, in quadrant "all" or, sided, in quadrant "+x". A jump is a change of length by
-more than 1e-6 m between poses of a closed curve that bisection brings within 1e-12 m of each other.
+local minimum that `shooting` or `tori` finds. This is done also where the path touches one surface at most: past an
+ellipsoid alone there are several. Cylinders are long, in quadrant "all" or, sided, in quadrant "+x". A jump is a change
+of length by more than 1e-6 m between two poses of a closed curve. Bisection brings these within 1e-12 m of each other.
 """
 
 import json
@@ -82,11 +82,15 @@ class _Part(NamedTuple):
 def run() -> list[dict[str, Any]]:
     """A row for each group of surfaces, printed as soon as it is there.
 
-    MYOQUAT_CERTIFICATE is a share of the configurations and curves, MYOQUAT_CERTIFICATE_SEED another seed,
-    MYOQUAT_CERTIFICATE_GROUPS the groups, as "sphere, cylinder; cylinder, torus", MYOQUAT_CERTIFICATE_WORK
-    "configurations" or "curves" alone, and MYOQUAT_CERTIFICATE_PROCESSES how many of them run side by side. Rows are
-    appended to the file of MYOQUAT_CERTIFICATE_FILE. Those of the same share and seed that it holds are not computed
-    again.
+    Environment variables set:
+
+    - MYOQUAT_CERTIFICATE: a share of the configurations and curves
+    - MYOQUAT_CERTIFICATE_SEED: another seed
+    - MYOQUAT_CERTIFICATE_GROUPS: the groups, as "sphere, cylinder; cylinder, torus"
+    - MYOQUAT_CERTIFICATE_WORK: "configurations" or "curves" alone
+    - MYOQUAT_CERTIFICATE_PROCESSES: how many of them run side by side
+    - MYOQUAT_CERTIFICATE_FILE: rows are appended to this file. Those of the same share and seed that it holds are not
+      computed again
     """
     share, seed = float(os.environ.get(RUN, "1")), int(os.environ.get(f"{RUN}_SEED", SEED))
     names = os.environ.get(f"{RUN}_GROUPS", "")
@@ -166,8 +170,8 @@ def shot(types: tuple[str, ...], row: Array) -> Array:
 
 
 def _reference(types: tuple[str, ...], row: Array) -> tuple[Array, Array]:
-    """(n,) [m] the length of the shortest path of each configuration, NaN where it is not known; and a lower bound of
-    it there, NaN elsewhere."""
+    """(n,) [m] the length of the shortest path of each configuration, NaN where it is not known. Then (n,) a lower
+    bound of it there, NaN elsewhere."""
     A, B, surfaces = _parts(types, row)
     bodies = [_body(*surface) for surface in surfaces]
     with np.errstate(all="ignore"):

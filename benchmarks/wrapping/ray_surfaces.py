@@ -1,8 +1,8 @@
 """Surfaces over which rays are shot: quadrics and tori, each with its outline, geodesics and curvatures.
 
-A body is a row of NUMBERS_PER_SURFACE numbers: center c, axes R as columns (row by row), three numbers of the shape,
-and 1 for a cylinder. The numbers of a quadric |k x|^2 = 1 are its inverse half axes k (0 along the axis of a cylinder),
-those of a torus the radii of its ring and of its tube, and 0. Both are seen from their frames here.
+A body is a row of NUMBERS_PER_SURFACE numbers: center c, axes R as columns (row by row), three of the shape, and 1 for
+a cylinder. The numbers of a quadric |k x|^2 = 1 are its inverse half axes k (0 along the axis of a cylinder). Those of
+a torus are the radii of its ring and of its tube, and 0. Both are seen from their frames here.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Rays that follow geodesics over one surface after the other, in machine code; nothing of the path solvers.
 
 A ray starts at an angle of the outline that one end of the path sees. It follows the geodesic by the classical
-Runge-Kutta method, and leaves it where the tangent touches the next surface or, on the last surface, points in the
-plane of the other end. The surfaces are those of `ray_surfaces`; all but the first one are quadrics.
+Runge-Kutta method. It leaves it where the tangent touches the next surface or, on the last surface, points in the plane
+of the other end. The surfaces are those of `ray_surfaces`; all but the first one are quadrics.
 """
 
 from collections.abc import Callable
@@ -39,9 +39,9 @@ ILLINOIS_STEPS = 8  # steps of the root search within a step
 def shots(count: int, first: Shape = QUADRIC) -> Any:
     """A kernel for rays over so many surfaces, the first one of a shape.
 
-    A row: the angle u of the outline as a share of a turn, both ends, the surfaces in their order, and 1 or -1 for the
-    first or the second tangent from each surface to the next. It returns the sine of the angle by which the last line
-    misses the end, NaN where there is no line; and the arcs.
+    A row has the angle u of the outline as a share of a turn, both ends, and the surfaces in their order. Then follows
+    1 or -1 for the first or the second tangent from each surface to the next. It returns the sine of the angle by which
+    the last line misses the end, NaN where there is no line; and the arcs.
     """
     return kernels.compile(partial(_shot, count, first), {"row": 7 + NUMBERS_PER_SURFACE * count + count - 1}, ["out"])
 
@@ -50,10 +50,10 @@ def shots(count: int, first: Shape = QUADRIC) -> Any:
 def conditions(count: int, first: Shape = QUADRIC) -> Any:
     """A kernel for the conditions of a shortest path over `count` surfaces, the first one of a shape.
 
-    A row: u and the arcs, both ends, the surfaces. It returns the residuals of the count + 1 conditions, the length, 1
-    if all lines run forward, the least width [m/rad] of a thin pencil of rays from the first end, -1 where a string
-    would not stay on a surface, and the contact points of each surface. Where the width reaches zero before the other
-    end, the path is no minimum (Jacobi's condition).
+    A row has u and the arcs, both ends, the surfaces. It returns the residuals of the count + 1 conditions, the length,
+    and 1 if all lines run forward. Next is the least width [m/rad] of a thin pencil of rays from the first end. It is
+    -1 where a string would not stay on a surface. Last are the contact points of each surface. Where the width reaches
+    zero before the other end, the path is no minimum (Jacobi's condition).
     """
     return kernels.compile(
         partial(_conditions, count, first), {"row": 7 + count + NUMBERS_PER_SURFACE * count}, ["out"]
@@ -199,8 +199,8 @@ def _marched(shape: Shape, ray: _Ray, march: _March) -> _Ray:
 
 @dataclass(frozen=True)
 class _Pencil:
-    """A ray, the width y (...) [m] of a pencil of rays about it from one end of the path, its rate, and the least width
-    on surfaces so far."""
+    """A ray, and a pencil of rays about it from one end of the path. `y` (...) [m] is the width of the pencil, `dy` its
+    rate, `narrowest` the least width on surfaces so far."""
 
     ray: _Ray
     y: Array

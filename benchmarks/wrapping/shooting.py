@@ -1,12 +1,12 @@
 """All locally shortest paths past spheres, ellipsoids and long cylinders by geodesic shooting, without path solvers.
 
 A line from one end touches the first surface at an angle u of the outline. It follows the geodesic, leaves it where the
-tangent touches the next surface, and so on; from the last one it leaves in the tangent plane of the other end (`rays`).
-What it misses that end by, aside, is a function of u alone for each order of surfaces and for each of the two tangents
-from one surface to the next. Sign changes of this function, also next to the folds at which two tangents become one,
-bracket the locally shortest paths; Newton's method on all conditions polishes them. Paths through another surface, and
-those that pass a cylinder on the wrong side, are left out. A path that does not touch a sided cylinder may come to it
-at any place.
+tangent touches the next surface, and so on. From the last one it leaves in the tangent plane of the other end (`rays`).
+It misses that end aside by a function of u. There is one function for each order of surfaces, and for each of the two
+tangents from one surface to the next. Sign changes of a function, also next to the folds at which two tangents become
+one, bracket the locally shortest paths. Newton's method on all conditions polishes them. Paths through another surface,
+and those that pass a cylinder on the wrong side, are left out. A path that does not touch a sided cylinder may come to
+it at any place.
 """
 
 import itertools
@@ -133,8 +133,8 @@ def local_minima(A: Array, B: Array, bodies: Sequence[Quadric]) -> list[list[tup
 def shortest_lengths(A: Array, B: Array, bodies: Sequence[Quadric]) -> Array:
     """(n,) [m] the least of the lengths of `local_minima`; infinite where none is found.
 
-    Another surface never shortens a path. Where the shortest path over one surface without a side clears all others,
-    and where the straight line does, paths over several surfaces are not looked for.
+    Another surface never shortens a path. Paths over several surfaces are not looked for where the straight line clears
+    all. Nor are they where the shortest path over one surface without a side clears all others.
     """
     task = Task(A, B, tuple(bodies))
     bound, straight = np.linalg.norm(B - A, axis=1), is_straight(task)
@@ -170,7 +170,7 @@ def _from_both_ends(task: Task, order: tuple[int, ...]) -> tuple[Array, Array, A
 
 
 def solutions(task: Task) -> tuple[Array, Array, Array]:
-    """Configurations and lengths of the paths in one order, with one choice of tangents; and whether they clear the
+    """Configurations and lengths of the paths in one order, with one choice of tangents. Then whether they clear the
     other surfaces and keep to the sides."""
     n, u = len(task.A), (np.arange(OUTLINE_ANGLES) + 0.37) / OUTLINE_ANGLES
     missed = _shot(task.at(np.repeat(np.arange(n), OUTLINE_ANGLES)), np.tile(u, n))[0].reshape(n, OUTLINE_ANGLES)
@@ -202,7 +202,7 @@ def solutions(task: Task) -> tuple[Array, Array, Array]:
 
 
 def _at_folds(task: Task, u: Array, missed: Array) -> tuple[list[tuple[Array, ...]], list[tuple[Array, Array]]]:
-    """Brackets of sign changes between the last angle of the grid at which there is a path and the fold behind it; and
+    """Brackets of sign changes between the last angle of the grid at which there is a path and the fold behind it. Then
     rows and z there. Newton's method starts there too, because two tangents nearly coincide next to a fold."""
     brackets, begin = [], []
     for way in (1, -1):
@@ -234,8 +234,8 @@ def _shot(task: Task, u: Array) -> tuple[Array, list[Array]]:
 
 
 def _conditions(task: Task, z: Array) -> tuple[Array, Array, list[Array], Array]:
-    """Conditions of a locally shortest path in z = (u, arcs): residuals, length, stops, and whether lines run forward
-    and the path is no saddle point of the length."""
+    """Conditions of a locally shortest path in z = (u, arcs): residuals, length and stops. Then whether lines run
+    forward and the path is no saddle point of the length."""
     count = len(task.order)
     found = conditions(count, task.first)(np.concatenate([z, task.numbers], axis=1), threads=1)
     stops = [task.A, *np.split(found[:, count + 4 :], 2 * count, axis=1), task.B]
@@ -290,8 +290,8 @@ def _on_side(task: Task, stops: list[Array]) -> Array:
 
 
 def _in_front(first: int | None, points: list[Array], turns: list[Array]) -> Array:
-    """(n,) whether no segment crosses the half plane behind; and, between the segments before and after the cylinder,
-    whether the path leads around the front where both their far ends are behind on one side."""
+    """(n,) whether no segment crosses the half plane behind. The segments before and after the cylinder may have both
+    their far ends behind on one side. Between them the path then must lead around the front."""
     near = () if first is None else (first, first + 1, first + 2)
     right = np.ones(len(points[0]), dtype=bool)
     for g in range(len(turns)):

@@ -2,9 +2,9 @@
 
 `MYOQUAT_SHOULDER` names the folder of MOBL_ARMS_41.osim and TSM_subject_noWeight.osim, `MYOQUAT_OPENSIM_MODELS` that of
 Rajagopal2016.osim. Poses are random within the ranges of the coordinates, couplers followed. Microseconds per pose are
-of the processor, one thread: of each block of poses the least of several calls; poses of a motion are alike, so that no
+of the processor, one thread: of each block of poses the least of several calls. Poses of a motion are alike, so that no
 lane waits for others. Slopes of lengths are taken along one random direction for each pose. Where a spline of the
-kinematics has a kink beside the pose only the differences on one side are right, so that the error is the least of
+kinematics has a kink beside the pose, only the differences on one side are right. The error is therefore the least of
 three. Sweeps go through the range of every free coordinate in 1,000 steps. A jump counts as flagged where a flag but
 WRAPPED stands on either side of it, 1e-9 of a step apart.
 """

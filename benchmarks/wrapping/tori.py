@@ -2,10 +2,10 @@
 
 A path comes to the ring last, as to the last surface of a list. It passes through the ring: no line and no geodesic
 crosses the plane of the ring outside of it. Rays are shot over the torus first, from the end of the path. In the plane
-of an azimuth a line to its outline touches a circle on two sides, so that sign changes over the azimuth bracket all
-paths that touch the torus once. A string that bears on two sides of the hole is sought by Newton's method from both
-ends, from many azimuths and arcs on each side. Where it runs through the other surface, its length bounds that of all
-paths from below, because another surface never shortens a path.
+of an azimuth a line to its outline touches a circle on two sides. Sign changes over the azimuth therefore bracket all
+paths that touch the torus once. Newton's method from both ends finds strings that bear on two sides of the hole. It
+starts from many azimuths and arcs on each side. Such a string may run through the other surface. Its length then bounds
+that of all paths from below, because another surface never shortens a path.
 """
 
 import itertools
@@ -66,10 +66,12 @@ class Ring(Quadric):
 
 
 def shortest_through_ring(A: Array, B: Array, quadric: Quadric, ring: Ring) -> tuple[Array, Array]:
-    """(n,) [m] the least length of the local minima from A to B past a quadric and then through a ring, infinite where
-    none is found; and (n,) [m] a lower bound of it where a string over the quadric and with two contacts on the ring,
-    which is not looked for, may be shorter: there the string with two contacts alone runs through the quadric.
-    Elsewhere NaN."""
+    """(n,) [m] the least length of paths from A to B past a quadric and then through a ring, with a lower bound.
+
+    The length is that of the shortest local minimum found, infinite where there is none. A string over the quadric and
+    with two contacts on the ring is not looked for, and may be shorter. This can be so where the string with two
+    contacts alone runs through the quadric. There the bound is given; elsewhere it is NaN.
+    """
     task = Task(B, A, (quadric, ring))
     straight = is_straight(task)
     best = np.where(straight, np.linalg.norm(B - A, axis=1), np.inf)
