@@ -38,7 +38,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """With MYOQUAT_NO_SKIPS=1, as in `.ci/run`, a skipped test or file is a failure: everything that a test needs is
+    """With MYOQUAT_NO_SKIPS=1, as in `.ci/run`, a skipped test or file is a failure. Everything that a test needs is
     there, and a skip would hide that it is not. Reasons of a platform are none there either: it runs on Linux only."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("MYOQUAT_NO_SKIPS") == "1" and reporter is not None and reporter.stats.get("skipped"):
@@ -125,8 +125,8 @@ def _sympy(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
 
 
 def _program(symbols: list[Any], expressions: list[Any]) -> Callable[..., list[float]]:
-    """The expressions as a Python function, each common part computed once: `lambdify` would walk them as trees, which
-    for the steps of an iteration have more leaves than there is time."""
+    """The expressions as a Python function, each common part computed once. `lambdify` would walk them as trees. For
+    the steps of an iteration these have too many leaves."""
     parts, results = sympy.cse(expressions, sympy.numbered_symbols("part"), optimizations=[], order="none")
     printer = PythonCodePrinter({"fully_qualified_modules": True})
     lines = [f"{name} = {printer.doprint(part)}" for name, part in parts]

@@ -1,9 +1,10 @@
-"""NumPy, CasADi and kernels compute the same: every formula of joints and muscle within 4 units in the last place of
-the largest number that the computation passes through, the recursions over bodies within 4 units of their rounding.
+"""NumPy, CasADi and kernels compute the same.
 
-The first scale is right where numbers cancel: what is lost then is no fault of the way they were computed. Through
-hundreds of operations one after the other rounding adds up; there the unit is the standard deviation that independent
-roundings of half a unit would give the results, to first order. Both are found by running CasADi's own instructions.
+Every formula of joints and muscle agrees within 4 units in the last place of the largest number that the computation
+passes through. The recursions over bodies agree within 4 units of their rounding. The first scale is right where
+numbers cancel: what is lost then is no fault of the way they were computed. Through hundreds of operations one after
+the other rounding adds up. There the unit is the standard deviation of the results, to first order, if every operation
+had an independent rounding of half a unit. Both are found by running CasADi's own instructions.
 """
 
 import inspect

@@ -1,5 +1,8 @@
-"""Every public function, called with a value of another type for each argument that it needs: the error comes from
-argument validation, names the argument, and never is an AttributeError, IndexError, ... from inside."""
+"""Every public function, called with a value of another type for each argument that it needs.
+
+The error comes from argument validation and names the argument. It never is an AttributeError, IndexError, ... from
+inside.
+"""
 
 import importlib
 import inspect

@@ -1,5 +1,8 @@
-"""Entries that a masked array hides are never data: every public function that takes arrays raises an error that names
-the argument, and recordings, where NaN means that a value is missing, hold NaN there."""
+"""Entries that a masked array hides are never data.
+
+Every public function that takes arrays raises an error that names the argument. Recordings, where NaN means that a
+value is missing, hold NaN there.
+"""
 
 import ast
 import importlib

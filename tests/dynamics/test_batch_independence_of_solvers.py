@@ -1,9 +1,14 @@
 """Poses, states and runs of a batch share no number: each gives the same bits alone and among others.
 
-Solvers of recruitment and `assemble` are in `tests/analysis/recruitment/test_batch_independence.py`, inverse kinematics
-without constraints in `tests/analysis/motion/test_continuity.py`, environments in `tests/environments`. Results of a
-whole trial are no functions of one frame: smoothing, the Kalman filter, scales, computed muscle control, redundancy
-with activation dynamics, problems of optimal control, and inverse kinematics without a start for each frame.
+Other solvers have tests elsewhere:
+
+- recruitment and `assemble` in `tests/analysis/recruitment/test_batch_independence.py`
+- inverse kinematics without constraints in `tests/analysis/motion/test_continuity.py`
+- environments in `tests/environments`
+
+Results of a whole trial are no functions of one frame. These are smoothing, the Kalman filter, scales, computed muscle
+control, redundancy with activation dynamics, and problems of optimal control. Inverse kinematics without a start for
+each frame is one too.
 """
 
 from dataclasses import replace

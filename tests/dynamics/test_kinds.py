@@ -138,8 +138,8 @@ def test_a_swinging_chain_keeps_its_energy(rng):
 
 
 def test_constraint_forces_are_forces_like_others(every_link, rng):
-    """What the constrained equations, which go by M and its factors, say of a closed chain is what the chain does under
-    the force of the constraint."""
+    """The constrained equations go by M and its factors. Their motion of a closed chain is that of the chain under the
+    force of the constraint."""
     system = _chain(12, lambda rng: RevoluteJoint((0, 1, 0)), rng)
     closed = ConstraintArrays(Constraints(system, [PointLoop("b11", "ground", axes="xz")]))
     q, u, tau = (x[0] for x in _state(system, rng, 1))

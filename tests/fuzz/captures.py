@@ -54,8 +54,8 @@ def _add_plate(c: ezc3d.c3d) -> None:
 
 
 def read_c3d(path: Path) -> None:
-    """The markers, and, also where they could not be read, the plates: one file in fifty as it is done, the others in
-    a fork of this process, which begins sooner."""
+    """The markers, and, also where they could not be read, the plates. One file in fifty is read as usual, the others
+    in a fork of this process, which begins sooner."""
     if hasattr(os, "fork") and path.stat().st_size % 50:
         with patch.object(c3d, "_run", forked):
             return _read_both(path)

@@ -120,8 +120,8 @@ def read_mjcf(path: Path) -> Any:
 
 
 def mjcf_seeds(folder: Path) -> list[bytes]:
-    """Models that were saved, one with classes, tendons and what goes with them, and one that includes a file; or the
-    files below the folder in MYOQUAT_FUZZ_MJCF, without what they include."""
+    """Models that were saved, one with classes, tendons and what goes with them, and one that includes a file. With
+    MYOQUAT_FUZZ_MJCF, the files below that folder, without the files that they include."""
     (folder / "part.xml").write_text(sets.MJCF_PART)
     saved_ones = [saved("two_link", ".xml")(folder), saved("two_link_euler", ".xml")(folder)]
     folders = [Path(given) for given in (os.environ.get("MYOQUAT_FUZZ_MJCF"),) if given]
@@ -396,9 +396,9 @@ def _header(header: bytes, rng: Random) -> bytes:
 
 
 def read_entry(path: Path) -> None:
-    """The entry read; where it is as it was, the kernel is run, and where it is refused, now and then: `build` compiles
-    then as if there were no file. An entry of another form that has a valid checksum is not run: only this user can
-    have written it, and code of this user can do all that he can."""
+    """Read the entry. If it is unchanged, the kernel is run. If it is rejected, this is done now and then: `build`
+    compiles then as if there were no file. An entry of another form that has a valid checksum is not run. Only this
+    user can have written it, and code of this user can do all that the user can."""
     found = build.stored_code(Cache(path.parent), path.stem)
     if found not in (None, _first(path.parent)) or (found is None and path.stat().st_size % 20):
         return

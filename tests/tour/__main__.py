@@ -1,9 +1,11 @@
-"""The trial of a new user, repeated: what the documents say is run, and what a user sees is stored as pictures.
+"""The trial of a new user, repeated.
+
+All that the documents say is run, and pictures of all that a user sees are stored.
 
     python -m tests.tour OUT [--site SITE] [--before FOLDER] [--quick]
 
-OUT      a folder outside version control: documents.txt (every page's Python and every command, with its outcome),
-         pictures of figures, reports, site, viewer and explorer, and sheet.html, twelve figures of them.
+OUT      a folder outside version control. It gets documents.txt (every page's Python and every command, with its
+         outcome). It gets pictures of figures, reports, site, viewer and explorer, and sheet.html, twelve of them.
 SITE     the built site; without it there are no pictures of the site.
 FOLDER   an earlier OUT: the sheet shows its figures beside the new ones.
 --quick  leaves out the documents, the viewer and the explorer.

@@ -103,8 +103,8 @@ def test_tied_ball_joint_is_kept_and_its_torques_hold_forward():
 
 
 def test_periodic_swing_determines_its_multipliers():
-    """The start is on the rope because the end is; no row comes twice, and with the same state and the same control at
-    both ends the force of the rope is the same."""
+    """The start is on the rope because the end is, and no row comes twice. With the same state and the same control at
+    both ends, the force of the rope is the same."""
     time = np.linspace(0, 1.5, 31)
     follow = TrackCoordinates(("x",), time, 0.3 * np.sin(2 * np.pi * time / 1.5)[:, None], weight=100.0)
     problem = Problem(

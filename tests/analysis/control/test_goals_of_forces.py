@@ -97,8 +97,8 @@ def test_goals_of_changes_are_sums_of_squared_differences(lifted):
 
 
 def test_least_jerk_is_a_polynomial_of_degree_five():
-    """From rest to rest with free accelerations at both ends, where the jerk then vanishes: x = 5/2 t^2 - 5/2 t^4 + t^5
-    by the calculus of variations, with an integral of 120."""
+    """The motion is from rest to rest with free accelerations at both ends, where the jerk then vanishes. By the
+    calculus of variations x = 5/2 t^2 - 5/2 t^4 + t^5, with an integral of 120."""
     block = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
     rest = {"x": 0.0, "x_dot": 0.0}, {"x": 1.0, "x_dot": 0.0}
     solution = Problem(

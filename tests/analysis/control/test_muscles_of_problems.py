@@ -45,8 +45,8 @@ def least_time(model):
 
 
 def test_hanging_muscle_lifts_its_mass_as_fast_as_it_can():
-    """OpenSim Moco's test problem of this name, from 0.15 to 0.14 m: the least time; its controls, run forward, end
-    there; and a slower lift takes less effort."""
+    """OpenSim Moco's test problem of this name, from 0.15 to 0.14 m, in the least time. Its controls, run forward, end
+    there. A slower lift takes less effort."""
     ends = {"height": 0.15, "height_dot": 0.0, "muscle.activation": 0.01}, {"height": 0.14, "height_dot": 0.0}
     bounds = {"height": (0.1, 0.2), "muscle": (0.01, 1.0), "muscle.activation": (0.01, 1.0)}
     options = {"initial": ends[0], "final": ends[1], "bounds": bounds}

@@ -117,8 +117,8 @@ def singular_thrust(state):
 
 
 def highest():
-    """Greatest height and its time by the maximum principle: full thrust to the arc, along it until the fuel is used
-    up, and without thrust until the speed is zero."""
+    """Greatest height and its time by the maximum principle. Thrust is full up to the arc, follows the arc until the
+    fuel is used up, and is zero until the speed is zero."""
     state, time = [0.0, 0.0, 3.0], 0.0
     parts = (
         (lambda x: MOST, off_the_arc), (singular_thrust, lambda t, x: x[2] - 1.0), (lambda x: 0.0, lambda t, x: x[1])
@@ -172,7 +172,7 @@ def _pendulum():
 
 
 def test_double_pendulum_swings_up():
-    """From hanging to standing in 2 s by a torque on the upper rod alone, with the least integral of its square: two
+    """From hanging to standing in 2 s by a torque on the upper rod alone, with the least integral of its square. Two
     transcriptions agree, and the forward simulation of the controls goes the same way."""
     found = [
         Problem(

@@ -42,8 +42,8 @@ ARM = Model(SYSTEM, (BICEPS,), coordinates=RANGES)
 
 
 def test_a_harmonic_is_recovered():
-    """The length is an even polynomial of degree 4 in a quaternion around another center, times a line: a sum of terms
-    of degree 5, whatever the center of the fit."""
+    """The length is an even polynomial of degree 4 in a quaternion around another center, times a line. Whatever the
+    center of the fit, this is a sum of terms of degree 5."""
     variables = PoseVariables(("upper",), ((0.5, 0.5, 0.5, -0.5),), ("elbow",), ((-1.0, 1.0),))
     powers = [p for p in powers_up_to(variables, 5) if sum(p[1:4]) <= 4 and p[4] <= 1]
     f = PoseFunction(variables, tuple(powers), (0.5, *(0.01 * RNG.normal(size=len(powers) - 1)).tolist()))

@@ -1,5 +1,7 @@
-"""Static optimization of OpenSim's tool around an ellipsoid: why its effort may lie below ours, and that it does not
-where both meet the same equations."""
+"""Static optimization of OpenSim's tool around an ellipsoid: why its effort may lie below ours.
+
+It does not where both meet the same equations.
+"""
 
 from dataclasses import replace
 
@@ -77,8 +79,9 @@ def folder(tmp_path):
 
 @pytest.mark.peers
 def test_no_greater_effort_under_equal_equations(folder, in_opensim):
-    """OpenSim's moment arms around ellipsoids are not the slopes of its own lengths, ours are, so that its activations
-    miss the torques by what that makes. Where the equations are those that its activations meet, ours is never more."""
+    """OpenSim's moment arms around ellipsoids are not the slopes of its own lengths, ours are. Its activations
+    therefore miss the torques by the difference. Where the equations are those that its activations meet, our effort is
+    never more."""
     setup = read_setup(folder / "setup.xml", True)
     posed = posed_as_opensim(moving_of(setup, "file"), setup.analyses[0])
     programs, q = posed.programs, posed.motion.q

@@ -170,8 +170,8 @@ answer = [solved(path) for path in ("placed.osim", "short.osim")]
 
 @pytest.mark.peers
 def test_files_are_those_of_opensim(folder, in_opensim):
-    """Placements are OpenSim's; angles are those of its solver at a tight accuracy, also where the knee is at the end
-    of its range, and within 0.1 degrees of its tool's, which stops earlier, where it is not."""
+    """Placements are OpenSim's. Angles are those of its solver at a tight accuracy, also where the knee is at the end
+    of its range. Where it is not, they are within 0.1 degrees of its tool's, which stops earlier."""
     (folder / "short.xml").write_text(TRACKING.replace("placed.osim", "short.osim"))
     tight = in_opensim(THEIRS, str(folder))
     _fits_no_worse(folder)

@@ -1,5 +1,7 @@
-"""A frame's result does not depend on the frames that are solved with it: equal to the bit where no frame starts from
-another, to the solver's tolerance where it does."""
+"""A frame's result does not depend on the frames that are solved with it.
+
+It is equal to the bit where no frame starts from another, and to the solver's tolerance where it does.
+"""
 
 from dataclasses import replace
 

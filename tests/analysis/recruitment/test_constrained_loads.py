@@ -1,5 +1,8 @@
-"""Loads of joints under constraints and springs between bodies: Newton and Euler at every body, the power of ideal
-constraints, mechanisms cut open elsewhere, and OpenSim's reactions of the same motion."""
+"""Loads of joints under constraints and springs between bodies.
+
+The references are Newton and Euler at every body, the power of ideal constraints, mechanisms cut open elsewhere, and
+OpenSim's reactions of the same motion.
+"""
 
 import json
 from dataclasses import dataclass, replace
@@ -44,8 +47,8 @@ def limb(name, parent, joint, at, names):
 
 @pytest.fixture(scope="module")
 def arm():
-    """Two chains: the tip of one is held at a point of the other, which carries a hand; one muscle each, a spring and a
-    bushing between them, a coupler and a lock."""
+    """Two chains: the tip of one is held at a point of the other, which carries a hand. Each has a muscle. There are a
+    spring and a bushing between them, a coupler and a lock."""
     system = ArticulatedSystem((
         limb("A", "ground", EulerJoint("XYZ"), (0.0, 1.0, 0.0), ("a1", "a2", "a3")),
         limb("B", "A", EulerJoint("XYZ"), (0.0, -0.4, 0.0), ("b1", "b2", "b3")),
@@ -86,8 +89,8 @@ def free_to_move(model):
 
 
 def momentum_missing(model, motion, wrenches, gravity):
-    """(t, bodies, 6) what the sum of forces on each body lacks of the rate of its momentum, about its centre of mass:
-    wrenches are (force, moment about the origin) on each body, joints and their reactions among them."""
+    """(t, bodies, 6) the sum of forces on each body less the rate of its momentum, about its centre of mass. `wrenches`
+    are (force, moment about the origin) on each body, joints and their reactions among them."""
     system, q, u, udot = model.system, motion.q, motion.u, motion.udot
     poses, rows = system.poses(q), []
     for i, body in enumerate(system.bodies):

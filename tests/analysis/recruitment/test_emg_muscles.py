@@ -66,8 +66,8 @@ def test_activations_follow_their_dynamics_late(rng):
 
 
 def test_measured_activations_are_kept_where_they_fit(arm, rng):
-    """Of activations that cause the motion some are measured: their torques are met, the measured ones kept as the
-    weight grows, and with all of them measured nothing is left to choose."""
+    """Of activations that cause the motion some are measured. Their torques are met, and the measured ones are kept as
+    the weight grows. With all of them measured, nothing is left to choose."""
     motion, a = caused(arm, rng, 12)
     recorded = Emg(motion.time, tuple(arm.muscle_names[:5]), a[:, :5], "1")
     free = redundancy(arm, motion, backend="numpy")

@@ -84,8 +84,8 @@ def test_what_redundancy_finds_moves_the_model(found):
 
 
 def test_the_feedback_is_a_damped_oscillator(sled):
-    """From a start beside a motion at rest, without muscles, loads or gravity, the displacement is (1 + w t) exp(-w t)
-    of that at the start: frames of 2 ms against the constant feedback in each, of first order."""
+    """The start is beside a motion at rest, without muscles, loads or gravity. The displacement is (1 + w t) exp(-w t)
+    of that at the start. Frames of 2 ms have a constant feedback in each, of first order."""
     t, w = np.linspace(0.0, 0.5, 251), 10.0
     wanted = np.ones((251, 1))
     wanted[0] = 0.0

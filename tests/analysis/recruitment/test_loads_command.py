@@ -28,8 +28,8 @@ LAW = Millard2012(900.0, optimal_fiber_length=0.3, tendon_slack_length=0.1, tend
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A trunk that slides, a collar bone and a shoulder blade whose ends are held together, an arm with four muscles,
-    and a motion near its constraint."""
+    """A trunk that slides, a collar bone and a shoulder blade whose ends are held together, and an arm with four
+    muscles. The motion is near its constraint."""
     folder = tmp_path_factory.mktemp("loads")
     part = {"mass": 1.0, "center_of_mass": (0.05, -0.1, 0.0), "inertia": (0.01, 0.01, 0.01, 0, 0, 0)}
     bodies = (

@@ -37,8 +37,8 @@ def limb(law):
 
 @pytest.fixture(scope="module")
 def moved():
-    """The limb with muscles of Millard, five frames of a motion that some activations cause, these, and a motor that
-    holds the trunk and costs nothing."""
+    """The limb with muscles of Millard, and five frames of a motion with the activations that cause it. A motor holds
+    the trunk and costs nothing."""
     model = limb(Millard2012(300.0, 0.08, 0.06, tendon="rigid"))
     return model, *caused(model), (Reserve(model.system.velocity_names[0], 10.0, 0.0),)
 
@@ -55,8 +55,8 @@ def caused(model):
 @pytest.mark.parametrize("cost", [Umberger2010(), Bhargava2004(), Umberger2010(recruitment=False, negative_work=False),
                                   Bhargava2004(force_dependent=True, forbid_negative_power=False)])  # fmt: skip
 def test_power_bound_and_descents(moved, cost):
-    """The effort is the power of `metabolic_power`. SLSQP, on torques of `muscle_torques`, finds nothing less from what
-    was found, and from anywhere nothing below the bound; where the bound is met nothing less at all."""
+    """The effort is the power of `metabolic_power`. SLSQP, on torques of `muscle_torques`, finds nothing less from the
+    solution. From anywhere it finds nothing below the bound. Where the bound is met, it finds nothing less at all."""
     model, motion, made, motor = moved
     weights, law = np.linspace(0.5, 2.0, 6), model.muscles[0].law
     effort = MetabolicEffort(weights=weights, cost=cost)

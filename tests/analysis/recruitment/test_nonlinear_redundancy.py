@@ -1,5 +1,8 @@
-"""Redundancy of force laws that are not affine in the activation: the conditions of the posed problem, evaluated here
-without the solver, and the least effort by enumeration and by many starts of SciPy's solver."""
+"""Redundancy of force laws that are not affine in the activation.
+
+The conditions of the posed problem are evaluated here without the solver. The least effort is found by enumeration and
+by many starts of SciPy's solver.
+"""
 
 from dataclasses import replace
 from itertools import product
@@ -141,8 +144,8 @@ def test_prices_of_solved_frames_prove_their_bound(fast):
 
 
 def test_a_cone_meets_the_conditions_of_the_posed_problem():
-    """The force in the elbow stays within its cone; the cone's multiplier is within the dual cone, does no work on the
-    force, and with the prices balances every muscle's effort."""
+    """The force in the elbow stays within its cone. The cone's multiplier is within the dual cone and does no work on
+    the force. With the prices it balances every muscle's effort."""
     model = arm("thelen")
     motion = frames_of(smooth(model, 1.5, 24), np.arange(0, 24, 3))
     cone = JointCone("lower", (0.0, 1.0, 0.0), 0.35)

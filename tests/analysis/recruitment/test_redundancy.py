@@ -121,8 +121,8 @@ def test_the_least_stress_and_the_least_greatest_activation(shoulder, trunk, rng
 
 
 def test_activations_follow_their_dynamics(shoulder, trunk, rng):
-    """Without dynamics activations jump; with them none gets further than an excitation of 0 or 1 brings it, which the
-    piecewise form has in closed form; muscles that have none are left as they are."""
+    """Without dynamics activations jump. With them none gets further than an excitation of 0 or 1 brings it, which the
+    piecewise form has in closed form. Muscles without dynamics are left as they are."""
     motion, _ = caused(shoulder, rng)
     dynamics = ActivationDynamics(form="piecewise")
     muscles = tuple(replace(m, activation_dynamics=dynamics) for m in shoulder.muscles)
@@ -335,8 +335,8 @@ def part(motion, rows):
 
 @pytest.mark.parametrize("power", [2.0, 4.0])
 def test_frames_between_others_are_solved_from_these(shoulder, power):
-    """Along a trial most frames start from those beside them: with the solutions that they have by themselves, also
-    where weights and targets are other ones in every frame."""
+    """Along a trial most frames start from those beside them. They have the solutions that they have by themselves,
+    also where weights and targets are other ones in every frame."""
     model, motion, reserves = swung(shoulder)
     rng = np.random.default_rng(3)
     weights, targets = rng.uniform(0.5, 2.0, (40, 8)), 0.1 * rng.random((40, 8))
@@ -382,8 +382,8 @@ def test_tables(shoulder, trunk, rng):
 
 
 def test_an_actuator_anywhere_helps_as_one_on_the_velocity_does(shoulder, trunk, rng):
-    """A torque about the trunk's axis is the motor there; a force at a point of the trunk is one too, with the lever
-    that it has in each pose, and where neither costs anything the muscles do the same."""
+    """A torque about the trunk's axis is the motor there. A force at a point of the trunk is one too, with the lever
+    that it has in each pose. Where neither costs anything, the muscles do the same."""
     motion, _ = caused(shoulder, rng)
     dear = redundancy(shoulder, motion, reserves=[replace(trunk[0], weight=2.0)], backend="numpy")
     torque = TorqueActuator("twist", "trunk", "ground", X, optimal_force=trunk[0].strength)

@@ -271,8 +271,8 @@ def run_until(path, point, number, sending):
 
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 is a matter of POSIX")
 def test_killed_at_any_point_it_ends_with_the_same_dataset(path, whole):
-    """kill -9 again and again, a few files further each time, until a run gets through: while the store is laid out,
-    before a chunk has its name and after."""
+    """Kill -9 again and again, a few files further each time, until a run gets through. It strikes while the store is
+    laid out, before a chunk has its name, and after."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["myoquat.analysis.studies.run"])
     kills, partial = 0, 0

@@ -1,5 +1,7 @@
-"""Studies of trials with what `redundancy` knows beside powers of activations: metabolic power, elastic tendons, and
-activation dynamics, frame after frame or all frames as one problem."""
+"""Studies of trials with efforts and options of `redundancy` beside powers of activations.
+
+These are metabolic power, elastic tendons, and activation dynamics, frame after frame or all frames as one problem.
+"""
 
 import numpy as np
 import pytest

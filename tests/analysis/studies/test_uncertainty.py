@@ -142,8 +142,8 @@ def test_changes_without_uncertainty_and_unknown_ones_are_named(model, tmp_path,
 
 
 def test_proportional_forces_leave_passive_ones_out(model):
-    """With the forearm so far down that the flexor is stretched, its passive force lifts, unless forces are
-    proportional to activations: then the activation is the moment over the arm and the active force."""
+    """The forearm is so far down that the flexor is stretched, and its passive force lifts. If forces are proportional
+    to activations it does not. Then the activation is the moment over the arm and the active force."""
     down = Motion(model, TIME, np.full((51, 1), -0.4))
     inputs = replace(ONLY, samples=8, frames=2)
     passive, active = (

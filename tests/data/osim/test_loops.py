@@ -260,8 +260,8 @@ GLUE = """<WeldConstraint name="j4"><socket_frame1>p</socket_frame1><socket_fram
 
 @pytest.mark.parametrize(("joints", "constraint"), [(CASES["in space"][1], POINT), (WELDED[1], GLUE)])
 def test_the_cut_changes_no_motion(tmp_path, rng, joints, constraint):
-    """A joint that closes a loop, and a constraint in its place, which cuts no body: OpenSim 4.6 counts the mass of a
-    body twice that a WeldJoint carries beside another joint."""
+    """A joint that closes a loop is compared with a constraint in its place, which cuts no body. OpenSim 4.6 counts the
+    mass of a body twice if a WeldJoint carries it beside another joint."""
     cut = load_model(file_of(tmp_path, WELDED[0], joints))
     whole = load_model(file_of(tmp_path, WELDED[0], joints[:-1], constraint, "whole"))
     held, q, u, _ = states(cut, rng)
@@ -321,8 +321,8 @@ TUMBLING = (
 
 @pytest.mark.parametrize(("case", "rank"), [(CASES["four bars"], 3), (TUMBLING, 3)])
 def test_loops_of_a_plane_take_fixed_steps(tmp_path, rng, case, rank):
-    """Of the six rows of the weld three are redundant, in a plane that stays and in one that turns: the order is four,
-    the energy is kept, and so is the loop."""
+    """Of the six rows of the weld three are redundant, in a plane that stays and in one that turns. The order is four,
+    and both the energy and the loop are kept."""
     model = load_model(file_of(tmp_path, *case), rotations="quaternion")
     system = model.system
     q = assemble(model, system.neutral() + np.where(np.arange(system.nq) < system.nq - 4, 0.0, 0.1))

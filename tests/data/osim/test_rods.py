@@ -64,9 +64,9 @@ def test_what_cannot_be_is_refused_with_its_line(tmp_path, bent):
 
 @pytest.mark.peers
 def test_opensim_puts_the_body_alike_and_moves_it_otherwise(tmp_path, rng, in_opensim):
-    """OpenSim 4.6 takes the joint's Jacobian, which is in the child's components, for one in the parent's, and its rate
-    for zero (ConstantCurvatureJoint.cpp, multiplyByHMatrix, multiplyByHDotMatrix): poses agree everywhere, masses and
-    forces where the rod is straight and at rest; elsewhere its masses are those of that Jacobian."""
+    """OpenSim 4.6 takes the joint's Jacobian, which is in the child's components, for one in the parent's. It takes its
+    rate for zero (ConstantCurvatureJoint.cpp, multiplyByHMatrix, multiplyByHDotMatrix). Poses agree everywhere, masses
+    and forces where the rod is straight and at rest. Elsewhere its masses are those of that Jacobian."""
     path, (q, u, udot) = rod(tmp_path), rng.uniform(-1, 1, (3, 10, 3))
     q[0], u[0] = -np.array(REST), 0.0
     model = load_model(path)

@@ -72,8 +72,8 @@ def test_lanes_give_the_same_bits_and_no_state_remembers_the_last(program, state
 
 
 def test_stages_repeat_until_every_state_is_done():
-    """Roots by Newton's method, each as by itself; the smallest and the number of iterations of a nested repeat; many
-    states side by side in NumPy give the same."""
+    """Roots by Newton's method, each as by itself, with the smallest and the number of iterations of a nested repeat.
+    Many states side by side in NumPy give the same."""
     made = Program("roots", {"a": 3})
     made.formula(lambda a: (a, 0.0 * a[..., 0] + 1.0, 0.0 * a[..., 0]), ["a"], {"x": 3, "on": (), "iterations": ()})
     with made.repeat(60, "on", {"x": "next", "on": "still", "iterations": "more"}):

@@ -160,7 +160,8 @@ def test_latex_has_a_line_of_every_muscle_and_names_for_its_points(jacobian):
 
 
 def test_rows_as_latex_writes_them_are_the_jacobian(rng):
-    """e^T R_f D(Q, R^T (x - p)) of m2, which joint B moves at its second point, D by differences of R(Q) s."""
+    """The row of m2 is e^T R_f D(Q, R^T (x - p)). Joint B moves its second point, and D follows from differences of
+    R(Q) s."""
     model = load_model("two_link")
     q = model.system.random(1, rng)[0]
     poses = model.system.poses(q)

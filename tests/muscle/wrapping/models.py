@@ -69,8 +69,8 @@ def system():
 
 
 def past(wraps, start=None):
-    """A path over surfaces from `start` on the ground, or from a point that slides along x, y and z of the ground, to
-    another one that slides: q holds the positions of the points that do."""
+    """A path over surfaces to a point that slides along x, y and z of the ground. It begins at `start` on the ground,
+    or at another point that slides. The positions of the points that slide are q."""
     slides = []
     for end in ("from_", "") if start is None else ("",):
         parent = "ground"

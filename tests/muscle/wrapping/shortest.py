@@ -1,10 +1,10 @@
 """Shortest paths around surfaces by SciPy's optimizer: points and curves on the surfaces, nothing of the toolkit's own.
 
-A path touches the surfaces named, in order. On each it comes on at P and leaves at Q, unit vectors (sphere, ellipsoid)
-or angle and height (cylinder); between them it runs along the surface: the great circle, the helix, or on an ellipsoid
-a curve with free coefficients, whose length Gauss quadrature measures. The straight pieces may not run into the
-surface: (A - P) . n(P) >= 0. That is all; tangency comes out of the minimum. All functions take parameters (..., size),
-of CasADi's symbols too, which give the derivatives.
+A path touches the surfaces named, in order. On each it comes on at P and leaves at Q: unit vectors (sphere, ellipsoid)
+or angle and height (cylinder). Between them it runs along the surface, by the great circle or the helix. On an
+ellipsoid it is a curve with free coefficients, whose length Gauss quadrature measures. The straight pieces may not run
+into the surface: (A - P) . n(P) >= 0. That is all; tangency comes out of the minimum. All functions take parameters
+(..., size), of CasADi's symbols too, which give the derivatives.
 """
 
 from dataclasses import astuple, dataclass, replace
@@ -174,8 +174,8 @@ class Torus:
 def shortest(A, B, surfaces, sides, guess):
     """Length of the shortest path from A to B that touches all surfaces in order, passing each cylinder on its side.
 
-    Found from a start on the sides, and from `guess`, ends on the surfaces (P, Q) in the world that are claimed to be
-    the best: the shorter of both.
+    It is the shorter of two: one found from a start on the sides, and one from `guess`. The latter are ends on the
+    surfaces (P, Q) in the world that are claimed to be the best.
     """
     path = _Path(A, B, surfaces)
     start = path.start(sides, 0.5)

@@ -1,7 +1,7 @@
 """Around ellipsoids and tori every path that is not flagged is a solution: its Jacobian is the slope of its length.
 
-A path from the ground to a point that moves along three axes. Between the ends of some of these, lines that touch the
-surface and come back on themselves meet all conditions of tangency but the direction in which the last one leaves.
+A path goes from the ground to a point that moves along three axes. Some lines between its ends touch the surface and
+come back on themselves. They meet all conditions of tangency but the direction in which the last one leaves.
 """
 
 from dataclasses import replace
@@ -149,8 +149,8 @@ def test_lengths_do_not_jump_where_the_shorter_way_changes(shape):
 
 @pytest.mark.parametrize("shape", [(0.05, 0.02, 0.013), (0.0359, 0.0853, 0.0289)])
 def test_lengths_do_not_jump_where_ends_are_nearly_opposite(shape):
-    """The line between the ends runs nearly through the centre, as one of extensor indicis proprius over the first of
-    these at the wrist of K. Saul's arm (2015): then the two ways past the ellipsoid may lie at any tilt."""
+    """The line between the ends runs nearly through the centre, so that the two ways past the ellipsoid may lie at any
+    tilt. One of extensor indicis proprius does so over the first of these, at the wrist of K. Saul's arm (2015)."""
     rng, share = np.random.default_rng(2), np.linspace(-0.3, 0.3, 301)[:, None]
     lines = []
     for number in range(80):

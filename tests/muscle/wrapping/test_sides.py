@@ -28,8 +28,8 @@ SIDES = {"+x": 0.0, "+y": 90.0, "-x": 180.0, "-y": 270.0}
 
 
 def turning(side, a, b, rise=-0.03):
-    """A path from the ground at a = (distance, angle [deg] from `side`) to a body that turns about the cylinder's axis,
-    at which its other end is `b` away from the axis and `rise` along it."""
+    """A path from the ground at a = (distance, angle [deg] from `side`) to a body that turns about the cylinder's axis.
+    There its other end is `b` away from the axis and `rise` along it."""
     turn = Body("turn", "ground", RevoluteJoint(axis=(0.0, 0.0, 1.0)), coordinate_names=("turn",), mass=1.0)
     angle = np.radians(SIDES[side] + a[1])
     zero = np.radians(SIDES[side])
@@ -50,8 +50,8 @@ def helix(a, b, swept, rise=-0.03, radius=RADIUS):
 
 
 def swept_ahead(a, b):
-    """(...) the angle from a to b, both from -pi to pi off the side, that the rule asks for: not past the back, but
-    where both ends are behind on one side, past the front."""
+    """(...) the angle from a to b that the rule asks for, both from -pi to pi off the side. It does not pass the back.
+    If both ends are behind on one side, it passes the front."""
     turn = b - a
     behind = (np.minimum(np.abs(a), np.abs(b)) > np.pi / 2) & (a * b > 0)
     return np.where(behind, turn - 2 * np.pi * np.sign(turn), turn)
@@ -75,8 +75,9 @@ def test_a_path_grows_on_its_side_past_the_back(side):
 
 @pytest.mark.parametrize("angle", np.arange(-175.0, 180.0, 25.0))
 def test_a_turn_has_one_jump_and_it_is_flagged(angle):
-    """While one end goes all the way round a continuous length would grow by a turn of the string, so that every rule
-    jumps once, unless both ways are equally long there. This rule jumps at no other angle, and its jump is flagged."""
+    """While one end goes all the way round, a continuous length would grow by a turn of the string. Every rule
+    therefore jumps once, unless both ways are equally long there. This rule jumps at no other angle, and its jump is
+    flagged."""
     a, b = (0.02, angle), 0.013
     model = turning("+y", a, b)
     step = np.radians(0.05)
@@ -92,8 +93,8 @@ def test_a_turn_has_one_jump_and_it_is_flagged(angle):
 @pytest.mark.parametrize("angle", [-150.0, 0.0, 91.0, 179.99])
 @pytest.mark.parametrize("backwards", [False, True])
 def test_an_end_that_stays_at_its_surface_is_near_no_jump(angle, backwards):
-    """One end lies a hundredth of a millimetre from the cylinder on whose body it is, or beside the half plane behind;
-    only the other one can make the length jump. Where that one is free to slide, the same place is near a jump."""
+    """One end lies a hundredth of a millimetre from the cylinder on whose body it is, or beside the half plane behind.
+    Only the other one can make the length jump. Where that one is free to slide, the same point is near a jump."""
     model = turning("+y", (RADIUS + 1e-5, angle), 0.013)
     muscle = model.muscles[0]
     if backwards:

@@ -128,7 +128,7 @@ def test_directions_are_those_of_the_glenoid(folder):
 
 
 def test_bands_of_the_force_hold_the_recorded_one(folder):
-    """The curves are those of the rule at the evaluated frames, every sample's magnitude is that of its parts, and the
+    """The curves are those of the rule at the evaluated frames. Every sample's magnitude is that of its parts. The
     shares are those of all sources."""
     trial = load_trial(folder, "raise")
     found = force_with_bands(trial, "ellipse", UncertainInputs(samples=16, frames=3))

@@ -42,8 +42,8 @@ def test_known_marker_positions(ball_leg, recording, rng):
 
 
 def test_unknown_marker_positions(study):
-    """With offsets of 5 mm, segments between two joints that move come out within 0.1 % too; and the errors of all
-    factors and offsets are together as large as the covariance says (chi squared within 4 of its deviations)."""
+    """With offsets of 5 mm, segments between two joints that move come out within 0.1 % too. The errors of all factors
+    and offsets are together as large as the covariance says. Chi squared is within 4 of its deviations."""
     offsets, _, found = study
     assert found.converged
     for name in ("thigh", "shank"):
@@ -58,7 +58,7 @@ def test_unknown_marker_positions(study):
 
 
 def test_nothing_near_costs_less(study, rng):
-    """What is minimised is quadratic in factors and offsets, so that its central difference is its slope: none along
+    """The cost is quadratic in factors and offsets, so that its central difference is its slope. It has no slope along
     any of them, and none along any motion of the poses."""
     _, _, found = study
     problem, size, q = found.problem, found.size, found.motion.q

@@ -41,8 +41,8 @@ def factors_of(model) -> dict[str, np.ndarray]:
 @pytest.mark.peers
 @pytest.mark.parametrize("keep", [False, True])
 def test_equal_to_opensim(keep, tmp_path, in_opensim, rng):
-    """Its Model::scale, with other factors along every axis of every body: positions, masses, inertias, laws, surfaces,
-    markers within 1e-6, and path lengths in other poses."""
+    """The reference is its Model::scale, with other factors along every axis of every body. Positions, masses,
+    inertias, laws, surfaces and markers agree within 1e-6, as do path lengths in other poses."""
     in_opensim(SCALE, str(SMALL_LEG), str(tmp_path / "scaled.osim"), "yes" if keep else "no")
     theirs = load_model(tmp_path / "scaled.osim")
     generic = load_model(SMALL_LEG)

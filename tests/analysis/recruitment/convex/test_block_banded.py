@@ -12,8 +12,8 @@ K, E, N, M = 15, 4, 12, 8
 
 
 def programs(rng, power=2.0, far=1.0):
-    """Programs of 8 variables in [0, 1] and 4 that are free, each with a cone, whose right sides some x meets times
-    `far` at the seventh, and with weights."""
+    """Programs of 8 variables in [0, 1] and 4 that are free, each with a cone and with weights. Some x meets the right
+    sides, times `far` at the seventh."""
     A = 0.5 * rng.normal(size=(K, E, N))
     A[..., M:] = 0.1 * np.eye(E)
     x = rng.uniform(0, 0.6, (K, N))
@@ -107,8 +107,8 @@ def test_programs_without_coupling_are_solved_independently(rng):
 
 
 def test_programs_without_solution(rng):
-    """One program out of reach, as Clarabel says too, or two whose coupling rows cannot be met together: the most is
-    missing there, coupling rows are met; what has a solution keeps to its conditions."""
+    """One program is out of reach, as Clarabel says too, or the coupling rows of two cannot be met together. The
+    greatest residual is there, and coupling rows are met. Programs that have a solution keep to its conditions."""
     given = programs(rng, far=30.0)
     given = replace(given, lower=np.maximum(given.lower, -1.0), upper=np.minimum(given.upper, 1.0))
     rows = coupling()

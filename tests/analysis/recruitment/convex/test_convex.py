@@ -8,8 +8,8 @@ from myoquat.analysis.recruitment.convex.squares import solved_squares
 
 
 def programs(rng, k=30, e=4, n=12, *, stretch=(1.0, 3.0), cones=1, free=0):
-    """Random programs with bounds [0, 1] and `free` variables without: with the sizes of muscles' torques, right sides
-    that some x meets, times a factor that takes some of them out of reach, and cones about as wide as that x needs."""
+    """Random programs with bounds [0, 1] and `free` variables without, with the sizes of muscles' torques. Some x meets
+    the right sides, times a factor that takes some of them out of reach. Cones are about as wide as that x needs."""
     A = 30 * rng.normal(size=(k, e, n)) * (rng.random((k, e, n)) < 0.6)
     A[..., n - free :] = np.eye(e, free)
     x = rng.uniform(0, 1, (k, n)) ** 2

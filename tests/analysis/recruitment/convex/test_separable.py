@@ -31,8 +31,9 @@ def test_a_hull_is_the_greatest_convex_function_below_points(rng):
 
 @pytest.fixture(scope="module")
 def sums():
-    """Programs of two equations, four bounded variables and a free one, and functions of which a third is concave at
-    first and convex later, a third has a corner, and a third bends down at the end; with corners and numbers."""
+    """Programs of two equations, four bounded variables and a free one, with their functions, corners and numbers. A
+    third of the functions is concave at first and convex later. A third has a corner, and a third bends down at the
+    end."""
     rng = np.random.default_rng(1)
     A, x = rng.normal(size=(K, E, M + 1)), rng.uniform(0.1, 0.9, (K, M + 1))
     c, d, case = rng.uniform(0.5, 2, (K, M)), rng.uniform(0, 3, (K, M)), rng.integers(0, 3, (K, M))

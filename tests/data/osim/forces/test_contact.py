@@ -345,8 +345,8 @@ def test_surfaces_that_are_not_supported_are_left_out_with_their_lines(tmp_path)
 
 
 def test_joints_carry_what_the_ground_does_not(rng):
-    """A foot that floats over its joint to the ground: of its contact nothing passes there, in a simulation, with
-    numbers of its own, and in the loads of joints; the toes' joint carries the toes alone."""
+    """A foot floats over its joint to the ground, so no part of its contact passes there. This holds in a simulation,
+    with numbers of its own, and in the loads of joints. The toes' joint carries the toes alone."""
     free = Body("foot", "ground", FloatingJoint(), mass=1.5, inertia=(0.02, 0.03, 0.015, 0.0, 0.0, 0.0))
     toes = replace(SYSTEM.bodies[3], joint=EulerJoint("XYZ"))
     force = HuntCrossley("contact", (ContactMaterial((FLOOR, HEEL, BALL), *SOFT),), 0.1)
