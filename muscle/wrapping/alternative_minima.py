@@ -193,8 +193,11 @@ def _next(planned: Sequence[Array], before: Array) -> Array:
 
 
 def _attempted(search: _Search, attempts: _Attempts) -> _Search:
-    """The shorter one of a path and an alternative, and the number of the next attempt. An alternative that runs past a
-    wrong side on another surface only replaces a path that does too, or runs through one."""
+    """The shorter one of a path and an alternative, and the number of the next attempt.
+
+    An alternative that runs past a wrong side on another surface replaces only a path that does too, or runs through
+    one.
+    """
     was, number, types, on = search.iterate, search.attempt, attempts.segment.types, search.iterate.on
     before, order = OrderedSegment.over_all(attempts.segment, search.order), search.order
     for n, (i, place) in _numbered_moves(types):

@@ -1,12 +1,11 @@
 """Fixed-point iteration over the surfaces of a path segment, each solved between its neighbours.
 
 For every surface, let X hold the points where the path comes onto it and leaves it, and whether it is touched. Phi(X)
-solves one surface after the other between its neighbours on the path. These are the point where it left the last
+solves one surface after the other between its neighbours on the path. These are the point where the path left the last
 touched surface, and the point where it comes onto the next one. Between them the path touches the surface or passes it
 by. No application of Phi makes the path longer, so that the iteration X <- Phi(X) minimises its length. A displacement
-of X along the path changes nothing to first order, so Phi
-removes it. Across the path Phi converges only linearly; Anderson's method accelerates it with one iterate in memory
-(D. G. Anderson, J. ACM 12, 547, 1965).
+of X along the path changes nothing to first order, so Phi removes it. Across the path Phi converges only linearly.
+Anderson's method accelerates it with one iterate in memory (D. G. Anderson, J. ACM 12, 547, 1965).
 """
 
 from collections.abc import Callable, Sequence

@@ -57,8 +57,11 @@ OTHER_SIDE, OTHER_SIDE_OF_ANY_LENGTH = -1.0, -2.0  # of Near.way
 
 
 def bound_start(segment: OrderedSegment, where: Array) -> tuple[tuple[TangentPoints, ...], Array]:
-    """The longest of the paths over one surface without a side each, and (...) whether it clears all others, `where`
-    (...) that is asked. No path is shorter, so there it is the shortest one."""
+    """The longest of the paths over one surface without a side each, and (...) whether it clears all others.
+
+    Both are sought `where` (...) holds. No path over all surfaces is shorter, so where it clears the others it is the
+    shortest one.
+    """
     types = segment.segment.types
     wanted = tuple(where if i in round_surfaces(types) else ~always(where) for i in range(len(types)))
     X, *_ = start_over_one_surface(segment.segment, wanted, where)

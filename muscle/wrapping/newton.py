@@ -236,8 +236,10 @@ def _ratio(x: Array, y: Array) -> Array:
 
 
 def _eliminated(rows: Sequence[Array]) -> list[Array]:
-    """(...) each, the unknowns for which all rows (..., k + 1) vanish. Below one that is no end, the second variation
-    of a shortest path is positive: no pivots are needed."""
+    """(...) each, the unknowns for which all rows (..., k + 1) vanish.
+
+    The second variation of a shortest path is positive unless the path is about to end. Therefore no pivots are needed.
+    """
     rows = list(rows)
     for k in range(len(rows)):
         rows[k] = _ratio(rows[k], rows[k][..., k, None])

@@ -219,8 +219,10 @@ class _SlowIterate:
 
 
 def _after_slow(iterate: Iterate, segment: OrderedSegment, where: Array) -> Iterate:
-    """The iterate after many iterations, and Newton's method from there. Near a saddle point of the length the
-    fixed-point iteration diverges slowly, so more iterations are allowed."""
+    """The iterate after many iterations, and Newton's method from there.
+
+    Near a saddle point of the length the fixed-point iteration diverges slowly, so more iterations are allowed.
+    """
     begin = _SlowIterate(iterate, always(where), always(where))
     found = while_loop(_goes_on, _slow, begin, segment, max_steps=MAX_SLOW_ITERATIONS, where=where)
     return _after_newton(found.iterate, segment)
@@ -231,8 +233,11 @@ def _goes_on(state: _SlowIterate) -> Array:
 
 
 def _slow(state: _SlowIterate, segment: OrderedSegment) -> _SlowIterate:
-    """One more iteration. It is the last where it touches other surfaces than the one before, as an iteration does that
-    cycles, or where it changed little."""
+    """One more iteration.
+
+    It is the last where it changed little. It is also the last where it touches other surfaces than the one before, as
+    an iteration that cycles does.
+    """
     old = state.iterate
     new = applied(segment, old.points)
     changed = reduce(or_, [differ(a, b) for a, b in zip(old.on, new.on, strict=True)])

@@ -136,8 +136,9 @@ def _near_planes(segment: Segment, iterate: Iterate) -> list[SolvedContact]:
 
 
 def _is_doubtful(found: _Try, segment: Segment) -> Array:
-    """(...) whether a path that is solved is a saddle point of the length, or a local minimum beside others that are
-    not all searched. Such a path runs past the front of a cylinder with a side, with both neighbours behind. It also
+    """(...) whether a solved path is a saddle point of the length, or a local minimum beside unsearched ones.
+
+    In the second case the path runs past the front of a cylinder with a side, with both neighbours behind. It also
     touches another surface, whose other side turns the neighbours, or a round surface lies between its ends. Or a
     shorter path was given up.
 
@@ -161,8 +162,10 @@ def _is_doubtful(found: _Try, segment: Segment) -> Array:
 
 
 def _solved(begin: _Try, segment: Segment) -> _Try:
-    """The shortest path on given sides of the surfaces that divide. One that runs past a wrong side on another surface
-    is the answer where no other was found, beside a jump."""
+    """The shortest path on given sides of the surfaces that divide.
+
+    A path past a wrong side on another surface is the answer where no other was found. It is then beside a jump.
+    """
     found = while_loop(_any_left, _tried, begin, segment, max_steps=MAX_TRIES)
     through = tuple(x & ~found.crosses for x in found.through)
     found = replace(found, iterate=found.iterate.beside_a_jump(found.crosses), through=through)

@@ -70,7 +70,7 @@ def _advanced(rules: tuple[Part, Longest], arc: _Arc, parameters: Any) -> _Arc:
 def _stoermer(x: Array, v: Array, length: Array, count: int, force: Force) -> Array:
     """How far `count` steps lead from the straight line x + s v after a `length`, and by how much they change v.
 
-    These are small beside x and v, so that their rounding errors are, too, which the extrapolation enlarges.
+    These are small beside x and v. So are their rounding errors, which the extrapolation enlarges.
     """
     h, straight = length / count, length * v
     aside, change, f = 0.0 * x, 0.0 * v, force(x)

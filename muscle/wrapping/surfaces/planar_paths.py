@@ -51,9 +51,16 @@ class PlanarPath:
 
 @dataclass(frozen=True)
 class Chord:
-    """The line between the scaled ends. d, w, v (..., 3): along it, from the centre towards the point of it that is
-    nearest, and across both. The others (...): where the ends are along it, its height, the straight pieces, and the
-    products of d, w, v in true lengths."""
+    """The line between the scaled ends.
+
+    d         (..., 3) along the line
+    w         (..., 3) from the centre towards the nearest point of the line
+    v         (..., 3) across both
+    ends      (...) each, where the ends are along the line
+    height    (...) of the line over the centre
+    straight  (...) each, the straight pieces
+    products  (...) each, the products of d, w, v in true lengths
+    """
 
     d: Array
     w: Array

@@ -23,7 +23,7 @@ MAX_PART_RATIO = 0.8  # length of a part of a geodesic over the smaller of tube 
 class WrapTorus(Wrap):
     """A torus around the z axis of its frame: a tube of `tube_radius` [m] along a ring of `ring_radius` [m].
 
-    OpenSim calls them inner_radius and outer_radius.
+    OpenSim's WrapTorus calls them inner_radius (of the tube) and outer_radius (of the ring).
 
     A path passes through the ring: it never crosses the plane of the ring outside of it, whatever the quadrant. The
     length jumps where an end of it does. Between ends on opposite sides of the axis it may bear on both sides of the

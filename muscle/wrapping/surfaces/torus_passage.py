@@ -356,8 +356,10 @@ def _crosses_inside(P: Array, x: Array, R: Array) -> Array:
 def _passage(
     ring: _Ring, lines: tuple[Tangent, Tangent], found: tuple[Array, ...], between: tuple[Array, Array], minimal: Array
 ) -> Passage:
-    """The passage: `found` are the azimuths of P and Q and the moment, `between` the azimuth and the length from P to
-    Q. It is UNSOLVED_RESIDUAL where it is no shortest path, or where these are not finite."""
+    """The passage of azimuths of P and Q and a moment, `found`; `between` are the azimuth and the length from P to Q.
+
+    Its residual is UNSOLVED_RESIDUAL where it is no shortest path, or where these are not finite.
+    """
     (P, Q), (first, last, c), (phi, arc) = lines, found, between
     missed = (np.abs(P.moment + c) + np.abs(Q.moment - c)) / ring.hole + np.abs(phi - (last - first))
     path = Passage(P.P, Q.P, arc, np.where(minimal, missed, UNSOLVED_RESIDUAL), first, last, c)
