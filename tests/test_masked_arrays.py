@@ -29,10 +29,12 @@ from myoquat.data.motions import Emg, Forces, Markers, Motion, Orientations
 from myoquat.dynamics import Gamma, Simulator
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance
 from myoquat.environments import Environment, PoseTask, VectorEnvironment
+from myoquat.joints.functions import Constant, Linear, MultivariatePolynomial, Polynomial, Sine, SmoothStep
 from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.muscle import ActivationDynamics, Parameters, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.forces import ContactHalfSpace, ContactSphere
 from myoquat.muscle.laws import Millard2012
 
 TYPES = ("ArrayLike", "ControlLike")
@@ -453,3 +455,35 @@ def test_efforts_and_drawings_of_hidden_entries():
         np.arange(3.0), {"a": np.ma.array(np.ones((3, 3)), mask=[[False], [True], [False]] * np.ones(3, bool))}
     )
     assert np.isnan(figure.axes[0].lines[0].get_ydata()[1])
+
+
+def masked_first(*numbers):
+    """The numbers, the first of them hidden."""
+    return np.ma.array(numbers, mask=[True, *[False] * (len(numbers) - 1)])
+
+
+ROD = mq.ArticulatedSystem((mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0),))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Constant(masked_first(1.0)[0]),
+        lambda: Linear(np.ma.array(1.0, mask=True)),
+        lambda: Sine(1.0, np.ma.array(1.0, mask=True)),
+        lambda: Polynomial(masked_first(1.0, 2.0)),
+        lambda: Polynomial((1.0, np.ma.array(1.0, mask=True))),
+        lambda: SmoothStep(np.ma.array(1.0, mask=True), 2.0),
+        lambda: MultivariatePolynomial(1, 1, masked_first(1.0, 2.0)),
+        lambda: ContactSphere("ball", "rod", radius=0.1, position=masked_first(0.0, 0.0, 0.0)).check(ROD, "contact"),
+        lambda: ContactHalfSpace("floor", "ground", normal=masked_first(0.0, 1.0, 0.0)).check(ROD, "contact"),
+    ],
+)
+def test_functions_and_surfaces_reject_hidden_entries(make):
+    with pytest.raises(ValueError, match="masked"):
+        make()
+
+
+def test_functions_hold_no_list_that_can_change():
+    coefficients = [1.0, 2.0]
+    assert MultivariatePolynomial(1, 1, coefficients).coefficients == (1.0, 2.0)

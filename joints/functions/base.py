@@ -1,7 +1,10 @@
 """What a function of one coordinate must answer."""
 
 from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import Any
 
+from myoquat.core.arguments import check_unmasked
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 
@@ -17,6 +20,12 @@ class AxisFunction(Record, ABC):
     >>> all(isinstance(f, AxisFunction) for f in (Linear(2.0), Polynomial((0.0, 1.0))))
     True
     """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        own_type: Any = type(self)
+        for f in fields(own_type):
+            check_unmasked(f.name, getattr(self, f.name))
 
     @property
     def kinks(self) -> tuple[float, ...]:

@@ -5,6 +5,7 @@ from functools import cache
 from math import comb
 from typing import Any
 
+from myoquat.core.arguments import check_unmasked
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 
@@ -31,6 +32,8 @@ class MultivariatePolynomial(Record):
     coefficients: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        check_unmasked("coefficients", self.coefficients)
         if self.dimension < 1 or self.order < 0:
             raise ValueError(f"a polynomial of {self.dimension} coordinates and order {self.order} does not exist")
         given = len(self.coefficients)

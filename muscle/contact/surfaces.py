@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
+from myoquat.core.arguments import holds_masked
 from myoquat.core.records import Record
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -45,7 +46,8 @@ class ContactSurface(Record):
             raise ModelError(f"{what}body {self.body!r} does not exist", element=element)
         check_ranges(self, element, what)
         for key, value in vars(self).items():
-            if isinstance(value, tuple) and not all(isinstance(x, float) and is_plausible(x) for x in value):
+            vector = isinstance(value, tuple) or holds_masked(value)
+            if vector and not all(isinstance(x, float) and is_plausible(x) for x in value):
                 raise ModelError(f"{what}{key} must be finite{size_limit(value)}, not {value!r}", element=element)
 
 
