@@ -42,9 +42,9 @@ class StepFormula:
         assert self.slope is not None
         slopes: list[Array] = []
         at = x
-        for node, taken, update in zip(self.method.c, self.method.taken, self.method.updates, strict=True):
+        for node, indices, update in zip(self.method.c, self.method.slope_indices, self.method.updates, strict=True):
             slopes.append(self.slope(t + node * h, at, *values))
-            at = update(x, h, *(slopes[j] for j in taken))
+            at = update(x, h, *(slopes[j] for j in indices))
         return at if self.project is None else self.project(at)
 
     def loop(self, size: int, **options: Any) -> StepLoop:

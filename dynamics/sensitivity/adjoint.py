@@ -43,18 +43,18 @@ class StepAdjoint:
     def _through_stages(self, t: Array, h: Array, x: Array, values: Sequence[Array], after: Array) -> Gradients:
         method, given = self.step.method, self._vector(x, values)[self.size :]
         states, slopes = [x], []
-        for node, taken, update in zip(method.c, method.taken, method.updates, strict=True):
+        for node, indices, update in zip(method.c, method.slope_indices, method.updates, strict=True):
             z = joined([(t + node * h)[..., None], states[-1], given])
             slopes.append(out_of_line_call(_slope, (self,), z, self.size))
-            states.append(update(x, h, *(slopes[j] for j in taken)))
+            states.append(update(x, h, *(slopes[j] for j in indices)))
         at = after if self.step.project is None else _gradient(self.step.project, states[-1], after)
         by_x, by_values = np.zeros(self.size), np.zeros(self.values_size)
         by_slope: list[Any] = [np.zeros(self.size)] * len(slopes)
         for stage in reversed(range(len(slopes))):
-            taken = method.taken[stage]
-            parts = self._update_gradients(method.updates[stage], h, [x, *(slopes[j] for j in taken)], at)
+            indices = method.slope_indices[stage]
+            parts = self._update_gradients(method.updates[stage], h, [x, *(slopes[j] for j in indices)], at)
             by_x = by_x + parts[0]
-            for j, part in zip(taken, parts[1:], strict=True):
+            for j, part in zip(indices, parts[1:], strict=True):
                 by_slope[j] = by_slope[j] + part
             z = joined([(t + method.c[stage] * h)[..., None], states[stage], given, by_slope[stage]])
             both = out_of_line_call(_slope_gradient, (self,), z, self.size + self.values_size)

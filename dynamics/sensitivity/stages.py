@@ -47,11 +47,11 @@ class StepChain:
         start = np.concatenate([np.eye(n), np.zeros((n, m))], axis=-1)
         inputs = np.concatenate([np.zeros((m, n)), np.eye(m)], axis=-1)
         at, dx, slopes, turned = x, start, [], []
-        for stage, (node, taken) in enumerate(zip(step.method.c, step.method.taken, strict=True)):
+        for stage, (node, indices) in enumerate(zip(step.method.c, step.method.slope_indices, strict=True)):
             k, K = self.slope(t + node * h, h, at, values, constants)
             slopes.append(k)
             turned.append(K[..., :n] @ dx + K[..., n:] @ inputs)
-            of = [slopes[j] for j in taken], [turned[j] for j in taken]
+            of = [slopes[j] for j in indices], [turned[j] for j in indices]
             at, dx = self._updated(step, stage, (x, start), h, of)
         return self.projected((t, h), at, dx, values, constants)
 

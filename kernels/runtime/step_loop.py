@@ -133,9 +133,9 @@ def step_loop(
         role: {key: shape_of(name, key, shape) for key, shape in (given or {}).items()}
         for role, given in (("inputs", inputs), ("parameters", parameters))
     }
-    taken = [key for key in (*shapes["inputs"], *shapes["parameters"]) if key in _RESERVED]
-    if taken or shapes["inputs"].keys() & shapes["parameters"].keys():
-        raise ValueError(f"step loop '{name}': inputs and parameters need names of their own, not {taken}")
+    reserved = [key for key in (*shapes["inputs"], *shapes["parameters"]) if key in _RESERVED]
+    if reserved or shapes["inputs"].keys() & shapes["parameters"].keys():
+        raise ValueError(f"step loop '{name}': inputs and parameters need names of their own, not {reserved}")
     if (rhs is None) == (step is None) or (project is not None and rhs is None):
         raise ValueError(f"step loop '{name}': give either rhs (with project, if need be) or step")
     stages = _stages(name, method) if rhs is not None else None
@@ -190,7 +190,7 @@ class _Wanted:
             {key: math.prod(shape) for key, shape in self.parameters.items()},
             slope=None if self.rhs is None else _body(f"{name}_rhs", self.rhs, arguments, wanted),
             c=() if stages is None else stages.c,
-            taken=() if stages is None else stages.taken,
+            slope_indices=() if stages is None else stages.slope_indices,
             updates=() if stages is None else _updates(name, self.state, stages, self.project),
             project=_projection(name, self.state, stages, self.project),
             step=None if self.step is None else _body(f"{name}_step", self.step, stepped, wanted),
@@ -230,8 +230,8 @@ def _updates(name: str, state: int, stages: ExplicitMethod, project: Formula | N
     """One body per stage from the second on, and one for the whole step, with the projection but for entrywise ones."""
     bodies: list[Body] = []
     shape = () if stages.entrywise else (state,)
-    for stage, (formula, taken) in enumerate(zip(stages.updates, stages.taken, strict=True), start=1):
-        arguments: dict[str, Shape] = {"x": shape, "h": (), **{f"slope{j}": shape for j in taken}}
+    for stage, (formula, indices) in enumerate(zip(stages.updates, stages.slope_indices, strict=True), start=1):
+        arguments: dict[str, Shape] = {"x": shape, "h": (), **{f"slope{j}": shape for j in indices}}
         if project is not None and stage == len(stages.c) and not stages.entrywise:
             formula = _then(formula, project)
         body = _traced(f"{name}_update{stage}", formula, arguments, shape)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from myoquat.core.deprecation import former_argument, former_attribute
+
 __all__ = ["METHODS", "ExplicitMethod", "Tableau"]
 
 
@@ -40,32 +42,39 @@ class ExplicitMethod:
     """An explicit method by formulas, where the next state is not x + h times a sum of slopes (on a Lie group).
 
     k_i = f(t + c_i h, x_i) with x_0 = x and x_i = updates[i - 1](x, h, *slopes). The last x_i is the state after the
-    step. The tuple `taken[i - 1]` lists, in order, the earlier slopes that update i - 1 takes. Updates that are
+    step. The tuple `slope_indices[i - 1]` lists, in order, the earlier slopes that update i - 1 takes. Updates that are
     `entrywise`, the same for every component by itself, are given single numbers. Their code does not grow with the
     state.
 
     >>> from myoquat.kernels import METHODS, ExplicitMethod
     >>> stages = ExplicitMethod.of(METHODS["rk4"])
-    >>> stages.c, stages.taken
+    >>> stages.c, stages.slope_indices
     ((0.0, 0.5, 0.5, 1.0), ((0,), (1,), (2,), (0, 1, 2, 3)))
     """
 
     c: tuple[float, ...]
-    taken: tuple[tuple[int, ...], ...]
+    slope_indices: tuple[tuple[int, ...], ...]
     updates: tuple[Callable[..., Any], ...]
     entrywise: bool = False
 
+    taken = former_attribute("taken", "slope_indices")
+
     def __post_init__(self) -> None:
-        earlier = all(0 <= j <= k for k, taken in enumerate(self.taken) for j in taken)
-        if not len(self.c) == len(self.taken) == len(self.updates) > 0 or not earlier:
-            raise ValueError(f"{len(self.c)} nodes need as many updates, each of slopes before it, not {self.taken}")
+        earlier = all(0 <= j <= k for k, indices in enumerate(self.slope_indices) for j in indices)
+        if not len(self.c) == len(self.slope_indices) == len(self.updates) > 0 or not earlier:
+            raise ValueError(
+                f"{len(self.c)} nodes need as many updates, each of slopes before it, not {self.slope_indices}"
+            )
 
     @classmethod
     def of(cls, tableau: Tableau) -> "ExplicitMethod":
         """The stages of a Runge-Kutta method."""
         rows = (*tableau.a[1:], tableau.b)
-        taken = tuple(tuple(j for j, w in enumerate(row) if w != 0.0) for row in rows)
-        return cls(tableau.c, taken, tuple(_combination([w for w in row if w != 0.0]) for row in rows), True)
+        indices = tuple(tuple(j for j, w in enumerate(row) if w != 0.0) for row in rows)
+        return cls(tableau.c, indices, tuple(_combination([w for w in row if w != 0.0]) for row in rows), True)
+
+
+ExplicitMethod.__init__ = former_argument("taken", "slope_indices")(ExplicitMethod.__init__)  # type: ignore[method-assign]
 
 
 def _combination(weights: list[float]) -> Callable[..., Any]:

@@ -166,7 +166,7 @@ def _attempts_before_moves(types: Sequence[Wrap]) -> int:
 
 def _moves(types: Sequence[Wrap]) -> list[tuple[int, int]]:
     """The numbers of cylinders with a side, each with each place along the path."""
-    return [(i, place) for i, own in enumerate(types) if own.held for place in range(len(types))]
+    return [(i, place) for i, own in enumerate(types) if own.sided for place in range(len(types))]
 
 
 def _numbered_moves(types: Sequence[Wrap]) -> list[tuple[int, tuple[int, int]]]:

@@ -145,14 +145,14 @@ def _is_doubtful(found: _Try, segment: Segment) -> Array:
     A path over a single surface without a side is no saddle point, unless another surface with a side has led it there.
     """
     ordered, on, curved = OrderedSegment.over_all(segment, found.order), found.iterate.on, round_surfaces(segment.types)
-    held = [i for i, own in enumerate(segment.types) if own.held]
+    sided = [i for i, own in enumerate(segment.types) if own.sided]
     asked = touches_several(on)
     if any(own.ahead is not None for own in segment.types):
         asked = reduce(or_, [on[i] for i in curved], asked)
     doubtful = is_saddle_point(ordered, found.iterate, found.clear & asked)
     doubtful = doubtful | (found.given_up < length_of(ordered, found.iterate) - SAME_LENGTH_M)
-    if held:
-        around = reduce(or_, [around_front(ordered, found.iterate, i) for i in held]) & found.clear
+    if sided:
+        around = reduce(or_, [around_front(ordered, found.iterate, i) for i in sided]) & found.clear
         doubtful = doubtful | (around & touches_several(on))
         for i in curved:
             placed = segment.surfaces[i]
@@ -325,7 +325,7 @@ def _begun(was: _Try, begin: _Try, segment: Segment, first: Array) -> _Try:
     rings = any(own.ring for own in segment.types)
     rough = rough_iterate(turned, points, ROUGH_ITERATIONS, ~first, near, rings)
     may = first | rings | (length_of(turned, rough) < bound)
-    if any(own.held for own in segment.types):
+    if any(own.sided for own in segment.types):
         sides = dict(zip(dividing_surfaces(segment.types), segment.opposite, strict=True))
         wanted = tuple(sides.get(i, ~always(near)) for i in range(len(segment.types)))
         alone, *_ = start_over_one_surface(segment, wanted, ~may)
@@ -357,8 +357,8 @@ def _may_be_shorter(found: _Try, length: Array, problem: _SearchProblem, selecti
     """
     types, on = problem.segment.types, found.iterate.on
     dividing, least = dividing_surfaces(types), reduce(np.maximum, problem.shorter, found.longest)
-    held = [i for i, own in enumerate(types) if own.held]
-    longer = reduce(or_, [on[i] for i in (*dividing, *round_surfaces(types), *held)])
+    sided = [i for i, own in enumerate(types) if own.sided]
+    longer = reduce(or_, [on[i] for i in (*dividing, *round_surfaces(types), *sided)])
     longer = longer & (length > least + SAME_LENGTH_M)
     bounds = [problem.longer[dividing.index(i)] for i in selection]
     shorter = (touches_several(on) | longer) & (length > reduce(np.maximum, bounds))

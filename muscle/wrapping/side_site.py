@@ -50,7 +50,7 @@ class SideCylinder(WrapCylinder):
     kind: ClassVar[str] = "side_cylinder"
 
     @property
-    def held(self) -> bool:
+    def sided(self) -> bool:
         return False
 
     def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:

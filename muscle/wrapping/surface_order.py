@@ -189,7 +189,7 @@ def freely_placed(segment: OrderedSegment, points: Sequence[TangentPoints], wher
     zero, order = 0.0 * segment.ends[0][..., 0], segment.order
     near, X = unknown_start(zero, always(zero)), points_of(points)
     for i, own in enumerate(segment.segment.types):
-        if own.held:
+        if own.sided:
             touched = segment.contact(i, X, near, where & ~X[2][i]).on
             for place in range(len(order)):
                 moved = replace(segment, order=moved_to(order, i, place))

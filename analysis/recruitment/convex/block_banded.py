@@ -65,11 +65,11 @@ def dual_bound(
     soft = np.where(hard, 0.0, pull**2 * coupling.give / 2)
     least = terms.least(p.weights, exponents, price, low, high).sum()
     bound = fixed.sum() + (pull * coupling.least).sum() - soft.sum() + least
-    held = np.where(hard, pull, 0.0)
-    price = rows + coupling.price(held, x.shape)
+    hard_pull = np.where(hard, pull, 0.0)
+    price = rows + coupling.price(hard_pull, x.shape)
     most = terms.most(price, low, high, np.isfinite(p.lower) & np.isfinite(p.upper))
-    total = fixed.sum() + (held * coupling.least).sum()
-    size = np.abs(fixed).sum() + np.abs(held * coupling.least).sum() + np.abs(most).sum()
+    total = fixed.sum() + (hard_pull * coupling.least).sum()
+    size = np.abs(fixed).sum() + np.abs(hard_pull * coupling.least).sum() + np.abs(most).sum()
     return float(bound), float((total - most.sum()) / (size if size > 0 else 1.0))
 
 
@@ -77,22 +77,22 @@ class BlockBandedProgram:
     """The programs, with rows of A and G of length about 1, their coupling rows, and the steps towards their solution.
     Multipliers and curvatures are relative to the greatest weight."""
 
-    def __init__(self, programs: Programs, coupling: CouplingRows, greatest: float) -> None:
+    def __init__(self, programs: Programs, coupling: CouplingRows, max_weight: float) -> None:
         self.p, self.coupling = p, coupling = programs, coupling
         k, e, n = p.A.shape
         self.e, self.c, self.d = e, *p.h.shape[1:]
         self.p_of = float(p.power) if p.power is not None else p.powers
-        self.held = p.lower == p.upper
-        self.has = np.stack([np.isfinite(p.lower) & ~self.held, np.isfinite(p.upper) & ~self.held], axis=-1)
+        self.fixed = p.lower == p.upper
+        self.has = np.stack([np.isfinite(p.lower) & ~self.fixed, np.isfinite(p.upper) & ~self.fixed], axis=-1)
         self.every = p.B
-        self.B = np.where(self.held[:, None], 0.0, self.every) if self.held.any() else self.every
+        self.B = np.where(self.fixed[:, None], 0.0, self.every) if self.fixed.any() else self.every
         self.hard = coupling.hard
-        self.greatest = greatest
+        self.max_weight = max_weight
         self.count = self.has.sum() + self.c * k + self.hard.sum()
         if isinstance(self.p_of, float) and self.p_of == 2:
             self.root = np.ones((k, n))
         else:
-            self.root = terms.power_of(np.where(p.weights > 0, p.weights, self.greatest), -1.0 / self.p_of)
+            self.root = terms.power_of(np.where(p.weights > 0, p.weights, self.max_weight), -1.0 / self.p_of)
         self.banded = BandedRows(k, e + self.c * self.d, coupling)
 
     def start(self) -> Point:
@@ -100,12 +100,12 @@ class BlockBandedProgram:
         p, (low, high) = self.p, np.moveaxis(self.has, -1, 0)
         bottom, top = np.where(low, p.lower, 0.0), np.where(high, p.upper, 0.0)
         x = np.where(high, np.where(low, (bottom + top) / 2, top - 1), np.where(low, bottom + 1, 0.0))
-        x = np.where(self.held, p.lower, x)
+        x = np.where(self.fixed, p.lower, x)
         distance = np.stack([np.where(low, x - bottom, 1.0), np.where(high, top - x, 1.0)], axis=-1)
         values = p.cone_values(x)
         one = cones.identity(self.d)
         s = np.maximum(np.sqrt(np.sum(values**2, axis=-1)), 1.0)[..., None] * one
-        begin = max(self.greatest, float(p.weights.max(initial=0.0)))
+        begin = max(self.max_weight, float(p.weights.max(initial=0.0)))
         z = np.broadcast_to(begin * one, s.shape)
         rows = np.concatenate([np.zeros(p.b.shape), z.reshape(len(x), -1)], axis=-1)
         slack = np.where(self.hard, np.maximum(self.coupling.values(x), 0.1), 1.0)
@@ -149,7 +149,7 @@ class BlockBandedProgram:
         else:
             small = mu ** (1 / p) * self.root
             own = terms.curvature(w, p, np.maximum(np.abs(x), small))
-        return np.maximum(own, PROXIMAL * self.greatest)
+        return np.maximum(own, PROXIMAL * self.max_weight)
 
     def _of_cones(self, rows: Array) -> Array:
         """(k, c, d) of rows (k, r)."""
@@ -202,12 +202,12 @@ class _Way:
             give[:, e:] = (self.scale.values**2).reshape(len(give), -1)
             self.middle = self.scale.times(z)
         self.off, self.coupling_residual = chain.residuals(at)
-        price = prices(chain.B, at.multipliers) + np.where(chain.held, 0.0, coupling.price(at.pull, at.x.shape))
+        price = prices(chain.B, at.multipliers) + np.where(chain.fixed, 0.0, coupling.price(at.pull, at.x.shape))
         self.stationary = terms.slope(p.weights, chain.p_of, at.x) - price - at.bound[..., 0] + at.bound[..., 1]
-        self.stationary = np.where(chain.held, 0.0, self.stationary)
+        self.stationary = np.where(chain.fixed, 0.0, self.stationary)
         stiff = np.sum(at.bound / at.distance, axis=-1)
         curvature = chain.curvature(at.x, chain.products(at)) + stiff
-        self.softness = np.where(chain.held, 0.0, 1 / curvature)
+        self.softness = np.where(chain.fixed, 0.0, 1 / curvature)
         coupling_give = np.where(chain.hard, at.slack / np.where(chain.hard, at.pull, 1.0), coupling.give)
         self.give, self.coupling_give = give, coupling_give
         self.factor = chain.banded.factored(self.B, self.softness, give, coupling_give)
@@ -218,11 +218,11 @@ class _Way:
         """The change to products of `aim`, corrected for the second-order terms of a tried change."""
         chain, at, coupling, e = self.chain, self.at, self.chain.coupling, self.chain.e
         wanted = chain.has * aim - at.distance * at.bound
-        held = np.where(chain.hard, aim - at.slack * at.pull, 0.0)
+        wanted_pull = np.where(chain.hard, aim - at.slack * at.pull, 0.0)
         if tried is not None:
-            wanted, held = (
+            wanted, wanted_pull = (
                 wanted - tried.distance * tried.bound,
-                held - np.where(chain.hard, tried.slack * tried.pull, 0),
+                wanted_pull - np.where(chain.hard, tried.slack * tried.pull, 0),
             )
         per = wanted / at.distance
         pull = -self.stationary + per[..., 0] - per[..., 1]
@@ -231,7 +231,7 @@ class _Way:
         rows = -self.off - loosened
         if chain.c:
             rows[:, e:] = self._cone_rows(aim, tried) - loosened[:, e:]
-        coupling_right = held / np.where(chain.hard, at.pull, 1.0) - self.coupling_residual - coupling.of(loose)
+        coupling_right = wanted_pull / np.where(chain.hard, at.pull, 1.0) - self.coupling_residual - coupling.of(loose)
         change, pulled = self._solved(rows, coupling_right)
         dx = self.softness * (pull + prices(self.B, change) + coupling.price(pulled, at.x.shape))
         distance = chain.has * np.stack([dx, -dx], axis=-1)

@@ -71,10 +71,10 @@ def solve_block_banded(programs: Programs, coupling: CouplingRows, lost: Array |
         if found.status == Status.SOLVED:
             return rows.result(found, coupling, known)
     else:
-        found = _descended(rows.program, coupling, rows.greatest)
+        found = _descended(rows.program, coupling, rows.max_weight)
         if found.status == Status.SOLVED:
             return rows.result(found, coupling, known)
-    every = _descended(rows.relaxed(np.ones(len(known), dtype=bool)), coupling, rows.greatest)
+    every = _descended(rows.relaxed(np.ones(len(known), dtype=bool)), coupling, rows.max_weight)
     at = every.at
     proof = dual_bound(rows.program, coupling, at.multipliers, at.pull, at.x[:, : rows.n])[1]
     if not (proof > MIN_INFEASIBILITY_PROOF or found.status == Status.INFEASIBLE or known.any()):
@@ -94,9 +94,9 @@ class _End:
     steps: int
 
 
-def _descended(program: Programs, coupling: CouplingRows, greatest: float) -> _End:
+def _descended(program: Programs, coupling: CouplingRows, max_weight: float) -> _End:
     """The best point on the way."""
-    chain = BlockBandedProgram(program, coupling, greatest)
+    chain = BlockBandedProgram(program, coupling, max_weight)
     at = chain.start()
     best, merit, least, since = _End(at, -np.inf, Status.UNSOLVED, 0), np.inf, np.inf, 0
     size = np.maximum(np.abs(np.concatenate([program.b, -program.h.reshape(len(at.x), -1)], axis=-1)), 1.0)
@@ -125,7 +125,7 @@ def _distance(chain: BlockBandedProgram, at: Point, size: Array) -> tuple[float,
     rows, coupling_right = chain.residuals(at)
     bound, proof = dual_bound(chain.p, chain.coupling, at.multipliers, at.pull, at.x, chain.every)
     objective = chain.objective(at.x)
-    gap = abs(objective - bound) / max(objective, SMALL_OBJECTIVE * chain.greatest) / GAP_TOLERANCE
+    gap = abs(objective - bound) / max(objective, SMALL_OBJECTIVE * chain.max_weight) / GAP_TOLERANCE
     lack = (
         max(float((np.abs(rows) / size).max(initial=0.0)), float(np.abs(coupling_right).max(initial=0.0)))
         / RESIDUAL_TOLERANCE
@@ -139,7 +139,7 @@ class _Rows:
     def __init__(self, given: Programs) -> None:
         self.given, self.split = given, Split(given)
         p = self.split.applied(given)
-        self.n, self.greatest = p.A.shape[-1], float(p.weights.max(initial=0.0)) or 1.0
+        self.n, self.max_weight = p.A.shape[-1], float(p.weights.max(initial=0.0)) or 1.0
         lengths = np.sqrt(np.max(np.einsum("kcdn,kcdn->kcd", p.G, p.G), axis=-1, initial=0.0))
         self.rows, self.cones = powers_of_two(np.sqrt(np.einsum("ken,ken->ke", p.A, p.A))), powers_of_two(lengths)
         self.program = replace(
@@ -154,12 +154,12 @@ class _Rows:
 
     def nearest(self, coupling: CouplingRows, missed: Array) -> _End:
         """The least objective among the points that violate the conditions of some programs least."""
-        found = _descended(self.relaxed(missed), coupling, self.greatest)
+        found = _descended(self.relaxed(missed), coupling, self.max_weight)
         return self.with_violation(coupling, missed, found.at.x[:, self.n :])
 
     def with_violation(self, coupling: CouplingRows, missed: Array, violation: Array) -> _End:
         """The least objective with known violations."""
-        return _descended(self.relaxed(missed, violation), coupling, self.greatest)
+        return _descended(self.relaxed(missed, violation), coupling, self.max_weight)
 
     def relaxed(self, missed: Array, violation: Array | None = None) -> Programs:
         """The programs with slack variables in some of them (k,): one for each equation, and one that widens each cone.
@@ -174,7 +174,7 @@ class _Rows:
         if violation is not None:
             near = VIOLATION_MARGIN * self.size * missed[:, None]
             lower, upper = np.maximum(violation - near, least) * missed[:, None], (violation + near) * missed[:, None]
-        price = VIOLATION_WEIGHT * self.greatest * np.ones((k, e + c)) * (violation is None)
+        price = VIOLATION_WEIGHT * self.max_weight * np.ones((k, e + c)) * (violation is None)
         return Programs(
             A=np.concatenate([p.A, np.broadcast_to(np.eye(e, e + c), (k, e, e + c))], axis=-1),
             b=p.b,

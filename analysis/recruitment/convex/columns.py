@@ -61,7 +61,7 @@ class Columns:
         self.shape = shape
 
     def started(self, a: Array, g: Array, scale: Array, lower: Array, upper: Array, weight: Array, power: Array,
-                greatest: Array) -> dict[str, Array]:  # fmt: skip
+                max_weight: Array) -> dict[str, Array]:  # fmt: skip
         """The constants and the starting state of one variable.
 
         - `columns`: its column of B, which is that of A and G, scaled; zero where equal bounds fix the variable
@@ -79,9 +79,9 @@ class Columns:
         if isinstance(p, float) and p == 2:
             root = 1.0 + 0.0 * x
         else:
-            root = terms.power_of(np.where(weight > 0, weight, greatest), -1.0 / p)
+            root = terms.power_of(np.where(weight > 0, weight, max_weight), -1.0 / p)
         column = np.concatenate([a, g], axis=-1) * scale * kept[..., None]
-        has, multipliers = np.stack([low, high], axis=-1), (low * greatest, high * greatest)
+        has, multipliers = np.stack([low, high], axis=-1), (low * max_weight, high * max_weight)
         fixed = VariableConstants(weight, bottom, top, has, root, power if self.shape.power is None else None)
         return {
             "columns": column,
@@ -213,7 +213,7 @@ class Columns:
     def _curvature(self, fixed: Array, p: Any, x: Array, about: Array, mu: Array) -> Array:
         """(..., g) of the objective. For powers other than 2 each |x| is at least that at which its term is mu. Near
         zero the curvature of a high power vanishes, and that of a low one is infinite."""
-        weight, floor = constants_of(fixed).weight, PROXIMAL * program_of(about).greatest[..., None]
+        weight, floor = constants_of(fixed).weight, PROXIMAL * program_of(about).max_weight[..., None]
         if isinstance(p, float) and p == 2:
             own: Array = 2 * weight
         else:

@@ -77,12 +77,12 @@ def _given(p: Programs, scale: Array) -> dict[str, Array]:
     k, _, n = p.A.shape
     rows = {"lowers": p.lower, "uppers": p.upper, "weights": p.weights, "powers": p.powers}
     rows = {name: values[:1] if k and values.strides[0] == 0 else values for name, values in rows.items()}
-    greatest = rows["weights"].max(axis=-1, initial=0.0)
+    max_weight = rows["weights"].max(axis=-1, initial=0.0)
     return {
         "A": p.A,
         "G": p.G.reshape(k, -1, n),
         "scale": scale,
         "target": np.concatenate([p.b, -p.h.reshape(k, -1)], axis=-1),
-        "greatest": np.where(greatest > 0, greatest, 1.0),
+        "max_weight": np.where(max_weight > 0, max_weight, 1.0),
         **rows,
     }

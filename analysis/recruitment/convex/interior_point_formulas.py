@@ -44,16 +44,16 @@ class Conditions:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
 
-    def opened(self, target: Array, begun: Array, bounds: Array, greatest: Array, balance: Array
+    def opened(self, target: Array, begun: Array, bounds: Array, max_weight: Array, balance: Array
                ) -> dict[str, Array]:  # fmt: skip
         """The initial records of a program: multipliers, s, `about`, and the counters. `begun` (..., 1, r) is B x at
         the start; s of each cone gets its length."""
-        zero, d = 0.0 * greatest, self.shape.d
+        zero, d = 0.0 * max_weight, self.shape.d
         values = begun[..., 0, :] - target
         lengths = [np.sqrt(np.sum(v * v, axis=-1)) for v in self._of_rows(values)]
         e = cones.identity(d)
         s = [np.maximum(length, 1.0)[..., None] * e for length in lengths]
-        z = [greatest[..., None] * e for _ in lengths]
+        z = [max_weight[..., None] * e for _ in lengths]
         begin = {
             "merit": 10 * UNKNOWN_DISTANCE,
             "least": UNKNOWN_DISTANCE,
@@ -70,7 +70,7 @@ class Conditions:
             "multipliers": np.concatenate([0.0 * target[..., : self.shape.e], *z], axis=-1),
             "s": np.concatenate(s, axis=-1) if s else zero[..., None],
             "about": to_columns(
-                ProgramConstants(number + self.shape.c, number, greatest, SMALL_OBJECTIVE * greatest, balance)
+                ProgramConstants(number + self.shape.c, number, max_weight, SMALL_OBJECTIVE * max_weight, balance)
             ),
         }
 

@@ -54,7 +54,7 @@ class _Stages:
         self.shape, self.columns, self.conditions = shape, Columns(shape), Conditions(shape)
         self.groups = np.arange(-(-n // GROUP_SIZE) * GROUP_SIZE).reshape(-1, GROUP_SIZE)
         self.fixed = width(VariableConstants, shape.power is None)
-        inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "greatest": (), "by": (),
+        inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "max_weight": (), "by": (),
                   **dict.fromkeys(("lowers", "uppers", "weights", "powers"), n)}  # fmt: skip
         self.program = Program("interior_point", inputs)
         self.frames = ["frames"] if shape.c else []
@@ -79,7 +79,7 @@ class _Stages:
             self.columns.started,
             shape.n,
             gather=gather,
-            shared=["scale", "greatest"],
+            shared=["scale", "max_weight"],
             store={key: (key, each) for key in widths},
             add={key: (key, 0 * each) for key in sums},
             buffers={key: (self.groups.size, width) for key, width in {**widths, "best": width(BestPoint)}.items()}
@@ -97,7 +97,7 @@ class _Stages:
                 partial(_added, to_columns(filler)), len(over), gather={"row": (name, over)},
                 store={"output0": (name, over)},
             )  # fmt: skip
-        program.formula(self.conditions.opened, ["target", "begun", "bounds", "greatest", "by"])
+        program.formula(self.conditions.opened, ["target", "begun", "bounds", "max_weight", "by"])
 
     # ---- an iteration ---------------------------------------------------------------------------------------------
 

@@ -103,14 +103,14 @@ class ProgramConstants(NamedTuple):
 
     products  their number
     bounds    their number
-    greatest  the greatest weight
+    max_weight  its greatest weight
     small     an objective that counts as small
     balance   the mean product that corresponds to residuals of gradients
     """
 
     products: Array
     bounds: Array
-    greatest: Array
+    max_weight: Array
     small: Array
     balance: Array
 

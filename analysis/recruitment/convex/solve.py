@@ -86,37 +86,38 @@ class _Scaled:
     def __init__(self, given: Programs, split: Split) -> None:
         self.given, self.split = given, split
         p = split.applied(given)
-        self.held = p.lower == p.upper
-        self.at = np.where(self.held, p.lower, 0.0)
+        self.is_fixed = p.lower == p.upper
+        self.at = np.where(self.is_fixed, p.lower, 0.0)
         sizes = np.sqrt(np.max(np.einsum("kcdn,kcdn->kcd", p.G, p.G), axis=-1, initial=0.0))
         self.rows, self.cones = powers_of_two(np.sqrt(np.einsum("ken,ken->ke", p.A, p.A))), powers_of_two(sizes)
         self.scale = 1 / np.concatenate([self.rows, np.repeat(self.cones, p.h.shape[-1], axis=-1)], axis=-1)
         b, h, self.fixed = p.b, p.h, np.zeros(len(p.b))
-        if self.held.any():
+        if self.is_fixed.any():
             b, h, self.fixed = -p.residual(self.at), p.cone_values(self.at), p.objective(self.at)
         self.program = replace(p, b=b / self.rows, h=h / self.cones[..., None])
 
     def solution(self, ends: Ends) -> Solutions:
         """In the original variables and units."""
         p = self.given
-        x = np.clip(self.split.merged(np.where(self.held, self.at, ends.x)), p.lower, p.upper)  # steps to a bound round
+        merged = self.split.merged(np.where(self.is_fixed, self.at, ends.x))
+        x = np.clip(merged, p.lower, p.upper)  # steps to a bound round
         e = p.b.shape[1]
         y = ends.multipliers[:, :e] / self.rows
         z = ends.multipliers[:, e:].reshape(p.h.shape) / self.cones[..., None]
         return Solutions(x, ends.status, p.objective(x), ends.bound + self.fixed, y, z, p.residual(x), ends.steps)
 
     def applied(self, rows: Array) -> Programs:
-        """Some of the programs, with the scale, and with free variables without columns for those that are held."""
-        p, held = self.program.subset(rows), self.held[rows]
+        """Some of the programs, with the scale, and with free variables without columns for those that are fixed."""
+        p, is_fixed = self.program.subset(rows), self.is_fixed[rows]
         k, e, n = p.A.shape
-        B = np.concatenate([p.A, p.G.reshape(k, -1, n)], axis=1) * self.scale[rows][..., None] * ~held[:, None]
+        B = np.concatenate([p.A, p.G.reshape(k, -1, n)], axis=1) * self.scale[rows][..., None] * ~is_fixed[:, None]
         return replace(
             p,
             A=B[:, :e],
             G=B[:, e:].reshape(p.G.shape),
-            weights=np.where(held, 0.0, p.weights),
-            lower=np.where(held, -np.inf, p.lower),
-            upper=np.where(held, np.inf, p.upper),
+            weights=np.where(is_fixed, 0.0, p.weights),
+            lower=np.where(is_fixed, -np.inf, p.lower),
+            upper=np.where(is_fixed, np.inf, p.upper),
         )
 
 
@@ -186,14 +187,14 @@ def _least_violation(p: Programs, backend: str) -> Ends:
     for j in range(c):
         extra[:, j, 0, e + j] = 1.0
     wide = np.broadcast_to(np.concatenate([np.eye(e), np.zeros((e, c))], axis=-1), (k, e, e + c))
-    greatest = np.maximum(p.weights.max(axis=-1, initial=0.0, keepdims=True), 1e-300)
+    max_weight = np.maximum(p.weights.max(axis=-1, initial=0.0, keepdims=True), 1e-300)
     bounded = np.isfinite(p.lower) | np.isfinite(p.upper)
     free = np.full((k, e + c), np.inf)
     floor = np.concatenate([-free[:, :e], np.zeros((k, c))], axis=-1)
     relaxed = Programs(
         A=np.concatenate([p.A, wide], axis=-1),
         b=p.b,
-        weights=np.concatenate([bounded * EFFORT_WEIGHT * p.weights / greatest, np.ones((k, e + c))], axis=-1),
+        weights=np.concatenate([bounded * EFFORT_WEIGHT * p.weights / max_weight, np.ones((k, e + c))], axis=-1),
         powers=np.concatenate([np.full((k, n), 2.0), np.full((k, e + c), 2.0)], axis=-1),
         lower=np.concatenate([p.lower, floor], axis=-1),
         upper=np.concatenate([p.upper, free], axis=-1),

@@ -21,7 +21,7 @@ class StepPlan:
 
     slope    (t, x, inputs, parameters) -> xdot at the nodes `c`
     updates  (x, h, slopes...) -> x for every stage from the second on, and one for the whole step
-    taken    which slopes each of the updates takes
+    slope_indices    which slopes each of the updates takes
     step     (t, h, x, inputs, parameters) -> x, with inputs at `node`; instead of `slope` and `updates`
     bound    (t, x, inputs, parameters) -> a number that stops a lane when it is positive
     project  x -> x, where it is not part of the last update
@@ -32,7 +32,7 @@ class StepPlan:
     parameters: Mapping[str, int]
     slope: Body | None = None
     c: tuple[float, ...] = ()
-    taken: tuple[tuple[int, ...], ...] = ()
+    slope_indices: tuple[tuple[int, ...], ...] = ()
     updates: tuple[Body, ...] = ()
     project: Body | None = None
     step: Body | None = None
@@ -47,7 +47,7 @@ class StepPlan:
     def identity(self) -> str:
         """Text that two plans share only if they evaluate the same."""
         bodies = [self.slope, *self.updates, self.project, self.step, self.bound]
-        shapes = str((self.size, dict(self.inputs), dict(self.parameters), self.c, self.taken, self.node))
+        shapes = str((self.size, dict(self.inputs), dict(self.parameters), self.c, self.slope_indices, self.node))
         return digest("steps", shapes, *("" if body is None else body.identity() for body in bodies))
 
 

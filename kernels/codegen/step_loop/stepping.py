@@ -108,8 +108,8 @@ class _Writer:
         """update_k: the state of stage k (of the step, at the end) from the slopes before it."""
         at, plan = self.at, self.plan
         end = at.following if plan.project is None else at.stage
-        for stage, (body, taken) in enumerate(zip(plan.updates, plan.taken, strict=True), start=1):
-            ports = [at.state, at.h, *(at.slope_of(j) for j in taken)]
+        for stage, (body, indices) in enumerate(zip(plan.updates, plan.slope_indices, strict=True), start=1):
+            ports = [at.state, at.h, *(at.slope_of(j) for j in indices)]
             given = dict(zip(body.signature.inputs, ports, strict=True))
             self._body(f"update_{stage}", body, given, end if stage > len(at.slopes) else at.stage)
         if plan.project is not None:

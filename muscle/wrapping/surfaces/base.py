@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from myoquat.core.deprecation import former_attribute
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
@@ -250,9 +251,11 @@ class Wrap(Record, ABC):
         return none
 
     @property
-    def held(self) -> bool:
+    def sided(self) -> bool:
         """Whether a path with both ends behind runs past the front."""
         return False
+
+    held = former_attribute("held", "sided")
 
     @property
     def divides(self) -> bool:

@@ -38,11 +38,11 @@ class Winding:
 
 
 def around(
-    a: Plane, b: Plane, radius: Array | float, ahead: Direction | None = None, held: Array | bool = False
+    a: Plane, b: Plane, radius: Array | float, ahead: Direction | None = None, sided: Array | bool = False
 ) -> Winding:
     """The shortest string from a to b around the circle, or the one that does not cross the ray against `ahead`.
 
-    `ahead` may have any length. With length zero nothing is behind. If `held`, a string with both ends behind runs
+    `ahead` may have any length. With length zero nothing is behind. If `sided`, a string with both ends behind runs
     around the front, past both sides, even where the straight line clears the circle.
 
     The direction turns by Delta from a to b. Of this turn arctan(t / r) is straight at each end, with t = sqrt(rho^2 -
@@ -58,7 +58,7 @@ def around(
     never: Array = np.inf + 0.0 * along
     sides = never, never
     if ahead is not None:
-        behind, sides = _behind(a, b, cross, ahead, held)
+        behind, sides = _behind(a, b, cross, ahead, sided)
         aside, sense = np.where(behind, -aside, aside), np.where(behind, -sense, sense)
     before, after = (np.sqrt(_square(p) - radius * radius) for p in (a, b))
     even, odd = radius * radius - before * after, radius * (before + after)
@@ -167,18 +167,18 @@ def tangent(p: Plane, straight: Array, radius: Array | float, sense: Array | flo
     )
 
 
-def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction, held: Array | bool) -> tuple[Array, Both]:
+def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction, sided: Array | bool) -> tuple[Array, Both]:
     """Whether the straight line from a to b passes behind, and how near each end is to where the string changes
     sides."""
     sides = [ahead[0] * p[1] - ahead[1] * p[0] for p in (a, b)]
     fronts = [ahead[0] * p[0] + ahead[1] * p[1] for p in (a, b)]
     crossing = (sides[0] * sides[1] < 0) & (cross * (sides[1] - sides[0]) < 0)
-    rear = held & (fronts[0] < 0) & (fronts[1] < 0)
+    rear = sided & (fronts[0] < 0) & (fronts[1] < 0)
     square = ahead[0] * ahead[0] + ahead[1] * ahead[1]
     size = np.where(square > 0, square, 1.0)
     aside = [np.where(rear, np.inf, _to_ray_behind(p, ahead)) for p in (a, b)]
     # and, with the other end behind on the same side, from the line across it through the centre
-    alike = held & (sides[0] * sides[1] > 0)
+    alike = sided & (sides[0] * sides[1] > 0)
     level = [
         np.where(alike & (other < 0), np.abs(front) / np.sqrt(size), np.inf) for front, other in (fronts, fronts[::-1])
     ]

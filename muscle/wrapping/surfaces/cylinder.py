@@ -74,7 +74,7 @@ class WrapCylinder(Wrap):
             hint = as_array(self.hint)
             return beside(a, b, self.radius, (hint[..., 0], hint[..., 1]))
         ahead = self._side(line)
-        winding = around(a, b, self.radius, ahead, self.held)
+        winding = around(a, b, self.radius, ahead, self.sided)
         if self.ahead is None or ahead is None or line is None:
             return winding
         return replace(winding, jump=among_surfaces(winding.jump, (a, b), _across(line), ahead))
@@ -90,7 +90,7 @@ class WrapCylinder(Wrap):
         return sign * (by - ay), sign * (ax - bx)
 
     @property
-    def held(self) -> bool:
+    def sided(self) -> bool:
         return self.ahead is not None
 
     @property

@@ -164,7 +164,7 @@ def test_stages_on_a_group(start):
         return np.stack([np.cos(a[0]) * x[0] - np.sin(a[0]) * x[1], np.sin(a[0]) * x[0] + np.cos(a[0]) * x[1]])
 
     updates = (turned(lambda h, k: h * k), turned(lambda h, k, m: h / 2 * (k + m)))
-    circle = ExplicitMethod(c=(0.0, 1.0), taken=((0,), (0, 1)), updates=updates)
+    circle = ExplicitMethod(c=(0.0, 1.0), slope_indices=((0,), (0, 1)), updates=updates)
     rate = lambda t, x, w: np.stack([w, 0.0 * w])  # noqa: E731
     run = step_loop(2, rhs=rate, inputs={"w": ()}, method=circle)(
         [1.0, 0.0], h=0.25, steps=8, w=LinearInterpolation([0.0, 2.0], [0.0, 3.0])
@@ -212,7 +212,7 @@ def test_mistakes_are_named(start):
     with pytest.raises(ValueError, match="sums to"):
         Tableau(((), (0.5,)), (0.5, 0.5), (0.0, 1.0))
     with pytest.raises(ValueError, match="as many updates"):
-        ExplicitMethod(c=(0.0,), taken=((1,),), updates=(lambda x, h, k: x,))
+        ExplicitMethod(c=(0.0,), slope_indices=((1,),), updates=(lambda x, h, k: x,))
     loop = loop_of()
     with pytest.raises(ValueError, match="every=0"):
         loop(start, h=0.1, steps=3, every=0, u=0.0, w=1.0)
