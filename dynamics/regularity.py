@@ -66,7 +66,7 @@ def check_pose(system: ArticulatedSystem, M: Array) -> None:
     names = [repr(name) for name, part in zip(system.velocity_names, share, strict=True) if part > MIN_NAMED_SHARE]
     raise ModelError(
         f"the mass matrix is singular at this pose: {', '.join(names)} can move together so that nothing with inertia "
-        f"moves{_massless(system)}. Give these bodies a mass and an inertia, or start at another pose; where it is the "
+        f"moves{_massless(system)}. Give these bodies a mass and an inertia, or start at another pose. If they are the "
         "angles of one joint, describe it by a quaternion: with_rotations('quaternion')"
     )
 

@@ -38,8 +38,8 @@ GAMMA, ALPHA = float(_values[_real].real), complex(_values[_complex])  # of A^-1
 REAL, COMPLEX = _vectors[:, _real].real, _vectors[:, _complex]
 _rows = np.linalg.inv(np.stack([REAL, COMPLEX, COMPLEX.conj()], axis=1))
 TO_REAL, TO_COMPLEX = _rows[0].real, _rows[1]
-# of the stages in the error, beside the slope at the start [H&W IV.8, (8.19)]: the quadrature with weight 1 / GAMMA on
-# that slope that is exact to degree 2, less the method's own
+# Of the stages in the error, beside the slope at the start [H&W IV.8, (8.19)]. They are those of the quadrature with
+# weight 1 / GAMMA on that slope that is exact to degree 2, less the method's own.
 ERROR_WEIGHTS = INVERSE_STAGE_MATRIX.T @ np.linalg.solve(_powers[:, :3].T, [-1.0, 0.0, 0.0])
 POLYNOMIAL_OF_STAGES = np.linalg.inv(_powers[:, 1:])  # from stages to the coefficients of the polynomial through them
 

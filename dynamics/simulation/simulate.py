@@ -175,7 +175,7 @@ def _fixed_step(
         raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {choice.name!r}")
     if start.rank < start.rank_nearby:
         raise ValueError(
-            f"{start.count} constraints of rank {start.rank} at the start, but {start.rank_nearby} off them: those "
+            f"{start.count} constraints of rank {start.rank} at the start, but {start.rank_nearby} off them. Those "
             "that are redundant only where they hold need an adaptive method, one of dop853 and rk45 (rtol=...)"
         )
     simulator = Simulator(
@@ -222,7 +222,7 @@ def _adaptive(
     if start.redundant and problem.constraint_arrays is not None and problem.constraint_arrays.constraints.weightless:
         raise ValueError(
             f"{start.count} constraints of rank {start.rank} at the start: on bodies without mass they must be "
-            "independent; leave out those that others imply, or give the bodies a mass"
+            "independent. Leave out those that others imply, or give the bodies a mass"
         )
     controls = problem.controls(inputs)
     whole = AdaptiveProblem(problem.equations, controls, choice, timing, tuple(events), start.redundant)

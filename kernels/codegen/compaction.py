@@ -43,8 +43,8 @@ def handed(arrays: Sequence[tuple[str, str | int]]) -> str:
 
 
 def entered(module: Module) -> str:
-    """`i1 name(i64 count, ptr origins, ptr where, i64 stride)`: every state originates in its own lane; whether the
-    flags of all are not zero."""
+    """`i1 name(i64 count, ptr origins, ptr where, i64 stride)`: the start of a loop. It sets the origin of every state
+    to its own lane, and returns whether the flags of all states are not zero."""
 
     def write(b: Builder) -> None:
         def stays(block: str) -> str:

@@ -241,8 +241,9 @@ _ARITHMETIC = (
 )  # fmt: skip
 
 # Marks: each has the value of its first argument, which takes its place in the code (`tracing/rewrite.py`).
-# stop(a) is a constant under differentiation. implicit(a, b) has the derivative of b: a solves an equation, and b is a
-# step of Newton's method from unknown(a), which stands for `a` in its own equation (`control_flow/implicit.py`).
+# - `stop(a)` is a constant under differentiation.
+# - `implicit(a, b)` has the derivative of b, where a solves an equation, and b is a step of Newton's method.
+# - `unknown(a)`, where that step begins, stands for a in its own equation (`control_flow/implicit.py`).
 _MARKS = (
     Operation("stop", np.positive, casadi=_no_stop, emit=lambda b, x: x),
     Operation("unknown", np.positive, casadi=lambda a: a, emit=lambda b, x: x),

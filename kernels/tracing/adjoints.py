@@ -38,8 +38,8 @@ def pull_back(tracer: Tracer, seeds: dict[Term, Scalar], inputs: Sequence[Term])
 
 
 def push_forward(tracer: Tracer, seeds: dict[Term, Scalar], order: Sequence[Term]) -> dict[Term, Scalar]:
-    """The derivatives of the terms in `order` along the direction in which the inputs have the seeds. Those that are
-    not in the answer do not move."""
+    """The derivatives of the terms in `order` along one direction of the inputs, given by the seeds. Terms without an
+    entry in the result do not move."""
     dots = dict(seeds)
     for term in order:
         for argument, rule in links(term):

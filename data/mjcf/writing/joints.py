@@ -147,8 +147,8 @@ class Joints:
             coupler = self.coupled.get(follower.driver)
             if coupler is None or coupler.dependent in here:
                 raise ModelError(
-                    "MuJoCo's joints are their own coordinates, but this one is no angle or length of a joint (a "
-                    "quaternion has replaced it, or only functions of it move its body)",
+                    "MuJoCo's joints are their own coordinates, but this one is no angle or length of a joint. A "
+                    "quaternion has replaced it, or only functions of it move its body",
                     element=f"coordinate {follower.driver!r}",
                 )
             here.add(coupler.dependent)

@@ -78,7 +78,7 @@ def read(path: str | Path) -> dict[str, Any]:
     """The arguments of the Trajectory in a file; ValueError for a file that `write` did not write."""
     if Path(path).suffix.lower() in MOTION_FORMATS:
         raise ValueError(
-            f"{path}: only .npz files hold a whole trajectory; `myoquat.data.motions.load_table` reads this one, and "
+            f"{path}: only .npz files hold a whole trajectory. `myoquat.data.motions.load_table` reads this one. "
             "`states_from_motion` finds q and u in a .mot or .sto file"
         )
     data = read_arrays(Path(path), "saved trajectory")
