@@ -1,11 +1,16 @@
-"""No timing: digests of results, bit for bit, to compare two commits: `python -m benchmarks bits` in each.
+"""No timing: digests of results, bit for bit, to compare two states of the code.
 
 Lengths, Jacobians, a simulation and static optimization of six models at seeded random poses. `MYOQUAT_SHOULDER` names
 the folder of MOBL_ARMS_41.osim and TSM_subject_noWeight.osim, `MYOQUAT_OPENSIM_MODELS` that of gait2392.osim and
-Rajagopal2016.osim. A structural change leaves every digest as it was.
+Rajagopal2016.osim. A structural change leaves every digest as it was. To compare two states on one machine, since the
+last bits depend on its instructions and libraries:
+
+    MYOQUAT_BITS_FILE=bits.json python -m benchmarks bits     before the change: the file is made
+    MYOQUAT_BITS_FILE=bits.json python -m benchmarks bits     after it: each row says whether its bits are the same
 """
 
 import hashlib
+import json
 import os
 import warnings
 from collections.abc import Callable
@@ -34,8 +39,23 @@ DURATION, STEP = 0.01, 1e-4  # [s] of the simulation, with activations of 0.1
 
 
 def run() -> list[dict[str, Any]]:
-    """A row per model and quantity."""
-    return [row for name, variable in MODELS.items() for row in _rows(name, variable)]
+    """A row per model and quantity; with MYOQUAT_BITS_FILE also how each compares with the digests in that file."""
+    rows = [row for name, variable in MODELS.items() for row in _rows(name, variable)]
+    if file := os.environ.get("MYOQUAT_BITS_FILE"):
+        _compare(rows, Path(file))
+    return rows
+
+
+def _compare(rows: list[dict[str, Any]], file: Path) -> None:
+    """Add to each row whether its bits are those in the file, which is written where it is not there."""
+    found = {f"{row['work']}, {row['route']}": row["digest"] for row in rows if "digest" in row}
+    if not file.exists():
+        file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    before = json.loads(file.read_text(encoding="utf-8"))
+    for row in rows:
+        if "digest" in row:
+            known = before.get(f"{row['work']}, {row['route']}")
+            row["bits"] = "not in the file" if known is None else "same" if known == row["digest"] else "differ"
 
 
 def _rows(name: str, variable: str) -> list[dict[str, Any]]:
