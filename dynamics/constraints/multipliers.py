@@ -161,8 +161,8 @@ class ConstrainedMotion:
         return self._outer.wrenches(self.q, self.time, multipliers[..., : self.count])
 
     def acceleration(self, u: Array, force: Array) -> Array:
-        """(t, nu) the accelerations under all forces Q (t, nu) of the motion without constraints, at velocities u (t,
-        nu): M udot = Q + A^T lambda."""
+        """(t, nu) the accelerations udot with M udot = Q + A^T lambda. Q (t, nu) are all forces of the motion without
+        constraints, u (t, nu) its velocities."""
         b = np.zeros((len(self.q), self.rows.shape[-2]))
         if self.constraints:
             b[:, : self.rows.shape[-2] - len(self.locks)] = self._arrays.bias(self.q, u, self.time)

@@ -16,12 +16,12 @@ __all__ = ["LieRungeKutta4"]
 
 
 class LieRungeKutta4(FixedStep):
-    """The commutator-free method of four stages and five exponentials, with the slopes k_i of the stages:
+    """The commutator-free method of four stages and five exponentials:
 
         q2 = q exp(h k1 / 2), q3 = q exp(h k2 / 2), q4 = q2 exp(h (k3 - k1 / 2)),
         q' = q exp(h (3 k1 + 2 k2 + 2 k3 - k4) / 12) exp(h (-k1 + 2 k2 + 2 k3 + 3 k4) / 12),
 
-    Each k_i is the velocities u of a stage. The velocities themselves, coordinates without a turn and the muscles'
+    Here k_i are the velocities u of the stages. The velocities themselves, coordinates without a turn and the muscles'
     states move as in the classical method. The norm |Q| is kept to round-off, which adds up ("none"), or divided out
     ("projection"). Source: E. Celledoni, A. Marthinsen, B. Owren, Commutator-free Lie group methods, Future Generation
     Computer Systems 19, 2003, section 3.
