@@ -145,8 +145,10 @@ def _planned(segment: OrderedSegment, found: Iterate, longest: Array, where: Arr
 
 
 def _through_alone(types: Sequence[Wrap]) -> bool:
-    """Whether the search also begins at the path through a ring alone: rough contacts with a ring are guesses, from
-    which a round surface may be passed on any flank."""
+    """Whether the search also begins at the path through a ring alone.
+
+    Rough contacts with a ring are guesses. From them a round surface may be passed on any flank.
+    """
     return any(own.ring for own in types) and bool(round_surfaces(types))
 
 
@@ -272,8 +274,8 @@ def _from_guess(
 ) -> tuple[tuple[TangentPoints, ...], Array, Array, Array, Array]:
     """The start from the initial guess of the attempt of a `number`; `there` (...): where there is a start already.
 
-    The results are X, where (...) there is a start now, whether (...) it is a guess, the `way` of `Near` past its
-    surfaces, and the length (...) [m] of its path, infinite where it is not used.
+    The results are X, where (...) there is a start now, whether (...) it is a guess, and the `way` of `Near` past its
+    surfaces. The last one is the length (...) [m] of its path, infinite where it is not used.
 
     A guess passes a surface in a tilted plane, or an ellipsoid on the other side, on which no path as short was found.
     X and `there` are returned as they are where the attempt has none. A guess is not used where a few rough iterations
@@ -307,9 +309,9 @@ def _from_guess(
 
 
 def _exists_below(own: Array, start: Array, types: Sequence[Wrap]) -> Array:
-    """(...) whether there is a shorter path than one of its `own` length (...) [m]: the path of a guess, of the length
-    `start` (...) [m], is shorter by MAX_LENGTH_RATIO.
+    """(...) whether there is a shorter path than one of its `own` length (...) [m].
 
+    There is if the path of a guess, of the length `start` (...) [m], is shorter by MAX_LENGTH_RATIO.
     No iteration makes a path longer, but for surfaces that the guess runs through. Rough contacts with a ring tell
     nothing of it.
     """

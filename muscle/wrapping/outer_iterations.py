@@ -52,9 +52,12 @@ KEEPS_SIDE, KEEPS_LONGER_SIDE = 1.0, 2.0  # of Near.way: a side that may be as s
 
 @dataclass(frozen=True)
 class Mode:
-    """Where (...) surfaces may be passed over; the `way` (...) of `Near` past the surfaces on which the path is: 0
-    where it may change sides; and where (...) the first iteration is exact, because the path would not survive a rough
-    one."""
+    """How a path is sought.
+
+    may_pass_over  (...) where surfaces may be passed over
+    way            (...) of `Near` past the surfaces on which the path is; 0 where it may change sides
+    exact          (...) where the first iteration is exact, because the path would not survive a rough one
+    """
 
     may_pass_over: Array
     way: Array

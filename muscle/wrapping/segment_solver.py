@@ -124,8 +124,10 @@ def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -
 
 
 def _near_planes(segment: Segment, iterate: Iterate) -> list[SolvedContact]:
-    """The contacts, and by those with rings how far the path on other surfaces is from the plane outside of the ring,
-    where its length jumps."""
+    """The contacts; those with rings take account of the path on other surfaces.
+
+    Their `jump` is also how far that path is from the plane outside of the ring, where the length jumps.
+    """
     contacts = list(iterate.contacts)
     for i, placed in enumerate(segment.surfaces):
         for x in (x for j, x in enumerate(iterate.points) if placed.prototype.ring and j != i):
@@ -302,7 +304,7 @@ def _given_up(was: _Try, found: _Try, lengths: tuple[Array, Array], slips: Array
     """(...) [m] the length of the shortest path that was given up; `lengths` (...) are those of both paths.
 
     It runs past a wrong side, or touches a surface and runs through it elsewhere, or is not solved on opposite sides.
-    slips (...): where the path on opposite sides slips through a surface beside a ring.
+    `slips` (...) tells where the path on opposite sides slips through a surface beside a ring.
     """
     lost = slips | found.crosses | (found.iterate.unsolved & (found.iterate.moved != np.inf))
     paths = [np.where(was.crosses, lengths[0], np.inf), np.where(lost, lengths[1], np.inf)]
