@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -448,3 +449,22 @@ def test_entries_that_tell_nothing_end_in_errors_that_are_promised(small, path, 
     if key in ("study", "fingerprints"):
         with pytest.raises(StoreError, match="results"):
             study.run(path, resume=True)
+
+
+def test_labels_take_no_more_memory_than_their_files(small, path):
+    """A count of texts in a block of 80 bytes, or a shape, asked for gigabytes."""
+    _, folder = small
+    for name, change in (
+        ("velocity/c/0", lambda old: (5 * 10**6).to_bytes(4, "little") + old[4:]),
+        ("parameter/zarr.json", lambda old: json.dumps(json.loads(old) | {"shape": [2 * 10**7]}).encode()),
+    ):
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(folder, path)
+        (path / name).write_bytes(change((path / name).read_bytes()))
+        tracemalloc.start()
+        try:
+            with pytest.raises(StoreError, match="the description of an array, or a label, is damaged"):
+                open_results(path)
+            assert tracemalloc.get_traced_memory()[1] < 2e7
+        finally:
+            tracemalloc.stop()
