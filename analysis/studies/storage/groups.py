@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import zarr
+from zarr.abc.store import Store
 from zarr.errors import ZarrUserWarning
 
 __all__ = ["consolidate", "group_at"]
 
 
-def group_at(path: Path, mode: Any) -> Any:
-    """The group at a path, its arrays as they say themselves; mode "r" or "r+"."""
+def group_at(path: Path | Store, mode: Any) -> Any:
+    """The group at a path, or in a store of Zarr, its arrays as they say themselves; mode "r" or "r+"."""
     return zarr.open_group(path, mode=mode, zarr_format=3, use_consolidated=False)
 
 

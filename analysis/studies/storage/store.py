@@ -344,7 +344,7 @@ class Store:
 
     def label_faults(self) -> list[str]:
         """Names of the labels and units that are not those of the study."""
-        group = group_at(self.path, "r")
+        group = group_at(CheckedStore(self.path), "r")
         return [name for name, (_, values) in coordinates(self.study).items() if not _holds(group, name, values)]
 
     def _mend_labels(self) -> None:
