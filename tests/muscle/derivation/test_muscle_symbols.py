@@ -141,7 +141,7 @@ def test_error_names_quantities_without_an_expression(library):
         ((torus,), "a surface of type 'torus'"),
         ((SPHERE, replace(SPHERE, position=(0.1, 0.0, 0.0))), "several surfaces"),
     ):
-        with pytest.raises(TypeError, match=f"muscle 'elastic': its path around {what}"):
+        with pytest.raises(TypeError, match=f"muscle 'elastic': an iterative solver finds its path around {what}"):
             path_lengths(hinge(*wraps), q)
 
 
