@@ -1,13 +1,14 @@
-"""Sentences of pages and docstrings with more than 25 words.
+"""Sentences of pages, notebooks and docstrings with more than 25 words.
 
     python -m tests.sentences [PATHS]     prints every one with its file, line and number of words
 
-Without paths: all pages, and the docstrings of all packages. A sentence ends at a full stop, an exclamation or question
-mark, or with its paragraph, item of a list or cell of a table. Code, formulas between dollar signs, headings and
-examples do not count; `code` inside a sentence and a formula are one word each.
+Without paths: all pages and notebooks, and the docstrings of all packages. A sentence ends at a full stop, an
+exclamation or question mark, or with its paragraph, item of a list or cell of a table. Code, formulas between dollar
+signs, headings and examples do not count; `code` inside a sentence and a formula are one word each.
 """
 
 import ast
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ COLUMN = re.compile(r"^(\s*\S.*?)\s{2,}(?=\S)")  # the first column of a list of
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence that begins at a line of a file."""
+    """A sentence that begins at a line of a file, or in a cell of a notebook."""
 
     path: str
     line: int
@@ -44,18 +45,33 @@ class Sentence:
 
 
 def long_sentences(paths: tuple[Path, ...] = ()) -> list[Sentence]:
-    """Sentences of more than `LONGEST` words in files and folders, or in all pages and packages."""
-    starts = paths or tuple(ROOT / name for name in (*FOLDERS, *PAGES, "docs"))
-    return [sentence for file in files(starts) for sentence in sentences(file) if sentence.words > LONGEST]
+    """Sentences of more than `LONGEST` words in files and folders, or in all pages, notebooks and packages."""
+    return [sentence for file in _texts(paths) for sentence in sentences(file) if sentence.words > LONGEST]
+
+
+def _texts(paths: tuple[Path, ...]) -> list[Path]:
+    """Pages, modules and notebooks below the paths, or all."""
+    starts = paths or tuple(ROOT / name for name in (*FOLDERS, *PAGES, "docs", "notebooks"))
+    notebooks = [file for start in starts for file in ([start] if start.is_file() else start.rglob("*.ipynb"))]
+    written = {"_build", ".ipynb_checkpoints", "tutorials"}  # by the site and by Jupyter
+    kept = (file for file in notebooks if file.suffix == ".ipynb" and not written & {*file.parts})
+    return [*files(starts), *sorted(kept)]
 
 
 def sentences(file: Path) -> Iterator[Sentence]:
-    """The sentences of a page, or of the docstrings of a module."""
+    """The sentences of a page, of a notebook, or of the docstrings of a module."""
     text = file.read_text(encoding="utf-8")
     path = file.resolve().relative_to(ROOT).as_posix()
-    parts = _page(text) if file.suffix == ".md" else _docstrings(text)
+    parts = {".md": _page, ".py": _docstrings, ".ipynb": _notebook}[file.suffix](text)
     for line, paragraph in parts:
         yield from _split(path, line, paragraph)
+
+
+def _notebook(text: str) -> Iterator[tuple[int, list[str]]]:
+    """(number of the cell, paragraph) of the Markdown of a notebook."""
+    for number, cell in enumerate(json.loads(text)["cells"], start=1):
+        if cell["cell_type"] == "markdown":
+            yield from ((number, paragraph) for _, paragraph in _page("".join(cell["source"])))
 
 
 def _split(path: str, line: int, paragraph: list[str]) -> Iterator[Sentence]:
@@ -135,6 +151,5 @@ def main() -> None:
     found = long_sentences(paths)
     for sentence in found:
         print(sentence)
-    starts = paths or tuple(ROOT / name for name in (*FOLDERS, *PAGES, "docs"))
-    count = sum(1 for file in files(starts) for _ in sentences(file))
+    count = sum(1 for file in _texts(paths) for _ in sentences(file))
     print(len(found), "of", count, "sentences have more than", LONGEST, "words")

@@ -23,8 +23,8 @@ class CheckedStore(LocalStore):
     """A folder of arrays, read only, of which those named in `checked` hold blocks that end with their CRC-32C.
 
     Zarr compares these checksums too, but names neither the file nor the array, and takes four bytes of zero for a
-    block without numbers. Labels are held to what their files can hold: a description of a few bytes, or the count in
-    a block of texts, would otherwise ask for any amount of memory.
+    block without numbers. Labels take no more memory than their files can hold. Otherwise a description of a few bytes,
+    or the count in a block of texts, could ask for any amount.
     """
 
     def __init__(self, root: Path | str, *, read_only: bool = True) -> None:
