@@ -51,7 +51,7 @@ def long_sentences(paths: tuple[Path, ...] = ()) -> list[Sentence]:
 
 def _texts(paths: tuple[Path, ...]) -> list[Path]:
     """Pages, modules and notebooks below the paths, or all."""
-    starts = paths or tuple(ROOT / name for name in (*FOLDERS, *PAGES, "docs", "notebooks"))
+    starts = paths or tuple(ROOT / name for name in (*FOLDERS, *PAGES, "CHANGELOG.md", "docs", "notebooks"))
     notebooks = [file for start in starts for file in ([start] if start.is_file() else start.rglob("*.ipynb"))]
     written = {"_build", ".ipynb_checkpoints", "tutorials"}  # by the site and by Jupyter
     kept = (file for file in notebooks if file.suffix == ".ipynb" and not written & {*file.parts})
