@@ -74,7 +74,7 @@ def test_the_ending_decides_the_format(way, tmp_path):
         q, u = states_from_motion(way.model, motion)
         np.testing.assert_allclose(q, way.q, rtol=1e-14)
         np.testing.assert_allclose(u, way.u, rtol=1e-14, atol=1e-300)
-        with pytest.raises(ValueError, match=r"only \.npz files hold a whole trajectory; .*load_table"):
+        with pytest.raises(ValueError, match=r"only \.npz files hold a whole trajectory\. .*load_table"):
             Trajectory.load(path)
     way.save(tmp_path / "way.CSV")
     pd.testing.assert_frame_equal(load_table(tmp_path / "way.CSV"), way.to_dataframe().set_index("time"))
