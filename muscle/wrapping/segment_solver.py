@@ -222,13 +222,16 @@ def _tried(before: _Try, segment: Segment) -> _Try:
 class _Search:
     """The search on opposite sides.
 
-    found     the shortest path so far
-    opposite  that of its segment
-    number    (...) of the next selection of opposite sides; where there is none, the number of all selections
+    found        the shortest path so far
+    opposite     that of its segment
+    first_order  the order of the surfaces along the path that was found first
+    selection    (...) the number of the next selection of opposite sides. The number of all selections stands for the
+                 sides of the first path in the order of another one. Where there is none, it is higher by one
     """
 
     found: _Try
     opposite: tuple[Array, ...]
+    first_order: tuple[Array, ...]
     selection: Array
 
 
@@ -254,18 +257,22 @@ def _on_shorter_sides(begin: _Try, segment: Segment) -> _Try:
     No path is shorter than those over each surface alone, on the shorter side of one that divides. Opposite sides are
     searched where the path found is longer than all of these. It must also be longer than the paths over each of the
     surfaces alone on the opposite side.
+
+    The path on opposite sides may come to the surfaces in another order. The sides of the first path are then searched
+    in this order too, since each order may have a local minimum.
     """
     dividing = dividing_surfaces(segment.types)
     if not dividing:
         return _solved(begin, segment)
     turned, count = replace(segment, opposite=tuple(~x for x in segment.opposite)), len(_selections(segment.types))
     alone = [tuple(path_over_one(own, i)[1] for i in dividing) for own in (segment, turned)]
-    search, problem = _Search(begin, segment.opposite, 0.0 * begin.left), _SearchProblem(segment, begin, *alone)
-    return while_loop(_any_selection, _on_opposite_sides, search, problem, max_steps=count).found
+    search = _Search(begin, segment.opposite, begin.order, 0.0 * begin.left)
+    problem = _SearchProblem(segment, begin, *alone)
+    return while_loop(_any_selection, _on_opposite_sides, search, problem, max_steps=count + 1).found
 
 
 def _any_selection(search: _Search) -> Array:
-    result: Array = search.selection < float(2 ** len(search.opposite))
+    result: Array = search.selection <= float(2 ** len(search.opposite))
     return result
 
 
@@ -279,11 +286,13 @@ def _on_opposite_sides(search: _Search, problem: _SearchProblem) -> _Search:
     """The shorter one of a path and the path on a selection of opposite sides, and the number of the next selection."""
     was, number, types = search.found, search.selection, problem.segment.types
     never, selections = ~always(number), list(enumerate(_selections(types)))
+    first, last = number == 0.0, number == float(len(selections))
     opposite = tuple(
         reduce(or_, [number == float(n) for n, own in selections if i in own], never) for i in dividing_surfaces(types)
     )
     segment = replace(problem.segment, opposite=opposite)
-    found = _solved(_begun(was, problem.begin, segment, number == 0.0), segment)
+    changed = tuple(a | (last & b) for a, b in zip(opposite, search.opposite, strict=True))
+    found = _solved(_begun(was, problem.begin, segment, first, changed), segment)
     after = OrderedSegment.over_all(segment, found.order)
     before = OrderedSegment.over_all(replace(segment, opposite=search.opposite), was.order)
     own, length = length_of(after, found.iterate), length_of(before, was.iterate)
@@ -291,13 +300,15 @@ def _on_opposite_sides(search: _Search, problem: _SearchProblem) -> _Search:
     given_up = _given_up(was, found, (length, own), slips & any(surface.ring for surface in types))
     valid = found.clear & ~passes_over(found.iterate, was.iterate) & ~slips
     better = (own < length) & (was.crosses | ~found.crosses) | (was.crosses & ~found.crosses)
-    better = (number == 0.0) | (valid & better)
+    better = first | (valid & better)
     best, opposite = choose(better, (found, opposite), (was, search.opposite))
-    length, following = np.where(better, own, length), 0.0 * number + float(len(selections))
+    order, length = choose(first, found.order, search.first_order), np.where(better, own, length)
+    moved = reduce(or_, [a != b for a, b in zip(order, best.order, strict=True)]) & reduce(or_, opposite)
+    following = np.where(moved & ~last & _may_be_shorter(best, length, problem, ()), 0.0, 1.0) + float(len(selections))
     for n, own_sides in reversed(selections[1:]):
         wanted = _may_be_shorter(best, length, problem, own_sides)
         following = np.where(wanted & (number < float(n)), float(n), following)
-    return _Search(replace(best, given_up=given_up), opposite, following)
+    return _Search(replace(best, given_up=given_up), opposite, order, following)
 
 
 def _given_up(was: _Try, found: _Try, lengths: tuple[Array, Array], slips: Array) -> Array:
@@ -312,23 +323,24 @@ def _given_up(was: _Try, found: _Try, lengths: tuple[Array, Array], slips: Array
     return result
 
 
-def _begun(was: _Try, begin: _Try, segment: Segment, first: Array) -> _Try:
+def _begun(was: _Try, begin: _Try, segment: Segment, first: Array, changed: tuple[Array, ...]) -> _Try:
     """Where the search on other sides begins: at the path found, led past them.
 
     A few rough iterations tell whether it may become shorter; where not, no try is left. Rough contacts with a ring are
     guesses, whose length tells nothing: there all are exact. A surface with a side may have led the path far aside. The
     search then begins at the path over one of the surfaces that are passed on the opposite side alone.
 
-    first (...): where the search begins as without a path.
+    first (...): where the search begins as without a path. changed (...) each: the surfaces that divide, where the path
+    found passes them on the other side.
     """
     turned = OrderedSegment.over_all(segment, was.order)
-    points, near = _turned(turned, was.iterate.points), 0.0 * begin.left
+    points, near = _turned(turned, was.iterate.points, changed), 0.0 * begin.left
     bound = MAX_ROUGH_LENGTH_RATIO * length_of(turned, was.iterate)
     rings = any(own.ring for own in segment.types)
     rough = rough_iterate(turned, points, ROUGH_ITERATIONS, ~first, near, rings)
     may = first | rings | (length_of(turned, rough) < bound)
     if any(own.sided for own in segment.types):
-        sides = dict(zip(dividing_surfaces(segment.types), segment.opposite, strict=True))
+        sides = dict(zip(dividing_surfaces(segment.types), changed, strict=True))
         wanted = tuple(sides.get(i, ~always(near)) for i in range(len(segment.types)))
         alone, *_ = start_over_one_surface(segment, wanted, ~may)
         other = rough_iterate(turned, alone, ROUGH_ITERATIONS, ~may, near)
@@ -338,17 +350,19 @@ def _begun(was: _Try, begin: _Try, segment: Segment, first: Array) -> _Try:
     return replace(begin, iterate=start, order=was.order, next_order=was.order, left=np.where(may, begin.left, 0.0))
 
 
-def _turned(segment: OrderedSegment, points: Sequence[TangentPoints]) -> tuple[TangentPoints, ...]:
-    """The tangent points of a path, with new ones for each surface that is passed on the opposite side.
+def _turned(
+    segment: OrderedSegment, points: Sequence[TangentPoints], changed: Sequence[Array]
+) -> tuple[TangentPoints, ...]:
+    """The tangent points of a path, with new ones for each surface that is passed on another side, `changed` (...).
 
     The new ones are those of the surface between its neighbours.
     """
     own, zero = points_of(points), 0.0 * points[0].P
     near, found = unknown_start(zero[..., 0], always(zero[..., 0])), list(points)
-    for i, opposite in zip(dividing_surfaces(segment.segment.types), segment.segment.opposite, strict=True):
+    for i, other_side in zip(dividing_surfaces(segment.segment.types), changed, strict=True):
         placed, c = segment.surfaces[i], segment.contact(i, own, near)
         there = TangentPoints(placed.in_world(c.P), c.on, placed.in_world(c.Q))
-        found[i] = choose(opposite, choose(c.on, there, TangentPoints.none(zero)), found[i])
+        found[i] = choose(other_side, choose(c.on, there, TangentPoints.none(zero)), found[i])
     return tuple(found)
 
 
@@ -362,7 +376,7 @@ def _may_be_shorter(found: _Try, length: Array, problem: _SearchProblem, selecti
     sided = [i for i, own in enumerate(types) if own.sided]
     longer = reduce(or_, [on[i] for i in (*dividing, *round_surfaces(types), *sided)])
     longer = longer & (length > least + SAME_LENGTH_M)
-    bounds = [problem.longer[dividing.index(i)] for i in selection]
+    bounds = [problem.longer[dividing.index(i)] for i in selection] or [least + SAME_LENGTH_M]
     shorter = (touches_several(on) | longer) & (length > reduce(np.maximum, bounds))
     result: Array = found.clear & (shorter | found.crosses)
     return result

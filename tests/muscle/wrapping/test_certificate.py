@@ -314,6 +314,20 @@ def test_shortest_path_is_found_where_the_first_one_is_far_from_it(types):
     np.testing.assert_allclose(length, certificate.shot(types, row), atol=1e-8)
 
 
+# On the side of the straight line the cylinders are passed in two orders. The search found the longer one of both, and
+# the shorter one on the opposite side alone.
+OTHER_ORDER = """
+    0.144633765 -0.0324867866 -0.13464713 -0.116998756 0.10976855 -0.0711557477
+    -0.0771846489 0.0179936759 0.0602896513 -0.501534204 0.7086736 0.485251308 0.103809148 0.0131833639 10
+    -0.153841371 0.0655332762 0.116792936 -0.210102992 0.458862502 0.543603478 0.670669215 0.0152091454 10"""
+
+
+def test_shortest_path_is_found_in_the_order_of_the_path_on_the_opposite_side():
+    types, row = ("cylinder", "sided cylinder"), np.fromstring(OTHER_ORDER, sep=" ")[None]
+    _, length, _ = certificate.solved(certificate.placed(types, row), row[:, :3], row[:, 3:6])
+    np.testing.assert_allclose(length, certificate.shot(types, row), atol=1e-8)
+
+
 # Poses beside jumps. A shorter path was given up: it is not solved on the opposite side of the cylinder, would touch
 # the cylinder twice, or is not found from a guess that is shorter than the path found.
 GIVEN_UP = {
