@@ -297,7 +297,7 @@ def _on_opposite_sides(search: _Search, problem: _SearchProblem) -> _Search:
     before = OrderedSegment.over_all(replace(segment, opposite=search.opposite), was.order)
     own, length = length_of(after, found.iterate), length_of(before, was.iterate)
     slips = _slips_through(after, found.iterate)
-    given_up = _given_up(was, found, (length, own), slips & any(surface.ring for surface in types))
+    given_up = _given_up(was, found, (length, own), slips)
     valid = found.clear & ~passes_over(found.iterate, was.iterate) & ~slips
     better = (own < length) & (was.crosses | ~found.crosses) | (was.crosses & ~found.crosses)
     better = first | (valid & better)
@@ -315,7 +315,8 @@ def _given_up(was: _Try, found: _Try, lengths: tuple[Array, Array], slips: Array
     """(...) [m] the length of the shortest path that was given up; `lengths` (...) are those of both paths.
 
     It runs past a wrong side, or touches a surface and runs through it elsewhere, or is not solved on opposite sides.
-    `slips` (...) tells where the path on opposite sides slips through a surface beside a ring.
+    `slips` (...) tells where the path on opposite sides slips through a surface. There is one that does not, since each
+    side of a long cylinder has a shortest path.
     """
     lost = slips | found.crosses | (found.iterate.unsolved & (found.iterate.moved != np.inf))
     paths = [np.where(was.crosses, lengths[0], np.inf), np.where(lost, lengths[1], np.inf)]
