@@ -8,7 +8,7 @@ are also at most MAX_NUMBER in size. No quantity comes near in SI units, and pro
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -24,6 +24,7 @@ __all__ = [
     "Range",
     "check_interval",
     "check_ranges",
+    "check_vector",
     "is_plausible",
     "ranges_of",
     "size_limit",
@@ -45,6 +46,15 @@ def size_limit(values: Iterable[object]) -> str:
     """For the message about numbers that are not plausible: their greatest size, if they are finite."""
     finite = all(isinstance(x, (int, float)) and math.isfinite(x) for x in values)
     return f" of at most {MAX_NUMBER:g} in size" if finite else ""
+
+
+def check_vector(rule: str, values: Sequence[float], size: int = 3, element: str | None = None) -> None:
+    """ModelError unless `values` holds as many plausible numbers as `size` says.
+
+    The message begins with the rule, such as "position must be three finite numbers".
+    """
+    if len(values) != size or not all(map(is_plausible, values)):
+        raise ModelError(f"{rule}{size_limit(values)}, not {values}", element=element)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, straight_line
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import find_cycle
-from myoquat.joints.ranges import check_interval, check_ranges, is_plausible, size_limit
+from myoquat.joints.ranges import check_interval, check_ranges, check_vector
 
 __all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow", "in_order", "linear_couplings"]
 
@@ -125,6 +125,4 @@ class Marker(Record):
         element = f"marker {self.name!r}"
         if self.body not in bodies:
             raise ModelError(f"body {self.body!r} does not exist; known: {', '.join(bodies)}", element=element)
-        if len(self.position) != 3 or not all(map(is_plausible, self.position)):
-            limit = size_limit(self.position)
-            raise ModelError(f"position must be three finite numbers{limit}, not {self.position}", element=element)
+        check_vector("position must be three finite numbers", self.position, element=element)

@@ -10,7 +10,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Multiplier
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.ranges import is_plausible, size_limit
+from myoquat.joints.ranges import check_vector
 from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["RANGE_MARGIN", "ConditionalPoint", "DrivenPoint", "MovingPoint", "PathPoint"]
@@ -38,9 +38,7 @@ class PathPoint(Record):
         known = (system.ground, *system.body_names)
         if self.body not in known:
             raise ModelError(f"body {self.body!r} does not exist; known: {', '.join(known)}", element=element)
-        if len(self.position) != 3 or not all(map(is_plausible, self.position)):
-            limit = size_limit(self.position)
-            raise ModelError(f"a point must be three finite numbers{limit}, not {self.position}", element=element)
+        check_vector("a point must be three finite numbers", self.position, element=element)
 
     def local(self, system: ArticulatedSystem, q: Array) -> Array:
         """(..., 3) [m] where the point is in its body's frame."""

@@ -10,7 +10,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.checks import UNIT_TOLERANCE
 from myoquat.joints.multibody.shapes import Shape
-from myoquat.joints.ranges import NotNegative, check_ranges, is_plausible, size_limit
+from myoquat.joints.ranges import NotNegative, check_ranges, check_vector
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import full
 
@@ -81,7 +81,7 @@ def check_body(body: Body) -> None:
     """ModelError if a number is not finite, of the wrong size or sign, or an inertia that no body can have."""
     element = f"body {body.name!r}"
     for key, size in (("position", 3), ("orientation", 4), ("center_of_mass", 3), ("inertia", 6)):
-        _check_vector(element, key, getattr(body, key), size)
+        check_vector(f"{key} must be {size} finite numbers", getattr(body, key), size, element)
     check_ranges(body, element)
     if abs(math.hypot(*body.orientation) - 1) > UNIT_TOLERANCE:
         raise ModelError(f"orientation must be a unit quaternion, not {body.orientation}", element=element)
@@ -94,14 +94,9 @@ def check_body(body: Body) -> None:
         check_inertia(body)
 
 
-def _check_vector(element: str | None, key: str, values: Vector, size: int) -> None:
-    if len(values) != size or not all(map(is_plausible, values)):
-        raise ModelError(f"{key} must be {size} finite numbers{size_limit(values)}, not {values}", element=element)
-
-
 def check_mount(mount: Vector, joint: Joint, element: str | None = None) -> None:
     """ModelError unless a spring's mount is nq finite numbers, a quaternion among them of length one."""
-    _check_vector(element, "spring_mount", mount, joint.nq)
+    check_vector(f"spring_mount must be {joint.nq} finite numbers", mount, joint.nq, element)
     start = joint.facts.quaternion
     if start is not None and abs(math.hypot(*mount[start : start + 4]) - 1) > UNIT_TOLERANCE:
         raise ModelError(f"spring_mount must hold a unit quaternion, not {mount}", element=element)

@@ -20,7 +20,7 @@ from myoquat.joints.multibody.layout import Layout
 from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.multibody.tree import Tree, build_tree, find_cycle
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.ranges import is_plausible, size_limit
+from myoquat.joints.ranges import check_vector
 from myoquat.joints.types import EulerJoint, FollowerJoint
 from myoquat.joints.types.base import VELOCITY_FRAMES
 from myoquat.joints.types.follower import named_coordinates
@@ -69,8 +69,7 @@ class ArticulatedSystem(Record):
             raise ModelError(f"velocity_frame is 'child' or 'parent', not {self.velocity_frame!r}")
         bodies = tuple(_in_velocity_frame(body, self.velocity_frame) for body in self.bodies)
         _check_tree(bodies, self.ground)
-        if len(self.gravity) != 3 or not all(map(is_plausible, self.gravity)):
-            raise ModelError(f"gravity must be 3 finite numbers{size_limit(self.gravity)}, not {self.gravity}")
+        check_vector("gravity must be 3 finite numbers", self.gravity)
         object.__setattr__(self, "bodies", bodies if joint_order is None else _ordered(bodies, joint_order))
 
     def __repr__(self) -> str:

@@ -111,18 +111,22 @@ def warn_of_missing_times(time: Array, times: tuple[float, float], setup: Path) 
 
     OpenSim's InverseDynamicsTool writes rows there that stem from the padding of its filter.
     """
-    row, (first, last), (start, end) = _longest_step(time), times, time[[0, -1]]
-    if (np.isfinite(first) and first < start - row) or (np.isfinite(last) and last > end + row):
+    if _missing(time, times):
         warnings.warn(f"{_asked(time, times, setup)}: the rest is left out", MotionWarning, stacklevel=2)
 
 
 def tell_missing_times(time: Array, times: tuple[float, float], tell: Callable[[str], None]) -> None:
     """Tell which of the wanted times are not among those of the results, by more than one row."""
-    row, (first, last), (start, end) = _longest_step(time), times, time[[0, -1]]
-    missing = [f"{first:g} to {start:g} s"] if np.isfinite(first) and first < start - row else []
-    missing += [f"{end:g} to {last:g} s"] if np.isfinite(last) and last > end + row else []
-    if missing:
+    if missing := _missing(time, times):
         tell(f"left out: {' and '.join(missing)}, which the setup asks for and the recording lacks")
+
+
+def _missing(time: Array, times: tuple[float, float]) -> list[str]:
+    """The wanted times before and after the recorded ones, by more than one row."""
+    row, (first, last), (start, end) = _longest_step(time), times, time[[0, -1]]
+    before = [f"{first:g} to {start:g} s"] if np.isfinite(first) and first < start - row else []
+    after = [f"{end:g} to {last:g} s"] if np.isfinite(last) and last > end + row else []
+    return before + after
 
 
 def _longest_step(time: Array) -> float:

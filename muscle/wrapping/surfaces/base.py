@@ -13,7 +13,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.ranges import MAX_NUMBER, is_plausible, size_limit
+from myoquat.joints.ranges import MAX_NUMBER, check_vector, is_plausible
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 
@@ -141,9 +141,7 @@ class Wrap(Record, ABC):
         known = (system.ground, *system.body_names)
         if self.body not in known:
             raise ModelError(f"{what}: body {self.body!r} does not exist; known: {', '.join(known)}", element=element)
-        if len(self.position) != 3 or not all(map(is_plausible, self.position)):
-            given = f"{size_limit(self.position)}, not {self.position}"
-            raise ModelError(f"{what}: position must be three finite numbers{given}", element=element)
+        check_vector(f"{what}: position must be three finite numbers", self.position, element=element)
         if len(self.orientation) != 4 or not abs(math.hypot(*self.orientation) - 1) <= 1e-6:
             raise ModelError(f"{what}: orientation must be a unit quaternion, not {self.orientation}", element=element)
         if self.quadrant not in ("all", *self.quadrants):
@@ -165,9 +163,7 @@ class Wrap(Record, ABC):
     def _check_hint(self, what: str, element: str) -> None:
         if self.hint is None:
             return
-        if len(self.hint) != 3 or not all(map(is_plausible, self.hint)):
-            given = f"{size_limit(self.hint)}, not {self.hint}"
-            raise ModelError(f"{what}: hint must be three finite numbers{given}", element=element)
+        check_vector(f"{what}: hint must be three finite numbers", self.hint, element=element)
         if self.quadrant != "all":
             raise ModelError(f"{what}: give a quadrant or a hint, not both", element=element)
         if not self.tells_side(self.hint):
