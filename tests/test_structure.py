@@ -1,9 +1,10 @@
-"""The shape of the source: short functions and files, no hidden cycles, no private names of other packages, words."""
+"""The shape of the source: functions that do one thing, no hidden cycles, no private names of other packages, words.
+
+Modules have no limit of lines and folders none of modules: both were followed by cutting chapters into pieces.
+"""
 
 import ast
 import json
-import statistics
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -23,8 +24,7 @@ FILES = sorted(
 )
 OURS = [*FILES, *ROOT.glob("benchmarks/**/*.py")]
 EVERYTHING = [*OURS, *ROOT.glob("tests/**/*.py")]
-LONGEST_FUNCTION, MEDIAN_FUNCTION, LONGEST_FILE, PARAMETERS = 60, 10, 500, 8
-MODULES_PER_FOLDER, PUBLIC_PARAMETERS = 20, 10
+LONGEST_FUNCTION, PARAMETERS, PUBLIC_PARAMETERS = 80, 8, 10
 RECORDS = {"inputs", "options", "output", "prior", "solver"}  # arguments that hold options in place of single ones
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -59,21 +59,6 @@ def test_functions_are_short():
         if length(node) > LONGEST_FUNCTION
     ]
     assert not long, f"over {LONGEST_FUNCTION} lines: {long}"
-
-
-def test_the_median_function_is_shorter_still():
-    assert statistics.median(length(node) for _, node in functions(OURS)) < MEDIAN_FUNCTION
-
-
-def test_folders_are_small():
-    """At most 20 modules in a folder, beside its `__init__`."""
-    modules = Counter(file.parent.relative_to(ROOT) for file in EVERYTHING if file.name != "__init__.py")
-    assert not {str(folder): count for folder, count in modules.items() if count > MODULES_PER_FOLDER}
-
-
-def test_files_are_short():
-    long = {str(file.relative_to(ROOT)): len(file.read_text(encoding="utf-8").splitlines()) for file in EVERYTHING}
-    assert not {name: lines for name, lines in long.items() if lines > LONGEST_FILE}
 
 
 def public_names(file: Path) -> set[str]:
@@ -235,7 +220,7 @@ def test_words_of_the_list_do_not_come_back():
     assert not [str(use) for use in uses(tuple(ROOT / name for name in (*CLEAN, *CLEAN_TESTS)))]
 
 
-def test_no_sentence_has_more_than_25_words():
+def test_no_sentence_has_more_than_35_words():
     """Of pages, notebooks and docstrings; `python -m tests.sentences` lists them."""
     found = long_sentences()
     assert not found, "\n".join(map(str, found))
