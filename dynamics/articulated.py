@@ -34,10 +34,12 @@ MIN_SCANNED_LINKS, MIN_LINKS_PER_TYPE = MinRows.TREE_SCAN, MinRows.TREE_SCAN_TYP
 def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
     """(..., nu) udot with M udot + b = tau + J^T f_ext.
 
-    Links that follow a ball joint are no part of the recursion. Where they have mass or carry loads, the mass matrix is
-    factored instead."""
-    followers = [link for link in system.tree.links if link.follows]
-    if followers and (f_ext is not None or not all(link.is_weightless for link in followers)):
+    Links that follow a ball joint are no part of the recursion. Where they have mass or carry links or loads, the mass
+    matrix is factored instead."""
+    links = system.tree.links
+    parents = {link.parent for link in links}
+    if any(link.follows and (f_ext is not None or i in parents or not link.is_weightless)
+           for i, link in enumerate(links)):  # fmt: skip
         return factor.forward(system, q, u, tau, f_ext)
     tau = tau - passive_force(system, q, u)
     members = _members(system, q, u, tau) if f_ext is None else []

@@ -1,7 +1,8 @@
 """M = L^T D L for the mass matrix of a tree: a factorization that keeps the zeros between branches.
 
-L is unit lower triangular when velocities are numbered parents first; row k has entries only at ancestors of k. Source:
-[RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 6.5, tables 6.3 and 6.4.
+L is unit lower triangular when velocities are numbered parents first; row k has entries only at ancestors of k. A body
+that follows a ball joint moves with the velocities of its leader's joint, which are ancestors of all that it carries.
+Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 6.5, tables 6.3 and 6.4.
 """
 
 import numpy as np
@@ -32,18 +33,15 @@ MIN_LOOPED_ENTRIES = 100
 
 
 def ancestors(system: ArticulatedSystem) -> list[tuple[int, list[int]]]:
-    """Every velocity, with its ancestors: the velocities of the joints between it and the ground. Ancestors come first
-    in both lists. [RBDA] expands the parent array in the same way in section 6.5."""
-    links = system.tree.links
+    """Every velocity, with its ancestors: the velocities that move the body on which its joint hangs. Ancestors come
+    first in both lists. [RBDA] expands the parent array in the same way in section 6.5."""
     above: dict[int, list[int]] = {WORLD: []}
     found: list[tuple[int, list[int]]] = []
-    for i, link in enumerate(links):
+    for i, link in enumerate(system.tree.links):
         chain = list(above[link.parent])
-        if link.follows:  # its velocities are those of its leader, which hangs on the same link
-            above[i] = chain
-            continue
         for k in range(link.u.start, link.u.stop):
-            found.append((k, list(chain)))
+            if not link.follows:  # the velocities of a follower are those of its leader, which has the same ancestors
+                found.append((k, list(chain)))
             chain.append(k)
         above[i] = chain
     return found

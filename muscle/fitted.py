@@ -349,17 +349,17 @@ class FittedPoint(DrivenPoint):
 
 
 def _moving_coordinates(system: ArticulatedSystem, points: Sequence[PathPoint]) -> list[str]:
-    """The coordinates of the joints between the bodies of some points."""
+    """The coordinates that move the bodies of some points relative to each other."""
     if not points:
         return []
     bodies = {point.body for point in points}
     base = system.lowest_common_ancestor(list(bodies))
     found: list[str] = []
-    for body, at in zip(system.bodies, system.q_slices, strict=True):
+    for body, at in zip(system.bodies, system.layout.moving_q, strict=True):  # a follower's are its leader's
         if body.name != base and any(system.lowest_common_ancestor([body.name, b]) == body.name for b in bodies):
             inside = system.lowest_common_ancestor([body.name, base]) == base
             found += system.coordinate_names[at] if inside else []
-    return found
+    return list(dict.fromkeys(found))
 
 
 def fitted_path(

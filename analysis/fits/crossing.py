@@ -109,17 +109,13 @@ def _moving_velocities(system: ArticulatedSystem, muscle: Muscle, start: int, en
     wraps = [wrap for wrap in muscle.wraps if any(wrap.acts(k) for k in range(start + 1, end + 1))]
     bodies = [*(point.body for point in points), *(wrap.body for wrap in wraps)]
     base = system.lowest_common_ancestor(bodies)
-    joints = {name for body in bodies for name in system.chain_to_ground(body)} - {*system.chain_to_ground(base)}
-    found = [k for name in joints for k in _range(system.u_slices[system.indices.body(name)])]
+    moving = {k for body in bodies for k in system.velocities_moving(body)}
+    found = [*(moving - {*system.velocities_moving(base)})]
     for name in {name for point in points if isinstance(point, DrivenPoint) for name in point.driving(system)}:
         if name not in system.coordinate_names:
             return None
         found += [int(k) for k in system.indices.velocities_of_coordinate(name)]
     return found
-
-
-def _range(s: slice) -> range:
-    return range(s.start, s.stop)
 
 
 def _whole_balls(system: ArticulatedSystem, crossed: tuple[int, ...]) -> tuple[int, ...]:

@@ -403,15 +403,10 @@ def _least_motion(A: Array, phi: Array) -> Array:
 def touched_by(system: ArticulatedSystem, constraint: Constraint) -> set[int]:
     """The velocities on which a constraint can depend."""
     if isinstance(constraint, Pair):
-        first, second = (_chain(system, name) for name in (constraint.first, constraint.second))
-        return first ^ second
+        ends = constraint.first, constraint.second
+        base = system.lowest_common_ancestor(ends)
+        return {k for name in ends for k in system.velocities_moving(name)} - {*system.velocities_moving(base)}
     return set(range(system.nu))
-
-
-def _chain(system: ArticulatedSystem, body: str) -> set[int]:
-    """The velocities of the joints between a body and the ground."""
-    slices = dict(zip(system.body_names, system.u_slices, strict=True))
-    return {j for name in system.chain_to_ground(body)[:-1] for j in range(slices[name].start, slices[name].stop)}
 
 
 def elimination_order(near: Sequence[set[int]]) -> list[tuple[int, list[int]]]:

@@ -274,6 +274,18 @@ class ArticulatedSystem(Record):
             chain.append(parents[chain[-1]])
         return tuple(chain)
 
+    def velocities_moving(self, name: str) -> tuple[int, ...]:
+        """The places in u of the velocities that move a body, from the ground on: those of the joints between them, and
+        of the leaders of joints that follow. KeyError for an unknown body.
+
+        >>> import myoquat as mq
+        >>> mq.load_model("two_link").system.velocities_moving("A")
+        (0, 1, 2)
+        """
+        moving = dict(zip(self.body_names, self.layout.moving_u, strict=True))
+        chain = reversed(self.chain_to_ground(name)[:-1])
+        return tuple(k for link in chain for k in range(moving[link].start, moving[link].stop))
+
     # ---- the state -------------------------------------------------------------------------------------------
 
     def displaced(self, q: Array, motion: Array) -> Array:
