@@ -10,7 +10,6 @@ frame's own with `axes="local"`. SI units, radians. Arrays have leading batch ax
 accepted wherever floats are.
 """
 
-from myoquat.core.deprecation import former_names
 from myoquat.joints.conversion.balls import ball_joint_obstacle
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import CoordinateWarning, ModelError
@@ -192,6 +191,3 @@ __all__ = [
     "unreached_angle",
     "with_rotations",
 ]
-
-_FORMER = {"why_not_ball": "ball_joint_obstacle"}
-__getattr__ = former_names(__name__, _FORMER)

@@ -1,6 +1,5 @@
 """From a NumPy formula to SIMD machine code: tracing, LLVM lanes, object cache, threads. Knows no mechanics."""
 
-from myoquat.core.deprecation import former_names
 from myoquat.core.outcomes import Outcome
 from myoquat.kernels.control_flow.fixed_point import call_where, fixed_point
 from myoquat.kernels.control_flow.implicit import root
@@ -65,11 +64,3 @@ __all__ = [
     "symbols_casadi",
     "while_loop",
 ]
-
-_FORMER = {
-    "Held": "ZeroOrderHold",
-    "Stages": "ExplicitMethod",
-    "Tabulated": "LinearInterpolation",
-    "iterate": "myoquat.kernels.control_flow.packed_loop.iterate",
-}
-__getattr__ = former_names(__name__, _FORMER)

@@ -1,6 +1,5 @@
 """Muscles: paths, lengths and their Jacobians in every parameterization, force laws, the model."""
 
-from myoquat.core.deprecation import former_names
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.checks import check_laws
@@ -109,6 +108,3 @@ __all__ = [
     "state_names",
     "unit_wrenches",
 ]
-
-_FORMER = {"LawA": "CubicExponentialMuscle", "LawB": "ExponentialMuscle"}
-__getattr__ = former_names(__name__, _FORMER)

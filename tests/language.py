@@ -71,10 +71,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     (r"`kind`|\*\*kind\*\*", "docs/"): "the same in model files",
     (r"`kind`|\"kind\"|\{ kind = ", "data/toml/"): "the attribute, and the key of shapes in model files",
     (r"\"kind\"", "data/motions/motion.py"): "the name of a level of columns in tables that users keep",
-    (r"\bsettled\b|\.places\b|\.rounds\b", "tests/core/test_deprecation.py"): "former names, which warn",
-    (r"\bargument kind\b", "tests/analysis/studies/test_sensitivity.py"): "a former name, which warns",
     (r"\bKINDS\b|\"kinds\"", "tests/"): "names of joint types, from joints/multibody/sampling.py",
-    (r"^\s*(\w+ = |@)?former_(names|attribute|argument)\(.*", ""): "former names, which warn",
 }
 QUICK = re.compile("|".join([*WORDS, *PHRASES]), re.IGNORECASE)  # most files hold none, which this tells fast
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")

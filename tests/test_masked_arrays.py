@@ -15,6 +15,7 @@ import pandas as pd
 import public_api
 import pytest
 import test_doors
+from packed_loop import iterate
 
 import myoquat as mq
 from myoquat import kernels
@@ -30,7 +31,6 @@ from myoquat.dynamics import Gamma, Simulator
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance
 from myoquat.environments import Environment, PoseTask, VectorEnvironment
 from myoquat.joints.functions import Constant, Linear, MultivariatePolynomial, Polynomial, Sine, SmoothStep
-from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.muscle import ActivationDynamics, Parameters, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Marker

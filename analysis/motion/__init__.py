@@ -11,7 +11,6 @@ from myoquat.analysis.motion.scale_estimate import ScaleEstimate, ScalePrior, es
 from myoquat.analysis.motion.scaling import Measurement, place_markers, scale_factors, scale_model
 from myoquat.analysis.motion.sensors import calibrate_orientations
 from myoquat.analysis.motion.smoothing import differentiate, smooth
-from myoquat.core.deprecation import former_names
 from myoquat.data.motions import (
     Forces,
     Markers,
@@ -59,6 +58,3 @@ __all__ = [
     "swing_twist",
     "tilt_torsion",
 ]
-
-_FORMER = {"smooth_angles": ("myoquat.analysis.motion.angle_smoothing.smooth_angles", "smooth(..., method='angles')")}
-__getattr__ = former_names(__name__, _FORMER)

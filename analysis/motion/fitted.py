@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from myoquat.analysis.motion.problem import PoseProblem
-from myoquat.core.deprecation import former_attribute
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
@@ -53,8 +52,6 @@ class FittedMotion(Motion):
     constraint_error: Array = field(default_factory=_empty)
     converged: Array = field(default_factory=_empty)
     empty: Array = field(default_factory=_empty)
-
-    settled = former_attribute("settled", "converged")
 
     def __repr__(self) -> str:
         worst = f"{np.nanmax(self.marker_rms) * 1e3:.3g} mm RMS at most" if self.marker_error.size else "no markers"

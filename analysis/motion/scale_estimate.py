@@ -12,7 +12,6 @@ from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.scale_problem import Arrow, ScaleProblem, Size
 from myoquat.analysis.motion.scaling import check_axes
 from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.deprecation import former_argument, former_attribute
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.option_records import options_of
 from myoquat.core.typing import Array, ArrayLike
@@ -89,8 +88,6 @@ class ScaleEstimate:
     steps: int
     problem: ScaleProblem
 
-    settled = former_attribute("settled", "converged")
-
     def __repr__(self) -> str:
         found = ", ".join(f"{name} {s:.4g}" for name, s in self.factors.items())
         end = "" if self.converged else ", not converged"
@@ -135,7 +132,6 @@ class ScaleEstimate:
         return pd.DataFrame(columns, index=pd.Index(self.names, name="parameter"))
 
 
-@former_argument("stretches", "scaled_axes")
 def estimate_scale(
     model: Model, trial: Markers, scaled_axes: Mapping[str, Mapping[str, str]] | None = None,
     weights: Mapping[str, float] | None = None, *, noise: float = 0.003, expected: Mapping[str, float] | None = None,

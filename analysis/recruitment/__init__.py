@@ -49,7 +49,6 @@ from myoquat.analysis.recruitment.stability import (
     published_rules,
 )
 from myoquat.analysis.recruitment.static_optimization import StaticOptimization, static_optimization
-from myoquat.core.deprecation import former_names
 
 __all__ = [
     "BorderCone",
@@ -106,11 +105,3 @@ __all__ = [
     "static_optimization",
     "track",
 ]
-
-_FORMER = {
-    "torques_of_motion": (
-        "myoquat.analysis.recruitment.static_optimization.torques_of_motion",
-        "myoquat.analysis.motion.inverse_dynamics_of_motion(model, smooth(motion))",
-    )
-}
-__getattr__ = former_names(__name__, _FORMER)

@@ -20,7 +20,6 @@ from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.solving import Recruitment
 from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.arguments import check_types
-from myoquat.core.deprecation import former_attribute
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
@@ -71,8 +70,6 @@ class StaticOptimization:
     reserve: np.ndarray
     effort: np.ndarray
     converged: np.ndarray
-
-    settled = former_attribute("settled", "converged")
 
     def to_dataframe(self) -> "pd.DataFrame":
         """A row per pose: '<muscle>.activation', '<muscle>.force', '<velocity>.torque', '<velocity>.reserve'."""

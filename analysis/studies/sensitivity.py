@@ -15,7 +15,6 @@ from scipy import stats
 from myoquat.analysis.studies.export import to_table, units_of
 from myoquat.analysis.studies.recompute import study_of
 from myoquat.core.arguments import check_types
-from myoquat.core.deprecation import former_argument
 from myoquat.core.typing import Array
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
@@ -66,7 +65,6 @@ def _effect(x: pd.Series, y: pd.DataFrame) -> Array:
     return effect
 
 
-@former_argument("kind", "method")
 def correlation(results: xr.Dataset, outputs: Patterns, method: str = "spearman") -> pd.DataFrame:
     """(parameters x outputs) correlation: the method "spearman" is of ranks and 1 for any increasing dependence,
     "pearson" is of values. NaN where an output does not change.

@@ -10,7 +10,6 @@ import xarray as xr
 from myoquat.analysis.studies.definition.specification import Specification
 from myoquat.analysis.studies.definition.study_files import MAX_BYTES, located, read_study
 from myoquat.analysis.studies.run import MAX_ANSWER_SECONDS, RunOptions, compute
-from myoquat.core.deprecation import warn_former
 from myoquat.data.files import read_text
 
 __all__ = ["Study"]
@@ -28,12 +27,6 @@ class Study(Specification):
             return cls(**arguments)
         except ValueError as error:
             raise located(error, Path(path), read_text(Path(path), MAX_BYTES)) from None
-
-    @classmethod
-    def from_toml(cls, path: str | Path) -> "Study":
-        """The former name of `load`."""
-        warn_former("Study.from_toml", "Study.load")
-        return cls.load(path)
 
     def run(
         self,

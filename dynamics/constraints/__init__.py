@@ -1,6 +1,5 @@
 """Constraints of a system: the types of `myoquat.joints.constraints`, and their use in the equations of motion."""
 
-from myoquat.core.deprecation import former_names
 from myoquat.dynamics.constraints.assemble import AssemblyError, assemble
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
@@ -47,6 +46,3 @@ __all__ = [
     "assemble",
     "constraints_of",
 ]
-
-_FORMER = {"HeldMotion": "ConstrainedMotion"}
-__getattr__ = former_names(__name__, _FORMER)

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core.content import content_key
-from myoquat.core.deprecation import former_argument
 from myoquat.core.typing import Array
 from myoquat.dynamics import composite, factor, inverse
 from myoquat.dynamics.blocks import solve_small
@@ -118,7 +117,6 @@ class Constraints:
             parts.append(-2 / T * rate - phi / (T * T) if whole else -rate / T)
         return _stacked(parts)
 
-    @former_argument("rounds", "newton_steps")
     def nearest(self, q: Array, u: Array, t: Array, newton_steps: int = 2) -> tuple[Array, Array]:
         """(q, u) projected onto the constraints along M^-1 A^T: `newton_steps` for q, then u at once. A is that of each
         pose, M that of the first one. Poses move by the error of a step. Another M would therefore change the point on

@@ -21,7 +21,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from myoquat.core.deprecation import former_attribute
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
@@ -118,8 +117,6 @@ class ConstrainedMotion:
         counts = [c.position(system, system.neutral(), np.zeros(())).shape[-1] for c in self.constraints]
         ends = np.cumsum([0, *counts])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
-
-    places = former_attribute("places", "row_slices")
 
     def multipliers(self, lacking: Array) -> Array:
         """(t, k) lambda of what a motion lacks, r (t, nu)."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.content import content_key
-from myoquat.core.deprecation import former_argument, former_attribute
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated
 from myoquat.dynamics.constraints import Constraint, Constraints
@@ -56,8 +55,6 @@ class StateEquations:
     constraints: tuple[Constraint, ...] = ()
     redundant: bool = False
     feedback: tuple[tuple[str, Law], ...] = ()
-
-    outside = former_attribute("outside", "external_torque")
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -274,8 +271,6 @@ class StateEquations:
             return self.project(x, t)
         return self.normalized(x) if stabilization == "norm" else x
 
-    settled = former_attribute("settled", "stabilized")
-
     def normalized(self, x: Array) -> Array:
         """(..., size) x with every quaternion divided by its length: the nearest point of each unit sphere."""
         q, u = self.split(x)
@@ -300,6 +295,3 @@ class StateEquations:
                 parts.append(ball(q[..., s]))
                 start = s.stop
         return joined(parts) if parts else q
-
-
-StateEquations.__init__ = former_argument("outside", "external_torque")(StateEquations.__init__)  # type: ignore[method-assign]

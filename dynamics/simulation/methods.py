@@ -3,18 +3,13 @@
 from dataclasses import dataclass
 from numbers import Real
 
-from myoquat.core.deprecation import warn_former
 from myoquat.dynamics.integrators import FIXED_STEP, FixedStep
 
-__all__ = [
-    "ADAPTIVE", "BAUMGARTE_STEPS", "BY_ACCELERATION", "BY_SCIPY", "FORMER_METHODS", "MethodChoice", "current_method",
-    "method_named",
-]  # fmt: skip
+__all__ = ["ADAPTIVE", "BAUMGARTE_STEPS", "BY_ACCELERATION", "BY_SCIPY", "MethodChoice", "method_named"]
 
 BY_SCIPY = {"dop853": "DOP853", "rk45": "RK45"}  # the classes of scipy.integrate
 ADAPTIVE = (*BY_SCIPY, "radau")
 BY_ACCELERATION = ("rk4", "lie_rk4", "semi_implicit_euler")  # methods that use the model only through its acceleration
-FORMER_METHODS = {"euler": "semi_implicit_euler"}  # stored results may have them
 BAUMGARTE_STEPS = 10.0  # Baumgarte's time constant in steps, where none is given
 DEFAULT_RTOL = 1e-6  # relative tolerance of an adaptive method, where none is given
 
@@ -31,7 +26,6 @@ class MethodChoice:
     def of(cls, method: str, stabilization: str, rtol: float | None) -> "MethodChoice":
         """The choice that the arguments of `simulate` make: rtol asks for an adaptive method, dop853 if `method` is
         left at "rk4". Raises ValueError for what does not go together."""
-        method = current_method(method)
         if method not in ADAPTIVE and rtol is None:
             return cls(method, stabilization)
         name = "dop853" if method == "rk4" else method
@@ -69,14 +63,6 @@ class MethodChoice:
                 f"stabilization {self.stabilization!r} is unknown for method {self.name!r}; there are: "
                 f"{', '.join(known)}"
             )
-
-
-def current_method(name: str) -> str:
-    """The name of a method by its own or its former name, with a DeprecationWarning for the latter."""
-    if name not in FORMER_METHODS:
-        return name
-    warn_former(f"method={name!r}", f"method={FORMER_METHODS[name]!r}", stacklevel=4)
-    return FORMER_METHODS[name]
 
 
 def method_named(name: str) -> FixedStep:

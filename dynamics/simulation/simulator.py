@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.content import lasting_content
-from myoquat.core.deprecation import former_argument
 from myoquat.core.option_records import options_of
 from myoquat.core.overwritten import overwritten
 from myoquat.core.typing import Array, ArrayLike
@@ -16,7 +15,7 @@ from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, check_numbers
 from myoquat.dynamics.simulation.describe import counted, described
 from myoquat.dynamics.simulation.feedback import StateFeedback
-from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, current_method, method_named
+from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, method_named
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.sampled import SampledFeedback
@@ -58,13 +57,11 @@ class Simulator:
     [1.0, 2.0]
     """
 
-    @former_argument("outside", "external_torque")
     def __init__(
         self, model: SystemLike, *, method: str = "rk4", stabilization: str = "projection",
         external_torque: bool = False, constraints: Sequence[Constraint] = (), parameters: Iterable[str] = (),
         redundant: bool = False, feedback: Mapping[str, StateFeedback] | None = None,
     ) -> None:  # fmt: skip
-        method = current_method(method)
         self.method = method_named(method)
         held = constraints_of(model, constraints) if system_of(model).nu else ()
         self.problem = Problem(

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from myoquat.core.deprecation import former_argument, former_attribute
-
 __all__ = ["METHODS", "ExplicitMethod", "Tableau"]
 
 
@@ -57,8 +55,6 @@ class ExplicitMethod:
     updates: tuple[Callable[..., Any], ...]
     entrywise: bool = False
 
-    taken = former_attribute("taken", "slope_indices")
-
     def __post_init__(self) -> None:
         earlier = all(0 <= j <= k for k, indices in enumerate(self.slope_indices) for j in indices)
         if not len(self.c) == len(self.slope_indices) == len(self.updates) > 0 or not earlier:
@@ -72,9 +68,6 @@ class ExplicitMethod:
         rows = (*tableau.a[1:], tableau.b)
         indices = tuple(tuple(j for j, w in enumerate(row) if w != 0.0) for row in rows)
         return cls(tableau.c, indices, tuple(_combination([w for w in row if w != 0.0]) for row in rows), True)
-
-
-ExplicitMethod.__init__ = former_argument("taken", "slope_indices")(ExplicitMethod.__init__)  # type: ignore[method-assign]
 
 
 def _combination(weights: list[float]) -> Callable[..., Any]:

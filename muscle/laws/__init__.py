@@ -1,6 +1,5 @@
 """Force laws: one file each, all with the verbs of `myoquat.muscle.laws.base.ForceLaw`."""
 
-from myoquat.core.deprecation import former_names
 from myoquat.muscle.laws.base import ForceLaw, PushWarning
 from myoquat.muscle.laws.cubic_exponential import CubicExponentialMuscle
 from myoquat.muscle.laws.degroote_fregly import DeGrooteFregly2016
@@ -65,6 +64,3 @@ __all__ = [
     "SlackSpring",
     "Thelen2003",
 ]
-
-_FORMER = {"LawA": "CubicExponentialMuscle", "LawB": "ExponentialMuscle"}
-__getattr__ = former_names(__name__, _FORMER)

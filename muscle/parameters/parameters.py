@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.deprecation import former_attribute
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -39,8 +38,6 @@ class Parameters:
     model: Model | ArticulatedSystem
     names: tuple[str, ...]
     locations: tuple[Location, ...]
-
-    places = former_attribute("places", "locations")
 
     @classmethod
     def of(cls, model: SystemLike, names: str | Iterable[str]) -> "Parameters":

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from packed_loop import iterate
 
 import myoquat as mq
 from myoquat.core.content import content_key, foreign_parts
@@ -19,7 +20,6 @@ from myoquat.core.user_code import code_state
 from myoquat.dynamics import Simulator
 from myoquat.joints.compiled import kernel_for, traced_once
 from myoquat.kernels import compile
-from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.muscle.laws import ForceLaw
 
 GAIN = 1.0

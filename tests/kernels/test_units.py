@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from packed_loop import iterate
 
 from myoquat import kernels
 from myoquat.kernels.codegen import compilation_units
-from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.kernels.runtime import build, llvm, settings
 from myoquat.kernels.runtime.cache import Cache
 from myoquat.kernels.runtime.llvm import Assembler

@@ -16,7 +16,6 @@ class Status(IntEnum):
     INFEASIBLE = 1
     UNSOLVED = 2
     LOCAL = 3
-    UNSETTLED = UNSOLVED  # the former name, for one minor version
 
     @property
     def sentence(self) -> str:

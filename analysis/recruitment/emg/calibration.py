@@ -17,7 +17,6 @@ from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy.affine_forces import least_activations
 from myoquat.core.arguments import check_types, indices_of, real_array
-from myoquat.core.deprecation import former_attribute
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
@@ -79,8 +78,6 @@ class Calibration:
     errors: "pd.DataFrame"
     bounds: Mapping[str, tuple[float, float]]
     converged: bool
-
-    settled = former_attribute("settled", "converged")
 
     def __repr__(self) -> str:
         before, after = (float(np.sqrt(np.mean(self.errors[c] ** 2))) for c in ("before", "after"))

@@ -30,7 +30,7 @@ from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.result import Redundancy
 from myoquat.analysis.recruitment.redundancy.searched import check_searched
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
-from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling, coupling_of
+from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling
 from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
@@ -87,8 +87,8 @@ def redundancy(
     >>> redundancy(model, held).force[0].round(3)  # alike muscles share alike
     array([20.437, 20.437])
     """
-    check_types(model=(model, Model), loads=(loads, (Forces, NoneType)))
-    motion, effort, dynamics = motion_of(motion), effort or Effort(), coupling_of(dynamics)
+    check_types(model=(model, Model), loads=(loads, (Forces, NoneType)), dynamics=(dynamics, (FrameCoupling, NoneType)))
+    motion, effort = motion_of(motion), effort or Effort()
     check_recruited(effort, dynamics, tendons)
     check_searched(cones, isinstance(dynamics, Coupled))
     if not len(motion.time):

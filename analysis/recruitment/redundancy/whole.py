@@ -1,16 +1,13 @@
 """A whole trial as one problem: its settings and its solution."""
 
 from dataclasses import dataclass
-from types import NoneType
 
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Status
-from myoquat.core.arguments import check_types
-from myoquat.core.deprecation import former_attribute, warn_former
 from myoquat.core.typing import Array
 
-__all__ = ["Coupled", "FrameCoupling", "Sequential", "WholeTrial", "coupling_of"]
+__all__ = ["Coupled", "FrameCoupling", "Sequential", "WholeTrial"]
 
 
 @dataclass(frozen=True)
@@ -67,16 +64,6 @@ class Coupled(FrameCoupling):
             raise ValueError(f"rates must be finite and not negative, not {self.rates}")
 
 
-def coupling_of(dynamics: FrameCoupling | bool | None) -> FrameCoupling | None:
-    """The coupling that an argument `dynamics` asks for. True and False are former spellings, with a
-    DeprecationWarning; TypeError for anything else."""
-    if isinstance(dynamics, bool):
-        warn_former(f"dynamics={dynamics}", "dynamics=Sequential()" if dynamics else "dynamics=None", stacklevel=3)
-        return Sequential() if dynamics else None
-    check_types(dynamics=(dynamics, (FrameCoupling, NoneType)))
-    return dynamics
-
-
 @dataclass(frozen=True, eq=False)
 class WholeTrial:
     """The solution of the frames of a motion as one problem (`Coupled`).
@@ -114,7 +101,6 @@ class WholeTrial:
     linked: int
     outer_iterations: int
     reach_price: Array
-    rounds = former_attribute("rounds", "outer_iterations")
 
     def __repr__(self) -> str:
         state = self.status.name.lower()

@@ -22,7 +22,6 @@ from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.controls import Control
-from myoquat.dynamics.simulation.methods import current_method
 from myoquat.muscle import Model, Parameters
 
 __all__ = ["Specification"]
@@ -98,8 +97,6 @@ class Specification:
         _check_positive("step", self.step)
         if self.summary_step is not None:
             _check_positive("summary_step", self.summary_step)
-        if isinstance(self.method, str):
-            object.__setattr__(self, "method", current_method(self.method))
         if not isinstance(self.method, str) or self.method not in FIXED_STEP:
             raise ValueError(f"the method {self.method!r} is unknown; there are: {', '.join(FIXED_STEP)}")
         if self.duration / MOST_STEPS > self.step:

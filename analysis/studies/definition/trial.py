@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from types import NoneType
 from typing import Any, Literal
 
 import numpy as np
@@ -16,8 +17,8 @@ from myoquat.analysis.recruitment.redundancy import (
     Sequential,
 )
 from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
-from myoquat.analysis.recruitment.redundancy.whole import coupling_of
 from myoquat.analysis.studies.definition.plain import plain
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.muscle import Model
@@ -60,7 +61,7 @@ class MuscleTrial:
     tendons: Literal["rigid", "elastic"] = "rigid"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dynamics", coupling_of(self.dynamics))
+        check_types(dynamics=(self.dynamics, (FrameCoupling, NoneType)))
         check_recruited(self.effort or Effort(), self.dynamics, self.tendons)
         for reserve in self.reserves:
             if not isinstance(reserve, Reserve):

@@ -10,7 +10,6 @@ from myoquat.analysis.studies.definition.plain import plain
 from myoquat.analysis.studies.definition.specification import Specification
 from myoquat.analysis.studies.storage.machine import WHOLE_DIGEST
 from myoquat.data.toml import model_text, parse_model
-from myoquat.dynamics.simulation.methods import FORMER_METHODS
 from myoquat.muscle import Model, ModelError
 
 __all__ = ["MODEL_FILE", "PLAIN", "description", "differences", "key_of"]
@@ -45,7 +44,7 @@ def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
     found = []
     for key in sorted(old.keys() | new.keys()):
         a, b = old.get(key), new.get(key)
-        if a == b or (key == "method" and isinstance(a, str) and FORMER_METHODS.get(a) == b):
+        if a == b:
             continue
         if key == "model":
             found.append(f"model: {_model_text(a)} -> {_model_text(b)}")

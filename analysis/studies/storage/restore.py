@@ -6,7 +6,6 @@ from typing import Any
 from myoquat.analysis.studies.definition.trial import MuscleTrial
 from myoquat.analysis.studies.storage.describe import MODEL_FILE, PLAIN
 from myoquat.data.toml import parse_model
-from myoquat.dynamics.simulation.methods import FORMER_METHODS
 from myoquat.muscle import Model
 
 __all__ = ["arguments_of"]
@@ -40,7 +39,7 @@ def _arguments(found: Mapping[str, Any], model: Model | None) -> dict[str, Any]:
         "vary": dict(found["vary"]),
         "activation": tuple(activation) if over_time else activation or None,
         **{key: found[key] for key in ("start_q", "start_u", "limits", "times", "summaries", *PLAIN)},
-        "method": FORMER_METHODS.get(found["method"], found["method"]),
+        "method": found["method"],
     }
 
 

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.deprecation import former_attribute
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
@@ -250,8 +249,6 @@ class Wrap(Record, ABC):
     def sided(self) -> bool:
         """Whether a path with both ends behind runs past the front."""
         return False
-
-    held = former_attribute("held", "sided")
 
     @property
     def divides(self) -> bool:

@@ -48,8 +48,6 @@ def test_effects_and_correlations_of_a_linear_output(results):
     for method in ("spearman", "pearson"):
         found = correlation(results, ["peak_force.m1", "peak_force.m2"], method)
         assert found.loc[strength, "peak_force.m2"] > 0.99
-        with pytest.warns(DeprecationWarning, match="correlation: the argument kind is now method"):
-            assert correlation(results, ["peak_force.m1", "peak_force.m2"], kind=method).equals(found)
         reference = stats.spearmanr if method == "spearman" else stats.pearsonr
         np.testing.assert_allclose(
             found.loc[strength, "peak_force.m1"], reference(x, results.peak_force[:, 0]).statistic, atol=1e-12

@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
+from packed_loop import iterate
 
 from myoquat import kernels
-from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.kernels.runtime.program import Program
 from myoquat.kernels.tracing.derivatives import jacobian_at
 

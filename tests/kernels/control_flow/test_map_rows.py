@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from packed_loop import iterate
 
 from myoquat import kernels
 from myoquat.kernels.control_flow.map_rows import map_rows
-from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.trace import trace
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from packed_loop import iterate
 
 from myoquat import kernels
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
-from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 

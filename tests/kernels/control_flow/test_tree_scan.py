@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from packed_loop import iterate
 
 from myoquat import kernels
 from myoquat.kernels.codegen.tree_passes import rows_of
-from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.kernels.control_flow.tree_scan import becomes_loops, tree_scan
 from myoquat.kernels.control_flow.tree_scan_members import ROOT, Member, Pass
 from myoquat.kernels.tracing.derivatives import jacobian_at

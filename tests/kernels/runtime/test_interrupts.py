@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 import pytest
+from packed_loop import iterate
 
 import myoquat as mq
 from myoquat import kernels
 from myoquat.kernels import LinearInterpolation, Outcome, step_loop
-from myoquat.kernels.control_flow.packed_loop import iterate
 from myoquat.kernels.runtime import execution
 from myoquat.kernels.runtime.execution import Cancelled, cancellable, split_and_run
 from myoquat.muscle.laws import Thelen2003
