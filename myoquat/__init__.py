@@ -1,6 +1,6 @@
 """Musculoskeletal models with ball-and-socket joints described by unit quaternions.
 
-The names that a user meets first, and the rooms of the package, are imported when they are first used:
+The names that a user meets first, and its packages, are imported when they are first used:
 `import myoquat as mq; mq.load_model("two_link")`.
 """
 

@@ -27,7 +27,6 @@ from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement
 from myoquat.analysis.control.solution import Solution
-from myoquat.analysis.control.solvers.fatrop import Fatrop
 from myoquat.analysis.control.solvers.history import IterateHistory
 from myoquat.analysis.control.solvers.ipopt import Ipopt
 from myoquat.analysis.control.solvers.progress import Progress
@@ -54,7 +53,6 @@ __all__ = [
     "EndGoal",
     "Equations",
     "Explanation",
-    "Fatrop",
     "Finding",
     "Forward",
     "Gauss",

@@ -73,16 +73,6 @@ class Discretization:
         """(np,) the indices of the unknown parameters."""
         return np.arange(self.size - len(self.statement.plant.unknown.names), self.size)
 
-    @property
-    def positions(self) -> Array:
-        """(size,) 2 k for a variable at node k, 2 k + 1 for one inside interval k, -1 for durations and parameters."""
-        nodes, found = self.layout.nodes, np.full(self.size, -1)
-        for indices in self.index.values():
-            for site, row in enumerate(indices):
-                interval = int(np.searchsorted(nodes, site, side="right")) - 1
-                found[row[row >= 0]] = 2 * interval + (nodes[interval] != site)
-        return found
-
     def duration(self, x: Array) -> float:
         """The duration [s] of the variables x (size,)."""
         return self.statement.duration[0] if self.statement.fixed else float(x[self.duration_index[0]])

@@ -36,7 +36,6 @@ from myoquat.analysis.control.plants.bounds import Bound
 from myoquat.analysis.control.quantities import Ends, Quantities, Unknown
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement, refined
 from myoquat.analysis.control.solution import Solution, goals_at, solution_of
-from myoquat.analysis.control.solvers.fatrop import Fatrop, run_fatrop
 from myoquat.analysis.control.solvers.ipopt import Ipopt, run_ipopt
 from myoquat.analysis.control.solvers.progress import Iterate, Progress
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
@@ -257,7 +256,7 @@ class Problem:
     def solve(
         self,
         guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None,
-        solver: Ipopt | Fatrop | None = None,
+        solver: Ipopt | None = None,
         refine: Refinement | None = None,
         watch: Callable[[Progress], object] | None = None,
     ) -> Solution:
@@ -265,7 +264,7 @@ class Problem:
 
         guess   a Motion (of the same system, over the duration), a former Solution or a `MocoTrajectory`. Or a mapping:
                 names -> a number or values (k,) evenly over the duration, "duration" -> [s].
-        solver  its options, `Ipopt` or `Fatrop`
+        solver  its options
         refine  solve again on finer meshes by the error measured in every interval. `Solution.meshes` has them.
         watch   called with the `Progress` at every iterate. Where it returns True, and after an interrupt from the
                 keyboard, the solver stops. It then returns the iterate with `Status.INTERRUPTED`.
@@ -282,7 +281,7 @@ class Problem:
             return self._solve(guess, solver, watch)
         return self._solve_refined(guess, solver, refine, watch)
 
-    def _solve_refined(self, guess: Any, solver: Ipopt | Fatrop | None, settings: Refinement, watch: Any) -> Solution:
+    def _solve_refined(self, guess: Any, solver: Ipopt | None, settings: Refinement, watch: Any) -> Solution:
         """Solutions on finer and finer meshes, each from the one before, while they converge."""
         problem, meshes, solution = self, list[MeasuredMesh](), self._solve(guess, solver, watch)
         while solution.success:
@@ -294,16 +293,13 @@ class Problem:
             solution = problem._solve(solution, solver, watch)
         return replace(solution, meshes=tuple(meshes))
 
-    def _solve(self, guess: Any, solver: Ipopt | Fatrop | None, watch: Callable[[Progress], object] | None) -> Solution:
+    def _solve(self, guess: Any, solver: Ipopt | None, watch: Callable[[Progress], object] | None) -> Solution:
         """The solution on the mesh."""
         check_types(guess=(guess, (Motion, Solution, MocoTrajectory, Mapping, NoneType)))
-        check_types(solver=(solver, (Ipopt, Fatrop, NoneType)))
+        check_types(solver=(solver, (Ipopt, NoneType)))
         posed = self.posed(guess)
         program, seen = posed.discretization.program, self._seen(posed, watch)
-        if isinstance(solver, Fatrop):
-            found = run_fatrop(program, posed.discretization.positions, posed[1:], solver, seen)
-        else:
-            found = run_ipopt(program, posed.x, posed.bounds, posed.limits, solver or Ipopt(), seen)
+        found = run_ipopt(program, posed.x, posed.bounds, posed.limits, solver or Ipopt(), seen)
         explanation = explanation_of(posed.discretization, posed.bounds, posed.limits, found)
         return solution_of(self.statement, posed.discretization, found, explanation)
 

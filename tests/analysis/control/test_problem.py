@@ -13,7 +13,6 @@ from myoquat.analysis.control import (
     Duration,
     Effort,
     Equations,
-    Fatrop,
     Ipopt,
     IterateHistory,
     OwnEndGoal,
@@ -156,7 +155,7 @@ def test_arguments_of_models_are_checked():
         (lambda: Radau("x"), "stages must be a whole number, not the str 'x'"),
         (lambda: Ipopt(tolerance="x"), "tolerance must be a number, not the str 'x'"),
         (lambda: Ipopt(max_iterations=1.5), "max_iterations must be a whole number, not the float 1.5"),
-        (lambda: Fatrop(barrier="x"), "barrier must be a number or None, not the str 'x'"),
+        (lambda: Ipopt(barrier="x"), "barrier must be a number or None, not the str 'x'"),
     ],
 )
 def test_arguments_of_other_types_are_named(wrong, message):
