@@ -1,10 +1,15 @@
-"""Damping of joints that a step of semi-implicit Euler takes implicitly, as physics engines do."""
+"""Steps of environments: semi-implicit Euler with implicit damping of joints, each state with a clock of its own."""
 
-from dataclasses import replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
 
+from myoquat.core.records import unchecked
+from myoquat.core.typing import Array
+from myoquat.dynamics.integrators import SemiImplicitEuler, StateEquations, StepFormula, VariedEquations
 from myoquat.muscle.model import Model
 
-__all__ = ["with_implicit_damping"]
+__all__ = ["ImplicitlyDamped", "StepsByClock", "with_implicit_damping"]
 
 
 def with_implicit_damping(model: Model, step: float) -> Model:
@@ -15,7 +20,49 @@ def with_implicit_damping(model: Model, step: float) -> Model:
     (MuJoCo's documentation, Computation, Numerical integration). Energies of the result are not those of the model.
     """
     bodies = tuple(
-        replace(body, rotor_inertia=body.rotor_inertia + step * body.damping) if body.damping else body
-        for body in model.system.bodies
+        unchecked(body, {"rotor_inertia": body.rotor_inertia + step * body.damping}) for body in model.system.bodies
     )
-    return replace(model, system=replace(model.system, bodies=bodies))
+    result: Model = unchecked(model, {"system": unchecked(model.system, {"bodies": bodies})})
+    return result
+
+
+@dataclass(frozen=True)
+class ImplicitlyDamped(VariedEquations):
+    """The equations of an environment: damping of joints is implicit in a step of `step` [s], with the varied damping
+    and rotor inertia of each state. The parameter "clock" (...,) is the time [s] at which a run of steps begins, for
+    each state its own. Muscles and controls that the model's own inputs prescribe follow these."""
+
+    step: float = 0.0
+
+    @classmethod
+    def of(cls, equations: StateEquations, step: float) -> "ImplicitlyDamped":
+        """The equations with implicit damping in a step [s]."""
+        kept = {f.name: getattr(equations, f.name) for f in fields(equations)}
+        return cls(**kept | {"own_inputs": True, "step": step})
+
+    @property
+    def key(self) -> Hashable:
+        return (super().key, self.step)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return super().parameters | {"clock": ()}
+
+    def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
+        equations = self.fixed(given.get("p"))
+        damped = replace(equations, model=with_implicit_damping(equations.muscled, self.step))
+        return damped.acceleration(t, q, u, given)
+
+
+class StepsByClock(SemiImplicitEuler):
+    """Semi-implicit Euler that adds the parameter "clock" to the time of its steps."""
+
+    name: ClassVar[str] = "environment"
+
+    def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
+        formula = super().formula(equations, stabilization)
+
+        def step(t: Array, h: Array, x: Array, *values: Array) -> Array:
+            return formula(t + equations.named(values)["clock"], h, x, *values)
+
+        return StepFormula(step=step, bound=formula.bound)

@@ -35,9 +35,9 @@ class Episodes:
         self.generators[row] = np.random.default_rng(seed)
 
     @property
-    def actions(self) -> int:
-        """Length of an action."""
-        return self.stepper.muscles + self.stepper.actuated
+    def time(self) -> Array:
+        """(n,) [s] since the reset of each state."""
+        return self.count * self.task.control_step
 
     def reset(self, rows: Array) -> None:
         """Begin new episodes in rows (k,)."""
@@ -53,15 +53,14 @@ class Episodes:
     def look(self, rows: Array | None = None) -> dict[str, Array]:
         """Observation, reward and terms of all states, or of rows (k,)."""
         chosen = slice(None) if rows is None else rows
-        time = self.count[chosen] * self.task.control_step
-        return self.stepper.look(time, self.x[chosen], self.goal[chosen], self.p[chosen])
+        return self.stepper.look(self.time[chosen], self.x[chosen], self.goal[chosen], self.p[chosen])
 
     def advance(self, actions: Array, rows: Array | None = None) -> Array:
         """(n,) or (k,) whether a state failed, after one action (n, a) each, or (k, a) for rows."""
         if rows is None:
-            self.x, failed = self.stepper.advance(self.x, actions, self.p)
+            self.x, failed = self.stepper.advance(self.x, actions, self.time, self.p)
             self.count += 1
             return failed
-        self.x[rows], failed = self.stepper.advance(self.x[rows], actions, self.p[rows])
+        self.x[rows], failed = self.stepper.advance(self.x[rows], actions, self.time[rows], self.p[rows])
         self.count[rows] += 1
         return failed

@@ -49,7 +49,7 @@ class Environment(gymnasium.Env[Array, Array]):
 
     def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """(observation, reward, terminated, truncated, info) after one action (a,)."""
-        checked = checked_actions(action, (self.vector.episodes.actions,), self.task, "action")
+        checked = checked_actions(action, None, self.vector.episodes.stepper.actions, "action")
         self.vector.ended = np.zeros(1, dtype=bool)  # Gymnasium leaves steps after the end to its user
         observations, rewards, terminated, truncated, infos = self.vector.step(checked[None])
         info = {name: value[0].item() for name, value in infos.items() if not name.startswith("_")}

@@ -12,16 +12,14 @@ from myoquat.core.overwritten import overwritten
 from myoquat.core.typing import Array
 from myoquat.core.user_code import code_state
 from myoquat.dynamics.constraints import constraints_of
-from myoquat.dynamics.integrators import VariedEquations
 from myoquat.dynamics.simulation.controls import Inputs
-from myoquat.dynamics.simulation.methods import MethodChoice, method_named
+from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.dynamics.simulation.problem import Problem
-from myoquat.environments.damping import with_implicit_damping
+from myoquat.environments.damping import ImplicitlyDamped, StepsByClock
 from myoquat.environments.situation import Situation
 from myoquat.environments.task import Task
 from myoquat.kernels import Kernel, Outcome, StepLoop, compile
 from myoquat.kernels.runtime.build import code_kept
-from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
 __all__ = ["Stepper"]
@@ -38,13 +36,14 @@ class Stepper:
     def __init__(self, task: Task, names: Iterable[str] = ()) -> None:
         model = self.model = task.model
         self.task = task
-        self.method = method_named(METHOD)
+        self.method = StepsByClock()
         held = constraints_of(model, ())
-        damped = with_implicit_damping(model, task.step)
-        self.problem = Problem(damped, MethodChoice(METHOD, "projection"), held, list(names), False, bool(held))
-        self.equations = self.problem.equations
-        self.muscles, self.actuated = self.equations.muscles, self.equations.actuated
-        if not self.muscles + self.actuated:
+        self.problem = Problem(model, MethodChoice(METHOD, "projection"), held, list(names), False, bool(held))
+        self.equations = ImplicitlyDamped.of(self.problem.equations, task.step)
+        prescribed = {own.name for own in model.inputs}
+        self.muscles = [i for i, name in enumerate(model.muscle_names) if name not in prescribed]
+        self.controls = [i for i, name in enumerate(model.control_names) if name not in prescribed]
+        if not self.actions:
             raise ValueError("task: its model has neither muscles nor actuators, so that no action moves it")
         self.control_bounds = self._control_bounds()
         self._loops: dict[bool, StepLoop] = {}
@@ -74,10 +73,17 @@ class Stepper:
         """The numbers of the model that differ between states."""
         return self.problem.names
 
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The muscles and controls that actions move, in their order: those that the model does not prescribe."""
+        model = self.model
+        return (*(model.muscle_names[i] for i in self.muscles), *(model.control_names[i] for i in self.controls))
+
     def _control_bounds(self) -> Array:
-        """(k, 2) lowest and highest control of each actuator; ValueError for one without bounds."""
+        """(k, 2) lowest and highest control that actions move; ValueError for one without bounds."""
         bounds = np.array([b for actuator in self.model.actuators for b in actuator.bounds]).reshape(-1, 2)
-        for name, pair in zip(self.model.control_names, bounds, strict=True):
+        bounds = bounds[self.controls]
+        for name, pair in zip(self.actions[len(self.muscles) :], bounds, strict=True):
             if not np.isfinite(pair).all():
                 raise ValueError(f"task: actuator {name!r} has no bounds, over which actions from -1 to 1 could spread")
         return bounds
@@ -96,7 +102,7 @@ class Stepper:
     def _own_start(self, q: Array, p: Array | None) -> tuple[Array, ...]:
         if not self.equations.own:
             return ()
-        quiet = np.zeros((len(q), self.muscles))
+        quiet = self._prescribed(np.zeros((len(q), self.equations.muscles)))
         if not state_names(self.model):
             activation = (quiet[:, : len(self.equations.excited)],) if self.equations.excited else ()
             delayed = tuple(np.tile(x, (len(q), 1)) for x in self.equations.delayed_start)
@@ -105,9 +111,16 @@ class Stepper:
         inputs = Inputs(activation=quiet, excitation=quiet) if self.equations.excited else Inputs(activation=quiet)
         return self.problem.own_start(q, {name: quiet}, inputs, p if self.names else None)
 
-    def advance(self, x: Array, actions: Array, p: Array | None) -> tuple[Array, Array]:
-        """(x (n, size), failed (n,)) after one action (n, m + k) each; a failed state stays at its last good one."""
-        task, given = self.task, self._inputs(actions)
+    def _prescribed(self, quiet: Array) -> Array:
+        """(n, m) the inputs of muscles where episodes begin: zero but for those that the model prescribes."""
+        name = "excitation" if self.equations.excited else "activation"
+        found = self.equations.prescribed(np.array(self.task.start_time), {name: quiet})
+        return np.asarray(found.get(name, quiet))
+
+    def advance(self, x: Array, actions: Array, time: Array, p: Array | None) -> tuple[Array, Array]:
+        """(x (n, size), failed (n,)) after one action (n, m + k) each, from times (n,) [s] since the reset. A failed
+        state stays at its last good one."""
+        task, given = self.task, self._inputs(actions) | {"clock": self.task.start_time + time}
         if p is not None and self.names:
             given["p"] = p
         loop = self._loop(len(x) == 1)
@@ -116,12 +129,16 @@ class Stepper:
 
     def _inputs(self, actions: Array) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        if self.muscles:
+        moved = len(self.muscles)  # columns that the model prescribes stay zero: the equations replace them
+        if self.equations.muscles:
             name = "excitation" if self.equations.excited else "activation"
-            found[name] = self._excitations(actions[:, : self.muscles])
-        if self.actuated:
+            found[name] = np.zeros((len(actions), self.equations.muscles))
+            if moved:
+                found[name][:, self.muscles] = self._excitations(actions[:, :moved])
+        if self.equations.actuated:
             low, high = self.control_bounds.T
-            found["controls"] = low + 0.5 * (high - low) * (actions[:, self.muscles :] + 1.0)
+            found["controls"] = np.zeros((len(actions), self.equations.actuated))
+            found["controls"][:, self.controls] = low + 0.5 * (high - low) * (actions[:, moved:] + 1.0)
         return found
 
     def _loop(self, single: bool) -> StepLoop:
@@ -137,19 +154,17 @@ class Stepper:
         if not self.task.compiled:
             return formula
         with code_kept():
-            return compile(formula, {"actions": self.muscles}, ["excitations"])
+            return compile(formula, {"actions": len(self.muscles)}, ["excitations"])
 
     def situation(self, time: Array, x: Array, goal: Array, *p: Array) -> Situation:
         """The arguments of the task's formulas at states x (..., size)."""
         equations, model = self.equations, self.model
         q, u = equations.split(x)
-        if equations.excited and len(equations.excited) < self.muscles:
+        if equations.excited and len(equations.excited) < equations.muscles:
             raise ValueError("task: either all muscles of its model have activation dynamics or none")
         activation = equations.rest(x)[..., : len(equations.excited)]
-        if p and isinstance(equations, VariedEquations):
-            bound = equations.bound(p[0])
-            assert isinstance(bound, Model)
-            model = bound
+        if p:
+            model = equations.fixed(p[0]).muscled
         return Situation(time, q, u, activation, goal, self.task.control_step, model)
 
     def _seen(self, time: Array, x: Array, goal: Array, *p: Array) -> dict[str, Array]:

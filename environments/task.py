@@ -36,11 +36,13 @@ class Start(NamedTuple):
 class Task(ABC):
     """A model and the formulas of a task. Derive from it, and write `begin`, `observe` and `terms`.
 
-    model        with muscles, actuators or both; actions set their excitations and controls.
+    model        with muscles, actuators or both; actions set their excitations and controls. Those that the model's
+                 own `inputs` prescribe follow these instead, and have no column in the actions.
     step         [s] of the integrator; an action holds for `control_steps` of them.
     horizon      number of actions after which an episode is truncated.
     weights      of the terms in the reward.
     excitation_range  lowest and highest excitation of muscles.
+    start_time   [s] of functions of the time, such as forces and `inputs` of the model, where each episode begins.
 
     `observe` and `terms` are plain NumPy on the last axes of a `Situation`. They are compiled for many states side by
     side, or evaluated by NumPy on the batch if a class sets `compiled = False`. ValueError for numbers that are not
@@ -69,6 +71,7 @@ class Task(ABC):
     horizon: int = 100
     weights: Mapping[str, float] = field(default_factory=dict)
     excitation_range: tuple[float, float] = (0.0, 1.0)
+    start_time: float = 0.0
 
     compiled = True
 
@@ -82,6 +85,8 @@ class Task(ABC):
                 raise ValueError(f"{name} must be positive, not {value!r}")
             if name != "step" and not isinstance(value, Integral):
                 raise ValueError(f"{name} must be a whole number, not {value!r}")
+        if not np.isfinite(real_array("start_time", self.start_time)).all():
+            raise ValueError(f"start_time must be finite, not {self.start_time!r}")
         if self.control_steps > MAX_CONTROL_STEPS:
             raise ValueError(f"control_steps must be at most {MAX_CONTROL_STEPS}, not {self.control_steps}")
         if not np.isfinite(real_array("weights", list(self.weights.values()))).all():
@@ -116,7 +121,7 @@ class Task(ABC):
         episode ends, and 0 elsewhere."""
 
     def excitations(self, actions: Array) -> Array:
-        """(..., m) excitations of the muscles from actions (..., m) in [-1, 1]: 1 / (1 + exp(-5 (a - 1/2))), kept
+        """(..., m) excitations of the muscles that actions move, from actions (..., m) in [-1, 1]: 1 / (1 + exp(-5 (a - 1/2))), kept
         within `excitation_range`. It is the map of MyoSuite (Caggiano et al., MyoSuite: a contact-rich simulation suite
         for musculoskeletal motor control, 2022).
         """

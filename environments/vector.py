@@ -95,7 +95,7 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         """(observations, rewards, terminations, truncations, infos) after one action of each state."""
         if not self._begun:
             raise gymnasium.error.ResetNeeded("reset the environment before its first step")
-        checked = checked_actions(actions, (self.num_envs, self.episodes.actions), self.task)
+        checked = checked_actions(actions, self.num_envs, self.episodes.stepper.actions)
         if self.autoreset is AutoresetMode.DISABLED and self.ended.any():
             ended = np.flatnonzero(self.ended).tolist()
             raise ValueError(f"states {ended} have ended; reset(options={{'reset_mask': mask}}) begins them anew")
@@ -209,17 +209,18 @@ def spaces(episodes: Episodes) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.B
     size = seen["observation"].shape[-1]
     if missing := {"solved", "done"} - set(seen):
         raise ValueError(f"task: its terms lack {', '.join(sorted(missing))}")
-    action = gymnasium.spaces.Box(-1.0, 1.0, (episodes.actions,), np.float32)
+    action = gymnasium.spaces.Box(-1.0, 1.0, (len(episodes.stepper.actions),), np.float32)
     return action, gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
 
-def checked_actions(actions: ArrayLike, shape: tuple[int, ...], task: Task, label: str = "actions") -> Array:
-    """actions of this shape in [-1, 1]; ValueError for another shape or numbers that are not finite."""
+def checked_actions(actions: ArrayLike, states: int | None, names: Sequence[str], label: str = "actions") -> Array:
+    """actions (states, a) in [-1, 1] of the muscles and controls `names` (a,), or one action (a,) where states is None.
+    ValueError for another shape or numbers that are not finite."""
     checked = real_array(label, actions)
+    shape = (len(names),) if states is None else (states, len(names))
     if checked.shape != shape:
         raise ValueError(f"{label} must have shape {shape}, not {checked.shape}")
     if not np.isfinite(checked).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(checked))[0])
-        names = (*task.model.muscle_names, *task.model.control_names)
         raise ValueError(f"{label}{list(where)} ({names[where[-1]]}) is {checked[where]}; finite numbers are needed")
     return np.clip(checked, -1.0, 1.0)

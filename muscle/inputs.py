@@ -67,11 +67,15 @@ class InputsOverTime:
         )
 
     def _values(self, t: Array) -> Array:
-        total = dict.fromkeys(self.names, 0.0 * t)
-        for given in self.inputs:
-            if given.name in total:
-                total[given.name] = total[given.name] + given.function.value(t)
-        return np.stack(list(total.values()), axis=-1)
+        return np.stack(list((dict.fromkeys(self.names, 0.0 * t) | self.prescribed(t)).values()), axis=-1)
+
+    def prescribed(self, t: Array) -> dict[str, Array]:
+        """The values (...) at times t (...) of those of `names` that the inputs prescribe."""
+        total: dict[str, Array] = {}
+        for own in self.inputs:
+            if own.name in self.names:
+                total[own.name] = total.get(own.name, 0.0 * t) + own.function.value(t)
+        return total
 
     @property
     def kinks(self) -> Array:

@@ -20,6 +20,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined, vector
 from myoquat.joints.validation import system_of
 from myoquat.muscle import actuators, limits
+from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import activation_rates, rates, state_names, torques
 
@@ -40,6 +41,7 @@ class StateEquations:
                      "time_constant", so that |Q|^2 - 1 decays as exp(-t / T). Constraints likewise, critically damped.
     constraints      that the motion satisfies, independent ones unless `redundant`.
     feedback         ((name of an input, its law), ...): inputs that are functions of t, q and u, not of time alone.
+    own_inputs       whether the model's own `inputs` replace what is given for the muscles and controls of their names.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -55,6 +57,7 @@ class StateEquations:
     constraints: tuple[Constraint, ...] = ()
     redundant: bool = False
     feedback: tuple[tuple[str, Law], ...] = ()
+    own_inputs: bool = False
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -122,6 +125,7 @@ class StateEquations:
             content_key(self.constraints),
             self.redundant,
             content_key(self.feedback),
+            self.own_inputs,
         )
 
     @property
@@ -165,7 +169,24 @@ class StateEquations:
     def given(self, t: Array, x: Array, values: Sequence[Any]) -> dict[str, Any]:
         """What forces depend on beside q and u: the arguments of a formula after x, what feedback returns, and the
         states w as "own"."""
-        return self.named(values) | self.fed_back(t, *self.split(x)) | ({"own": self.rest(x)} if self.own else {})
+        given = self.named(values) | self.fed_back(t, *self.split(x)) | ({"own": self.rest(x)} if self.own else {})
+        return given | self.prescribed(t, given) if self.own_inputs else given
+
+    def prescribed(self, t: Array, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The inputs (..., n) at times t (...) with the model's own functions in the columns that they prescribe."""
+        model, replaced = self.bound(given.get("p")), {}
+        if not isinstance(model, Model):
+            return {}
+        for name in [name for name in self.acting if name != "torque"]:
+            names = model.control_names if name == "controls" else model.muscle_names
+            if own := InputsOverTime(model.inputs, names).prescribed(t):
+                columns = [own.get(column, given[name][..., k]) for k, column in enumerate(names)]
+                replaced[name] = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+        return replaced
+
+    def bound(self, p: Array | None) -> Model | ArticulatedSystem:
+        """The model that moves; equations with varied numbers put p (n,) into it."""
+        return self.model
 
     def fed_back(self, t: Array, q: Array, u: Array) -> dict[str, Any]:
         """What the laws of the feedback return, (..., n) by the name of the input."""

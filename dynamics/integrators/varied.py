@@ -1,7 +1,7 @@
 """The equations of motion with numbers of the model as inputs: parameter studies, and batches of models."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import reduce
 from typing import Any
 
@@ -49,12 +49,15 @@ class VariedEquations(StateEquations):
         return super().parameters | ({"p": (len(self.names),)} if self.names else {})
 
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
-        return StateEquations(self.bound(given.get("p")), self.external_torque, self.baumgarte).acceleration(
-            t, q, u, given
-        )
+        return self.fixed(given.get("p")).acceleration(t, q, u, given)
 
     def own_rate(self, q: Array, u: Array, given: Mapping[str, Any]) -> list[Array]:
-        return StateEquations(self.bound(given.get("p")), self.external_torque).own_rate(q, u, given)
+        return self.fixed(given.get("p")).own_rate(q, u, given)
+
+    def fixed(self, p: Array | None) -> StateEquations:
+        """The equations of the model with p (n,) in it, as all other fields say."""
+        kept = {f.name: getattr(self, f.name) for f in fields(StateEquations)}
+        return StateEquations(**kept | {"model": self.bound(p)})
 
     def bound(self, p: Array | None) -> Model | ArticulatedSystem:
         """The model with p (n,) in it; the model as it is for None."""

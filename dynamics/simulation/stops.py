@@ -65,7 +65,7 @@ def _equations_of(equations: StateEquations, parameters: Array | None, where: tu
     """The equations of one element of the batch, its own numbers in the model."""
     if parameters is None or not isinstance(equations, VariedEquations):
         return equations
-    return StateEquations(equations.bound(element(parameters, where)), equations.external_torque, equations.baumgarte)
+    return equations.fixed(element(parameters, where))
 
 
 def _acceleration_norm(

@@ -1,0 +1,87 @@
+"""What environments do with the time, with damping, and with the model's own inputs: closed forms of a rod of 0.1 kg m^2."""
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.environments import Environment, PoseTask, VectorEnvironment
+from myoquat.joints.functions import Constant, Linear
+from myoquat.muscle import PrescribedInput
+from myoquat.muscle.actuators import CoordinateActuator
+from myoquat.muscle.forces import PrescribedForce
+
+H, INERTIA = 0.002, 0.1
+NOTHING = (Constant(0.0),) * 3
+
+
+def rod(forces=(), inputs=(), motors=("motor",), damping=0.0, rotor=0.0):
+    joint = mq.joints.RevoluteJoint((0, 1, 0))
+    body = mq.Body("rod", "ground", joint, mass=1.0, inertia=(INERTIA,) * 3 + (0.0,) * 3, damping=damping,
+                   rotor_inertia=rotor)  # fmt: skip
+    actuators = tuple(CoordinateActuator(name, "rod.angle", optimal_force=1.0, lower=-1.0, upper=1.0) for name in motors)
+    return mq.Model(mq.ArticulatedSystem((body,)), forces=forces, actuators=actuators, inputs=inputs)
+
+
+def task(model, **options):
+    return PoseTask(model, low=[0.0], high=[0.0], start_low=[0.3], start_high=[0.3], **options)
+
+
+def speeds_under_ramp(first, steps):
+    """u after `steps` of H under a torque of 10 t N m that begins at step `first`: the sum of H 10 t / A."""
+    return H * 10.0 * (H * np.arange(first, first + steps)).sum() / INERTIA
+
+
+WIND = PrescribedForce("wind", "rod", forces=NOTHING, points=NOTHING, torques=(NOTHING[0], Linear(10.0, 0.0), NOTHING[0]))
+
+
+def test_timed_forces_run_through_an_episode_and_begin_again_with_its_state():
+    envs = VectorEnvironment(task(rod((WIND,))), 2, autoreset="disabled")
+    envs.reset(seed=0)
+    for _ in range(20):
+        envs.step(np.zeros((2, 1)))
+    assert np.allclose(envs.episodes.x[:, 1], speeds_under_ramp(0, 200), rtol=1e-13)  # 7.96; 5 t^2 / A is 8
+    envs.reset(options={"reset_mask": np.array([False, True])})
+    for _ in range(5):
+        envs.step(np.zeros((2, 1)))
+    assert np.allclose(envs.episodes.x[:, 1], [speeds_under_ramp(0, 250), speeds_under_ramp(0, 50)], rtol=1e-13)
+
+
+def test_episodes_begin_at_the_start_time_of_their_task():
+    env = Environment(task(rod((WIND,)), start_time=1.0))
+    env.reset(seed=0)
+    env.step([0.0])
+    assert np.isclose(env.vector.episodes.x[0, 1], speeds_under_ramp(500, 10), rtol=1e-13)
+    with pytest.raises(ValueError, match="start_time must be finite, not nan"):
+        task(rod(), start_time=np.nan)
+
+
+@pytest.mark.parametrize(
+    ("damping", "rotor", "ranges"),
+    [
+        (1.0, 0.01, {"bodies.rod.damping": (200.0, 200.0)}),
+        (200.0, 0.5, {"bodies.rod.rotor_inertia": (0.01, 0.01)}),
+        (200.0, 0.01, {"bodies.rod.mass": (3.0, 3.0)}),
+    ],
+)
+def test_damping_stays_implicit_whatever_is_drawn(damping, rotor, ranges):
+    env = Environment(task(rod(damping=damping, rotor=rotor)), randomize=ranges)
+    env.reset(seed=0)
+    for _ in range(5):
+        env.step([1.0])
+    u = 0.0
+    for _ in range(50):  # (A + rotor + H D) udot = 1 - D u with D = 200 and rotor 0.01
+        u += H * (1.0 - 200.0 * u) / (INERTIA + 0.01 + H * 200.0)
+    assert np.isclose(env.vector.episodes.x[0, 1], u, rtol=1e-12)
+    assert np.isclose(u, 1 / 200, rtol=1e-3)  # the speed at which damping balances the motor
+
+
+def test_actions_move_what_the_model_does_not_prescribe():
+    ramp = PrescribedInput("ramp", Linear(10.0, 0.0))
+    model = rod(inputs=(ramp,), motors=("ramp", "motor"))
+    envs = VectorEnvironment(task(model), 2)
+    envs.reset(seed=0)
+    assert envs.single_action_space.shape == (1,)
+    for _ in range(20):
+        envs.step([[0.0], [0.5]])
+    expected = speeds_under_ramp(0, 200) + np.array([0.0, 0.5]) * 0.4 / INERTIA
+    assert np.allclose(envs.episodes.x[:, 1], expected, rtol=1e-12)
