@@ -121,8 +121,9 @@ class Task(ABC):
         episode ends, and 0 elsewhere."""
 
     def excitations(self, actions: Array) -> Array:
-        """(..., m) excitations of the muscles that actions move, from actions (..., m) in [-1, 1]: 1 / (1 + exp(-5 (a - 1/2))), kept
-        within `excitation_range`. It is the map of MyoSuite (Caggiano et al., MyoSuite: a contact-rich simulation suite
+        """(..., m) excitations of the muscles that actions move, from actions (..., m) in [-1, 1].
+
+        They are 1 / (1 + exp(-5 (a - 1/2))), kept within `excitation_range`. It is the map of MyoSuite (Caggiano et al., MyoSuite: a contact-rich simulation suite
         for musculoskeletal motor control, 2022).
         """
         low, high = self.excitation_range

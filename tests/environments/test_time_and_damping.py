@@ -1,4 +1,4 @@
-"""What environments do with the time, with damping, and with the model's own inputs: closed forms of a rod of 0.1 kg m^2."""
+"""Time, damping and a model's own inputs in environments: closed forms of a rod of 0.1 kg m^2."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,9 @@ def rod(forces=(), inputs=(), motors=("motor",), damping=0.0, rotor=0.0):
     joint = mq.joints.RevoluteJoint((0, 1, 0))
     body = mq.Body("rod", "ground", joint, mass=1.0, inertia=(INERTIA,) * 3 + (0.0,) * 3, damping=damping,
                    rotor_inertia=rotor)  # fmt: skip
-    actuators = tuple(CoordinateActuator(name, "rod.angle", optimal_force=1.0, lower=-1.0, upper=1.0) for name in motors)
+    actuators = tuple(
+        CoordinateActuator(name, "rod.angle", optimal_force=1.0, lower=-1.0, upper=1.0) for name in motors
+    )
     return mq.Model(mq.ArticulatedSystem((body,)), forces=forces, actuators=actuators, inputs=inputs)
 
 
@@ -31,7 +33,9 @@ def speeds_under_ramp(first, steps):
     return H * 10.0 * (H * np.arange(first, first + steps)).sum() / INERTIA
 
 
-WIND = PrescribedForce("wind", "rod", forces=NOTHING, points=NOTHING, torques=(NOTHING[0], Linear(10.0, 0.0), NOTHING[0]))
+WIND = PrescribedForce(
+    "wind", "rod", forces=NOTHING, points=NOTHING, torques=(NOTHING[0], Linear(10.0, 0.0), NOTHING[0])
+)
 
 
 def test_timed_forces_run_through_an_episode_and_begin_again_with_its_state():
