@@ -123,8 +123,8 @@ class Task(ABC):
     def excitations(self, actions: Array) -> Array:
         """(..., m) excitations of the muscles that actions move, from actions (..., m) in [-1, 1].
 
-        They are 1 / (1 + exp(-5 (a - 1/2))), kept within `excitation_range`. It is the map of MyoSuite (Caggiano et al., MyoSuite: a contact-rich simulation suite
-        for musculoskeletal motor control, 2022).
+        They are 1 / (1 + exp(-5 (a - 1/2))), kept within `excitation_range`. It is the map of MyoSuite (Caggiano et
+        al., MyoSuite: a contact-rich simulation suite for musculoskeletal motor control, 2022).
         """
         low, high = self.excitation_range
         excitation = 1.0 / (1.0 + np.exp(-5.0 * (actions - 0.5)))
