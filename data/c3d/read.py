@@ -36,9 +36,7 @@ FIRST_BYTES = 2 * 256 * BLOCK_BYTES  # the parameters begin within 255 blocks an
 SECONDS, SECONDS_PER_BYTE = 1, 1e-6  # of the processor; measured: 0.04 s, and 6e-8 s for a byte
 EXTRA_WAIT_S = 60  # seconds by the clock beyond them, on a machine that does much else
 MEMORY, MEMORY_PER_BYTE = 3 * 2**28, 32  # bytes beyond those of the libraries; measured: 8 for a byte of the file
-NEWTONS = {"N": 1.0}
 VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
-NEWTON_METRES = {"Nm": 1.0, "Ncm": 1e-2, "Nmm": 1e-3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +80,17 @@ def read_c3d_points(path: str | Path) -> "pd.DataFrame":
 def read_c3d_plates(path: str | Path) -> list[Plate]:
     """The force plates of a file, in its order, at the rate of its analog channels.
 
-    The point is NaN where the plate is not loaded. ModelError for a file without force plates, one whose corners or
-    channels are missing, and units that are not known.
+    Channels are converted from ANALOG:UNITS, corners and origins from POINT:UNITS. The point is NaN where the plate is
+    not loaded. ModelError for a file without force plates, one whose corners or channels are missing, and units that
+    are not known or that differ among the forces, or the moments, of one plate.
     """
     path = Path(path)
     found, arrays = _read(path, "plates")
     if not arrays:
         raise ModelError("the file holds no force plate (FORCE_PLATFORM:USED)", file=path)
     start = found["first"] / found["points_rate"]
-    plates = zip(found["units"], arrays[::3], arrays[1::3], arrays[2::3], strict=True)
-    return [_plate(path, units, measured, start, found["rate"]) for units, *measured in plates]
+    plates = zip(arrays[::3], arrays[1::3], arrays[2::3], strict=True)
+    return [_plate(path, measured, start, found["rate"]) for measured in plates]
 
 
 def read_c3d_channels(path: str | Path, names: Sequence[str] | None = None) -> "pd.DataFrame":
@@ -117,14 +116,9 @@ def read_c3d_channels(path: str | Path, names: Sequence[str] | None = None) -> "
     return frame
 
 
-def _plate(path: Path, units: list[str], measured: list[Array], start: float, rate: float) -> Plate:
+def _plate(path: Path, measured: tuple[Array, ...], start: float, rate: float) -> Plate:
     """The plate of what was measured (3, t): force, free moment and centre of pressure."""
-    scales = []
-    for unit, known in zip(units, (NEWTONS, NEWTON_METRES, METRES), strict=True):
-        if unit not in known:
-            raise ModelError(f"a force plate's unit {unit!r} is not one of {', '.join(known)}", file=path)
-        scales.append(known[unit])
-    force, moment, point = (array.T * scale for array, scale in zip(measured, scales, strict=True))
+    force, moment, point = (array.T for array in measured)
     if np.isnan(force).any() or np.isnan(moment[np.isfinite(point).all(axis=-1)]).any():
         raise ModelError("a force plate's channels hold what is no number", file=path)
     return Plate(start + np.arange(len(force)) / rate, force, moment, point)

@@ -25,6 +25,12 @@ __all__: list[str] = []
 
 Found = tuple[dict[str, Any], list[Any]]
 
+FORCES = {"n": 1.0, "newton": 1.0, "newtons": 1.0, "kn": 1e3}  # keys as `unit_in` looks for them
+LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3} | dict.fromkeys(("metres", "meters"), 1.0)
+LENGTHS |= dict.fromkeys(("millimetres", "millimeters"), 1e-3)
+MOMENTS = {force + length: FORCES[force] * LENGTHS[length] for force in FORCES for length in LENGTHS}
+VOLTS = ("V", "mV", "uV")
+
 
 def limit(seconds: int, memory: int) -> None:
     """End this process after so many seconds more of work, and refuse it more than so many bytes more than it has."""
@@ -63,16 +69,79 @@ def number(key: str) -> int:
 
 
 def plates(content: Any) -> Found:
-    """Force (3, t), free moment and centre of pressure of each plate, with their units."""
-    found = content["data"].get("platform") or []
+    """Force (3, t) [N], free moment [N m] and centre of pressure [m] of each plate.
+
+    The library takes moments in the unit of forces times that of corners and origins, whatever ANALOG:UNITS says. It
+    therefore gets corners and origins in a unit of its own: that of the moments divided by that of the forces.
+    """
+    library, np = importlib.import_module("ezc3d").ezc3d, importlib.import_module("numpy")
+    group = content["parameters"].get("FORCE_PLATFORM", {})
+    used = int(next(iter(value_of(group, "USED")), 0))
+    units = [units_of_plate(content, k) for k in range(used)]
+    for key in ("CORNERS", "ORIGIN"):
+        values = np.array(value_of(group, key), dtype=float)
+        if values.ndim and values.shape[-1] >= used:  # the library complains of others
+            values[..., :used] *= [metre / length for _, _, length, metre in units]
+            parameter = library.Parameter(key, "")
+            parameter.set(values.ravel(order="F"), values.shape)
+            content.c3d_swig.parameter("FORCE_PLATFORM", parameter)
+    found = library.ForcePlatforms(content.c3d_swig).forcePlatforms() if used else []
     header = content["header"]
     facts = {
-        "rate": header["analogs"]["frame_rate"],
+        "rate": header["analogs"]["frame_rate"] or header["points"]["frame_rate"],
         "points_rate": header["points"]["frame_rate"],
         "first": header["points"]["first_frame"],
-        "units": [[str(plate[f"unit_{of}"]) for of in ("force", "moment", "position")] for plate in found],
     }
-    return facts, [plate[of] for plate in found for of in ("force", "Tz", "center_of_pressure")]
+    keys = ("force", "Tz", "center_of_pressure")
+    arrays = []
+    for plate, scales in zip(map(content.PlatForm, found), units, strict=True):
+        arrays += [plate[key] * scale for key, scale in zip(keys, scales[:3], strict=True)]
+    return facts, arrays
+
+
+def units_of_plate(content: Any, plate: int) -> tuple[float, float, float, float]:
+    """The units of a plate's forces [N], moments [N m], lengths [m], and that of POINT:UNITS [m].
+
+    Forces without a unit are in N, moments without one in the forces' unit times POINT:UNITS. So are the results of a
+    calibration matrix that is applied to volts (type 4).
+    """
+    groups = content["parameters"]
+    group, analog = groups["FORCE_PLATFORM"], groups.get("ANALOG", {})
+    words = [str(word).strip() for word in value_of(analog, "UNITS")]
+    points = next((str(word).strip() for word in value_of(groups["POINT"], "UNITS")), "")
+    metre = unit_in(LENGTHS, points, "POINT:UNITS")
+    kind = int(value_of(group, "TYPE")[plate])
+    channels = [int(k) - 1 for k in value_of(group, "CHANNEL")[:, plate]]
+    names = [words[k] if 0 <= k < len(words) else "" for k in channels]
+    if kind == 4:
+        names = ["" if name in VOLTS else name for name in names]
+    force = shared(names if kind == 3 else names[:3], FORCES, 1.0)
+    if kind == 1:
+        return force, shared(names[5:6], MOMENTS, force * metre), shared(names[3:5], LENGTHS, metre), metre
+    moment = force * metre if kind == 3 else shared(names[3:6], MOMENTS, force * metre)
+    return force, moment, moment / force, metre
+
+
+def value_of(group: Any, key: str) -> Any:
+    """The values of a parameter; none where it is missing."""
+    return group.get(key, {}).get("value", [])
+
+
+def shared(names: list[str], known: dict[str, float], otherwise: float) -> float:
+    """The unit of channels that must have the same, `otherwise` where none has one."""
+    what = "the unit of a force plate's channel, ANALOG:UNITS,"
+    scales = {unit_in(known, name, what) if name else None for name in names}
+    if len(scales) > 1:
+        raise ValueError(f"channels of a force plate have several units: {', '.join(map(repr, names))}")
+    return scales.pop() or otherwise if scales else otherwise
+
+
+def unit_in(known: dict[str, float], name: str, what: str) -> float:
+    """The size of a unit, which files spell in many ways."""
+    word = "".join(letter for letter in name.casefold() if letter.isalnum())
+    if word not in known:
+        raise ValueError(f"{what} is {name!r}, which is not one of {', '.join(known)}")
+    return known[word]
 
 
 def channels(content: Any) -> Found:

@@ -205,6 +205,35 @@ def test_the_plate_is_in_equilibrium_with_its_channels(tmp_path):
         assert not unloaded[25:].any()
 
 
+@pytest.mark.parametrize("length", ["mm", "cm", "m"])
+@pytest.mark.parametrize(
+    "channels",
+    [(("N", 1.0), ("N.m", 1.0)), (("N", 1.0), ("Nmm", 1e-3)), (("kN", 1e3), ("kNmm", 1.0)), (("kN", 1e3), ("Nm", 1.0)),
+     (("Newtons", 1.0), ("Newton-mm", 1e-3))],
+)  # fmt: skip
+def test_units_of_force_plates_are_converted(tmp_path, channels, length):
+    """One measurement in several units. At the centre of pressure, 40 mm above the plate's origin, the horizontal
+    moment is zero: with M' = M + F x ORIGIN, x = -M'y / Fz and y = M'x / Fz in the plate's axes, from the middle
+    (0.2, 0.3) m. Its y axis is opposite to the laboratory's."""
+    write_c3d(tmp_path / "x.c3d", length, points=np.ones((4, 2, 5)), channels=channels)
+    forces = load_forces(tmp_path / "x.c3d")
+    Mx, My = -7.0, 14.0 + 20.0 * 0.04
+    x, y = My / 700, Mx / -700
+    np.testing.assert_allclose(forces.force[3, 0], [20, 0, 700], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(forces.point[3, 0], [0.2 + x, 0.3 - y, 0.0], rtol=1e-6, atol=1e-9)
+    assert forces.torque[3, 0] == pytest.approx([0, 0, -(0.5 + 20.0 * y)], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("channels", "message"),
+    [((("V", 1.0), ("V", 1.0)), "'V', which is not one of n"), ((("N", 1.0), ("stone", 1.0)), "'stone', which is not")],
+)
+def test_unknown_units_of_force_plates_are_an_error(tmp_path, channels, message):
+    write_c3d(tmp_path / "x.c3d", channels=channels)
+    with pytest.raises(ModelError, match=message):
+        load_forces(tmp_path / "x.c3d")
+
+
 def test_wrong_c3d(tmp_path):
     path = tmp_path / "x.c3d"
     path.write_bytes(b"text" * 200)
