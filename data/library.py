@@ -43,11 +43,12 @@ def load_model(
     strict      reject an .osim, .xml or .urdf file with parts that are not supported, instead of warning.
     marker_set  a file of OpenSim's <MarkerSet>. The model gets its markers, in place of its own of the same names.
 
+    anywhere    True: meshes and files that an .osim or .xml file includes may lie outside its folder.
+
     Options of `.xml`:
 
     wrapping  the rule for surfaces with a side site. For "shortest" a `WrapCylinder`, for "mujoco" that of MuJoCo 4
               (`SideCylinder`), "mujoco3" that of MuJoCo 3 (`HalfPlaneCylinder`).
-    anywhere  True: meshes and files that it includes may lie outside its folder.
     contact   True: geoms press on each other.
 
     In `.xml`, coordinates keep the names of hinges and slides. Spatial tendons are muscles, sites that no tendon uses

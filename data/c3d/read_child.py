@@ -110,15 +110,15 @@ def units_of_plate(content: Any, plate: int) -> tuple[float, float, float, float
     words = [str(word).strip() for word in value_of(analog, "UNITS")]
     points = next((str(word).strip() for word in value_of(groups["POINT"], "UNITS")), "")
     metre = unit_in(LENGTHS, points, "POINT:UNITS")
-    kind = int(value_of(group, "TYPE")[plate])
+    plate_type = int(value_of(group, "TYPE")[plate])
     channels = [int(k) - 1 for k in value_of(group, "CHANNEL")[:, plate]]
     names = [words[k] if 0 <= k < len(words) else "" for k in channels]
-    if kind == 4:
+    if plate_type == 4:
         names = ["" if name in VOLTS else name for name in names]
-    force = shared(names if kind == 3 else names[:3], FORCES, 1.0)
-    if kind == 1:
+    force = shared(names if plate_type == 3 else names[:3], FORCES, 1.0)
+    if plate_type == 1:
         return force, shared(names[5:6], MOMENTS, force * metre), shared(names[3:5], LENGTHS, metre), metre
-    moment = force * metre if kind == 3 else shared(names[3:6], MOMENTS, force * metre)
+    moment = force * metre if plate_type == 3 else shared(names[3:6], MOMENTS, force * metre)
     return force, moment, moment / force, metre
 
 

@@ -35,7 +35,7 @@ SILENT = {"ProbeSet", "ComponentSet"}  # counted, if they hold anything
 SENSOR = "IMU"  # only names a frame, which `sensor_frames` reads
 
 
-def read_model(path: str | Path, strict: bool = False) -> Model:
+def read_model(path: str | Path, strict: bool = False, anywhere: bool = False) -> Model:
     """The model in an OpenSim file of document version 10901 or later.
 
     Coordinates keep their bare names and the order of the file's joints, in radians and metres, locked and coupled ones
@@ -43,15 +43,18 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     impossible values that OpenSim accepts, such as inertias that no rigid body can have. `strict` makes either an
     error. Raises ModelError with file, element and line for a broken file or a reference to a missing element. An
     unsupported joint or function is an error too, because the model would move differently without it.
+
+    Objects in other files are included (`<MarkerSet file="markers.xml"/>`). Those files must lie in the folder of the
+    model's file or below, unless `anywhere`.
     """
     path = Path(path)
-    return _reported(path, strict, lambda implausible: read_document(path, implausible))
+    return _reported(path, strict, lambda implausible: read_document(path, implausible, anywhere))
 
 
 def read_inner_model(element: Element, version: int, path: Path, strict: bool = False) -> Model:
     """The model in a <Model> of another document, such as a problem of Moco. That <Model> is changed in place. The rest
     is as in `read_model`. `version`: that of the document."""
-    return _reported(path, strict, lambda implausible: in_current_schema(element, version, implausible))
+    return _reported(path, strict, lambda implausible: in_current_schema(element, version, path, implausible))
 
 
 def _reported(path: Path, strict: bool, read: Callable[[ImplausibleValues], Element]) -> Model:

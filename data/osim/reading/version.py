@@ -3,33 +3,37 @@
 import re
 from pathlib import Path
 
+from lxml import etree
+
+from myoquat.data.included import IncludedFiles
 from myoquat.data.lenient import mended
 from myoquat.data.osim.document.names import close_names, part_from_ground, settle_names
 from myoquat.data.osim.document.older import OLDEST_VERSION, modernize
+from myoquat.data.osim.document.parts import FIRST_RELEASE, LAST_NESTED, complete, include_files
 from myoquat.data.osim.reading.components import sort_components
 from myoquat.data.reports import ImplausibleValues
-from myoquat.data.xml import Element, parse
+from myoquat.data.xml import BASE, Element, parse
 from myoquat.joints.errors import ModelError
 
 __all__ = ["in_current_schema", "read_document", "read_root"]
 
-LAST_NESTED = 30000  # the last version whose joints are children of bodies
-FIRST_DRAFT, FIRST_RELEASE, NEWEST_VERSION = 30500, 40000, 49999
+FIRST_DRAFT, NEWEST_VERSION = 30500, 49999
 _COLONS = re.compile(r"(</?\w+)::(?=\w)")  # OpenSim writes C++ names into tags, which XML takes for namespaces
 
 
-def read_document(path: Path, implausible: ImplausibleValues) -> Element:
-    """The element <Model> of a file, in the schema of version 40000; ModelError with the line for anything else, or
-    another document version. Text that is not UTF-8, or no XML, and names that are not unique are noted."""
+def read_document(path: Path, implausible: ImplausibleValues, anywhere: bool = False) -> Element:
+    """The element <Model> of a file, in the schema of version 40000, with its default objects applied and the files
+    that it names included. ModelError with the line for anything else, or another document version. Text that is not
+    UTF-8, or no XML, and names that are not unique are noted. `anywhere`: those files may lie outside its folder."""
     root = read_root(path, implausible)
     model = root.find("Model")
     if model is None:
         raise ModelError("<OpenSimDocument> holds no <Model>", file=path, line=root.sourceline)
-    return in_current_schema(model, int(root.get("Version", "0")), implausible)
+    return in_current_schema(model, int(root.get("Version", "0")), path, implausible, anywhere)
 
 
-def read_root(path: Path, implausible: ImplausibleValues) -> Element:
-    """The element <OpenSimDocument> of a file, of a version that is read."""
+def _parsed(path: Path, implausible: ImplausibleValues) -> Element:
+    """The root element of a file, also of one whose text is not quite XML."""
 
     def decoded(content: bytes) -> str:
         try:
@@ -38,7 +42,12 @@ def read_root(path: Path, implausible: ImplausibleValues) -> Element:
             implausible.count("text that is not UTF-8, taken as Latin-1", f"byte {error.start}")
             return content.decode("latin-1")
 
-    root = parse(path, lambda content: mended(_COLONS.sub(r"\1..", content), implausible), decode=decoded)
+    return parse(path, lambda content: mended(_COLONS.sub(r"\1..", content), implausible), decode=decoded)
+
+
+def read_root(path: Path, implausible: ImplausibleValues) -> Element:
+    """The element <OpenSimDocument> of a file, of a version that is read."""
+    root = _parsed(path, implausible)
     if root.tag != "OpenSimDocument":
         raise ModelError(f"<OpenSimDocument> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
     given = root.get("Version", "")
@@ -53,13 +62,49 @@ def read_root(path: Path, implausible: ImplausibleValues) -> Element:
     return root
 
 
-def in_current_schema(model: Element, version: int, implausible: ImplausibleValues) -> Element:
-    """A <Model> of a document version, changed in place into the schema of version 40000."""
+def in_current_schema(
+    model: Element, version: int, path: Path, implausible: ImplausibleValues, anywhere: bool = False
+) -> Element:
+    """A <Model> of a document version, changed in place into the schema of version 40000. What it names by the
+    attribute `file` is included, and its <defaults> are applied."""
+
+    def read(file: Path) -> tuple[Element, int]:
+        if _parsed(file, implausible).tag != "OpenSimDocument":  # of before versions were written
+            return _parsed(file, implausible), LAST_NESTED
+        root = read_root(file, implausible)
+        return next(iter(root.iterchildren("*")), root), int(root.get("Version", "0"))
+
+    older = include_files(model, version, path, read, IncludedFiles(path, anywhere))
+    complete(model, version)
     if version <= LAST_NESTED:
         close_names(model, implausible)
     if version < FIRST_RELEASE:
         modernize(model)
+    for holder in older:
+        _add_older(model, holder, implausible)
     part_from_ground(model, implausible)
     sort_components(model)
     settle_names(model, implausible)
     return model
+
+
+def _add_older(model: Element, holder: Element, implausible: ImplausibleValues) -> None:
+    """A set of an older version in a model of today: modernized in a model of its own, whose sets join the others."""
+    part: Element = etree.Element("Model")
+    part.sourceline = holder.sourceline
+    part.append(holder)
+    close_names(part, implausible)
+    modernize(part)
+    for made in part.iterchildren("*"):
+        existing = model.find(made.tag)
+        if existing is None:
+            model.append(made)
+            continue
+        for name in ("objects", "groups"):
+            target, source = existing.find(name), made.find(name)
+            if target is None and source is not None:
+                existing.append(source)
+            elif target is not None and source is not None:
+                for child in list(source.iterchildren("*")):
+                    child.set(BASE, child.base or "")
+                    target.append(child)
