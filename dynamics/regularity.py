@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from myoquat.core.content import FOREIGN
 from myoquat.core.typing import Array
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.factor import ancestors
@@ -74,7 +75,7 @@ def check_pose(system: ArticulatedSystem, M: Array) -> None:
 def singular_velocity(system: ArticulatedSystem) -> int | None:
     """A velocity whose pivot in M = L^T D L vanishes at random poses; None for a regular matrix."""
     key = system.content_key
-    if key not in _singular:
+    if key not in _singular or key.startswith(FOREIGN):
         if len(_singular) >= MAX_KEPT_RESULTS:
             _singular.clear()
         _singular[key] = _vanishing_pivot(system)
@@ -84,7 +85,7 @@ def singular_velocity(system: ArticulatedSystem) -> int | None:
 def _least_share(system: ArticulatedSystem) -> float:
     """The least eigenvalue of M at random poses, over its diagonal."""
     key = system.content_key
-    if key not in _least:
+    if key not in _least or key.startswith(FOREIGN):
         if len(_least) >= MAX_KEPT_RESULTS:
             _least.clear()
         M = mass(system, system.random(RANDOM_POSES, np.random.default_rng(0)))

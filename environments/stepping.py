@@ -1,16 +1,13 @@
 """Batches of states advanced by compiled steps, and the compiled formulas of a task."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.class_content import is_foreign
-from myoquat.core.content import foreign_parts
-from myoquat.core.overwritten import overwritten
+from myoquat.core.content import FOREIGN, is_foreign
 from myoquat.core.typing import Array
-from myoquat.core.user_code import code_state
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import MethodChoice
@@ -47,26 +44,17 @@ class Stepper:
             raise ValueError("task: its model has neither muscles nor actuators, so that no action moves it")
         self.control_bounds = self._control_bounds()
         self._loops: dict[bool, StepLoop] = {}
-        self._code = self._code_now()
+        self._weights = tuple(task.weights.items())
 
     def follow_code(self) -> None:
-        """Compile anew what users' code has changed: a global, a class attribute or weights that it reads."""
-        code = self._code_now()
-        if code is None or code != self._code:
+        """Trace users' code in the task and its model again, which may read a global, a class attribute or weights that
+        have changed; machine code is found by the traced program."""
+        weights = tuple(self.task.weights.items())
+        if is_foreign(type(self.task)) or self.model.content_key.startswith(FOREIGN) or weights != self._weights:
             self._loops.clear()
             self._kernels.clear()
             vars(self).pop("_excitations", None)
-        self._code = code
-
-    def _code_now(self) -> Hashable:
-        """The state of the users' code in the task and its model, None where it is not known completely."""
-        task, parts = self.task, foreign_parts(self.model.content_key)
-        weights = tuple(task.weights.items())
-        if not is_foreign(type(task)) and parts == [] and overwritten() is None:
-            return weights
-        own = {name: value for name, value in vars(task).items() if name != "model"}
-        state = code_state([type(task), own, *(parts or ())])
-        return (state.digest, overwritten()) if state.complete and parts is not None else None
+            self._weights = weights
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -6,27 +6,33 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.content import content_key, foreign_parts, lasting_content
-from myoquat.core.overwritten import overwritten
+from myoquat.core.content import content_key, lasting_content
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.core.user_code import code_state
 from myoquat.kernels import formula, is_symbolic
 from myoquat.kernels.runtime.build import code_kept
 
-__all__ = ["BACKENDS", "Input", "evaluate", "kernel_for", "traced_once"]
+__all__ = ["BACKENDS", "Input", "evaluate", "kernel_for", "traced_once", "traced_programs"]
 
 BACKENDS = ("kernel", "numpy")
 MAX_KEPT_KERNELS = 256  # kernels kept in memory; the oldest unused one goes first
 
-Compiled = TypeVar("Compiled")
+
+class _Traced(Protocol):
+    @property
+    def program(self) -> str:
+        """Text that two kernels share only if they compute the same."""
+
+
+Compiled = TypeVar("Compiled", bound=_Traced)
 
 _kernels: OrderedDict[Hashable, Any] = OrderedDict()
 _calculation: ContextVar[dict[Hashable, Any] | None] = ContextVar("_calculation", default=None)
+_programs: ContextVar[set[str] | None] = ContextVar("_programs", default=None)
 _lock = threading.Lock()
 
 
@@ -37,23 +43,28 @@ def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compil
     takes it as a text for the cache of machine code, the argument `content` of `myoquat.kernels.compile`. None where it
     does not outlast this process: it holds functions, or classes whose code is not in this package.
 
-    Such code may read what no key says, for example a global of a notebook that has changed since. The state of all
-    that it can read is then part of the key. Where the state is not known completely, `build` traces at every call, and
-    machine code is found by the traced program. The same holds for attributes of this package's classes
-    and modules that a program has overwritten.
+    Such code may read what no key says, for example a global of a notebook that has changed since. It is traced at
+    every call, and its machine code is found by the traced program.
     """
-    found: Compiled | None = _found(key) if overwritten() is None else None
-    if found is not None:
-        return found
+    with _lock:
+        if key in _kernels:
+            _kernels.move_to_end(key)
+            kept: Compiled = _kernels[key]
+            return kept
     content = lasting_content(key)
     if content is None:
         return _of_user_code(key, build)
-    return _kept(key, build(content))
+    kernel = build(content)
+    with _lock:
+        kept = _kernels.setdefault(key, kernel)
+        while len(_kernels) > MAX_KEPT_KERNELS:
+            _kernels.popitem(last=False)
+    return kept
 
 
 @contextmanager
 def traced_once() -> Iterator[None]:
-    """One calculation: inside, the code of users is looked at once for every key."""
+    """One calculation: inside, the code of users is traced once for every key."""
     token = _calculation.set({}) if _calculation.get() is None else None
     try:
         yield
@@ -62,44 +73,31 @@ def traced_once() -> Iterator[None]:
             _calculation.reset(token)
 
 
+@contextmanager
+def traced_programs() -> Iterator[set[str]]:
+    """The programs of users' code that `kernel_for` traces inside."""
+    found: set[str] = set()
+    token = _programs.set(found)
+    try:
+        yield found
+    finally:
+        _programs.reset(token)
+
+
 def _of_user_code(key: Hashable, build: Callable[[str | None], Compiled]) -> Compiled:
-    """The kernel of code that is not this package's: of its state now, or at its first use in a calculation."""
-    known, name = _calculation.get(), content_key(key)
-    kernel: Compiled | None = None if known is None else known.get(name)
-    if kernel is None:
-        parts = foreign_parts(key)
-        state = None if parts is None else code_state(parts)
-        if state is not None and state.complete:
-            name_now = ("user code", name, state.digest, overwritten())
-            kernel = _found(name_now) or _kept(name_now, _traced(build))
-        else:
-            kernel = _traced(build)
-    if known is not None:
-        known[name] = kernel
-    return kernel
-
-
-def _traced(build: Callable[[str | None], Compiled]) -> Compiled:
-    """The kernel of the program that is traced now, its machine code from memory where another had the same program."""
+    """The kernel of code that is not this package's: of the program that is traced now, or at its first use in a
+    calculation. Machine code comes from memory where another kernel had the same program."""
+    calculation, programs, name = _calculation.get(), _programs.get(), content_key(key)
+    if calculation is not None and name in calculation:
+        known: Compiled = calculation[name]
+        return known
     with code_kept():
-        return build(None)
-
-
-def _found(key: Hashable) -> Any:
-    """The kernel kept under `key`, or None."""
-    with _lock:
-        if key in _kernels:
-            _kernels.move_to_end(key)
-        return _kernels.get(key)
-
-
-def _kept(key: Hashable, kernel: Compiled) -> Compiled:
-    """The kernel that is kept under `key` from now on."""
-    with _lock:
-        kept: Compiled = _kernels.setdefault(key, kernel)
-        while len(_kernels) > MAX_KEPT_KERNELS:
-            _kernels.popitem(last=False)
-    return kept
+        kernel = build(None)
+    if calculation is not None:
+        calculation[name] = kernel
+    if programs is not None:
+        programs.add(kernel.program)
+    return kernel
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.content import FOREIGN
 from myoquat.core.typing import Array
 from myoquat.joints.conversion.balls import rotation_angles
 from myoquat.joints.euler import CONDITION_LIMIT, check_lock, condition_euler
@@ -184,7 +185,7 @@ def _first(locked: Array) -> tuple[int, ...] | None:
 def _locks(system: ArticulatedSystem) -> _Locks:
     """The locks of all joints, kept by the content of the system."""
     key = system.content_key
-    if key not in _known:
+    if key not in _known or key.startswith(FOREIGN):
         if len(_known) >= MAX_KNOWN_SYSTEMS:
             _known.clear()
         _known[key] = _Locks(_found(system))

@@ -8,13 +8,10 @@ import os
 
 import lazy_loader
 
-from myoquat.core.overwritten import watch_modules
-
 __version__ = "0.2.0"
 
 if os.path.isfile(os.path.join(os.path.dirname(__file__), "kernels")):  # a clone without links: see setup.py
     __path__.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-watch_modules()
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]

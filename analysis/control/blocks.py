@@ -58,6 +58,11 @@ class BlockKernels:
         self.value = kernels.compile(formula, inputs, formula.outputs, name=formula.name, content=content)
         self.jacobian = self.value.jacobian(wrt="v", sparse=True)
 
+    @property
+    def program(self) -> str:
+        """Text that two blocks share only if they compute the same."""
+        return self.value.program
+
     @cached_property
     def hessian(self) -> kernels.Kernel:
         """Second derivatives of sum rows_bar . rows + terms_bar . terms by v."""

@@ -13,7 +13,6 @@ from myoquat.analysis.motion.continuity import Hinges, free_hinges, is_named, na
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.problem import PoseProblem, Search
 from myoquat.core.lazy_imports import scipy
-from myoquat.core.overwritten import overwritten
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
@@ -72,7 +71,7 @@ class _Solver:
     @classmethod
     def of(cls, problem: PoseProblem) -> "_Solver":
         """The kernels, kept for the next frames of the same problem unless code of a user is part of it."""
-        return cls._kept(problem) if problem.lasting and overwritten() is None else cls._made(problem)
+        return cls._kept(problem) if problem.lasting else cls._made(problem)
 
     @classmethod
     @functools.lru_cache(maxsize=8)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from myoquat.analysis.studies.execution.engines import engine_of
+from myoquat.analysis.studies.execution.engines import engine_of, user_code
 from myoquat.analysis.studies.storage.describe import differences
 from myoquat.analysis.studies.storage.errors import StoreError
 from myoquat.analysis.studies.storage.machine import machine
@@ -63,7 +63,7 @@ def recompute(results: xr.Dataset | str | Path, sample: int, model: Model | None
         raise StoreError(f"sample {sample} has other values than the study gives it now ({note})")
     changed = replace(study, **changes)
     arrays, _ = engine_of(changed).run_values(values)
-    return dataset_of(changed, arrays).assign_coords(sample=("sample", [sample]))
+    return dataset_of(changed, user_code(changed), arrays).assign_coords(sample=("sample", [sample]))
 
 
 def _machine_of(found: xr.Dataset) -> Any:

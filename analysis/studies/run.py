@@ -12,11 +12,11 @@ from time import perf_counter
 from typing import Any
 
 from myoquat.analysis.studies.definition.specification import Specification
-from myoquat.analysis.studies.execution.engines import Engine, TrialEngine, check_study, engine_for, engine_of
+from myoquat.analysis.studies.execution.engines import Engine, TrialEngine, check_study, engine_for, user_code
 from myoquat.analysis.studies.execution.interrupts import interrupts
 from myoquat.analysis.studies.storage.describe import description, key_of
 from myoquat.analysis.studies.storage.layout import sizes, variables
-from myoquat.analysis.studies.storage.machine import NOT_COMPARABLE, machine, user_code
+from myoquat.analysis.studies.storage.machine import machine
 from myoquat.analysis.studies.storage.memory import Memory
 from myoquat.analysis.studies.storage.results import Done, Results, RunReport, stored
 from myoquat.analysis.studies.storage.store import Store
@@ -75,13 +75,14 @@ def _computed(
     cluster = None
     if options.client is not None or options.scheduler is not None:
         cluster = _cluster().connected(options.client, options.scheduler, options.timeout)
-    with closing(_results(study, output, options)) as results:
+    code = user_code(study)
+    with closing(_results(study, code, output, options)) as results:
         pending = sorted(results.damaged) if options.repair else results.pending()
         report = RunReport(threads=thread_count(options.threads), blocks=len(pending), damaged=results.damaged)
         if cluster is not None:
-            work = cluster.blocks(study, results, pending, report, options.timeout)
+            work = cluster.blocks(study, code, results, pending, report, options.timeout)
         else:
-            work = _local(study, results, pending, report, check)
+            work = _local(study, code, results, pending, report, check)
         count = sum(end - begin for begin, end in map(results.span, pending))
         with closing(work), progress_bar(study.count, "sample", options.progress, study.count - count) as shown:
             for number, seconds in work:
@@ -94,13 +95,13 @@ def _computed(
     return results, report
 
 
-def _results(study: Specification, output: str | Path | None, options: RunOptions) -> Results:
+def _results(study: Specification, code: dict[str, str], output: str | Path | None, options: RunOptions) -> Results:
     block = _block_size(study, options.block)
     if output is not None:
-        return Store.open(study, output, block, bool(options.resume) or options.repair, options.any_code)
+        return Store.open(study, code, output, block, bool(options.resume) or options.repair, options.any_code)
     if options.resume or options.repair:
         raise ValueError("there is nothing to resume without an output")
-    return Memory(study, block)
+    return Memory(study, code, block)
 
 
 def _block_size(study: Specification, block: int | None) -> int:
@@ -128,21 +129,19 @@ def _cluster() -> Any:
         raise missing_extra(error) from None
 
 
-def _engine(study: Specification) -> Engine | TrialEngine:
-    """The engine of a study: a new one where changes of users' code since the last one cannot be detected."""
-    own = user_code(study)
-    if NOT_COMPARABLE in own:
-        return engine_of(study)
-    return engine_for(key_of({**description(study), "machine": machine(), "user_code": own}), lambda: study)
+def _engine(study: Specification, code: dict[str, str]) -> Engine | TrialEngine:
+    """The engine of a study with these programs of users' code."""
+    return engine_for(key_of({**description(study), "machine": machine(), "user_code": code}), lambda: study)
 
 
 def _local(
-    study: Specification, results: Results, pending: list[int], report: RunReport, check: Callable[[], None]
-) -> Iterator[Done]:
+    study: Specification, code: dict[str, str], results: Results, pending: list[int], report: RunReport,
+    check: Callable[[], None],
+) -> Iterator[Done]:  # fmt: skip
     """Compute and store blocks in threads; a few more are handed out than there are threads. At an interrupt, blocks
     that are being computed are given up, and those that are being stored are stored."""
     began = perf_counter()
-    engine = _engine(study)
+    engine = _engine(study, code)
     report.compile = perf_counter() - began
     check()  # CasADi lets an interrupt pass while it builds the step
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from typing import ClassVar
 
-from myoquat.core.class_content import is_foreign
+from myoquat.core.content import is_foreign
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.integrators.step_formula import StepFormula

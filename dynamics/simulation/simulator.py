@@ -9,7 +9,6 @@ import numpy as np
 
 from myoquat.core.content import lasting_content
 from myoquat.core.option_records import options_of
-from myoquat.core.overwritten import overwritten
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, check_numbers
@@ -67,7 +66,7 @@ class Simulator:
         self.problem = Problem(
             model, MethodChoice(method, stabilization), held, parameters, external_torque, redundant, feedback
         )
-        self._loops: dict[tuple[int | None, int | None], StepLoop] = {}  # by lanes and overwritten attributes
+        self._loops: dict[int | None, StepLoop] = {}  # by lanes
 
     @property
     def model(self) -> SystemLike:
@@ -184,11 +183,10 @@ class Simulator:
             and all(np.ndim(getattr(value, "values", value)) <= 2 for value in inputs.values())
         )
         lanes = 1 if single else None
-        kept = lanes, overwritten()
-        if kept not in self._loops or not self._lasting:
+        if lanes not in self._loops or not self._lasting:
             equations, stabilization = self.problem.equations, self.problem.choice.stabilization
-            self._loops[kept] = self.method.kept_loop(equations, stabilization, lanes)
-        return self._loops[kept]
+            self._loops[lanes] = self.method.kept_loop(equations, stabilization, lanes)
+        return self._loops[lanes]
 
     @cached_property
     def _lasting(self) -> bool:

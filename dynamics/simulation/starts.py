@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.content import lasting_content
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import VariedEquations
+from myoquat.joints.compiled import kernel_for
 from myoquat.muscle.evaluate import equilibria
 from myoquat.muscle.laws.equilibrium import numbers_of
 from myoquat.muscle.segments.lengths import lengths
@@ -25,8 +25,12 @@ class MuscleStarts:
         self.names = {law_type: list(numbers_of(law_type, laws)) for law_type, laws in elastic(model).items()}
         sizes: dict[str, Any] = {"q": model.system.nq, "p": (max(len(equations.names), 1),)}
         names = ["lengths", *(f"law_type_{i}" for i in range(len(self.names)))]
-        content = lasting_content(("muscle_starts", equations.key))
-        self.kernel = kernels.compile(self._formula, sizes, names, name="muscle_starts", content=content, threads=1)
+        self.kernel = kernel_for(
+            ("muscle_starts", equations.key),
+            lambda content: kernels.compile(
+                self._formula, sizes, names, name="muscle_starts", content=content, threads=1
+            ),
+        )
 
     def _formula(self, q: Array, p: Array) -> tuple[Array, ...]:
         """Path lengths (m,), and of every type of laws its numbers (names, laws)."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.kernels.codegen.body import Straight
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.kernels.codegen.ir import Builder, Module
 
 __all__ = [

@@ -8,7 +8,7 @@ loop over the rows of a table of seeds.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.core.typing import Array
 from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, interpret
 from myoquat.kernels.tracing.traced import OfLoop, Traced

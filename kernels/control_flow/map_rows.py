@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.core.typing import Array
 from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall, out_of_line_call
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_term, is_traced

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.core.typing import Array
 from myoquat.kernels.control_flow.tree_scan_members import ROOT
 from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, interpret

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from myoquat.core.arguments import CALLABLE, check_types
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.core.lazy_imports import casadi
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import is_symbolic, symbols_of

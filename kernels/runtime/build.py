@@ -1,9 +1,7 @@
 """Machine code for a recipe: from the cache if it is there, else compiled and put there."""
 
-import functools
 import itertools
 import json
-import os
 import platform
 import threading
 import time
@@ -12,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from myoquat import core
-from myoquat.core.digests import digest
+import numpy as np
+
+from myoquat.core.content import digest, package_digest
 from myoquat.kernels.codegen.compilation_units import Units
 from myoquat.kernels.codegen.driver import ENTRY
 from myoquat.kernels.codegen.ir import Module
@@ -166,26 +164,7 @@ def _circumstances(target: Target, lanes: int) -> dict[str, Any]:
         "optimization": target.optimization,
         "lanes": lanes,
         "system": platform.system(),
-        "casadi": _casadi(),
-        "generator": _generator(),
+        "numpy": np.__version__,
+        "package": package_digest(),
         **versions(),
     }
-
-
-@functools.cache
-def _casadi() -> str:
-    """What tells installed CasADis apart, from the file system: its own word takes its import, or that of `email`."""
-    found = find_spec("casadi")
-    if found is None or found.origin is None:
-        return ""
-    status = os.stat(found.origin)
-    folder = Path(found.origin).parent.parent
-    return " ".join([*sorted(path.name for path in folder.glob("casadi-*")), f"{status.st_mtime_ns} {status.st_size}"])
-
-
-@functools.cache
-def _generator() -> str:
-    """Digest of the sources of `kernels` and `core`: any change to the code generator makes old entries foreign."""
-    kernels = Path(__file__).parents[1]
-    folders = (kernels, Path(core.__file__).parent)
-    return digest(*(source.read_bytes() for folder in folders for source in sorted(folder.rglob("*.py"))))

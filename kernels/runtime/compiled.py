@@ -177,6 +177,11 @@ class Compiled:
         return self._code.size.operations
 
     @property
+    def program(self) -> str:
+        """Text that two kernels share only if they compute the same."""
+        return self._recipe.identity()
+
+    @property
     def source(self) -> str:
         """'compiled' or 'cache': where the machine code came from."""
         return self._code.source

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.kernels.codegen.body import Straight
 from myoquat.kernels.codegen.ir import Module
 from myoquat.kernels.codegen.parts import Body, Cost, Ports

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.arguments import CALLABLE, check_types
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.core.garbage_collection import uncollected
 from myoquat.core.progress_message import waiting
 from myoquat.core.typing import Array, ArrayLike
@@ -18,7 +18,6 @@ from myoquat.kernels.control_flow.differentiation import Derivative, Names
 from myoquat.kernels.runtime import batch as _batch
 from myoquat.kernels.runtime.compiled import Compiled
 from myoquat.kernels.runtime.deferred import Deferred
-from myoquat.kernels.runtime.source_digest import sources_digest
 from myoquat.kernels.tracing.sharing import sharing_traces
 from myoquat.kernels.tracing.trace import Formula, as_list, name_of, trace
 from myoquat.kernels.tracing.traced import Pattern, Traced
@@ -77,13 +76,12 @@ def _body(
     name: str | None,
     content: str | None,
 ) -> Straight | Deferred:
-    """The formula, traced now, or, where the sources and the content say what it is, when it is needed."""
-    sources = None if content is None else sources_digest()
-    if content is None or sources is None:
+    """The formula, traced now, or, where the content says what it is, when it is needed."""
+    if content is None:
         with sharing_traces():
             return Straight(trace(function, inputs, outputs, name))
     wanted = None if outputs is None else dict(outputs) if isinstance(outputs, Mapping) else list(outputs)
-    key = digest("formula", sources, np.__version__, content, str(name), str(dict(inputs)), str(wanted))
+    key = digest("formula", content, str(name), str(dict(inputs)), str(wanted))
 
     def traced() -> Traced:
         with sharing_traces(content):

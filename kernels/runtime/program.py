@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.arguments import CALLABLE, check_types, check_unmasked, real_array
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.core.garbage_collection import uncollected
 from myoquat.core.progress_message import waiting
 from myoquat.core.typing import Array
@@ -49,7 +49,6 @@ from myoquat.kernels.runtime.program_steps import (
     numbers_or_symbols,
     stages_of,
 )
-from myoquat.kernels.runtime.source_digest import sources_digest
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.context import unrolled_constructs
 from myoquat.kernels.tracing.sharing import sharing_traces
@@ -314,17 +313,16 @@ def compile_program(
     """
     check_types(make=(make, CALLABLE), name=(name, str))
     start = time.perf_counter()
-    sources = None if content is None else sources_digest()
 
     def body() -> Body:
-        with sharing_traces(None if sources is None else content):
+        with sharing_traces(content):
             return make().body(outputs)
 
     with waiting(f"compiling {name}"), uncollected():
-        if content is None or sources is None:
+        if content is None:
             found = body()
         else:
-            key = digest("program", sources, np.__version__, content, name, str(list(outputs)))
+            key = digest("program", content, name, str(list(outputs)))
             found = DeferredBody(key, body)
         kernel = Compiled(StraightRecipe(found), lanes=lanes, threads=threads, cache=cache)
     kernel.build_seconds = time.perf_counter() - start

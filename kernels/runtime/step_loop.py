@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.core.garbage_collection import uncollected
 from myoquat.core.option_records import options_of
 from myoquat.core.progress_message import waiting
@@ -35,7 +35,6 @@ from myoquat.kernels.runtime.execution import FramePool, split_and_run
 from myoquat.kernels.runtime.input_schedules import Sample, sample
 from myoquat.kernels.runtime.program import Program
 from myoquat.kernels.runtime.settings import cache_folder, lane_count, target, thread_count
-from myoquat.kernels.runtime.source_digest import sources_digest
 from myoquat.kernels.runtime.tableaus import METHODS, ExplicitMethod, Tableau
 from myoquat.kernels.tracing.sharing import sharing_traces
 from myoquat.kernels.tracing.trace import Formula, shape_of, trace
@@ -168,12 +167,11 @@ class _Wanted:
         return nodes_of(() if self.stages is None else self.stages.c, self.node)
 
     def recipe(self, content: str | None) -> StepRecipe | DeferredSteps:
-        """The formulas traced now, or, where the sources and the content say what they are, when they are needed."""
-        sources = None if content is None else sources_digest()
-        if content is None or sources is None:
+        """The formulas traced now, or, where the content says what they are, when they are needed."""
+        if content is None:
             return StepRecipe(self.plan())
         shapes = str((self.name, self.state, self.inputs, self.parameters, self.nodes))
-        return DeferredSteps(digest("steps", sources, np.__version__, content, shapes), lambda: self.plan(content))
+        return DeferredSteps(digest("steps", content, shapes), lambda: self.plan(content))
 
     def plan(self, content: str | None = None) -> StepPlan:
         """The traced formulas."""
@@ -348,6 +346,11 @@ class StepLoop:
         for number, key in enumerate(self.inputs):
             samples[key].fill(index[:, number], weight[:, number], nodes, h, start)
         return index, weight
+
+    @property
+    def program(self) -> str:
+        """Text that two loops share only if they compute the same."""
+        return self._recipe.identity()
 
     @property
     def ir(self) -> str:

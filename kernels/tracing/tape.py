@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.core.lazy_imports import casadi
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered

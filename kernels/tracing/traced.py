@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.core.lazy_imports import casadi
 from myoquat.kernels.symbolic.terms import Scalar, Term
 from myoquat.kernels.tracing.tape import Ends, Inner, Tape, in_casadi, interpret

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.class_content import identity, is_foreign
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.ranges import ranges_of
@@ -92,7 +91,7 @@ def _excess(law_type: LawType, names: list[str]) -> Callable[..., Array]:
     kernel = kernel_for(
         (
             "excess",
-            law_type.law if is_foreign(law_type.law) else identity(law_type.law),
+            law_type.law,
             law_type.settings,
             tuple(names),
         ),

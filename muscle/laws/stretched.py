@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.class_content import identity, is_foreign
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import root
@@ -81,7 +80,7 @@ def _evaluated(
     """The formula on rows of the arguments and the laws' numbers, compiled."""
     rows = np.ascontiguousarray(np.stack(np.broadcast_arrays(*given, *numbers.values()), axis=-1))
     kernel = kernel_for(
-        (name, law_type.law if is_foreign(law_type.law) else identity(law_type.law), law_type.settings, tuple(numbers)),
+        (name, law_type.law, law_type.settings, tuple(numbers)),
         lambda content: kernels.compile(formula, {"rows": rows.shape[-1]}, [name], name=name, content=content),
     )
     found: Array = kernel(rows)

@@ -2,42 +2,94 @@
 
 A record is a frozen dataclass of numbers, texts, enumeration members, None, and tuples, lists, sets, mappings, arrays
 or records of these. Numbers count by their bits, so that 0.1 and its neighbour differ, and so do 0.0 and -0.0; records
-by their class. How anything is printed plays no part.
+by the name of their class. How anything is printed plays no part.
+
+A contract stands in place of watching. The formulas of this package are those of its source files when it was imported:
+`package_digest` tells them from those of other versions. Code from outside the package may read globals, closures and
+attributes that no content shows. The digest of a record of such a class says so, and whoever keeps something by content
+asks for `lasting_content`, which there is none of.
 """
 
+import functools
 import hashlib
+import itertools
 import math
+import os
+import secrets
 import struct
 import sys
+import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
 from types import NoneType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from myoquat.core.class_content import identity, is_foreign
 from myoquat.core.lazy_imports import masked
-from myoquat.core.overwritten import overwritten
 
-__all__ = ["FOREIGN", "content_digest", "content_key", "foreign_parts", "lasting_content"]
+__all__ = ["FOREIGN", "content_digest", "content_key", "digest", "is_foreign", "lasting_content", "package_digest"]
 
 FOREIGN = "~"
+_PACKAGE = "myoquat"
 _MARKED = len(FOREIGN) + 64
+_IMPORTED_NS = time.time_ns()
+_LENGTH = struct.Struct("<Q")
 
-_met: ContextVar[list[object] | None] = ContextVar("met", default=None)  # what is foreign in what is being encoded
+_foreign: "WeakKeyDictionary[type, bool]" = WeakKeyDictionary()
+_met: ContextVar[bool] = ContextVar("met", default=False)  # whether what is being encoded has foreign parts
 
 
-class _ForeignDigest(str):
-    """A digest that begins with FOREIGN and knows the `parts` that make it so."""
+# ---- digests of parts --------------------------------------------------------------------------------------
 
-    parts: tuple[object, ...]
 
-    def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, (str(self),)
+def digest(*parts: bytes | str) -> str:
+    """Hexadecimal SHA-256 of the parts, each with its length, so that no two lists of parts share a digest."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        total.update(_LENGTH.pack(len(data)))
+        total.update(data)
+    return total.hexdigest()
+
+
+@functools.cache
+def package_digest() -> str:
+    """SHA-256 of the source files of this package, so that machine code of another formula is never served.
+
+    Formulas do not change while a process runs. Where a file has been written since the package was imported, nobody
+    knows which text was loaded. The digest is then one of this process alone.
+    """
+    inside, *beside = sys.modules[_PACKAGE].__path__
+    # in a clone without links, the packages lie beside the first folder
+    roots = [os.path.join(folder, name) for folder in beside for name in os.listdir(inside) if "." not in name]
+    total, written = hashlib.sha256(), 0
+    for folder, folders, files in itertools.chain.from_iterable(os.walk(x, followlinks=True) for x in (inside, *roots)):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(files):
+            if name.endswith(".py"):
+                path = os.path.join(folder, name)
+                with open(path, "rb", buffering=0) as file:
+                    content, written = file.read(), max(written, os.fstat(file.fileno()).st_mtime_ns)
+                total.update(f"{path.removeprefix(inside)} {len(content)} ".encode() + content)
+    if written > _IMPORTED_NS:
+        total.update(secrets.token_bytes(16))
+    return total.hexdigest()
+
+
+# ---- digests of content ------------------------------------------------------------------------------------
+
+
+def is_foreign(cls: type) -> bool:
+    """Whether methods of a class, or of its bases, are neither of this package nor Python's."""
+    found = _foreign.get(cls)
+    if found is None:
+        tops = {base.__module__.partition(".")[0] for base in cls.__mro__}
+        found = _foreign[cls] = not tops <= {_PACKAGE, "builtins", "abc", "enum"}
+    return found
 
 
 def content_digest(*values: object) -> str:
@@ -49,55 +101,17 @@ def content_digest(*values: object) -> str:
     naming the class, for a value that is not a record (functions, symbols), and ValueError for NaN, which equals
     nothing.
     """
-    outer, met = _met.get(), list[object]()
-    token = _met.set(met)
+    token = _met.set(False)
     try:
-        digest = hashlib.sha256(_encoded(values)).hexdigest()
+        found = hashlib.sha256(_encoded(values)).hexdigest()
+        return FOREIGN + found if _met.get() else found
     finally:
         _met.reset(token)
-    if outer is not None:
-        outer += met
-    if not met:
-        return digest
-    foreign = _ForeignDigest(FOREIGN + digest)
-    foreign.parts = tuple({id(part): part for part in met}.values())
-    return foreign
-
-
-def foreign_parts(key: object) -> list[object] | None:
-    """The functions, classes and records in a key whose code is not in this package. None where not all are known, as
-    for a digest that another process has made."""
-    try:
-        digest: object = content_digest(key)
-    except (TypeError, ValueError):
-        if isinstance(key, (tuple, list)) or _is_record(key):
-            inner = [foreign_parts(item) for item in (key if isinstance(key, (tuple, list)) else _fields(key))]
-            known = [part for parts in inner if parts is not None for part in parts]
-            own = [key] if _is_record(key) and is_foreign(type(key)) else []
-            return None if None in inner else [*own, *known]
-        return [key]
-    parts = list(digest.parts) if isinstance(digest, _ForeignDigest) else []
-    return None if any(part is _UNKNOWN for part in parts) else parts
-
-
-_UNKNOWN = object()
-
-
-def _meet(part: object) -> None:
-    """Note something foreign."""
-    met = _met.get()
-    if met is not None:
-        met.append(part)
 
 
 def lasting_content(key: object) -> str | None:
-    """A key as a text that is the same in every process and depends on formulas of this package alone.
-
-    None for keys with functions or other objects of this process, or classes of other packages. None also where a
-    program has overwritten attributes of this package's classes or modules.
-    """
-    if overwritten() is not None:
-        return None
+    """A key as a text that is the same in every process and depends on formulas of this package alone; None for keys
+    with functions or other objects of this process, or with classes of other packages."""
     content = content_key(key)
     return content if isinstance(content, str) and not content.startswith(FOREIGN) else None
 
@@ -135,8 +149,7 @@ def _encoded_float(value: float) -> bytes:
 
 def _encoded_text(value: str) -> bytes:
     if len(value) == _MARKED and value.startswith(FOREIGN):
-        for part in getattr(value, "parts", (_UNKNOWN,)):
-            _meet(part)
+        _met.set(True)
     return _sized(b"s", value.encode("utf-8", "surrogatepass"))
 
 
@@ -162,11 +175,11 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
 
 
 def _encoded_other(value: object) -> bytes:
-    """Enumeration members, mappings, arrays and NumPy's numbers, subclasses of plain types, and records."""
-    if isinstance(value, _ForeignDigest):
-        return _encoded_text(value)
-    if is_foreign(type(value)) and not isinstance(value, np.generic | np.ndarray) and not _is_of_python(type(value)):
-        _meet(value)
+    """All other types: those of the table below."""
+    cls = type(value)
+    known = isinstance(value, np.generic | np.ndarray) or _is_of_python(cls)
+    if not known and is_foreign(cls):
+        _met.set(True)
     encode = next((encode for is_one, encode in _ENCODERS_OF_OTHERS if is_one(value)), None)
     if encode is not None:
         return encode(value)
@@ -188,6 +201,7 @@ def _instance_of(*types: type) -> Callable[[object], bool]:
 # The first row that a value belongs to holds: subclasses of plain types count as these, but for tuples with a name.
 _ENCODERS_OF_OTHERS: tuple[tuple[Callable[[object], bool], Callable[[Any], bytes]], ...] = (
     (_instance_of(Enum), lambda value: b"e" + _encoded_class(type(value)) + _encoded_text(value.name)),
+    (lambda value: isinstance(value, type) and not is_foreign(value), lambda value: b"c" + _encoded_class(value)),
     (_instance_of(Mapping), _encoded_mapping),
     (_instance_of(np.ndarray, np.generic), lambda value: _encoded_array(value)),
     (_instance_of(frozenset), lambda value: _sized(b"<", b"".join(sorted(map(_encoded, value))))),
@@ -200,7 +214,7 @@ _ENCODERS_OF_OTHERS: tuple[tuple[Callable[[object], bool], Callable[[Any], bytes
 
 
 def _encoded_class(tag: type) -> bytes:
-    return _encoded_text(identity(tag))
+    return _encoded_text(f"{tag.__module__}.{tag.__qualname__}")
 
 
 def _is_of_python(tag: type) -> bool:
@@ -223,7 +237,7 @@ def _fields(record: Any) -> list[object]:
     return [getattr(record, name) for name in _names(record.__class__)]
 
 
-@cache
+@functools.cache
 def _names(tag: type[Any]) -> tuple[str, ...]:
     """The fields of a dataclass in which its instances differ."""
     return tuple(f.name for f in fields(tag) if f.compare)

@@ -1,5 +1,6 @@
 """Records: frozen dataclasses whose fields hold Python's own numbers and tuples, whatever was given."""
 
+from abc import ABCMeta
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
@@ -8,12 +9,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from myoquat.core.overwritten import RecordType
-
 __all__ = ["Record", "unchecked"]
 
 
-class Record(metaclass=RecordType):
+class Record(metaclass=ABCMeta):  # noqa: B024 - its subclasses have abstract methods
     """Base of frozen dataclasses whose content is compared (`myoquat.core.content`).
 
     Arrays and lists that are given become tuples, NumPy's numbers Python's, and integers floats in fields that are

@@ -1,12 +1,10 @@
 """Code of users that changes in a process: the next call computes with what the code says then, as NumPy does."""
 
-import copy
 import functools
-import importlib
 import itertools
 import sys
 import types
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,9 +12,6 @@ import pytest
 from packed_loop import iterate
 
 import myoquat as mq
-from myoquat.core.content import content_key, foreign_parts
-from myoquat.core.overwritten import overwritten
-from myoquat.core.user_code import code_state
 from myoquat.dynamics import Simulator
 from myoquat.joints.compiled import kernel_for, traced_once
 from myoquat.kernels import compile
@@ -230,129 +225,9 @@ def test_one_calculation_sees_one_state_of_the_code(monkeypatch):
     assert runs == [None, None]
 
 
-def test_models_of_the_package_are_neither_walked_nor_traced_again(monkeypatch):
+def test_models_of_the_package_are_not_traced_again(monkeypatch):
     model = mq.load_model("two_link")
     q = model.start
     mq.path_lengths(model, q)
-    compiled = vars(sys.modules["myoquat.joints.compiled"])  # not as attributes, which would be reported
-    monkeypatch.setitem(compiled, "foreign_parts", None)
-    monkeypatch.setitem(compiled, "lasting_content", None)
+    monkeypatch.setattr("myoquat.joints.compiled.lasting_content", None)
     mq.path_lengths(model, q)
-
-
-def test_kernels_follow_overwritten_attributes_of_package_classes(monkeypatch):
-    """A method of a law, a member that it reads, and what both were before."""
-    spring = mq.muscle.laws.PathSpring(stiffness=100.0, resting_length=0.1)
-    cls, force = type(spring), type(spring).force
-    model = model_of(spring)
-    before = forces(model)
-    with monkeypatch.context() as patch:
-        patch.setattr(cls, "force", lambda self, *given: self.gain * force(self, *given))
-        patch.setattr(cls, "gain", 2.0, raising=False)
-        assert forces(model) == pytest.approx(2.0 * before, rel=1e-15)
-        patch.setattr(cls, "gain", 3.0)
-        assert forces(model) == pytest.approx(3.0 * before, rel=1e-15)
-        assert overwritten() is not None
-    assert overwritten() is None
-    assert forces(model) == before
-
-
-def test_kernels_follow_overwritten_globals_of_package_modules(monkeypatch):
-    """A number that a law reads, overwritten while the kernel of the old one is kept in memory and on disk."""
-    module = sys.modules["myoquat.muscle.laws.ligament_blankevoort"]
-    ligament = mq.muscle.laws.Blankevoort1991(linear_stiffness=0.0, slack_length=0.2, damping_coefficient=1.0)
-    model = model_of(ligament)
-    force = lambda backend="kernel": mq.muscle_forces(model, [0.0], [1.0], [0.0], backend=backend)  # noqa: E731
-    before = force()
-    with monkeypatch.context() as patch:
-        for strain in (10.0, 20.0):
-            patch.setattr(module, "FULL_DAMPING_STRAIN", strain)
-            assert force() == pytest.approx(force("numpy"), rel=1e-14)
-            assert np.all(force() < 0.5 * before)
-        assert overwritten() is not None
-    assert overwritten() is None
-    assert force() == before > 0
-
-
-def test_imported_submodules_overwrite_nothing():
-    importlib.import_module("myoquat.muscle.laws.ligament_blankevoort")
-    assert overwritten() is None
-    assert not [name for name, module in sys.modules.items() if _is_watched(name) and type(module) is types.ModuleType]
-
-
-def _is_watched(name):
-    return name.startswith("myoquat.") and name not in ("myoquat.core", "myoquat.core.overwritten")
-
-
-def test_a_simulator_follows_overwritten_attributes_of_package_classes(monkeypatch):
-    """A spring that a method in another's place makes four times as stiff swings twice as fast."""
-    system = mq.ArticulatedSystem((mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0),))
-    spring = mq.muscle.forces.CoordinateSpring("spring", "sled.position", stiffness=1.0)
-    simulator = Simulator(mq.Model(system, forces=(spring,)))
-    swing = lambda: simulator([0.1], [0.0], 1.0, step=0.01).final_q  # noqa: E731
-    before = swing()
-    with monkeypatch.context() as patch:
-        patch.setattr(type(spring), "force", lambda self, x, rate: -4.0 * x)
-        assert swing() == pytest.approx(0.1 * np.cos(2.0), abs=1e-8)
-    assert swing() == before == pytest.approx(0.1 * np.cos(1.0), abs=1e-8)
-
-
-def test_attributes_that_python_or_decorators_set_overwrite_nothing():
-    copy.copy(mq.muscle.laws.PathSpring(stiffness=1.0, resting_length=1.0))
-    law(lambda self, x: x)
-    assert overwritten() is None
-
-
-def test_a_state_names_what_it_holds():
-    state = code_state([law(CHANGES["a global of a helper's helper"][0])], named=True)
-    assert state.complete
-    assert state.named[f"{__name__}.GAIN"] == "1.0"
-    assert f"{__name__}.deeper" in state.named
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        np.random.default_rng(0),
-        functools.lru_cache(helper),
-        np.vectorize(helper),
-        lambda x: np.random.random() * x,  # noqa: NPY002
-        lambda x: getattr(settings, "gain") * x,  # noqa: B009
-        lambda x: np.load("gain.npy") * x,
-        lambda x: mq.load_model("two_link").start[0] * x,
-        lambda x: eval("GAIN") * x,
-        lambda x: helper.__globals__["GAIN"] * x,
-        lambda x: settings,
-        iter([1.0, 2.0]),
-        np.ma.masked_array([1.0]),
-    ],
-)
-def test_what_a_walk_cannot_see_makes_a_state_incomplete(part):
-    assert not code_state([part]).complete
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        law(CHANGES["a global"][0]),
-        shape,
-        shape.__call__,
-        law_formula,
-        lambda x: np.linalg.norm(np.sin(x)) + np.pi + sum(TABLE),
-        lambda Q: mq.joints.rotation_matrix(Q),
-    ],
-)
-def test_plain_code_is_seen_completely(part):
-    assert code_state([part]).complete
-
-
-def test_parts_of_a_digest_from_elsewhere_are_unknown():
-    key = content_key(law(CHANGES["a global"][0]))
-    assert foreign_parts(("forces", key)) is not None
-    assert foreign_parts(("forces", str.__str__(key))) is None
-
-
-def test_parts_of_a_model_are_its_users_records():
-    own = law(CHANGES["a global"][0])
-    model = replace(model_of(own), name="named")
-    assert foreign_parts(("forces", model.content_key)) == [own]

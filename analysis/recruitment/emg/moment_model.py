@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.class_content import identity, is_foreign
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import unchecked
 from myoquat.core.typing import Array
@@ -239,14 +238,14 @@ def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
     value = kernel_for(
         (
             "emg tension",
-            law_type.law if is_foreign(law_type.law) else identity(law_type.law),
+            law_type.law,
             law_type.settings,
             tuple(names),
         ),
         lambda content: kernels.compile(formula, inputs, ["tension"], name="emg_tension", content=content),
     )
     slope = kernel_for(
-        ("emg tension by parameters", identity(law_type.law), law_type.settings, tuple(names)),
+        ("emg tension by parameters", law_type.law, law_type.settings, tuple(names)),
         lambda content: value.jacobian(wrt="parameters"),
     )
     return value, slope

@@ -16,9 +16,9 @@ from typing import Any
 import distributed
 
 from myoquat.analysis.studies.definition.specification import Specification
-from myoquat.analysis.studies.execution.engines import engine_for
+from myoquat.analysis.studies.execution.engines import engine_for, user_code
 from myoquat.analysis.studies.storage.describe import description, differences, key_of
-from myoquat.analysis.studies.storage.machine import NOT_COMPARABLE, surroundings, user_code
+from myoquat.analysis.studies.storage.machine import surroundings
 from myoquat.analysis.studies.storage.restore import arguments_of
 from myoquat.analysis.studies.storage.results import Done, Results, RunReport, stored
 
@@ -87,8 +87,8 @@ def _sent(text: str, code: dict[str, str]) -> Specification:
     """The study of a text. ClusterError if code of users is not what it is in the process that sent it."""
     study = Specification(**arguments_of(json.loads(text)))
     changed = differences(code, user_code(study))
-    if changed or NOT_COMPARABLE in code:
-        raise ClusterError(f"a worker has other code of users: {'; '.join(changed) or code[NOT_COMPARABLE]}")
+    if changed:
+        raise ClusterError(f"a worker has other code of users: {'; '.join(changed)}")
     return study
 
 
@@ -100,8 +100,9 @@ class Cluster:
     own: bool
 
     def blocks(
-        self, study: Specification, results: Results, pending: list[int], report: RunReport, timeout: float
-    ) -> Iterator[Done]:
+        self, study: Specification, code: dict[str, str], results: Results, pending: list[int], report: RunReport,
+        timeout: float,
+    ) -> Iterator[Done]:  # fmt: skip
         """Compute the pending blocks and store each as it comes."""
         found = description(study)
         if not found["model"]["file"]:
@@ -109,8 +110,7 @@ class Cluster:
                 f"the model {study.model.name!r} cannot be written to a file, and so not sent to workers. Types of "
                 "joints and forces of your own need an entry point (`myoquat.data.toml.record_types`)"
             )
-        own = user_code(study)
-        constant = key_of({**found, "user_code": own}), json.dumps(found)
+        constant = key_of({**found, "user_code": code}), json.dumps(found)
         rest = iter(pending)
         with self._session():
             report.threads = sum(self.client.nthreads().values())
@@ -119,7 +119,7 @@ class Cluster:
                 for number in _next(rest, BLOCKS_PER_THREAD * max(report.threads, 1) - len(tasks)):
                     span = results.span(number)
                     name = f"study-{constant[0][:12]}-{span[0]}"
-                    task = self.client.submit(compute_block, *constant, *span, surroundings(), own, key=name)
+                    task = self.client.submit(compute_block, *constant, *span, surroundings(), code, key=name)
                     tasks[task] = number
                 if not tasks:
                     return

@@ -5,7 +5,6 @@ that the formulas take as symbols. One step loop and one kernel of all summaries
 lanes that know nothing of each other, so a block gives the same bits whatever else is in it.
 """
 
-from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -16,14 +15,14 @@ from myoquat.analysis.studies.definition.columns import Columns
 from myoquat.analysis.studies.definition.specification import Specification
 from myoquat.analysis.studies.definition.summaries import SUMMARIES
 from myoquat.analysis.studies.definition.summaries.base import Moment
-from myoquat.core.class_content import is_foreign
-from myoquat.core.content import lasting_content
+from myoquat.core.content import is_foreign
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.integrators import FIXED_STEP, VariedEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
 from myoquat.dynamics.simulation.starts import MuscleStarts
+from myoquat.joints.compiled import kernel_for
 from myoquat.muscle.checks import check_laws
 
 __all__ = ["Engine", "check_simulation"]
@@ -41,9 +40,7 @@ class Engine:
         self.keep = study.keep
         self.method = FIXED_STEP[study.method]
         self.equations = VariedEquations(study.model, varied=self.columns.inner, limits=self._limits())
-        self.loop = self.method.loop(
-            self.equations, "projection", None, self._content(study.method, parts=[self.method])
-        )
+        self.loop = self.method.kept_loop(self.equations, "projection", None)
         self.observer = self._observer() if study.keep.summaries else None
         self.starts = MuscleStarts(self.equations) if self.equations.of_muscles else None
 
@@ -69,14 +66,13 @@ class Engine:
         nq, nu = model.system.nq, model.system.nu
         shapes = {"start": (nq,), "q": (nq,), "u": (nu,), **extra}
         names = self.keep.summaries
-        content = self._content("summaries", *names, parts=[SUMMARIES[name] for name in names])
-        return kernels.compile(observe, shapes, ["observed"], name="summaries", content=content, threads=1)
-
-    def _content(self, *what: str, parts: Sequence[object]) -> str | None:
-        """What tells a formula of this study from others, where all its parts are of this package."""
-        if any(is_foreign(type(part)) for part in parts):
-            return None
-        return lasting_content(("study", *what, self.equations.key))
+        own = tuple(SUMMARIES[name] for name in names if is_foreign(type(SUMMARIES[name])))
+        return kernel_for(
+            ("summaries", names, own, self.equations.key),
+            lambda content: kernels.compile(
+                observe, shapes, ["observed"], name="summaries", content=content, threads=1
+            ),
+        )
 
     # ---- a block ---------------------------------------------------------------------------------------------
 

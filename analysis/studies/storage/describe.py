@@ -8,7 +8,6 @@ from typing import Any
 
 from myoquat.analysis.studies.definition.plain import plain
 from myoquat.analysis.studies.definition.specification import Specification
-from myoquat.analysis.studies.storage.machine import WHOLE_DIGEST
 from myoquat.data.toml import model_text, parse_model
 from myoquat.muscle import Model, ModelError
 
@@ -49,10 +48,7 @@ def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
         if key == "model":
             found.append(f"model: {_model_text(a)} -> {_model_text(b)}")
         elif key == "user_code":
-            lines = differences(a or {}, b or {})
-            found += [
-                f"user code: {line}" for line in lines if not line.startswith(f"{WHOLE_DIGEST}: ") or len(lines) == 1
-            ]
+            found += [f"user code: {line}" for line in differences(a or {}, b or {})]
         elif key == "vary" and (was := _table_of(a)) and (now := _table_of(b)):
             found += [f"vary.{line}" for line in differences(was, now)] or ["vary: the order"]
         else:

@@ -14,28 +14,15 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 import myoquat
-from myoquat.analysis.studies.definition.specification import Specification
-from myoquat.analysis.studies.definition.summaries import SUMMARIES
-from myoquat.analysis.studies.definition.trial import TRIAL_SUMMARIES
-from myoquat.core.class_content import is_foreign
-from myoquat.core.content import foreign_parts
-from myoquat.core.user_code import code_state
-from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.kernels.runtime.settings import target
 
 __all__ = [
-    "NOT_COMPARABLE",
     "SOURCE_FOLDERS",
-    "WHOLE_DIGEST",
     "fingerprint",
     "machine",
     "release",
     "surroundings",
-    "user_code",
 ]
-
-WHOLE_DIGEST = "all of it"  # digest of the code of users, with its unnamed parts
-NOT_COMPARABLE = "not comparable"  # parts of the code of users that cannot be compared
 
 # folders whose sources can reach the numbers; trials need those of motions and muscles, problems control and fits
 SOURCE_FOLDERS = (
@@ -73,24 +60,6 @@ def fingerprint() -> dict[str, str]:
     libraries = {name: version(name) for name in ("numpy", "scipy", "casadi", "llvmlite")}
     compiler = ".".join(map(str, llvm.llvm_version_info))
     return {"sources": _digest(), "myoquat": release(), **libraries, "llvm": compiler}
-
-
-def user_code(study: Specification) -> dict[str, str]:
-    """The state of a study's code outside this package: names -> values or digests.
-
-    Names are those of functions, globals and attributes. {} where all code is of this package. The entry NOT_COMPARABLE
-    names what cannot be compared.
-    """
-    summaries = [known[name] for known in (SUMMARIES, TRIAL_SUMMARIES) for name in study.summaries if name in known]
-    own: list[object] = [FIXED_STEP.get(study.method), *summaries]
-    trial = study.trial
-    of_trial = () if trial is None else (trial.effort, tuple(trial.reserves), tuple(trial.cones))
-    parts = foreign_parts((study.model.content_key, *of_trial))
-    state = code_state([*(parts or ()), *(part for part in own if is_foreign(type(part)))], named=True)
-    strange = state.unknown if parts is not None else (*state.unknown, "classes of another process")
-    if not state.named and not strange:
-        return {}
-    return {**state.named, WHOLE_DIGEST: state.digest, **({NOT_COMPARABLE: ", ".join(strange)} if strange else {})}
 
 
 def surroundings() -> dict[str, dict[str, str]]:

@@ -1,5 +1,7 @@
 """Results in memory, with the verbs of `myoquat.analysis.studies.storage.store.Store`."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import xarray as xr
 
@@ -14,8 +16,8 @@ __all__ = ["Memory", "dataset_of"]
 class Memory:
     """The results of one study in arrays."""
 
-    def __init__(self, study: Specification, block: int) -> None:
-        self.study, self.block = study, block
+    def __init__(self, study: Specification, code: Mapping[str, str], block: int) -> None:
+        self.study, self.code, self.block = study, code, block
         self.blocks = -(-study.count // block)
         lengths = sizes(study)
         self.arrays = {
@@ -46,14 +48,14 @@ class Memory:
 
     def dataset(self) -> xr.Dataset:
         """What is there."""
-        return dataset_of(self.study, self.arrays)
+        return dataset_of(self.study, self.code, self.arrays)
 
 
-def dataset_of(study: Specification, arrays: dict[str, Array]) -> xr.Dataset:
+def dataset_of(study: Specification, code: Mapping[str, str], arrays: dict[str, Array]) -> xr.Dataset:
     """Arrays of results as a Dataset, as `open_results` reads it from a store."""
     data = {v.name: (v.dims, arrays[v.name], {"units": v.unit, "description": v.description}) for v in variables(study)}
     labels = {name: (dims, _as_text(values)) for name, (dims, values) in coordinates(study).items()}
-    return in_order(xr.Dataset(data, attrs=attributes(study)).assign_coords(labels))
+    return in_order(xr.Dataset(data, attrs=attributes(study, code)).assign_coords(labels))
 
 
 def _as_text(values: Array) -> Array:

@@ -29,7 +29,7 @@ from myoquat.analysis.studies.storage.errors import StoreError, entry_of
 from myoquat.analysis.studies.storage.groups import consolidate, group_at
 from myoquat.analysis.studies.storage.layout import Variable, coordinates, sizes, variables
 from myoquat.analysis.studies.storage.lock import Lock
-from myoquat.analysis.studies.storage.machine import NOT_COMPARABLE, fingerprint, machine, release, user_code
+from myoquat.analysis.studies.storage.machine import fingerprint, machine, release
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.typing import Array
 
@@ -66,13 +66,13 @@ DAMAGE = (
 )
 
 
-def attributes(study: Specification) -> dict[str, Any]:
+def attributes(study: Specification, code: Mapping[str, str]) -> dict[str, Any]:
     """What stands with results as a whole: the study and what the bits depend on."""
     return {
         "format": FORMAT,
         "format_version": VERSION,
         "myoquat": release(),
-        "fingerprints": json.dumps([_code_of(study)]),
+        "fingerprints": json.dumps([_code_of(code)]),
         "machine": json.dumps(machine()),
         "study": json.dumps(description(study)),
     }
@@ -214,7 +214,13 @@ class Store:
 
     @classmethod
     def open(
-        cls, study: Specification, path: str | Path, block: int, resume: bool = False, any_code: bool = False
+        cls,
+        study: Specification,
+        code: Mapping[str, str],
+        path: str | Path,
+        block: int,
+        resume: bool = False,
+        any_code: bool = False,
     ) -> "Store":
         """The store at a path, locked for writing: a new one, or to `resume` the one that is there; see `resume`.
 
@@ -227,22 +233,22 @@ class Store:
         lock = Lock.of(path)
         try:
             if not path.exists():
-                return cls._create(study, path, block, lock)
+                return cls._create(study, code, path, block, lock)
             if resume:
-                return cls._resume(study, path, lock, any_code)
+                return cls._resume(study, code, path, lock, any_code)
             raise FileExistsError(f"{path} exists; --resume (resume=True) goes on with it if it is this study's")
         except BaseException:
             lock.release()
             raise
 
     @classmethod
-    def _create(cls, study: Specification, path: Path, block: int, lock: Lock) -> "Store":
+    def _create(cls, study: Specification, code: Mapping[str, str], path: Path, block: int, lock: Lock) -> "Store":
         """A new, empty store: laid out beside its place, brought to the disk and renamed."""
         begun = path.with_name(f".{path.name}.begun")
         shutil.rmtree(begun, ignore_errors=True)  # what a process that died has left
         begun.mkdir()
         try:
-            _lay_out(study, begun, block)
+            _lay_out(study, code, begun, block)
             flush_tree(begun)
             begun.rename(path)
             flush(path.parent)
@@ -252,7 +258,7 @@ class Store:
         return cls(study, path, lock)
 
     @classmethod
-    def _resume(cls, study: Specification, path: Path, lock: Lock, any_code: bool) -> "Store":
+    def _resume(cls, study: Specification, code: Mapping[str, str], path: Path, lock: Lock, any_code: bool) -> "Store":
         """The store at a path, to continue it. StoreError names the differences if it is of another study, other code
         (unless that is allowed), or another processor.
         """
@@ -265,7 +271,7 @@ class Store:
             )
         _check_study(found, study, path)
         if not any_code:
-            _check_code(found, study, path)
+            _check_code(found, code, path)
         if json.loads(found["machine"]) != machine():
             raise StoreError(
                 f"{path} was begun on {found['machine']}; this machine is {json.dumps(machine())}, which may compute "
@@ -274,7 +280,7 @@ class Store:
         store = cls(study, path, lock)
         store._sweep()
         store._mend_labels()
-        store._sign(json.loads(found["fingerprints"]))
+        store._sign(_code_of(code), json.loads(found["fingerprints"]))
         return store
 
     def close(self) -> None:
@@ -377,9 +383,8 @@ class Store:
         if self._found_identity() != self._identity:
             raise StoreError(f"{self.path} was removed or replaced while it was written; block {block} is not stored")
 
-    def _sign(self, known: list[dict[str, Any]]) -> None:
+    def _sign(self, own: dict[str, Any], known: list[dict[str, Any]]) -> None:
         """Find the code that runs among those of the store, or add it to them."""
-        own = _code_of(self.study)
         if own not in known:
             known = [*known, own]
             group = group_at(self.path, "r+")
@@ -410,26 +415,19 @@ def _check_study(found: Mapping[str, Any], study: Specification, path: Path) -> 
         raise StoreError(f"{path} holds the results of another study; what differs: {'; '.join(changed)}")
 
 
-def _code_of(study: Specification) -> dict[str, Any]:
-    """The code that computes a study: this package's, and what users bring."""
-    own = user_code(study)
-    return {**fingerprint(), **({"user_code": own} if own else {})}
+def _code_of(code: Mapping[str, str]) -> dict[str, Any]:
+    """The code that computes a study: this package's, and the programs of users' `code`."""
+    return {**fingerprint(), **({"user_code": dict(code)} if code else {})}
 
 
-def _check_code(found: Mapping[str, Any], study: Specification, path: Path) -> None:
+def _check_code(found: Mapping[str, Any], code: Mapping[str, str], path: Path) -> None:
     """StoreError if other code than this has computed any block, or may have."""
     if found.get("myoquat") != release():
         raise StoreError(
             f"{path} was begun with myoquat {found.get('myoquat')}; this is {release()}, which may compute other bits. "
             + _ANY_CODE
         )
-    own = _code_of(study)
-    unseen = own.get("user_code", {}).get(NOT_COMPARABLE)
-    if unseen:
-        raise StoreError(
-            f"the code of the study reads what cannot be compared ({unseen}). It may be other code than that of the "
-            f"results in {path}. {_ANY_CODE}"
-        )
+    own = _code_of(code)
     fingerprints = entry_of(found, "fingerprints", path)
     for known in fingerprints if isinstance(fingerprints, list) else [fingerprints]:
         changed = differences(known, own)
@@ -456,9 +454,9 @@ def _opened(path: Path, wanted: list[Variable], lengths: Mapping[str, int]) -> d
     return arrays
 
 
-def _lay_out(study: Specification, path: Path, block: int) -> None:
+def _lay_out(study: Specification, code: Mapping[str, str], path: Path, block: int) -> None:
     """An empty store of the study's arrays."""
-    group = zarr.create_group(path, zarr_format=3, attributes=attributes(study))
+    group = zarr.create_group(path, zarr_format=3, attributes=attributes(study, code))
     lengths = sizes(study)
     for v in variables(study):
         shape = tuple(lengths[dim] for dim in v.dims)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.kernels.codegen.body import Straight
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.parts import Body, Ports, take_ports

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.core.outcomes import Outcome
 from myoquat.kernels.codegen.driver import ENTRY, Port
 from myoquat.kernels.codegen.ir import Builder, Module, double

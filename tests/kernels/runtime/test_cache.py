@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.core.digests import digest
+from myoquat.core.content import digest
 from myoquat.kernels.runtime.cache import Cache
 
 

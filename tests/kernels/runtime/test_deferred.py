@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.core import progress_message
-from myoquat.core.content import FOREIGN, content_digest, lasting_content
-from myoquat.kernels.runtime import source_digest
+from myoquat.core import content, progress_message
+from myoquat.core.content import FOREIGN, content_digest, lasting_content, package_digest
 
 Q = np.random.default_rng(0).normal(size=(7, 4))
 
@@ -95,35 +94,15 @@ def test_loops_are_found_by_content(folder):
     assert np.array_equal(pickle.loads(pickle.dumps(again))(x, h=0.1, steps=10).final, first(x, h=0.1, steps=10).final)
 
 
-def test_a_function_put_in_another_place_is_noticed(folder, monkeypatch):
-    made(Formula(), folder)
-    from_here = Formula()
-    monkeypatch.setattr("myoquat.joints.rates.G", lambda Q: Q)
-    assert source_digest.sources_digest() is None
-    assert made(from_here, folder).source == "compiled"  # under the key of its program
-    assert from_here.runs == 1
+def test_the_digest_of_the_package_is_the_same_in_every_process():
+    code = "from myoquat.core.content import package_digest; print(package_digest())"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == package_digest()
 
 
-def test_a_method_put_in_another_place_is_noticed(monkeypatch):
-    monkeypatch.setattr("myoquat.joints.types.SphericalJoint.check", lambda self: None, raising=False)
-    assert source_digest.sources_digest() is None
-
-
-def test_sources_that_changed_since_the_import_are_noticed(monkeypatch):
-    path = next(iter(source_digest._AT_IMPORT))
-    monkeypatch.setitem(source_digest._AT_IMPORT, path, (0, 0))
-    assert source_digest.sources_digest() is None
-
-
-def test_everything_imported_the_digest_stands():
-    """No module of the package holds functions of libraries that the list does not name."""
-    code = (
-        "import pkgutil, importlib, myoquat\n"
-        "for found in pkgutil.walk_packages(myoquat.__path__, 'myoquat.'): importlib.import_module(found.name)\n"
-        "from myoquat.kernels.runtime.source_digest import sources_digest\n"
-        "assert sources_digest() is not None\n"
-    )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+def test_sources_written_since_the_import_give_a_digest_of_this_process_alone(monkeypatch):
+    monkeypatch.setattr(content, "_IMPORTED_NS", 0)
+    assert package_digest.__wrapped__() != package_digest.__wrapped__()
 
 
 class Terminal(io.StringIO):
