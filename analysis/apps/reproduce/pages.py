@@ -122,7 +122,7 @@ def leg_page(folder: Path, output: Path, options: PageOptions) -> None:
     names = [trial, *(name for name in leg.trial_names(folder) if name != trial)]
     data = leg.load_leg(folder, names)
     found, seconds = leg.calibrated(data, trial)
-    posterior = moment_posterior(found, "hmc", samples=DRAWS)
+    posterior = moment_posterior(found, samples=DRAWS)
     lines = [
         "Study: CEINMS-RT/LowerLimbModel, 10.5281/zenodo.6457662.",
         f"Calibrated on {trial}; {'converged' if found.converged else 'not converged'}.",

@@ -48,8 +48,7 @@ STATEMENTS: dict[str, dict[str, str | list[str]]] = {
         "Input pedigree": "Each parameter has a stated prior distribution.",
         "Uncertainty characterization": "Dark bands are those of the posterior and of attachments (3 mm), light ones "
                                         "add the errors of measurement and model; on 200 synthetic trials 90 % bands "
-                                        "hold 94 % (Laplace) and 89 % (Hamiltonian) of the true "
-                                        "moments (python -m benchmarks posteriors).",
+                                        "hold 94 % of the true moments (python -m benchmarks posteriors).",
         "Results robustness": "Both halves of the trial are calibrated and predicted in turn.",
         "Use history": "The model is gait2392; the published calibration is that of CEINMS-RT.",
         LIMITS: ["One person. Tendons are rigid here, stiff in the published muscle model.",

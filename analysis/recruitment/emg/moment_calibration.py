@@ -162,6 +162,14 @@ class MomentCalibration:
         result: Array = np.sqrt(np.diag(np.linalg.inv(self.precision)))
         return result
 
+    def log_density(self, z: ArrayLike) -> tuple[Array, Array]:
+        """(...) the logarithm of the posterior density at z (..., n), up to a constant, and its gradient (..., n).
+
+        Samplers of other packages take it. Draws from it make a `MomentPosterior` of this calibration.
+        """
+        value, gradient = self.objective.value_and_gradient(real_array("z", z))
+        return -value, -gradient
+
     def moments(self, trial: MomentTrial, z: Array | None = None) -> Array:
         """(..., t, e) [N m] moments of the muscles and passive moments of a trial.
 

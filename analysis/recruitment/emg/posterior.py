@@ -1,46 +1,35 @@
 """The uncertainty of a calibration: draws of its parameters, and bands on joint moments."""
 
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
-from myoquat.analysis.recruitment.emg.hamiltonian import Chains, hamiltonian_monte_carlo
 from myoquat.analysis.recruitment.emg.moment_calibration import MomentCalibration, MomentTrial
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 
-__all__ = ["METHODS", "MomentPosterior", "moment_posterior"]
+__all__ = ["MomentPosterior", "moment_posterior"]
 
-METHODS = ("laplace", "hmc")
-MARKOV_CHAINS = 4
-WARM_UP_SAMPLES = 200  # samples of each chain that are thrown away
 MAX_NUMBERS = 2**22  # tensions that are held at once
 
 
 @dataclass(frozen=True, eq=False)
 class MomentPosterior:
-    """Draws of a calibration's standardized parameters.
-
-    draws   (k, n)
-    chains  those of Hamiltonian Monte Carlo, None for Laplace's approximation
+    """Draws (k, n) of a calibration's standardized parameters.
 
     >>> from myoquat.analysis.recruitment import MomentPosterior
     >>> list(MomentPosterior.__dataclass_fields__)  # see moment_posterior
-    ['calibration', 'draws', 'chains']
+    ['calibration', 'draws']
     """
 
     calibration: MomentCalibration
     draws: Array
-    chains: Chains | None = None
 
     def __repr__(self) -> str:
-        how = "Laplace's approximation" if self.chains is None else (
-            f"{len(self.chains.draws)} chains, R-hat at most {self.chains.potential_scale_reduction.max():.3f}, "
-            f"{self.chains.diverged} diverged"
-        )  # fmt: skip
-        return f"<MomentPosterior {len(self.draws)} draws, {how}>"
+        return f"<MomentPosterior {len(self.draws)} draws, Laplace's approximation>"
 
     def bands(self, trial: MomentTrial, level: float = 0.9, *, errors: bool = False, seed: int = 0) -> Array:
         """(2, t, e) [N m] low and high quantiles of the moments of a trial.
@@ -69,34 +58,22 @@ class MomentPosterior:
         return pd.DataFrame(np.quantile(values, at, axis=0).T, index, pd.Index(["median", "low", "high"]))
 
 
-def moment_posterior(
-    calibration: MomentCalibration, method: str = "laplace", *, samples: int = 1000, seed: int = 0
-) -> MomentPosterior:
-    """Draws of the parameters that a calibration's trials leave possible.
+def moment_posterior(calibration: MomentCalibration, *, samples: int = 1000, seed: int = 0) -> MomentPosterior:
+    """Draws of the parameters that a calibration's trials leave possible, by Laplace's approximation.
 
-    method   "laplace": the normal distribution with the calibration's precision about the most probable parameters. Or
-             "hmc": Hamiltonian Monte Carlo, four chains from there with exact gradients, without the first 200 samples
-             of each. `MomentPosterior.chains` says how far the chains agree.
-    samples  of all chains together, a multiple of 4 for "hmc".
+    This is the normal distribution with the calibration's precision about the most probable parameters
+    [C. M. Bishop, Pattern Recognition and Machine Learning, 2006, sec. 4.4]. For draws of the exact posterior, give
+    `MomentCalibration.log_density` to a sampler of your choice.
 
-    The same seed gives the same bits. Raises ValueError for another method and a number of samples that does not fit.
+    The same seed gives the same bits. Raises ValueError for fewer than one sample.
 
     >>> from myoquat.analysis.recruitment import moment_posterior  # see the guide on validation
-    >>> moment_posterior.__defaults__
-    ('laplace',)
+    >>> moment_posterior.__kwdefaults__
+    {'samples': 1000, 'seed': 0}
     """
-    check_types(calibration=(calibration, MomentCalibration))
-    if method not in METHODS:
-        raise ValueError(f"method is 'laplace' or 'hmc', not {method!r}")
-    if samples < MARKOV_CHAINS or (method == "hmc" and samples % MARKOV_CHAINS):
-        raise ValueError(f"samples must be a multiple of {MARKOV_CHAINS}, not {samples}")
-    if method == "hmc":
-        objective = calibration.objective
-        chains = hamiltonian_monte_carlo(
-            objective.value_and_gradient, calibration.z, calibration.precision,
-            chains=MARKOV_CHAINS, samples=samples // MARKOV_CHAINS, warm_up=WARM_UP_SAMPLES, seed=seed,
-        )  # fmt: skip
-        return MomentPosterior(calibration, chains.draws.reshape(samples, -1), chains)
+    check_types(calibration=(calibration, MomentCalibration), samples=(samples, Integral))
+    if samples < 1:
+        raise ValueError(f"samples must be positive, not {samples}")
     L = np.linalg.cholesky(calibration.precision)
     y = np.random.default_rng(seed).normal(size=(len(L), samples))
     draws = calibration.z + scipy.linalg.solve_triangular(L, y, trans=1, lower=True).T

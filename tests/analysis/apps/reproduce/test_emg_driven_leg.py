@@ -80,7 +80,6 @@ def test_page_shows_calibration_and_prediction_and_repeats_its_bits(folder, caps
     """Both trials are on the page, the calibrated moments are nearer than the published ones, and a second run writes
     the same bits."""
     monkeypatch.setattr("myoquat.analysis.apps.reproduce.pages.DRAWS", 40)
-    monkeypatch.setattr("myoquat.analysis.recruitment.emg.posterior.WARM_UP_SAMPLES", 20)
     pages = [folder / "first.html", folder / "second.html"]
     for page in pages:
         arguments = ["emg_driven_leg", str(folder), str(page), "--trial", "slow", "--samples", "16"]
