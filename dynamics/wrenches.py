@@ -1,4 +1,4 @@
-"""Wrenches on bodies: external ones brought to the links, and those of muscles by virtual work.
+"""External wrenches on bodies, brought to the links.
 
 A wrench of a body is a row (force [N], torque [N m]) at its origin in world axes.
 """
@@ -10,11 +10,8 @@ from myoquat.joints.motion import Motion, Pair, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Tree
 from myoquat.joints.vectors import cross, vecmat
-from myoquat.muscle.forces.separate import separate_bodies, wrenches_of_work
-from myoquat.muscle.model import Model
-from myoquat.muscle.segments.lengths import lengths
 
-__all__ = ["link_wrenches", "muscle_wrenches"]
+__all__ = ["link_wrenches"]
 
 
 def link_wrenches(system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: Array) -> list[Pair]:
@@ -31,17 +28,3 @@ def link_wrenches(system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: 
         n = vecmat(f_ext[..., i, 3:], R) + cross(origin, f)
         total[link] = total[link][0] + n, total[link][1] + f
     return total
-
-
-def muscle_wrenches(model: Model, q: Array, tension: Array) -> Array:
-    """(..., bodies, 6) force [N] and torque [N m] of all muscles on each body, at its origin in world axes.
-
-    Muscles of tension F (..., m) and path length l do the virtual work -sum F dl, whatever their paths.
-    """
-    bodies = separate_bodies(model.system)
-
-    def work(motion: Array) -> Array:
-        result: Array = -np.sum(tension * lengths(bodies, model.muscles, q, motion), axis=-1)
-        return result
-
-    return wrenches_of_work(model.system, q, work)

@@ -5,6 +5,8 @@ from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.contact_forces import contact_forces, contact_pairs, force_wrenches
 from myoquat.muscle.evaluate import (
+    acting_torques,
+    acting_wrenches,
     activation_rates,
     actuator_forces,
     elastic_energy,
@@ -84,6 +86,8 @@ __all__ = [
     "WrapEllipsoid",
     "WrapSphere",
     "WrapTorus",
+    "acting_torques",
+    "acting_wrenches",
     "activation_rates",
     "actuator_forces",
     "check_laws",

@@ -1,6 +1,7 @@
 """Argument validation of public functions of muscles: `myoquat.joints.validation.Call` with activations and states."""
 
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,7 @@ from myoquat.joints.multibody.checks import UNIT_TOLERANCE, check_array, check_s
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.validation import Call
 from myoquat.kernels.symbolic.arrays import is_symbolic
-from myoquat.muscle.limits import is_timed
+from myoquat.muscle.acting import Instant, is_timed
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.states import state_names
@@ -73,6 +74,19 @@ class MuscleCall(Call):
         """An argument (..., size) as the caller gave it, and the same as a checked array."""
         self.inputs[name] = Input(given, array, (size,))
         return self
+
+    def at_instant(self, function: Callable[[Model, Instant], Array]) -> Callable[..., Array]:
+        """The formula of the inputs, in their order, that a function of the model and what acts on it is."""
+
+        def formula(*arrays: Array) -> Array:
+            given: dict[str, Any] = dict(zip(self.inputs, arrays, strict=True))
+            if "t" in given:
+                given["t"] = given["t"][..., 0]
+            return function(self.model, Instant(**given))
+
+        arguments = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self.inputs]
+        vars(formula)["__signature__"] = Signature(arguments)
+        return formula
 
     def run_muscles(
         self,

@@ -5,7 +5,7 @@ import numpy as np
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import joined
-from myoquat.muscle import limits
+from myoquat.muscle.acting import wrenches
 from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.forces import Contact, ContactForce
 from myoquat.muscle.model import Model
@@ -85,8 +85,7 @@ def force_wrenches(
     array([0.  , 4.71, 0.  , 0.  , 0.  , 0.  ])
     """
     call = MuscleCall(model).q(q).u(u).time(time)
-    formula = lambda q, u, t=None: limits.wrenches(model, q, u, None if t is None else t[..., 0])  # noqa: E731
-    return call.run_muscles("force_wrenches", formula, 2, out, backend)
+    return call.run_muscles("force_wrenches", call.at_instant(wrenches), 2, out, backend)
 
 
 def _row(contact: Contact) -> Array:

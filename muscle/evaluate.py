@@ -15,7 +15,8 @@ from myoquat.core.arguments import check_types, check_unmasked
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.checks import check_state
 from myoquat.kernels.symbolic.arrays import is_symbolic
-from myoquat.muscle import actuators, limits, states
+from myoquat.muscle import acting, states
+from myoquat.muscle.acting import Instant
 from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.eliminated import eliminated_components
@@ -26,6 +27,8 @@ from myoquat.muscle.segments.flags import flags
 from myoquat.muscle.segments.lengths import JACOBIANS, carried_bodies, carried_wrenches, lengths, wrenches
 
 __all__ = [
+    "acting_torques",
+    "acting_wrenches",
     "activation_rates",
     "actuator_forces",
     "elastic_energy",
@@ -280,6 +283,79 @@ def unit_wrenches(
     return call.run_muscles(f"unit_wrenches {carried[0]}", formula, 2, out, backend)
 
 
+def acting_torques(
+    model: Model,
+    q: ArrayLike,
+    u: ArrayLike,
+    time: ArrayLike | None = None,
+    *,
+    activation: ArrayLike | None = None,
+    state: ArrayLike | None = None,
+    controls: ArrayLike | None = None,
+    backend: str = "kernel",
+) -> Array:
+    """(..., nu) the generalized forces on the velocities u of all that acts on a model.
+
+    They are those of limits and passive forces, with the `time` (...) [s] where a force depends on it, of the muscles
+    at an `activation` and `state` as for `muscle_forces`, and of the actuators at `controls` as for `actuator_forces`.
+    Muscles without an activation and actuators without controls do nothing. Gravity, and springs and dampers of joints,
+    are in `myoquat.dynamics.bias_force`. Raises as these functions do.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> q, u, a = model.start, np.zeros(6), np.full(6, 0.5)
+    >>> tau = mq.muscle.acting_torques(model, q, u, activation=a)  # of muscles alone: the model has nothing else
+    >>> np.allclose(tau, mq.muscle_torques(model, q, u, a))
+    True
+    """
+    if activation is not None:
+        check_laws(model)
+    call = MuscleCall(model).q(q).u(u).time(time)
+    if activation is not None:
+        call.activation("activation", activation).states("states", state)
+    if controls is not None:
+        call.controls(controls)
+    return call.run_muscles("acting_torques", call.at_instant(acting.torques), 1, None, backend)
+
+
+def acting_wrenches(
+    model: Model,
+    q: ArrayLike,
+    u: ArrayLike,
+    time: ArrayLike | None = None,
+    *,
+    tensions: ArrayLike | None = None,
+    controls: ArrayLike | None = None,
+    backend: str = "kernel",
+) -> Array:
+    """(..., bodies, 6) the forces [N] and torques [N m] on bodies of all that acts on a model, at their origins in
+    world axes.
+
+    Contacts, prescribed forces, springs and bushings act, muscles with `tensions` (..., m) [N], and actuators with
+    `controls` (..., k). What acts within joints, such as limits and actuators of coordinates, is on no body. Raises
+    ValueError as `limit_torques`, `muscle_wrenches` and `actuator_forces` do. ModelError for a passive force that does
+    not say on which bodies it acts, and a muscle whose path is a function of coordinates alone.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.actuators import PointActuator
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0)
+    >>> thruster = PointActuator("thruster", "rod", (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), optimal_force=5.0)
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), actuators=(thruster,))
+    >>> mq.muscle.acting_wrenches(model, [0.0], [0.0], controls=[2.0])[0] + 0.0  # 10 N along y, at 1 m
+    array([ 0., 10.,  0.,  0.,  0., 10.])
+    """
+    call = MuscleCall(model).q(q).u(u).time(time)
+    if controls is not None:
+        call.controls(controls)
+    if controls is None and not acting.acts_on_bodies(model):
+        batch = np.broadcast_shapes(*(x.batch for x in call.inputs.values()))
+        found: Array = np.zeros((*batch, len(model.system.bodies), 6))
+    else:
+        found = call.run_muscles("acting_wrenches", call.at_instant(acting.wrenches), 2, None, backend)
+    return found if tensions is None else found + muscle_wrenches(model, q, tensions, backend=backend)
+
+
 def limit_torques(
     model: Model,
     q: ArrayLike,
@@ -303,8 +379,7 @@ def limit_torques(
     array([-7.])
     """
     call = MuscleCall(model).q(q).u(u).time(time)
-    formula = lambda q, u, t=None: limits.torques(model, q, u, None if t is None else t[..., 0])  # noqa: E731
-    return call.run_muscles("limit_torques", formula, 1, out, backend)
+    return call.run_muscles("limit_torques", call.at_instant(acting.torques), 1, out, backend)
 
 
 def elastic_energy(model: Model, q: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel") -> Array:
@@ -324,7 +399,7 @@ def elastic_energy(model: Model, q: ArrayLike, *, out: np.ndarray | None = None,
     array(1.25)
     """
     call = MuscleCall(model).q(q)
-    return call.run_muscles("elastic_energy", lambda q: limits.energy(model, q), 0, out, backend)
+    return call.run_muscles("elastic_energy", lambda q: acting.energy(model, q), 0, out, backend)
 
 
 def actuator_forces(
@@ -351,7 +426,7 @@ def actuator_forces(
     array([25.])
     """
     call = MuscleCall(model).q(q).u(u).controls(controls)
-    formula = lambda q, u, controls: actuators.forces(model, q, controls)  # noqa: E731
+    formula = lambda q, u, controls: acting.torques(model, Instant(q, u, controls=controls, passive=False))  # noqa: E731
     return call.run_muscles("actuator_forces", formula, 1, out, backend)
 
 

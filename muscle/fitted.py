@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, reduce
 from itertools import chain, groupby, pairwise
 from operator import or_
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -316,6 +316,7 @@ class FittedPoint(DrivenPoint):
     array([0.348, 0.   , 0.   ])
     """
 
+    on_body: ClassVar[bool] = False
     length: PoseFunction
     fitted: FittedSet | None = None
     straight: tuple[PathPoint, ...] = ()

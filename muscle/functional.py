@@ -1,6 +1,7 @@
 """Paths whose length is a function of coordinates."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,7 @@ class LengthPoint(DrivenPoint):
     array([0.32, 0.  , 0.  ])
     """
 
+    on_body: ClassVar[bool] = False
     coordinates: tuple[str, ...]
     length: MultivariatePolynomial
 

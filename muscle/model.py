@@ -231,8 +231,8 @@ class Model(Record):
     def with_fitted_paths(self, paths: Mapping[str, tuple[PathPoint, ...]]) -> "Model":
         """The same model with other paths for the named muscles, such as those of `myoquat.analysis.fits.fit_paths`.
 
-        Their points, surfaces and pulleys are left out. Raises ModelError for a name of no muscle, and for paths that
-        the system cannot have.
+        Their points, surfaces and pulleys are kept as `Muscle.anatomy`: there the muscles pull on bones. Raises
+        ModelError for a name of no muscle, and for paths that the system cannot have.
 
         >>> import myoquat as mq
         >>> from myoquat.muscle import PoseFunction, PoseVariables, fitted_path
@@ -245,8 +245,7 @@ class Model(Record):
         if unknown:
             raise ModelError("the model has no muscle of this name", element=f"muscle {unknown[0]!r}")
         muscles = (
-            replace(muscle, path=tuple(paths[muscle.name]), wraps=(), pulleys=()) if muscle.name in paths else muscle
-            for muscle in self.muscles
+            muscle.on_path(tuple(paths[muscle.name])) if muscle.name in paths else muscle for muscle in self.muscles
         )
         return replace(self, muscles=tuple(muscles), file=None)
 

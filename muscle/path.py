@@ -1,7 +1,7 @@
 """Muscles and their paths, as records: points between bodies, surfaces, pulleys, and groups of muscles."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from myoquat.core.records import Record
@@ -13,7 +13,7 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Wrap
 
-__all__ = ["Muscle", "MuscleGroup", "PathWrap", "Pulley"]
+__all__ = ["Muscle", "MuscleGroup", "PathWrap", "Pulley", "on_bones"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,9 @@ class Muscle(Record):
     `activation` is the one that a simulation takes where none is given, None if the model names none. With
     `activation_dynamics` it follows an excitation and is a state of simulations; without, it is given.
 
+    `anatomy` is the same muscle on its path of points, where `path` is a function of coordinates that was fitted to it
+    (`Model.with_fitted_paths`). It has no effect on lengths and torques. It says where the muscle pulls on bones.
+
     `path_wraps` holds the surfaces as an OpenSim file states them, in the order of the file. Lengths do not depend on
     it. It serves to write the file again, because OpenSim's lengths depend on the order and the ranges of the file.
 
@@ -77,6 +80,31 @@ class Muscle(Record):
     wraps: tuple[Wrap, ...] = ()
     pulleys: tuple[Pulley, ...] = ()
     path_wraps: tuple[PathWrap, ...] = field(default=(), compare=False)
+    anatomy: "Muscle | None" = None
+
+    @property
+    def on_bones(self) -> "Muscle":
+        """The muscle on a path of points, which says where it pulls on bones.
+
+        ModelError for a path that is a function of coordinates alone, since many forces on bones have its moments.
+        """
+        if all(point.on_body for point in self.path):
+            return self
+        if self.anatomy is None:
+            raise ModelError(
+                "its path is a function of coordinates, which does not say where it pulls on bones, so that forces on "
+                "bodies and in joints are not determined. Give the muscle an `anatomy`, the muscle on its path of "
+                "points, as Model.with_fitted_paths does",
+                element=f"muscle {self.name!r}",
+            )
+        return self.anatomy
+
+    def on_path(self, path: tuple[PathPoint, ...]) -> "Muscle":
+        """The muscle on another path, such as a fitted one, with its path of points as `anatomy`."""
+        points = self.anatomy or (self if all(point.on_body for point in self.path) else None)
+        if points is not None:
+            points = Muscle(self.name, points.path, wraps=points.wraps, pulleys=points.pulleys)
+        return replace(self, path=path, wraps=(), pulleys=(), path_wraps=(), anatomy=points)
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -108,6 +136,8 @@ class Muscle(Record):
             wrap.check(system, element, len(self.path))
         if self.activation is not None and not 0 <= self.activation <= 1:
             raise ModelError(f"activation must lie in [0, 1], not {self.activation}", element=element)
+        if self.anatomy is not None:
+            self.anatomy.check(system)
         if self.law is not None:
             self.law.check(element)
         if self.activation_dynamics is not None:
@@ -128,6 +158,11 @@ class Muscle(Record):
             if pulley.point and any(wrap.acts(pulley.point) for wrap in self.wraps):
                 message = f"no surface can act between points {pulley.point - 1} and {pulley.point}, on two branches"
                 raise ModelError(message, element=element)
+
+
+def on_bones(muscles: tuple[Muscle, ...]) -> tuple[Muscle, ...]:
+    """The muscles on paths of points (`Muscle.on_bones`); the same tuple where all are, so that formulas share work."""
+    return muscles if all(m.on_bones is m for m in muscles) else tuple(m.on_bones for m in muscles)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Points of a path: fixed to a body, there only within a range of a coordinate, or moving with coordinates."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class PathPoint(Record):
     array([0.5])
     """
 
+    on_body: ClassVar[bool] = True  # whether it has a place in space; the end of a path of a given length has none
     body: str
     position: tuple[float, ...]
 

@@ -31,14 +31,7 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     followed. Forces stay. A coupler that drives a slide grows by the factor of the body that the slide starts from.
     """
     unit = np.ones(3)
-    muscles = tuple(
-        replace(
-            muscle,
-            path=tuple(point.scaled(factors.get(point.body, unit)) for point in muscle.path),
-            wraps=tuple(wrap.scaled(factors.get(wrap.body, unit)) for wrap in muscle.wraps),
-        )
-        for muscle in model.muscles
-    )
+    muscles = tuple(_muscle(muscle, factors) for muscle in model.muscles)
     system = scaled_system(model.system, factors, mass, keep_masses)
     stretch = Stretch(factors, model.system, system, _start(model))
     stretched = replace(
@@ -58,6 +51,17 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     ratio = _lengths(stretched) / _lengths(model)
     laws = (_with_law(muscle, float(r)) for muscle, r in zip(muscles, ratio, strict=True))
     return replace(stretched, muscles=tuple(laws))
+
+
+def _muscle(muscle: Muscle, factors: Factors) -> Muscle:
+    """The muscle on the scaled path."""
+    unit = np.ones(3)
+    return replace(
+        muscle,
+        path=tuple(point.scaled(factors.get(point.body, unit)) for point in muscle.path),
+        wraps=tuple(wrap.scaled(factors.get(wrap.body, unit)) for wrap in muscle.wraps),
+        anatomy=None if muscle.anatomy is None else _muscle(muscle.anatomy, factors),
+    )
 
 
 def _lengths(model: Model) -> Array:

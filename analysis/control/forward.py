@@ -15,6 +15,7 @@ from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.dynamics import SimulationWarning, simulate
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
+from myoquat.muscle.loads import generalized_force
 
 __all__ = ["Forward", "interval_errors", "run_forward"]
 
@@ -186,5 +187,6 @@ def _torque(plant: ModelPlant, statement: Statement, q: Array, at: Array, values
     if statement.loads is not None:
         loads = statement.loads.resampled(at)
         stacked = np.stack([loads.force, loads.torque, loads.point], axis=2).reshape(len(at), -1)
-        total += plant.frames.force(plant.system, np.broadcast_to(q, (len(at), len(q))), stacked)
+        poses = np.broadcast_to(q, (len(at), len(q)))
+        total += generalized_force(plant.system, poses, plant.frames.acting(plant.system, poses, stacked))
     return total

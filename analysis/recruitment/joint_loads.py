@@ -16,18 +16,14 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
-from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.muscle.contact_forces import force_wrenches
-from myoquat.muscle.evaluate import limit_torques, muscle_wrenches, path_jacobian
-from myoquat.muscle.forces import LoadingForce, MeasuredForce
-from myoquat.muscle.limits import has_loads
+from myoquat.muscle.evaluate import acting_wrenches, actuator_forces, limit_torques, muscle_wrenches, path_jacobian
 from myoquat.muscle.model import Model
 from myoquat.muscle.points import DrivenPoint
 
-__all__ = ["JointLoads", "Load", "joint_loads", "own_wrenches"]
+__all__ = ["JointLoads", "Load", "joint_loads"]
 
 SIDES = ("child", "parent")
 
@@ -40,7 +36,8 @@ class JointLoads:
     wrench       (t, bodies, 6) the force [N] and the torque [N m] on each body through its joint, at its origin in
                  world axes
     applied      (t, bodies, 6) those of muscles and external loads on the bodies, in the same way
-    driven       (t, nu) [N m, N] those of muscles on the coordinates that move points of their paths
+    driven       (t, nu) [N m, N] those of actuators, and of muscles on the coordinates that move points of their paths
+                 or that fitted paths depend on
     constraints  the forces of the model's constraints, None for a model without
 
     A wrench is all that passes through a joint: actuators, springs, dampers, limits, couplers and locks included. Every
@@ -133,9 +130,9 @@ class JointLoads:
     def residual(self) -> "pd.DataFrame":
         """A column per velocity: the generalized force [N m, N] that the motion lacks.
 
-        It is what the motion needs beyond muscles, external loads, and the model's limits and constraints. It is zero
-        where these alone move it. Springs and dampers are no part of it. Motors (`torque`), and the forces that hold
-        locks and couplers, are.
+        It is what the motion needs beyond muscles, actuators, external loads, and the model's limits and constraints.
+        It is zero where these alone move it. Springs and dampers are no part of it. Motors (`torque`), and the forces
+        that hold locks and couplers, are.
         """
         m, system = self.motion, self.model.system
         assert m.u is not None
@@ -171,17 +168,22 @@ def joint_loads(
     loads: Forces | None = None,
     torque: ArrayLike | None = None,
     wrenches: ArrayLike | None = None,
+    controls: ArrayLike | None = None,
 ) -> JointLoads:
     """Forces and moments in every joint of a model that moves under muscles and loads, and those of its constraints.
 
     motion         q and u, and udot, the accelerations. Without udot they follow from muscles, loads, gravity, the
                    model's limits and passive forces, and `torque` (forward dynamics), as in OpenSim's JointReaction.
     muscle_forces  (t, m) tensions [N] at the times of the motion, in the order of the model's muscles. Or a table whose
-                   columns are muscles by name (columns of others are passed over). None: muscles do not pull.
+                   columns are muscles by name (columns of others are passed over). None: muscles do not pull. Muscles
+                   on fitted paths pull on bones where their own paths do (`Muscle.anatomy`), with the moments of the
+                   fit.
     loads          external loads, interpolated at the times of the motion.
     torque         (t, nu) what motors at the joints give, such as reserves. It is for a motion without udot, or a model
                    with constraints, whose forces depend on it.
     wrenches       (t, bodies, 6) further forces [N] and torques [N m] on the bodies at their origins, in world axes.
+    controls       (t, k) of the model's actuators in the order of `Model.control_names`, with the activations of
+                   delayed ones in their place. None: they do nothing.
 
     Each body's momentum is balanced, whether or not the forces produce the motion. Missing forces appear in the loads
     about the joints' own axes, and in `JointLoads.residual`. Constraint forces are those that the balance leaves. Where
@@ -192,7 +194,8 @@ def joint_loads(
 
     Raises ValueError for a motion of another system or without u, and for tensions, torques or wrenches of another
     shape or with NaN. It is raised for a table without a muscle of the model, and for a torque that has no effect.
-    ModelError for constraints on velocities, and passive forces of one's own that do not say on which bodies they act.
+    ModelError for constraints on velocities, passive forces of one's own that do not say on which bodies they act, and
+    muscles that pull on paths which are functions of coordinates alone.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import joint_loads
@@ -211,12 +214,16 @@ def joint_loads(
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
     if motion.udot is not None and torque is not None and not model.constraints:
         raise ValueError("torque has no effect on a motion that has its accelerations, without constraints")
-    own = own_wrenches(model, motion)
+    if controls is not None:
+        controls = _finite("controls", controls, (len(motion.time), len(model.control_names)))
+    own = acting_wrenches(model, motion.q, motion.u, motion.time, controls=controls)
     applied, driven = np.zeros((len(motion.time), len(system.bodies), 6)), np.zeros(motion.u.shape)
     if muscle_forces is not None:
         tensions = _tensions(model, motion, muscle_forces)
         applied = applied + muscle_wrenches(model, motion.q, tensions)
         driven = _driven(model, motion, tensions, applied)
+    if controls is not None:
+        driven = driven + actuator_forces(model, motion.q, motion.u, controls)
     if loads is not None:
         applied = applied + external_wrenches(system, motion, loads)
     if wrenches is not None:
@@ -225,26 +232,10 @@ def joint_loads(
     return _balanced(model, motion, (applied, own), driven, motors)
 
 
-def own_wrenches(model: Model, motion: Motion) -> Array:
-    """(t, bodies, 6) what the model's passive forces do to its bodies, at their origins in world axes. ModelError for
-    one that does not say on which bodies it acts."""
-    for force in model.forces:
-        if not isinstance(force, (LoadingForce, MeasuredForce)):
-            raise ModelError(
-                "it does not say on which bodies it acts, so that the loads of joints are not determined. Make it a "
-                "MeasuredForce or a LoadingForce, or take the model without",
-                element=force.element,
-            )
-    assert motion.u is not None
-    if not has_loads(model):
-        return np.zeros((len(motion.time), len(model.system.bodies), 6))
-    return force_wrenches(model, motion.q, motion.u, motion.time)
-
-
 def _balanced(model: Model, motion: Motion, wrenches: tuple[Array, Array], driven: Array, motors: Array) -> JointLoads:
     """The loads with all forces known: accelerations where the motion has none, constraints, then the joints.
 
-    wrenches: those applied, and those of the model's passive forces.
+    wrenches: those applied, and those of the model's passive forces and actuators.
     """
     applied, own = wrenches
     system, q, u, udot = model.system, motion.q, motion.u, motion.udot

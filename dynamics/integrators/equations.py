@@ -19,10 +19,11 @@ from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined, vector
 from myoquat.joints.validation import system_of
-from myoquat.muscle import actuators, limits
+from myoquat.muscle import actuators
+from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.model import Model
-from myoquat.muscle.states import activation_rates, rates, state_names, torques
+from myoquat.muscle.states import activation_rates, rates, state_names
 
 __all__ = ["StateEquations"]
 
@@ -218,17 +219,15 @@ class StateEquations:
             columns[i] = given["own"][..., k]
         return vector(columns)
 
+    def instant(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Instant:
+        """What acts at a state, as `torques` and `wrenches` of `myoquat.muscle.acting` take it."""
+        activation, states = (self.activation(given), self.states(given)) if self.muscles else (None, None)
+        controls = self.actuation(given) if self.actuated else None
+        return Instant(q, u, t, activation, states, controls=controls, torque=given.get("torque"))
+
     def force(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
-        """(..., nu) torques of the muscles, of limits, passive forces and actuators, and external ones."""
-        tau: Array = given.get("torque", np.zeros(self.system.nu))
-        if isinstance(self.model, Model) and (self.model.limits or self.model.forces):
-            tau = tau + limits.torques(self.model, q, u, t)
-        if self.actuated:
-            tau = tau + actuators.forces(self.muscled, q, self.actuation(given))
-        if not self.muscles:
-            return tau
-        result: Array = tau + torques(self.muscled, q, u, self.activation(given), self.states(given))
-        return result
+        """(..., nu) the generalized forces of all that acts."""
+        return torques(self.model, self.instant(t, q, u, given))
 
     def own_rate(self, q: Array, u: Array, given: Mapping[str, Any]) -> list[Array]:
         """[(..., len(own))] wdot; nothing where there are no such states."""

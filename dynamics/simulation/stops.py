@@ -16,8 +16,6 @@ from myoquat.dynamics.simulation.run import Run
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.locks import near_locks
 from myoquat.kernels import Outcome
-from myoquat.muscle.evaluate import actuator_forces, limit_torques, muscle_torques
-from myoquat.muscle.model import Model
 
 __all__ = ["stop_message"]
 
@@ -72,19 +70,11 @@ def _acceleration_norm(
     equations: StateEquations, time: float, q: Array, u: Array, values: Mapping[str, Array]
 ) -> float:
     """|udot| of one state, NaN where there is none: off the unit sphere or at a lock."""
-    model = equations.model
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", CoordinateWarning)  # that the pose is far away is said
         try:
-            tau = values.get("torque", np.zeros(equations.system.nu))
-            if isinstance(model, Model):
-                tau = tau + limit_torques(model, q, u, time, backend="numpy")
-                if equations.actuated:
-                    tau = tau + actuator_forces(model, q, u, equations.actuation(values), backend="numpy")
-                if equations.muscles:
-                    activation, states = equations.activation(values), equations.states(values)
-                    tau = tau + muscle_torques(model, q, u, activation, states, backend="numpy")
-            return float(np.linalg.norm(forward_dynamics(model, q, u, tau, backend="numpy")))
+            tau = equations.force(np.array(time), q, u, values)
+            return float(np.linalg.norm(forward_dynamics(equations.model, q, u, tau, backend="numpy")))
         except ValueError:
             return math.nan
 

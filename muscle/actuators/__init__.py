@@ -1,7 +1,7 @@
 """Actuators beside muscles: one file per type, with the verbs of `myoquat.muscle.actuators.base.Actuator`."""
 
 from myoquat.muscle.actuators.activation import ActivationCoordinateActuator
-from myoquat.muscle.actuators.base import Actuator, ScalarActuator, delayed, delayed_rates, forces
+from myoquat.muscle.actuators.base import Actuator, ScalarActuator, delayed, delayed_rates
 from myoquat.muscle.actuators.body import BodyActuator
 from myoquat.muscle.actuators.coordinate import CoordinateActuator
 from myoquat.muscle.actuators.integrating import IntegratingCoordinateActuator
@@ -21,5 +21,4 @@ __all__ = [
     "TorqueActuator",
     "delayed",
     "delayed_rates",
-    "forces",
 ]

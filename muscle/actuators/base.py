@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
-
 from myoquat.core.arguments import check_type
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
@@ -23,7 +21,6 @@ __all__ = [
     "Vector",
     "delayed",
     "delayed_rates",
-    "forces",
     "with_controls",
 ]
 
@@ -37,7 +34,8 @@ class Actuator(Record, ABC):
     """Forces that are proportional to controls, which are inputs of a simulation: without them it does nothing.
 
     Where an activation, a state, follows the control of an actuator with a delay (`delayed`, with the method
-    `activation_rate`), it acts in the control's place.
+    `activation_rate`), it acts in the control's place. `loads` say what an actuator does to bodies. One that is
+    `in_joints` has none, and a `force` of its own, which joints pass on.
 
     >>> from myoquat.muscle.actuators import BodyActuator, CoordinateActuator
     >>> CoordinateActuator("motor", "knee").control_names, len(BodyActuator("push", "torso").control_names)
@@ -45,6 +43,7 @@ class Actuator(Record, ABC):
     """
 
     delayed: ClassVar[bool] = False
+    in_joints: ClassVar[bool] = False
     name: str
 
     @property
@@ -62,10 +61,18 @@ class Actuator(Record, ABC):
         """(least, greatest) activation of one with a delay."""
         return (-math.inf, math.inf)
 
+    def scaled(self, controls: Array) -> Array:
+        """(..., k) forces and torques [N, N m] at controls (..., k), or what acts in their place."""
+        return controls
+
     @abstractmethod
+    def loads(self, poses: Poses, f: Array) -> list[Load]:
+        """The loads on bodies of forces and torques f (..., k) [N, N m], none where it is `in_joints`: the formula, on
+        floats and symbols."""
+
     def force(self, system: ArticulatedSystem, q: Array, controls: Array) -> Array:
-        """(..., nu) generalized forces on u at controls (..., k), or what acts in their place: the formula, on floats
-        and symbols."""
+        """(..., nu) generalized forces on u at controls (..., k): the formula, on floats and symbols."""
+        return generalized_force(system, q, self.loads(system.poses(q), self.scaled(controls)))
 
     @property
     def element(self) -> str:
@@ -105,13 +112,8 @@ class ScalarActuator(Actuator):
     def bounds(self) -> tuple[tuple[float, float], ...]:
         return ((self.lower, self.upper),)
 
-    def force(self, system: ArticulatedSystem, q: Array, controls: Array) -> Array:
-        """(..., nu): the loads by virtual work."""
-        return generalized_force(system, q, self.loads(system.poses(q), self.optimal_force * controls))
-
-    def loads(self, poses: Poses, f: Array) -> list[Load]:
-        """The loads of the force or torque f (..., 1) [N, N m]."""
-        raise NotImplementedError
+    def scaled(self, controls: Array) -> Array:
+        return self.optimal_force * controls
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
@@ -127,25 +129,6 @@ class HasActuators(Protocol):
 
     @property
     def actuators(self) -> Sequence[Actuator]: ...
-
-
-def forces(model: HasActuators, q: Array, controls: Array) -> Array:
-    """(..., nu) generalized forces of all actuators at controls (..., k), actuator by actuator.
-
-    The activations of delayed actuators stand in place of their controls. The formula runs on floats and symbols.
-
-    >>> import numpy as np
-    >>> import myoquat as mq
-    >>> from myoquat.muscle.actuators import CoordinateActuator, forces
-    >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("knee",))
-    >>> motors = CoordinateActuator("motor", "knee", optimal_force=50.0), CoordinateActuator("brake", "knee")
-    >>> forces(mq.Model(mq.ArticulatedSystem((shin,)), actuators=motors), np.zeros(1), np.array([0.5, -2.0]))
-    array([23.])
-    """
-    total: Array = np.zeros(model.system.nu)
-    for actuator, own in with_controls(model.actuators):
-        total = total + actuator.force(model.system, q, controls[..., own])
-    return total
 
 
 def delayed(model: HasActuators) -> dict[int, Any]:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.actuators.base import ORIGIN, Actuator, Vector
-from myoquat.muscle.loads import Load, generalized_force, world_point
+from myoquat.muscle.loads import Load, Poses, world_point
 
 __all__ = ["BodyActuator"]
 
@@ -40,10 +39,9 @@ class BodyActuator(Actuator):
         """'<name>.torque_x' to '<name>.force_z'."""
         return tuple(f"{self.name}.{part}_{axis}" for part in ("torque", "force") for axis in "xyz")
 
-    def force(self, system: ArticulatedSystem, q: Array, controls: Array) -> Array:
-        poses = system.poses(q)
-        torque, force = controls[..., :3], controls[..., 3:]
+    def loads(self, poses: Poses, f: Array) -> list[Load]:
+        torque, force = f[..., :3], f[..., 3:]
         if not self.in_world:
             torque, force = matvec(poses[self.body][0], torque), matvec(poses[self.body][0], force)
         at = np.array(self.point) if self.point_in_world else world_point(poses, self.body, self.point)
-        return generalized_force(system, q, [Load(self.body, at, force, torque)])
+        return [Load(self.body, at, force, torque)]

@@ -1,6 +1,7 @@
 """A generalized force on one coordinate."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from myoquat.joints.stacking import vector
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.actuators.base import ScalarActuator
+from myoquat.muscle.loads import Load, Poses
 
 __all__ = ["CoordinateActuator"]
 
@@ -31,13 +33,17 @@ class CoordinateActuator(ScalarActuator):
     array([25.])
     """
 
+    in_joints: ClassVar[bool] = True
     coordinate: str
+
+    def loads(self, poses: Poses, f: Array) -> list[Load]:
+        return []
 
     def force(self, system: ArticulatedSystem, q: Array, controls: Array) -> Array:
         def value(motion: Array) -> Array:
             return vector([system.coordinate(self.coordinate, system.displaced(q, motion))])
 
-        return vecmat(self.optimal_force * controls, jacobian_at(value, np.zeros(system.nu), like=q))
+        return vecmat(self.scaled(controls), jacobian_at(value, np.zeros(system.nu), like=q))
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)

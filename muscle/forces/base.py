@@ -25,6 +25,8 @@ __all__ = ["LoadingForce", "MeasuredForce", "PassiveForce", "loads_of"]
 class PassiveForce(Record, ABC):
     """Generalized forces that follow from q, u and, where `timed`, the time.
 
+    Those `in_joints` act within joints, which pass them on, and on no body.
+
     >>> import numpy as np
     >>> import myoquat as mq
     >>> from myoquat.muscle.forces import CoordinateSpring
@@ -35,6 +37,7 @@ class PassiveForce(Record, ABC):
     """
 
     timed: ClassVar[bool] = False
+    in_joints: ClassVar[bool] = False
     name: str
 
     @abstractmethod
@@ -105,8 +108,6 @@ class MeasuredForce(PassiveForce):
     >>> spring.measures(mq.ArticulatedSystem((shin,)), np.array([0.5])), spring.force(0.5, 0.0)
     (array([0.5]), -10.0)
     """
-
-    in_joints: ClassVar[bool] = False  # whether they act within joints, which then pass them on, not on bodies
 
     @abstractmethod
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:

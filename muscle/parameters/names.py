@@ -31,7 +31,7 @@ __all__ = ["Location", "ParameterIndex", "known", "parameter_index", "parameter_
 
 COMPONENTS = {"inertia": ("xx", "yy", "zz", "xy", "xz", "yz"), "orientation": ("Q0", "Q1", "Q2", "Q3")}
 SPATIAL = {"position", "center_of_mass", "gravity"}
-SKIPPED = {"axis", "first", "second", "direction", "shapes", "start_q", "start_u"}
+SKIPPED = {"anatomy", "axis", "first", "second", "direction", "shapes", "start_q", "start_u"}
 ELIDED = {(Model, "system"), (Muscle, "law")}  # levels that a name leaves out
 START = ("start_q", "start_u")
 SPLINES = (SimmSpline, NaturalSpline)

@@ -15,7 +15,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import cross
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.memoize import memoize
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, on_bones
 from myoquat.muscle.segments.charts import charts, together
 from myoquat.muscle.segments.stops import (
     Contacts,
@@ -88,8 +88,10 @@ def wrenches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, t
     """(..., bodies, 6) what tensions (..., m) do to each body: force [N] and torque [N m] at its origin, world axes.
 
     The formula: -d(sum F l)/dx for a small motion x of every body by itself. A moving point pulls where it is; what
-    moves it is a matter of its coordinate, and passes through that joint.
+    moves it is a matter of its coordinate, and passes through that joint. A muscle on a fitted path pulls where its own
+    path does (`Muscle.on_bones`).
     """
+    muscles = on_bones(muscles)
     poses, paths = system.poses(q), stops_of(muscles)
     placed = placed_stops(system, paths, contacts(system, muscles, q), q, q)
 
@@ -120,8 +122,9 @@ def carried_wrenches(
     """(..., m, 6) wrench of a unit tension of every muscle on the bodies `carried`, which move as one.
 
     It is the force [N] and torque [N m] at the origin of the first body, in world axes. The formula is -dl/dx for a
-    small motion x of them all.
+    small motion x of them all. A muscle on a fitted path pulls where its own path does.
     """
+    muscles = on_bones(muscles)
     poses, paths = system.poses(q), stops_of(muscles)
     placed = placed_stops(system, paths, contacts(system, muscles, q), q, q)
     origin = poses[carried[0]][1]

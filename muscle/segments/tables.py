@@ -32,7 +32,7 @@ from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels import Program
 from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, on_bones
 from myoquat.muscle.segments.columns import Columns
 from myoquat.muscle.segments.cut import Segment, SegmentType, cut
 from myoquat.muscle.segments.reach import Reach, itself
@@ -74,7 +74,7 @@ def jacobian_program(system: ArticulatedSystem, muscles: Muscles, wrt: str = "ve
 
 def wrench_program(system: ArticulatedSystem, muscles: Muscles) -> Program:
     """The program q (nq,), "tensions" (m,) -> "muscle_wrenches" (bodies, 6), as `lengths.wrenches`."""
-    return _Writer(system, muscles).wrenches()
+    return _Writer(system, on_bones(muscles)).wrenches()
 
 
 class _Writer:

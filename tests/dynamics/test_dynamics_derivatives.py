@@ -32,7 +32,8 @@ from myoquat.joints.multibody.sampling import random_system
 from myoquat.kernels import as_casadi_vector, symbols_casadi
 from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle import Parameters, limits, states
+from myoquat.muscle import Parameters
+from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
 
 RNG = np.random.default_rng(2)
@@ -170,7 +171,7 @@ def acting(forward, dq, du, dw, df, da, dp):
     """Forward or inverse dynamics of the model with its muscles and springs after changes of everything."""
     p = Parameters.of(MODEL, NAMES)
     bound, q, u, f_ext = p.bind(p.defaults + dp), MODEL.system.displaced(POSE, dq), SPEED + du, PUSH + df.reshape(2, 6)
-    force = states.torques(bound, q, u, ACTIVATION + da) + limits.torques(bound, q, u, 0.0)
+    force = torques(bound, Instant(q, u, np.zeros(()), ACTIVATION + da))
     if forward:
         return articulated.forward(bound.system, q, u, TORQUE + dw + force, f_ext)
     return inverse.inverse(bound.system, q, u, TORQUE + dw, f_ext) - force

@@ -1,7 +1,7 @@
 """The force in a joint by the motion and the muscles' tensions: a goal, and a cone as path constraint."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,11 +13,12 @@ from myoquat.analysis.fits import JointForceFits
 from myoquat.analysis.recruitment import JointCone
 from myoquat.core.typing import Array
 from myoquat.dynamics.reactions import joint_wrenches
+from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, check_ranges
+from myoquat.joints.stacking import vector
 from myoquat.joints.vectors import vecmat
-from myoquat.muscle import FittedPoint, LengthPoint
-from myoquat.muscle.segments.lengths import carried_bodies, carried_wrenches
-from myoquat.muscle.states import forces
+from myoquat.muscle.acting import tensions, wrenches
+from myoquat.muscle.segments.lengths import wrenches as muscle_wrenches
 
 __all__ = ["InsideCone", "JointLoad", "joint_force"]
 
@@ -25,29 +26,25 @@ __all__ = ["InsideCone", "JointLoad", "joint_force"]
 def joint_force(plant: ModelPlant, point: Point, body: str, pulls: JointForceFits | None) -> Array:
     """The formula: (..., 3) [N] the force of a joint's child, with all that it carries, on the parent, in its axes.
 
-    It is the pull of the muscles on the child and all that it carries. The forces that accelerate these bodies, beyond
-    gravity and external loads, are subtracted. `pulls` has the pull of unit tensions, for paths that are functions of
-    the pose.
+    It is what acts on the child and all that it carries, less what accelerates these bodies. `pulls` has the pull of
+    unit tensions of the muscles that it names; the others pull where their paths of points do.
     """
-    system, given, equations = plant.system, plant.given(point), plant.equations
+    system, at = plant.system, plant.instant(point)
     if not point.udot.shape[-1]:
         raise ValueError("the force in a joint needs accelerations, which multiple shooting does not have as unknowns")
     i = system.indices.body(body)
     parent, _ = system.poses(point.q)[system.bodies[i].parent]
-    passing = joint_wrenches(system, point.q, point.u, point.udot)[..., i, :3]
+    tension, fitted = tensions(plant.equations.model, at), {} if pulls is None else pulls.functions
+    acting = wrenches(plant.equations.model, replace(at, activation=None))
+    if tension is not None:
+        placed = [k for k, name in enumerate(plant.muscle_names) if name not in fitted]
+        muscles = tuple(plant.equations.muscled.muscles[k] for k in placed)
+        columns = vector([tension[..., k] for k in placed]) if placed else np.zeros(0)
+        acting = acting + muscle_wrenches(system, muscles, point.q, columns)
+    passing = joint_wrenches(system, point.q, point.u, point.udot, acting)[..., i, :3]
     result: Array = -vecmat(passing, parent)
-    if plant.frames.bodies:
-        carried, loads = carried_bodies(system, body), plant.frames.forces(system, point.q, point.loads)
-        for name, load in zip(plant.frames.bodies, loads, strict=True):
-            result = result + vecmat(load, parent) if name in carried else result
-    if not plant.muscle_names:
-        return result
-    muscles = equations.muscled.muscles
-    tension = forces(equations.muscled, point.q, point.u, equations.activation(given), equations.states(given))
-    if pulls is None:
-        wrenches = carried_wrenches(system, muscles, point.q, carried_bodies(system, body))
-        return result + vecmat(np.sum(tension[..., None] * wrenches[..., :3], axis=-2), parent)
-    for name, parts in pulls.functions.items():
+    for name, parts in fitted.items():
+        assert tension is not None
         F = tension[..., plant.muscle_names.index(name)]
         result = result + np.stack([F * f.value(system, point.q) for f in parts], axis=-1)
     return result
@@ -61,33 +58,33 @@ def _checked(plant: Plant, what: str, body: str, pulls: JointForceFits | None) -
         plant.system.indices.body(body)
     except KeyError as error:
         raise ValueError(f"{what}: {error.args[0]}") from None
-    if pulls is not None:
-        if plant.system.indices.body(pulls.body) != plant.system.indices.body(body):
-            raise ValueError(f"{what}: pulls are fits for the joint of {pulls.body!r}, not {body!r}")
-        unknown = [name for name in pulls.functions if name not in plant.muscle_names]
-        if unknown:
-            raise ValueError(f"{what}: pulls are fits of {unknown[0]!r}, which is no muscle of the model")
-        return plant
-    muscles = plant.equations.muscled.muscles if plant.muscle_names else ()
-    for muscle in muscles:
-        if isinstance(muscle.path[-1], (FittedPoint, LengthPoint)):
-            raise ValueError(
-                f"{what}: the path of {muscle.name!r} is a function of the pose, which has no direction in space. Give "
-                "pulls=fit_joint_forces(model, body, poses), of the model with its own paths"
-            )
+    fitted = {} if pulls is None else pulls.functions
+    if pulls is not None and plant.system.indices.body(pulls.body) != plant.system.indices.body(body):
+        raise ValueError(f"{what}: pulls are fits for the joint of {pulls.body!r}, not {body!r}")
+    unknown = [name for name in fitted if name not in plant.muscle_names]
+    if unknown:
+        raise ValueError(f"{what}: pulls are fits of {unknown[0]!r}, which is no muscle of the model")
+    try:
+        for muscle in plant.equations.muscled.muscles if plant.muscle_names else ():
+            if muscle.name not in fitted:
+                _ = muscle.on_bones
+    except ModelError as error:
+        raise ValueError(f"{what}: {error}. Or give pulls=fit_joint_forces(model, body, poses), of the model with its "
+                         "own paths") from None  # fmt: skip
     return plant
 
 
 @dataclass(frozen=True)
 class JointLoad(IntegralGoal):
-    """The integral of |f|^2 / scale^2, f [N] being the force in a joint, that of muscles included.
+    """The integral of |f|^2 / scale^2, f [N] being the force in a joint under all that acts on the model.
 
     body   the joint's child
-    pulls  fits of the muscles' pulls by `fit_joint_forces`, needed where paths are functions of the pose
+    pulls  fits of muscles' pulls by `fit_joint_forces`, needed for paths that are functions of coordinates alone; other
+           muscles pull where their paths of points do
     scale  [N]
 
     Constraints between the carried bodies and others are not counted. Raises ValueError for a body that does not exist,
-    and for fitted paths without `pulls`.
+    and for paths that are functions of coordinates alone, without `pulls`.
 
     >>> from myoquat.analysis.control import JointLoad
     >>> JointLoad("shank", scale=1000.0, weight=0.1).title
@@ -119,7 +116,7 @@ class InsideCone(PathCondition):
     """The force in a joint stays inside a `JointCone`, at every point of the motion where controls are defined.
 
     cone    its joint, direction n and half angle a
-    pulls   fits of the muscles' pulls by `fit_joint_forces`, needed where paths are functions of the pose
+    pulls   fits of muscles' pulls, as for `JointLoad`
     margin  [N] m: tan(a) n . f >= sqrt(|f - (n . f) n|^2 + m^2), which is smooth and holds inside the cone only
     scale   [N] of this row
 

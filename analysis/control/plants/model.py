@@ -1,9 +1,8 @@
 """A model as that which is controlled."""
 
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import cached_property
-
-import numpy as np
 
 from myoquat.analysis.control.plants.acting import Acting
 from myoquat.analysis.control.plants.constraints import PathEquations
@@ -16,9 +15,9 @@ from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined, vector
 from myoquat.joints.validation import SystemLike, system_of
-from myoquat.muscle.actuators import forces
+from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.segments.path_segments import paths
-from myoquat.muscle.states import residuals, torques
+from myoquat.muscle.states import residuals
 
 __all__ = ["ModelPlant"]
 
@@ -64,20 +63,16 @@ class ModelPlant(MuscledPlant):
 
     def moments(self, point: Point) -> Array:
         """(..., nu) generalized forces of muscles, actuators and torques at a point: the formula."""
-        given, equations = self.given(point), self.equations
-        total: Array = given.get("torque", np.zeros(self.nu))
-        if self.actuator_names:
-            total = total + forces(equations.muscled, point.q, equations.actuation(given))
-        if self.muscle_names:
-            states, activation = equations.states(given), equations.activation(given)
-            total = total + torques(equations.muscled, point.q, point.u, activation, states)
-        return total
+        return torques(self.equations.model, replace(self.instant(point), passive=False, loads=()))
+
+    def instant(self, point: Point) -> Instant:
+        """What acts at a point, external loads included."""
+        loads = self.frames.acting(self.system, point.q, point.loads) if self.frames.bodies else []
+        return replace(self.equations.instant(point.t, point.q, point.u, self.given(point)), loads=loads)
 
     def rates(self, point: Point) -> tuple[Array, Array]:
         given, equations = self.given(point), self.equations
-        tau = equations.force(point.t, point.q, point.u, given)
-        if self.frames.bodies:
-            tau = tau + self.frames.force(self.system, point.q, point.loads)
+        tau = torques(equations.model, self.instant(point))
         own = equations.own_rate(point.q, point.u, given)
         if self.constraints is None:
             udot = forward(self.system, point.q, point.u, tau)
@@ -92,9 +87,7 @@ class ModelPlant(MuscledPlant):
     def residual(self, point: Point) -> Array:
         given = self.given(point)
         needed = inverse.inverse(self.system, point.q, point.u, point.udot)
-        needed = needed - self.equations.force(point.t, point.q, point.u, given)
-        if self.frames.bodies:
-            needed = needed - self.frames.force(self.system, point.q, point.loads)
+        needed = needed - torques(self.equations.model, self.instant(point))
 
         def fibers(activation: Array, state: Array, rate: Array) -> Array:
             return residuals(self.equations.muscled, point.q, point.u, activation, state, rate)

@@ -31,7 +31,7 @@ from myoquat.joints.stacking import joined, vector
 from myoquat.joints.vectors import matvec
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle import path_jacobian, path_lengths
-from myoquat.muscle.actuators import forces
+from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import forces_of_laws, residuals_of_laws
 
@@ -89,8 +89,9 @@ class PrescribedPlant(MuscledPlant):
             return np.zeros((len(q), 0, nu))
 
         def formula(q: Array, control: Array) -> Array:
-            rows = [forces(self.model, q, control * unit) - forces(self.model, q, 0.0 * unit) for unit in np.eye(k)]
-            return joined(rows)
+            at = Instant(q, np.zeros(nu), passive=False)
+            none, *rows = (torques(self.model, replace(at, controls=control * c)) for c in np.eye(k + 1, k, -1))
+            return joined([row - none for row in rows])
 
         def build(content: str | None) -> Kernel:
             inputs = {"q": nq, "control": ()}

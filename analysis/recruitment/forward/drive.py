@@ -23,8 +23,8 @@ from myoquat.joints.constraints import Constraint, Prescribed
 from myoquat.joints.functions import Constant
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import Outcome
+from myoquat.muscle.acting import is_timed
 from myoquat.muscle.evaluate import equilibrium_states
-from myoquat.muscle.limits import is_timed
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 

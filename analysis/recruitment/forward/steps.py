@@ -13,7 +13,7 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.dynamics import bias_force, mass_matrix
-from myoquat.muscle.evaluate import limit_torques, muscle_torques
+from myoquat.muscle.evaluate import acting_torques
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
@@ -47,9 +47,5 @@ def longest_step(model: Model, motion: Motion, activation: Array) -> float:
 def _forces(model: Model, q: Array, u: Array, a: Array) -> Array:
     """(..., nu) the generalized forces that depend on the velocities."""
     q, a = (np.broadcast_to(x, (*u.shape[:-1], x.shape[-1])) for x in (q, a))
-    total = -bias_force(model.system, q, u)
-    if model.muscles and not state_names(model):
-        total = total + muscle_torques(model, q, u, a)
-    if model.limits or model.forces:
-        total = total + limit_torques(model, q, u)
-    return total
+    activation = a if model.muscles and not state_names(model) else None
+    return acting_torques(model, q, u, activation=activation) - bias_force(model.system, q, u)

@@ -9,7 +9,7 @@ from myoquat.analysis.motion.inverse_dynamics import velocity_row
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, actuator_forces
-from myoquat.muscle.actuators import CoordinateActuator, ScalarActuator
+from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.loads import body_wrenches
 
 __all__ = ["AnyReserve", "Reserve", "ReserveActuator", "reserve_columns", "reserve_wrenches", "reserves_of"]
@@ -132,7 +132,7 @@ def reserve_columns(system: ArticulatedSystem, reserves: Sequence[AnyReserve], q
 def reserve_wrenches(system: ArticulatedSystem, reserve: AnyReserve, q: Array, controls: Array) -> Array | None:
     """(t, bodies, 6) force [N] and torque [N m] of a reserve at controls (t,) on every body, at its origin in world
     axes. None for one that acts within joints, on velocities or coordinates."""
-    if isinstance(reserve, Reserve) or isinstance(reserve.actuator, CoordinateActuator):
+    if isinstance(reserve, Reserve) or reserve.actuator.in_joints:
         return None
     loads = reserve.actuator.loads(system.poses(q), (reserve.strength * controls)[:, None])
     return body_wrenches(system, q, loads)

@@ -12,7 +12,6 @@ from myoquat.analysis.motion.inverse_dynamics import JointTorques, inverse_dynam
 from myoquat.analysis.recruitment.convex import Programs
 from myoquat.analysis.recruitment.convex.program import in_one_pass
 from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.analysis.recruitment.joint_loads import own_wrenches
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_columns, reserves_of
 from myoquat.analysis.recruitment.redundancy.affine_forces import LawParameters, least_activations, strengths
 from myoquat.analysis.recruitment.redundancy.joint_forces import (
@@ -28,7 +27,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.joints.vectors import matvec
-from myoquat.muscle import law_forces
+from myoquat.muscle import acting_wrenches, law_forces
 from myoquat.muscle.model import Model
 
 __all__ = ["Demands", "Effort", "picked"]
@@ -241,10 +240,11 @@ class Demands:
         """Add what forces of constraints and the motion itself press on the parents of the joints."""
         model = self.model
         self.through = constraint_lines(model, motion, joints, self.parents)
-        self.outer = self.needed.wrenches + own_wrenches(model, motion) if joints else self.needed.wrenches
+        self.outer = self.needed.wrenches
         if joints:
             assert motion.u is not None
             assert motion.udot is not None
+            self.outer = self.outer + acting_wrenches(model, motion.q, motion.u, motion.time)
             passing = joint_reactions(model.system, motion.q, motion.u, motion.udot, self.outer)
             self.rest = self.beside(rest_forces(passing, joints, self.parents), self.needed.torque)
         if self.through is not None:

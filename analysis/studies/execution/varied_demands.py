@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from myoquat.analysis.recruitment.joint_loads import own_wrenches
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_wrenches
 from myoquat.analysis.recruitment.redundancy.affine_forces import LawParameters, least_activations
 from myoquat.analysis.recruitment.redundancy.equations import Demands, picked
@@ -28,7 +27,7 @@ from myoquat.dynamics.reactions import joint_wrenches
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Kernel, compile
-from myoquat.muscle import Model, Parameters, muscle_wrenches, path_jacobian
+from myoquat.muscle import Model, Parameters, acting_wrenches, path_jacobian
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian, wrenches
 from myoquat.muscle.states import forces_of_laws
@@ -120,7 +119,8 @@ class VariedDemands:
         motion, moved, model = self.motion, self.moved, self.base.model
         still = force.copy()
         still[:, moved] = 0.0
-        pulls = self.needed.wrenches + own_wrenches(model, motion) + muscle_wrenches(model, motion.q, still)
+        assert motion.u is not None
+        pulls = self.needed.wrenches + acting_wrenches(model, motion.q, motion.u, motion.time, tensions=still)
         if moved:
             pulls = pulls + self._pulls(q=motion.q, tensions=force[:, moved], p=p[self.columns["paths"]])
         for k, reserve in enumerate(self.base.reserves):

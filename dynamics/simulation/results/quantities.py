@@ -1,6 +1,6 @@
 """What a trajectory computes where every run has numbers of its own: the same formulas, with these as inputs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,45 +9,67 @@ from myoquat import kernels
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated, energy, reactions
 from myoquat.joints.compiled import kernel_for
-from myoquat.joints.validation import system_of
-from myoquat.muscle import actuators, limits, states
+from myoquat.joints.validation import SystemLike, system_of
+from myoquat.muscle import acting
+from myoquat.muscle.acting import Instant, torques, wrenches
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
-from myoquat.muscle.segments.lengths import lengths
+from myoquat.muscle.segments.path_segments import paths
 
-__all__ = ["varied_quantity"]
+__all__ = ["quantity"]
+
+
+def _at(given: Mapping[str, Array]) -> Instant:
+    """What acts, of arrays by the names of an instant; the time is (..., 1)."""
+    arrays: dict[str, Any] = {**given, "t": given["t"][..., 0]}
+    return Instant(**arrays)
+
+
+def _reactions(model: SystemLike, udot: Array, **given: Array) -> Array:
+    at = _at(given)
+    return reactions.joint_wrenches(system_of(model), at.q, at.u, udot, wrenches(model, at))
+
+
+def _potential(model: SystemLike, q: Array) -> Array:
+    stored = acting.energy(model, q) if isinstance(model, Model) else 0.0
+    return energy.potential(system_of(model), q) + stored
+
+
+def _power(model: SystemLike, **given: Array) -> Array:
+    at = _at(given)
+    stored = acting.energy_rate(model, at.q, at.u) if isinstance(model, Model) else 0.0
+    return energy.work_rate(system_of(model), at.q, at.u, torques(model, at)) + stored
+
 
 FORMULAS: dict[str, Callable[..., Any]] = {
-    "lengths": lambda model, q: lengths(model.system, model.muscles, q),
-    "forces": states.forces,
-    "torques": states.torques,
-    "limits": lambda model, q, u, *t: limits.torques(model, q, u, *(x[..., 0] for x in t)),
-    "actuators": actuators.forces,
+    "lengths": lambda model, q: paths(model.system, model.muscles, q, np.zeros(model.system.nu)).length,
+    "forces": lambda model, **given: acting.tensions(model, _at(given)),
+    "torques": lambda model, **given: torques(model, _at(given)),
+    "power": _power,
     "acceleration": lambda model, q, u, tau: articulated.forward(system_of(model), q, u, tau),
     "kinetic_energy": lambda model, q, u: energy.kinetic(system_of(model), q, u),
-    "potential_energy": lambda model, q: energy.potential(system_of(model), q) + _stored(model, q),
-    "reactions": lambda model, q, u, udot, t: reactions.joint_wrenches(
-        system_of(model), q, u, udot, _loads(model, q, u, t[..., 0])
-    ),
+    "potential_energy": _potential,
+    "loads": lambda model, q, u, t: wrenches(model, Instant(q, u, t[..., 0])),
+    "wrenches": lambda model, **given: wrenches(model, _at(given)),
+    "reactions": _reactions,
 }
 
 
-def _loads(model: Any, q: Array, u: Array, t: Array) -> Array | None:
-    """What contacts and prescribed forces do to the bodies, None without."""
-    return limits.wrenches(model, q, u, t) if isinstance(model, Model) and limits.has_loads(model) else None
+def quantity(
+    model: SystemLike, name: str, arrays: Mapping[str, Array], varied: Parameters | None = None, p: Array | None = None
+) -> Array:
+    """A quantity of a model at arrays (rows, n) by name, with the `varied` numbers p (rows, k) in every row."""
+    sizes = {key: array.shape[-1] for key, array in arrays.items()}
+    names = () if varied is None else varied.names
 
+    def formula(*given: Array) -> Any:
+        bound = model if varied is None else varied.bind(given[-1])
+        return FORMULAS[name](bound, **dict(zip(sizes, given, strict=False)))
 
-def _stored(model: Any, q: Array) -> Array | float:
-    """(...) [J] what limits, passive forces and ligaments store."""
-    return limits.energy(model, q) if isinstance(model, Model) else 0.0
+    def build(content: str | None) -> kernels.Kernel:
+        inputs = sizes | ({"p": len(names)} if names else {})
+        return kernels.compile(formula, inputs, [name], name=f"trajectory_{name}", content=content)
 
-
-def varied_quantity(varied: Parameters, name: str, arrays: tuple[Array, ...], p: Array) -> Array:
-    """A quantity of the model with its numbers p (rows, n) in every row of the arrays (rows, ...)."""
-    sizes = {f"x{k}": array.shape[-1] for k, array in enumerate(arrays)} | {"p": p.shape[-1]}
-    key = ("varied", name, varied.model.content_key, varied.names, tuple(sizes.values()))
-    formula = lambda *x: FORMULAS[name](varied.bind(x[-1]), *x[:-1])  # noqa: E731
-    kernel = kernel_for(
-        key, lambda content: kernels.compile(formula, sizes, [name], name=f"varied_{name}", content=content)
-    )
-    return np.asarray(kernel(*arrays, p))
+    content_key = model.content_key  # type: ignore[union-attr]
+    kernel: Any = kernel_for(("trajectory", name, content_key, names, tuple(sizes.items())), build)
+    return np.asarray(kernel(*arrays.values(), *(() if p is None else (p,))))

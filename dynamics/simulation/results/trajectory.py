@@ -19,24 +19,17 @@ from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constrain
 from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
 from myoquat.dynamics.simulation.describe import described, html_table
 from myoquat.dynamics.simulation.results.pushes import push_message
-from myoquat.dynamics.simulation.results.quantities import varied_quantity
+from myoquat.dynamics.simulation.results.quantities import quantity
 from myoquat.dynamics.simulation.results.tables import Columns
 from myoquat.dynamics.simulation.results.trajectory_files import OPTIONAL, REQUIRED, Origin, check_path, read, write
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.validation import SystemLike, system_of
 from myoquat.kernels import Outcome
+from myoquat.muscle.acting import acts_on_bodies, stores_energy
 from myoquat.muscle.actuators import delayed
 from myoquat.muscle.contact_forces import force_wrenches
-from myoquat.muscle.evaluate import (
-    actuator_forces,
-    elastic_energy,
-    limit_torques,
-    muscle_forces,
-    muscle_torques,
-    path_lengths,
-)
+from myoquat.muscle.evaluate import acting_torques, acting_wrenches, elastic_energy, muscle_forces, path_lengths
 from myoquat.muscle.laws import PushWarning
-from myoquat.muscle.limits import has_loads, is_timed, stores_energy
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import state_names
@@ -139,11 +132,12 @@ class Trajectory:
 
     @cached_property
     def loads(self) -> Array | None:
-        """(..., t, bodies, 6) force [N] and torque [N m] of contacts and prescribed forces on every body, at its origin
-        in world axes. None for a model without."""
-        if not self._is_loaded:
+        """(..., t, bodies, 6) force [N] and torque [N m] of the model's passive forces, such as contacts and prescribed
+        forces, on every body, at its origin in world axes. None for a model without."""
+        if not (isinstance(self.model, Model) and acts_on_bodies(self.model)):
             return None
-        return self._along(lambda q, u, t: force_wrenches(self.muscled, q, u, t[..., 0]), self.q, self.u, self._times)
+        of_forces = lambda q, u, t: force_wrenches(self.muscled, q, u, t[..., 0])  # noqa: E731
+        return self._of("loads", of_forces, q=self.q, u=self.u, t=self._times)
 
     def to_motion(self, run: int | tuple[int, ...] = ()) -> Motion:
         """q, u, udot of one run of a batch, without the rows after a stop; ValueError for a run that does not exist."""
@@ -156,33 +150,44 @@ class Trajectory:
     @cached_property
     def lengths(self) -> Array:
         """(..., t, m) muscle path lengths [m]."""
-        return self._of("lengths", lambda q: path_lengths(self.muscled, q), self.q)
+        return self._of("lengths", lambda q: path_lengths(self.muscled, q), q=self.q)
 
     @cached_property
     def forces(self) -> Array:
         """(..., t, m) muscle tensions [N]. A PushWarning names muscles that push by more than 1 % of their strength."""
-        found = self._of("forces", lambda *at: muscle_forces(self.muscled, *at), *self._at_muscles)
+        if self.activation is None:
+            raise ValueError("this model has no muscles")
+        found = self._of("forces", self._tensions, **self._acting)
         message = push_message(self.muscled, found)
         if message is not None:
             warnings.warn(message, PushWarning, stacklevel=2)
         return found
 
+    def _tensions(self, q: Array, u: Array, activation: Array, states: Array | None = None, **other: Array) -> Array:
+        return muscle_forces(self.muscled, q, u, activation, states)
+
     @cached_property
     def torques(self) -> Array:
         """(..., t, nu) generalized forces of muscles, limits, passive forces, actuators and outside torques on u
         [N m, N]."""
-        tau = np.zeros(self.u.shape) if self.torque is None else np.broadcast_to(self.torque, self.u.shape)
-        if isinstance(self.model, Model) and (self.model.limits or self.model.forces):
-            times = (self._times,) if is_timed(self.model) else ()
-            act = lambda q, u, *t: limit_torques(self.muscled, q, u, *(x[..., 0] for x in t))  # noqa: E731
-            tau = tau + self._of("limits", act, self.q, self.u, *times)
-        if self.controls is not None:
-            of_actuators = lambda q, u, controls: actuator_forces(self.muscled, q, u, controls)  # noqa: E731
-            acting = self.controls if self.actuation is None else self.actuation
-            tau = tau + self._of("actuators", of_actuators, self.q, self.u, acting)
-        if self.activation is None:
-            return tau
-        return tau + self._of("torques", lambda *at: muscle_torques(self.muscled, *at), *self._at_muscles)
+        return self._of("torques", self._torques, **self._acting)
+
+    def _torques(self, q: Array, u: Array, t: Array, **other: Array) -> Array:
+        torque = other.get("torque", np.zeros(u.shape))
+        if not isinstance(self.model, Model):
+            return torque
+        activation, state, controls = (other.get(name) for name in ("activation", "states", "controls"))
+        found = acting_torques(self.model, q, u, t[..., 0], activation=activation, state=state, controls=controls)
+        return torque + found
+
+    @cached_property
+    def power(self) -> Array:
+        """(..., t) [W] the rate of `energy`.
+
+        It is the power of outside torques, muscles, actuators, prescribed forces and expressions, less what damping and
+        friction take. Constraints that move with time do work that is no part of it.
+        """
+        return self._of("power", lambda **at: quantity(self.model, "power", at), **self._acting)
 
     @cached_property
     def acceleration(self) -> Array:
@@ -192,18 +197,18 @@ class Trajectory:
             udot = lambda q, u, tau, t: arrays.motion(q, u, tau, t[..., 0]).acceleration  # noqa: E731
             return self._along(udot, self.q, self.u, self.torques, self._times)
         free = lambda q, u, tau: forward_dynamics(self.model, q, u, tau)  # noqa: E731
-        return self._of("acceleration", free, self.q, self.u, self.torques)
+        return self._of("acceleration", free, q=self.q, u=self.u, tau=self.torques)
 
     @cached_property
     def kinetic_energy(self) -> Array:
         """(..., t) [J]."""
-        return self._of("kinetic_energy", lambda q, u: kinetic_energy(self.model, q, u), self.q, self.u)
+        return self._of("kinetic_energy", lambda q, u: kinetic_energy(self.model, q, u), q=self.q, u=self.u)
 
     @cached_property
     def potential_energy(self) -> Array:
         """(..., t) [J] of gravity, the springs of joints, and all that `myoquat.muscle.elastic_energy` tells: limits,
         springs, bushings, contacts and ligaments. Muscles, actuators, prescribed forces and expressions have none."""
-        return self._of("potential_energy", self._potential, self.q)
+        return self._of("potential_energy", self._potential, q=self.q)
 
     def _potential(self, q: Array) -> Array:
         found = potential_energy(self.model, q)
@@ -212,8 +217,7 @@ class Trajectory:
 
     @property
     def energy(self) -> Array:
-        """(..., t) kinetic and potential [J]. Its rate is the power of outside torques, muscles, actuators, prescribed
-        forces, expressions, damping and friction."""
+        """(..., t) kinetic and potential [J]. `power` is its rate."""
         return self.kinetic_energy + self.potential_energy
 
     @property
@@ -233,19 +237,24 @@ class Trajectory:
         """
         if self.constraints:
             arrays = self._constraint_arrays
-            through = lambda q, u, tau, t: arrays.joint_reactions(q, u, tau, t[..., 0], self._loads(q, u, t))  # noqa: E731
-            return self._along(through, self.q, self.u, self.torques, self._times)
-        wrenches = lambda q, u, udot, t: joint_reactions(self.model, q, u, udot, self._loads(q, u, t))  # noqa: E731
-        return self._of("reactions", wrenches, self.q, self.u, self.acceleration, self._times)
+            through = lambda q, u, tau, t, wrenches: arrays.joint_reactions(  # noqa: E731
+                q, u, tau, t[..., 0], wrenches.reshape(len(q), -1, 6)
+            )
+            wrenches = self._of("wrenches", self._wrenches, **self._acting)
+            wrenches = wrenches.reshape((*wrenches.shape[:-2], -1))
+            return self._along(through, self.q, self.u, self.torques, self._times, wrenches)
+        return self._of("reactions", self._reactions, udot=self.acceleration, **self._acting)
 
-    def _loads(self, q: Array, u: Array, t: Array) -> Array | None:
-        """(rows, bodies, 6) of contacts and prescribed forces at the times t (rows, 1), None without."""
-        return force_wrenches(self.muscled, q, u, t[..., 0]) if self._is_loaded else None
+    def _reactions(self, udot: Array, q: Array, u: Array, **other: Array) -> Array:
+        return joint_reactions(self.model, q, u, udot, self._wrenches(q, u, **other))
 
-    @property
-    def _is_loaded(self) -> bool:
-        """True for a model with contacts or prescribed forces."""
-        return isinstance(self.model, Model) and has_loads(self.model)
+    def _wrenches(self, q: Array, u: Array, t: Array, **other: Array) -> Array:
+        """(rows, bodies, 6) of all that acts on bodies."""
+        if not isinstance(self.model, Model):
+            return np.zeros((len(q), len(self.system.bodies), 6))
+        tensions = self._tensions(q, u, **other) if self.activation is not None else None
+        controls = other.get("controls")
+        return acting_wrenches(self.model, q, u, t[..., 0], tensions=tensions, controls=controls)
 
     @cached_property
     def norm_drift(self) -> Array:
@@ -270,18 +279,23 @@ class Trajectory:
         return self.model
 
     @property
-    def _at_muscles(self) -> tuple[Array, ...]:
-        """What the muscles' forces depend on."""
-        if self.activation is None:
-            raise ValueError("this model has no muscles")
-        return (self.q, self.u, self.activation, *(() if self.muscle_states is None else (self.muscle_states,)))
+    def _acting(self) -> dict[str, Array]:
+        """What acts, by the names of `myoquat.muscle.acting.Instant`."""
+        controls = self.controls if self.actuation is None else self.actuation
+        given = {"q": self.q, "u": self.u, "t": self._times, "activation": self.activation,
+                 "states": self.muscle_states, "controls": controls, "torque": self.torque}  # fmt: skip
+        return {name: array for name, array in given.items() if array is not None}
 
-    def _of(self, name: str, function: Callable[..., Array], *arrays: Array) -> Array:
-        """A quantity of the model, or of every run's own."""
+    def _of(self, name: str, function: Callable[..., Array], **arrays: Array) -> Array:
+        """A quantity of the model by a function of arrays, or of every run's own model by the formula of this name."""
         if self.parameters is None:
-            return self._along(function, *arrays)
+            return self._along(lambda *rows: function(**dict(zip(arrays, rows, strict=True))), *arrays.values())
         varied = Parameters.of(self.model, self.parameter_names)
-        return self._along(lambda *at: varied_quantity(varied, name, at[:-1], at[-1]), *arrays, self._numbers)
+
+        def own(*rows: Array) -> Array:
+            return quantity(self.model, name, dict(zip(arrays, rows, strict=False)), varied, rows[-1])
+
+        return self._along(own, *arrays.values(), self._numbers)
 
     @property
     def _delayed(self) -> list[str]:

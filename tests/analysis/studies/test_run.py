@@ -11,9 +11,8 @@ from myoquat.analysis.studies.execution.engine import BY_ACCELERATION, Engine
 from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
 from myoquat.dynamics.integrators import FIXED_STEP
-from myoquat.dynamics.wrenches import muscle_wrenches
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
-from myoquat.muscle import Model, muscle_forces, muscle_torques
+from myoquat.muscle import Model, muscle_forces, muscle_torques, muscle_wrenches
 from myoquat.muscle.laws.thelen import Thelen2003
 
 VARY = {

@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.muscle import actuator_forces
-from myoquat.muscle.actuators import CoordinateActuator, ScalarActuator
+from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.actuators.base import with_controls
 from myoquat.muscle.loads import body_wrenches
 from myoquat.muscle.model import Model
@@ -27,8 +27,8 @@ def actuated(model: Model, motion: Motion, controls: Array) -> tuple[Array | Non
     system, poses = model.system, model.system.poses(motion.q)
     loads, at_joints = [], controls.copy()
     for actuator, columns in with_controls(model.actuators):
-        if isinstance(actuator, ScalarActuator) and not isinstance(actuator, CoordinateActuator):
-            loads += actuator.loads(poses, actuator.optimal_force * controls[:, columns])
+        if not actuator.in_joints:
+            loads += actuator.loads(poses, actuator.scaled(controls[:, columns]))
             at_joints[:, columns] = 0.0
     free = tuple(replace(a, lower=-np.inf, upper=np.inf) if isinstance(a, ScalarActuator) else a
                  for a in model.actuators)  # fmt: skip

@@ -8,9 +8,7 @@ from myoquat.analysis.studies.definition.summaries.base import Moment, Summary
 from myoquat.core.typing import Array
 from myoquat.dynamics.articulated import forward
 from myoquat.dynamics.reactions import joint_wrenches
-from myoquat.dynamics.wrenches import muscle_wrenches
-from myoquat.muscle import limits
-from myoquat.muscle.states import forces, torques
+from myoquat.muscle.acting import Instant, torques, wrenches
 
 __all__ = ["JointReaction"]
 
@@ -24,13 +22,9 @@ class JointReaction(Summary):
     description: ClassVar[str] = "greatest joint reaction force"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        system, q, u = model.system, at.q, at.u
-        tau = torques(model, q, u, at.activation, at.state) + limits.torques(model, q, u)
-        udot = forward(system, q, u, tau)
-        wrenches = muscle_wrenches(model, q, forces(model, q, u, at.activation, at.state))
-        if limits.has_loads(model):
-            wrenches = wrenches + limits.wrenches(model, q, u)
-        force = joint_wrenches(system, q, u, udot, wrenches)[..., :3]
+        system, instant = model.system, Instant(at.q, at.u, activation=at.activation, states=at.state)
+        udot = forward(system, at.q, at.u, torques(model, instant))
+        force = joint_wrenches(system, at.q, at.u, udot, wrenches(model, instant))[..., :3]
         return np.sqrt(np.sum(force * force, axis=-1))
 
     def reduce(self, times: Array, values: Array) -> Array:

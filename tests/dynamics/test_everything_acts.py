@@ -1,0 +1,236 @@
+"""All that acts on a model: power is the rate of energy, and momentum changes by forces on bodies and in joints.
+
+The models have one part of every type. Expected values are Newton's and Euler's equations of every body on its own, and
+difference quotients of energies; both know no part by name.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.fits import FitSettings, fit_paths, range_poses
+from myoquat.analysis.recruitment import joint_loads
+from myoquat.dynamics import external_force, kinetic_energy, potential_energy
+from myoquat.joints import frame_acceleration, frame_pose, frame_velocity
+from myoquat.joints.functions import Constant, Linear
+from myoquat.muscle import CoordinateLimit, MovingPoint, PathPoint, WrapSphere, elastic_energy, laws
+from myoquat.muscle.actuators import (
+    ActivationCoordinateActuator,
+    BodyActuator,
+    CoordinateActuator,
+    PointActuator,
+    PointToPointActuator,
+    TorqueActuator,
+)
+from myoquat.muscle.forces import (
+    Bushing,
+    BushingExpressions,
+    ContactHalfSpace,
+    ContactMaterial,
+    ContactSphere,
+    CoordinateFriction,
+    CoordinateSpring,
+    HuntCrossley,
+    PointExpression,
+    PointSpring,
+    PrescribedForce,
+    RotationLimit,
+    SmoothSphereHalfSpace,
+    SwingTwistLimit,
+)
+from myoquat.muscle.scaling import scaled
+
+PART = {"mass": 1.3, "inertia": (0.1, 0.12, 0.14, 0.01, 0.0, 0.02), "center_of_mass": (0.05, 0.02, -0.3)}
+SYSTEM = mq.ArticulatedSystem(
+    (
+        mq.Body("thigh", "ground", mq.joints.SphericalJoint(), damping=0.3, stiffness=2.0, **PART),
+        mq.Body("shank", "thigh", mq.joints.RevoluteJoint((0, 1.0, 0)), (0, 0, -0.6), coordinate_names=("knee",),
+                damping=0.2, **PART),
+    )
+)  # fmt: skip
+SOLE = ContactSphere("sole", "shank", (0.0, 0.0, -0.6), radius=0.1)
+FLOOR = ContactHalfSpace("floor", "ground", (0, 0, -1.25), (0, 0, 1.0))
+STIFF = {"rotational_stiffness": (5.0, 4.0, 3.0), "translational_stiffness": (70.0, 80.0, 90.0)}
+WORLD = "ground"
+FORCES = (
+    PrescribedForce("push", "shank", forces=(Linear(20.0, 5.0), Constant(-7.0), Constant(9.0)),
+                    points=(Constant(0.1), Constant(0.0), Constant(-0.2)), torques=(Constant(1.0),) * 3),
+    PointSpring("spring", WORLD, "shank", (0.2, 0.1, 0.0), (0.0, 0.1, -0.2), 200.0, 0.3),
+    PointExpression("strap", WORLD, "thigh", (0.3, 0.0, 0.0), expression="30*(d-0.1)+2*ddot"),
+    Bushing("disc", WORLD, "shank", (0.0, 0.0, -0.5), rotational_damping=(0.1,) * 3, **STIFF),
+    BushingExpressions("ring", "thigh", "shank", moments=("3*theta_x", "0", "0"), forces=("20*delta_z", "0", "0")),
+    SmoothSphereHalfSpace("smooth", SOLE, FLOOR, 1e5, 1.0, 0.8, 0.5, 0.3, 0.1),
+    HuntCrossley("rubber", (ContactMaterial((SOLE, FLOOR), 1e5, 1.0, 0.8, 0.5, 0.3),), 0.1),
+    CoordinateSpring("closer", "knee", stiffness=3.0, rest=0.1, damping=0.2),
+    CoordinateFriction("brake", "knee", friction=0.5),
+    RotationLimit("turn", "thigh", upper=0.1, stiffness=20.0, transition=0.05, damping=0.3),
+    SwingTwistLimit("cone", "thigh", swing=0.1, twist=(-0.05, 0.05), axis=(0.0, 0.0, 1.0)),
+)  # fmt: skip
+LIMITS = (CoordinateLimit("stop", "knee", -0.2, 0.2, 30.0, 40.0, 0.05, 0.7),)
+ACTUATORS = (
+    PointActuator("thruster", "shank", (0.1, 0.2, 0.1), (1.0, 0.5, 0.0), optimal_force=20.0),
+    PointToPointActuator("piston", WORLD, "shank", (0.3, 0.1, 0.0), (0.0, 0.0, -0.2), optimal_force=15.0),
+    TorqueActuator("wheel", "thigh", WORLD, (0.2, 0.3, 1.0), optimal_force=4.0),
+    BodyActuator("tug", "thigh", (0.0, 0.1, -0.2)),
+    CoordinateActuator("motor", "knee", optimal_force=3.0),
+    ActivationCoordinateActuator("slow", "knee", optimal_force=2.0),
+)
+LAW = laws.Thelen2003(80.0, 0.3, 0.3, tendon="rigid")
+MUSCLES = (
+    mq.Muscle("straight", (PathPoint(WORLD, (0.1, 0, 0.05)), PathPoint("shank", (0.05, 0, -0.1))), LAW),
+    mq.Muscle("ligament", (PathPoint(WORLD, (0.1, 0.1, 0.0)), PathPoint("shank", (0, 0.1, -0.1))),
+              laws.PathSpring(500.0, 0.3, 0.1)),
+    mq.Muscle("round", (PathPoint(WORLD, (0.1, 0, 0.2)), PathPoint("thigh", (0.1, 0, -0.3))), LAW,
+              wraps=(WrapSphere(body=WORLD, position=(0.1, 0, 0), radius=0.08),)),
+    mq.Muscle("sliding", (PathPoint("thigh", (0.1, 0, -0.2)), MovingPoint("shank", (0.0, 0.05, 0.0), ("knee", "", ""),
+              (Linear(0.05, 0.05), Constant(0.0), Constant(-0.1)))), LAW),
+)  # fmt: skip
+FIT = FitSettings(1e-4, 1e-3)
+EVERYTHING = mq.Model(SYSTEM, MUSCLES, limits=LIMITS, forces=FORCES, actuators=ACTUATORS)
+PARTS = {
+    **{force.name: mq.Model(SYSTEM, forces=(force,)) for force in FORCES},
+    **{limit.name: mq.Model(SYSTEM, limits=(limit,)) for limit in LIMITS},
+    **{actuator.name: mq.Model(SYSTEM, actuators=(actuator,)) for actuator in ACTUATORS},
+    **{muscle.name: mq.Model(SYSTEM, (muscle,)) for muscle in MUSCLES},
+    "everything": EVERYTHING,
+}
+START, SPEED = mq.joints.normalize([1.0, 0.1, 0.05, -0.08]), np.array([0.4, -0.3, 0.5, 0.6])
+
+
+def run(model, **given):
+    """Ten milliseconds from a pose in which all parts act."""
+    m, k = len(model.muscles), len(model.control_names)
+    inputs = ({"activation": np.full(m, 0.4)} if m else {}) | ({"controls": np.linspace(0.5, 1.0, k)} if k else {})
+    return mq.simulate(model, [*START, 0.3], SPEED, 0.01, step=1e-3, start_time=0.2, **inputs, **given)
+
+
+def momentum_rates(system, motion, i):
+    """(t, 3) force and (t, 3) torque about its origin that body i needs, by Newton and Euler."""
+    body, name = system.bodies[i], system.body_names[i]
+    q, u, udot = motion.q, motion.u, motion.udot
+    R, _ = frame_pose(system, q, name)
+    a = frame_acceleration(system, q, u, udot, name, body.center_of_mass)
+    omega = frame_velocity(system, q, u, name)[..., 3:]
+    xx, yy, zz, xy, xz, yz = body.inertia
+    inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ np.swapaxes(R, -1, -2)
+    force = body.mass * (a[..., :3] - np.array(system.gravity))
+    spin = np.einsum("tij,tj->ti", inertia, omega)
+    torque = np.einsum("tij,tj->ti", inertia, a[..., 3:]) + np.cross(omega, spin)
+    return force, torque + np.cross(R @ np.array(body.center_of_mass), force)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_power_is_the_rate_of_energy(name):
+    """Against the difference quotient of all energies along the motion that the model's own equations give."""
+    model = PARTS[name]
+    motion = run(model)
+    q, u, h = motion.q, motion.u, 1e-6
+    ends = [(SYSTEM.integrate(q, s * h * (u + s * h / 2 * motion.udot)), u + s * h * motion.udot) for s in (1, -1)]
+    after, before = (
+        kinetic_energy(model, *end) + potential_energy(model, end[0]) + elastic_energy(model, end[0]) for end in ends
+    )
+    np.testing.assert_allclose(motion.power, (after - before) / (2 * h), rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_momentum_changes_by_forces_on_bodies_and_in_joints(name):
+    """Trajectory.reactions and joint_loads against the equations of every body on its own."""
+    model = PARTS[name]
+    motion = run(model)
+    acting = mq.muscle.acting_wrenches(
+        model, motion.q, motion.u, motion.time,
+        tensions=motion.forces if model.muscles else None,
+        controls=motion.controls if motion.actuation is None else motion.actuation,
+    )  # fmt: skip
+    wrench = motion.reactions + acting
+    _, knee = frame_pose(SYSTEM, motion.q, "shank")
+    through = motion.reactions[:, 1]
+    moment = through[:, 3:] + np.cross(knee - frame_pose(SYSTEM, motion.q, "thigh")[1], through[:, :3])
+    wrench[:, 0] -= np.concatenate([through[:, :3], moment], axis=1)  # the shank pushes back on the thigh
+    for i in range(2):
+        force, torque = momentum_rates(SYSTEM, motion, i)
+        np.testing.assert_allclose(wrench[:, i], np.concatenate([force, torque], 1), rtol=1e-9, atol=1e-9)
+    controls = motion.controls if motion.actuation is None else motion.actuation
+    found = joint_loads(model, motion.to_motion(), motion.force, controls=controls)
+    np.testing.assert_allclose(found.wrench, motion.reactions, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.residual, 0.0, atol=1e-8)  # these forces alone cause the motion
+
+
+def test_forces_on_bodies_do_the_work_of_the_generalized_forces():
+    """J^T of the wrenches is all of the generalized force where nothing acts within joints."""
+    on_bodies = replace(
+        EVERYTHING, muscles=MUSCLES[:3], limits=(), forces=tuple(f for f in FORCES if not f.in_joints),
+        actuators=tuple(a for a in ACTUATORS if not a.in_joints),
+    )  # fmt: skip
+    motion = run(on_bodies)
+    acting = mq.muscle.acting_wrenches(
+        on_bodies, motion.q, motion.u, motion.time, tensions=motion.forces, controls=motion.controls
+    )
+    np.testing.assert_allclose(external_force(SYSTEM, motion.q, acting), motion.torques, rtol=1e-9, atol=1e-9)
+
+
+# ---- fitted paths ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """The straight muscle on a fitted path."""
+    own = PARTS["straight"]
+    poses = range_poses(own, 400, {"knee": (-0.6, 0.6)}, {"thigh": 0.6})
+    return own.with_fitted_paths(fit_paths(own, poses, settings=FIT))
+
+
+def test_a_fitted_muscle_pulls_on_bones_as_on_its_own_path_with_the_moments_of_the_fit(fitted):
+    own, motion = PARTS["straight"], run(PARTS["straight"])
+    tension = np.full((len(motion.time), 1), 100.0)
+    found, wanted = (joint_loads(model, motion.to_motion(), tension) for model in (fitted, own))
+    np.testing.assert_allclose(found.wrench, wanted.wrench, rtol=1e-12)
+    tau = -(tension[..., None] * mq.path_jacobian(fitted, motion.q))[:, 0]
+    needed = mq.inverse_dynamics(SYSTEM, motion.q, motion.u, motion.udot)
+    np.testing.assert_allclose(found.residual, needed - tau, atol=1e-9)
+    for function in (mq.muscle.unit_wrenches, mq.muscle.muscle_wrenches):
+        last = "shank" if function is mq.muscle.unit_wrenches else tension
+        np.testing.assert_array_equal(function(fitted, motion.q, last), function(own, motion.q, last))
+    np.testing.assert_allclose(run(fitted).reactions, motion.reactions, atol=0.2)  # of 80 N, by the error of the fit
+
+
+def test_a_muscle_that_is_only_a_function_says_so_wherever_bones_are_pulled(fitted):
+    lost = replace(fitted, muscles=(replace(fitted.muscles[0], anatomy=None),))
+    motion = run(lost)
+    calls = (
+        lambda: joint_loads(lost, motion.to_motion(), motion.forces),
+        lambda: mq.muscle.muscle_wrenches(lost, motion.q, motion.forces),
+        lambda: mq.muscle.unit_wrenches(lost, motion.q, "shank"),
+        lambda: motion.reactions,
+    )
+    for call in calls:
+        with pytest.raises(mq.ModelError, match=r"muscle 'straight': its path is a function of coordinates.*anatomy"):
+            call()
+
+
+def test_fitted_muscles_keep_their_own_paths_in_files_and_scaled_models(fitted, tmp_path):
+    fitted.save(tmp_path / "fitted.toml")
+    assert mq.load_model(tmp_path / "fitted.toml").muscles == fitted.muscles
+    grown = scaled(fitted, {"shank": np.array([1.0, 1.0, 2.0])}).muscles[0].anatomy
+    assert grown.path[1].position == (0.05, 0.0, -0.2)
+
+
+# ---- numbers of every run --------------------------------------------------------------------------------------
+
+
+def test_quantities_of_a_run_follow_its_own_numbers():
+    """Each run against a model that is built with its numbers."""
+    names = ("forces.spring.stiffness", "muscles.ligament.stiffness", "bodies.shank.mass")
+    names = tuple(name for name in names if name in mq.muscle.parameter_names(EVERYTHING))
+    values = {name: np.array([0.5, 2.0]) * 100.0 for name in names[:-1]} | {names[-1]: np.array([1.0, 2.0])}
+    model = replace(EVERYTHING, forces=tuple(f for f in FORCES if f.name not in ("disc", "ring", "cone", "turn")))
+    both = run(model, parameters=values)
+    binding = mq.muscle.Parameters.of(model, names)
+    for i in range(2):
+        alone = run(binding.bind(np.array([values[name][i] for name in names])))
+        for quantity in ("lengths", "forces", "torques", "udot", "energy", "power", "loads", "reactions"):
+            np.testing.assert_allclose(
+                getattr(both, quantity)[i], getattr(alone, quantity), rtol=1e-9, atol=1e-9, err_msg=quantity
+            )
