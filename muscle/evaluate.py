@@ -296,10 +296,10 @@ def acting_torques(
 ) -> Array:
     """(..., nu) the generalized forces on the velocities u of all that acts on a model.
 
-    They are those of limits and passive forces, with the `time` (...) [s] where a force depends on it, of the muscles
-    at an `activation` and `state` as for `muscle_forces`, and of the actuators at `controls` as for `actuator_forces`.
-    Muscles without an activation and actuators without controls do nothing. Gravity, and springs and dampers of joints,
-    are in `myoquat.dynamics.bias_force`. Raises as these functions do.
+    Limits and passive forces act, with the `time` (...) [s] where a force depends on it. Muscles act at an `activation`
+    and `state` as for `muscle_forces`, and actuators at `controls` as for `actuator_forces`. Without these they do
+    nothing. Gravity, and springs and dampers of joints, are in `myoquat.dynamics.bias_force`. Raises as these functions
+    do.
 
     >>> import numpy as np
     >>> import myoquat as mq

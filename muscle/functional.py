@@ -66,7 +66,8 @@ def function_path(
     """The `path` of a Muscle whose length [m] is a polynomial of coordinates, OpenSim's FunctionBasedPath.
 
     Lengths, Jacobians, speeds, torques and everything built on them work as for a path of points; J is the derivative
-    of the polynomial. The path pulls on the joints of its coordinates and on no body.
+    of the polynomial. The path pulls on the joints of its coordinates. Where it pulls on bones
+    is not known without a `Muscle.anatomy`.
 
     >>> import myoquat as mq
     >>> from myoquat.joints.functions import MultivariatePolynomial

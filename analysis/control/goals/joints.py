@@ -12,7 +12,9 @@ from myoquat.analysis.control.points import Point
 from myoquat.analysis.fits import JointForceFits
 from myoquat.analysis.recruitment import JointCone
 from myoquat.core.typing import Array
+from myoquat.dynamics.constraints.wrenches import constraint_wrenches
 from myoquat.dynamics.reactions import joint_wrenches
+from myoquat.joints.constraints.base import Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.joints.stacking import vector
@@ -41,6 +43,9 @@ def joint_force(plant: ModelPlant, point: Point, body: str, pulls: JointForceFit
         muscles = tuple(plant.equations.muscled.muscles[k] for k in placed)
         columns = vector([tension[..., k] for k in placed]) if placed else np.zeros(0)
         acting = acting + muscle_wrenches(system, muscles, point.q, columns)
+    if plant.constraints is not None:
+        held = plant.constraints.constraints
+        acting = acting + constraint_wrenches(held, point.q, point.t, point.multipliers)
     passing = joint_wrenches(system, point.q, point.u, point.udot, acting)[..., i, :3]
     result: Array = -vecmat(passing, parent)
     for name, parts in fitted.items():
@@ -54,6 +59,9 @@ def _checked(plant: Plant, what: str, body: str, pulls: JointForceFits | None) -
     """The plant; ValueError where the force in the joint is not known."""
     if not isinstance(plant, ModelPlant):
         raise ValueError(f"{what}: the force in a joint needs a model whose motion is not prescribed")
+    for part in plant.constraints.constraints.parts if plant.constraints is not None else ():
+        if not isinstance(part, Holonomic):
+            raise ValueError(f"{what}: {part.label} holds velocities, so that its force on bodies is not known")
     try:
         plant.system.indices.body(body)
     except KeyError as error:
@@ -83,8 +91,9 @@ class JointLoad(IntegralGoal):
            muscles pull where their paths of points do
     scale  [N]
 
-    Constraints between the carried bodies and others are not counted. Raises ValueError for a body that does not exist,
-    and for paths that are functions of coordinates alone, without `pulls`.
+    Where constraints are redundant, the solution determines which of the possible forces they have. Raises ValueError
+    for a body that does not exist, for paths that are functions of coordinates alone, without `pulls`, and for
+    constraints on velocities.
 
     >>> from myoquat.analysis.control import JointLoad
     >>> JointLoad("shank", scale=1000.0, weight=0.1).title
@@ -120,7 +129,7 @@ class InsideCone(PathCondition):
     margin  [N] m: tan(a) n . f >= sqrt(|f - (n . f) n|^2 + m^2), which is smooth and holds inside the cone only
     scale   [N] of this row
 
-    Constraints between the carried bodies and others are not counted. Raises ValueError as `JointLoad`.
+    Raises ValueError as `JointLoad`.
 
     >>> from myoquat.analysis.control import InsideCone
     >>> from myoquat.analysis.recruitment import JointCone

@@ -5,15 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import myoquat as mq
 from myoquat.analysis.control import Effort, InsideCone, JointLoad, Midpoint, Point, Problem
 from myoquat.analysis.control.goals.joints import joint_force
 from myoquat.analysis.fits import FitSettings, fit_joint_forces, fit_paths, range_poses
-from myoquat.analysis.recruitment import JointCone
+from myoquat.analysis.recruitment import JointCone, joint_loads
+from myoquat.data import Motion
 from myoquat.dynamics import joint_reactions
+from myoquat.dynamics.constraints import Distance
 from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.functions import Constant
 from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import ExponentialMuscle, Model, Muscle, PathPoint, muscle_forces, muscle_wrenches
+from myoquat.muscle.actuators import CoordinateActuator, PointActuator
 from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, PointSpring, PrescribedForce, SmoothSphereHalfSpace
 
 INERTIA = (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)
 BASE = Body("base", "ground", RevoluteJoint((0, 1, 0)), mass=2.0, inertia=INERTIA, coordinate_names=("turn",))
@@ -61,6 +67,55 @@ def test_the_force_is_that_of_joint_reactions():
     assert np.abs(found + np.einsum("nji,nj->ni", R, reaction)).max() < 1e-11
     pulls = fit_joint_forces(MODEL, "arm", range_poses(MODEL, 200), error=1e-3)
     assert np.abs(joint_force(plant, point, "arm", pulls) - found).max() < 1.0  # [N], of tensions up to 300 N
+
+
+def point_of(problem, q, u, udot, controls, **more):
+    return Point(problem.statement.names, np.zeros(len(q)), q=q, u=u, udot=udot, controls=controls, **more)
+
+
+def test_the_force_counts_all_that_acts(rng):
+    """Springs, contacts, prescribed forces and actuators: against `joint_loads`, which Newton's and Euler's equations
+    of every body confirm in tests/dynamics/test_everything_acts.py."""
+    heel, wall = ContactSphere("heel", "arm", (0.3, 0, 0), radius=0.4), ContactHalfSpace("wall", "ground", (0, 0, -0.3))
+    forces = (
+        PointSpring("spring", "ground", "arm", (0.4, 0, 0), (0.2, 0, 0), 400.0, 0.1),
+        SmoothSphereHalfSpace("contact", heel, wall, 1e5, 1.0, 0.8, 0.5, 0.3, 0.1),
+        PrescribedForce("push", "arm", forces=(Constant(5.0), Constant(-7.0), Constant(9.0))),
+    )
+    actuators = PointActuator("thruster", "arm", (0.1, 0, 0), optimal_force=30.0), CoordinateActuator("motor", "bend")
+    model = replace(MODEL, forces=forces, actuators=actuators)
+    problem = at_rest(model, ())
+    q, u, udot = rng.uniform(-0.5, 0.5, (5, 2)), rng.normal(size=(5, 2)), rng.normal(size=(5, 2))
+    controls = rng.uniform(size=(5, 4))
+    found = joint_force(problem.plant, point_of(problem, q, u, udot, np.c_[controls, np.zeros((5, 2))]), "arm", None)
+    tensions = muscle_forces(model, q, u, controls[:, :2])
+    motion = Motion(model, np.zeros(5) + np.arange(5.0), q, u, udot)
+    loads = joint_loads(model, motion, tensions, controls=controls[:, 2:])
+    np.testing.assert_allclose(found, loads.of("arm", on="parent", frame="parent").force, rtol=1e-10, atol=1e-9)
+
+
+def test_muscles_without_a_fitted_pull_pull_where_their_paths_do(rng):
+    """With the fit of one muscle the force is within that fit's error of the force without fits."""
+    problem, poses = at_rest(MODEL, ()), range_poses(MODEL, 200)
+    pulls = fit_joint_forces(MODEL, "arm", poses, error=1e-3)
+    few = replace(pulls, functions={"up": pulls.functions["up"]})
+    q, still = rng.uniform(-0.5, 0.5, (5, 2)), np.zeros((5, 2))
+    point = point_of(problem, q, still, still, np.c_[np.full((5, 2), 0.8), still])
+    every = joint_force(problem.plant, point, "arm", None)
+    assert np.abs(joint_force(problem.plant, point, "arm", few) - every).max() < 0.5  # [N], of hundreds
+    assert np.abs(every).max() > 100
+
+
+def test_a_rod_that_carries_the_arm_takes_its_weight_off_the_joint():
+    """The arm hangs level on a vertical rod at its centre of mass: nothing is left for the joint."""
+    rod = Distance("ground", "arm", (0.2, 0.1, 0.5), (0.2, 0.0, 0.0), 0.5)
+    level = replace(ARM, joint=RevoluteJoint((0, 1, 0)))
+    model = Model(ArticulatedSystem((BASE, level)), constraints=(rod,), coordinates=MODEL.coordinates)
+    problem, still = at_rest(model, ()), np.zeros((1, 2))
+    A = problem.plant.constraints.constraints.jacobian(np.zeros((1, 2)), np.zeros(1))
+    weight = mq.dynamics.bias_force(model, [0.0, 0.0], [0.0, 0.0])
+    point = point_of(problem, still, still, still, still, multipliers=(weight[1] / A[..., 1]))
+    np.testing.assert_allclose(joint_force(problem.plant, point, "arm", None), 0.0, atol=1e-9)
 
 
 def test_a_cone_makes_muscles_press_the_joint_together():
