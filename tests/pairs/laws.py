@@ -1,0 +1,423 @@
+"""Laws that need no reference, on formulas that NumPy evaluates: nothing is compiled here.
+
+A law takes a case. It raises `Broken` where it does not hold, and `NotHere` where the case has nothing that it speaks
+of.
+"""
+
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from myoquat import load_model
+from myoquat.dynamics import articulated, composite, energy, factor, inverse, reactions
+from myoquat.joints import ModelError
+from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities
+from myoquat.joints.multibody.body import Body
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.types import EulerJoint, FloatingJoint, GimbalJoint, SphericalJoint
+from myoquat.joints.vectors import matvec
+from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, limits, path_flags, states
+from myoquat.muscle.forces import (
+    BushingExpressions,
+    CoordinateExpression,
+    CoordinateFriction,
+    HuntCrossley,
+    LoadingForce,
+    PointExpression,
+    PrescribedForce,
+)
+from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
+from myoquat.muscle.segments.lengths import wrenches as pulled
+
+from .case import POINTS, STEP, WEIGHTS, Case
+from .features import FEATURES
+
+__all__ = ["LAWS", "Broken", "Law", "NotHere", "close"]
+
+
+class Broken(AssertionError):
+    """A law does not hold."""
+
+
+class NotHere(Exception):
+    """The case has nothing that the law speaks of."""
+
+
+def close(what: str, found: Any, expected: Any, tolerance: float = 1e-8) -> None:
+    """Broken unless two arrays agree, relative to the largest entry (at least 1)."""
+    found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
+    if found.shape != expected.shape:
+        raise Broken(f"{what}: shapes {found.shape} and {expected.shape}")
+    size = max(1.0, *(np.abs(x).max(initial=0.0) for x in (found, expected)))
+    error = np.abs(found - expected).max(initial=0.0) / size
+    if not error <= tolerance:
+        worst = np.unravel_index(np.argmax(np.abs(found - expected)), found.shape) if found.shape else ()
+        raise Broken(f"{what}{list(map(int, worst))}: {found[worst]:.9g}, not {expected[worst]:.9g} ({error:.1e})")
+
+
+def along(case: Case, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+    """(STATES, ...) d/dt of a function of (q, u) along the motion, by central differences."""
+    s = STEP * POINTS[:, None]
+    return np.tensordot(WEIGHTS, function(*case.flow(s)), 1) / STEP
+
+
+# ---- joints and bodies --------------------------------------------------------------------------------------------
+
+
+def inverse_and_forward(case: Case) -> None:
+    """Forward and inverse dynamics cancel; mass matrix, its inverse, factors and the kinetic energy belong together."""
+    s, q, u, tau, f = case.system, case.q, case.u, case.torque, case.f_ext
+    udot = articulated.forward(s, q, u, tau, f)
+    close("torque of the acceleration", inverse.inverse(s, q, u, udot, f), tau)
+    close("acceleration by M", factor.forward(s, q, u, tau, f), udot, 1e-7)
+    M, inverted = composite.mass(s, q), factor.inverse_mass(s, q)
+    close("M^-1 M", inverted @ M, np.eye(s.nu) + 0 * M, 1e-7)
+    close("kinetic energy", energy.kinetic(s, q, u), np.sum(u * matvec(M, u), axis=-1) / 2)
+    close("equation of motion", matvec(M, udot) + inverse.bias(s, q, u) - inverse.external(s, q, f), tau)
+
+
+def momentum(case: Case) -> None:
+    """The forces on bodies from outside, through joints with the ground too, are the rate of linear and angular
+    momentum."""
+    s, f = case.system, case.f_ext
+    if any(b.rotor_inertia for b in s.bodies):
+        raise NotHere("rotors have a momentum of their own")
+    through = reactions.joint_wrenches(s, case.q, case.u, case.udot, f)
+    poses = s.poses(case.q)
+    force, torque = np.zeros(3), np.zeros(3)
+    for i, body in enumerate(s.bodies):
+        R, p = poses[body.name]
+        weight = body.mass * np.array(s.gravity)
+        at = np.cross(p + R @ np.array(body.center_of_mass), weight)
+        wrench = f[:, i] + (through[:, i] if body.parent == s.ground else 0.0)
+        force = force + weight + wrench[:, :3]
+        torque = torque + at + wrench[:, 3:] + np.cross(p, wrench[:, :3])
+    rate = along(case, lambda q, u: _momentum(s, q, u))
+    close("rate of momentum", rate, np.concatenate([force, torque], axis=-1), 1e-7)
+
+
+def _momentum(s: Any, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    poses = s.poses(q)
+    shifts = s.shifts(q, u, poses, s.ground)
+    total = np.zeros(6)
+    for body in s.bodies:
+        (R, p), (omega, v) = poses[body.name], shifts[body.name]
+        c = R @ np.array(body.center_of_mass)
+        xx, yy, zz, xy, xz, yz = body.inertia
+        inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ np.swapaxes(R, -1, -2)
+        linear = body.mass * (v + np.cross(omega, c))
+        total = total + np.concatenate([linear, np.cross(p + c, linear) + matvec(inertia, omega)], axis=-1)
+    return total
+
+
+# ---- what acts ----------------------------------------------------------------------------------------------------
+
+STORE_NOTHING = (CoordinateExpression, PointExpression, BushingExpressions, PrescribedForce, CoordinateFriction)
+
+
+def work(case: Case) -> None:
+    """The power of all forces is the change of energy."""
+    m, s = case.model, case.system
+    force = case.force + (inverse.inverse(s, case.q, case.u, case.udot) - case.force if case.constraints else 0.0)
+    rate = along(case, lambda q, u: energy.kinetic(s, q, u) + energy.potential(s, q))
+    close("power", energy.work_rate(s, case.q, case.u, force), rate, 1e-7)
+    if case.constraints:
+        # constraints that do not depend on the time do no work
+        close("power of constraints", np.sum((force - case.force) * case.u, axis=-1), 0 * rate, 1e-7)
+    still = 0.0 * case.u
+    for act in m.forces:
+        if isinstance(act, STORE_NOTHING) or (isinstance(act, HuntCrossley) and case.levels["contact"] != "hertz"):
+            continue
+        static = act.torque(s, case.q, still, case.t)
+        stored = along(case, lambda q, u, act=act: act.energy(s, q) + 0.0 * q[..., 0])
+        close(f"energy of {act.name}", -np.sum(static * case.u, axis=-1), stored, 1e-6)
+    if m.limits or limits.elastic_bands(m):
+        only = replace(m, forces=())
+        static = limits.torques(only, case.q, still)
+        for band in limits.elastic_bands(m):
+            tension = states.forces(
+                replace(only, muscles=(band,), inputs=()), case.q, still, np.zeros((len(case.q), 1))
+            )
+            static = static - matvec(np.swapaxes(velocity_jacobian(s, (band,), case.q), -1, -2), tension)
+        close(
+            "energy of limits and bands",
+            -np.sum(static * case.u, axis=-1),
+            along(case, lambda q, u: limits.energy(only, q)),
+            1e-6,
+        )
+
+
+def wrenches(case: Case) -> None:
+    """Loads on bodies are the generalized forces: those of forces, and of muscles whose paths have points."""
+    m, s = case.model, case.system
+    on_bodies = [f for f in m.forces if isinstance(f, LoadingForce) or not f.in_joints]
+    if on_bodies:
+        tau = sum(f.torque(s, case.q, case.u, case.t) for f in on_bodies)
+        found = limits.wrenches(m, case.q, case.u, case.t)
+        close("wrenches of forces", inverse.external(s, case.q, found), tau + 0 * case.u)
+    if m.muscles and case.levels["path"] not in ("fitted", "polynomial", "moving"):
+        tension = np.ones((len(case.q), 1))
+        found = pulled(s, m.muscles, case.q, tension)
+        tau = -velocity_jacobian(s, m.muscles, case.q)[..., 0, :]
+        close("wrenches of muscles", inverse.external(s, case.q, found), tau)
+
+
+def path_rate(case: Case) -> None:
+    """The rate of a path's length is J u, where it does not jump."""
+    m = _smooth_paths(case)
+    J = velocity_jacobian(case.system, m.muscles, case.q)
+    rate = along(case, lambda q, u: lengths(case.system, m.muscles, q))
+    close("rate of length", matvec(J, case.u), rate, 1e-6)
+
+
+def _smooth_paths(case: Case) -> Model:
+    """The model; NotHere without muscles, or where lengths jump."""
+    if not case.model.muscles:
+        raise NotHere("no muscles")
+    found = path_flags(case.model, case.q, 2e-2, backend="numpy")
+    if (found & ~int(PathFlag.WRAPPED)).any():
+        raise NotHere("the length is not certain or jumps nearby")
+    return case.model
+
+
+# ---- charts -------------------------------------------------------------------------------------------------------
+
+
+def charts(case: Case) -> None:
+    """Lengths, powers and accelerations are the same whatever describes the ball joints."""
+    wanted = case.options["chart"]
+    try:
+        other = case.model.with_rotations(wanted)
+    except ModelError as error:
+        raise NotHere(str(error)) from error
+    if other.system == case.system:
+        raise NotHere("no other description")
+    told = redescribed(case, other)
+    if case.model.muscles:
+        close("lengths", *(lengths(c.system, c.model.muscles, c.q) for c in (told, case)))
+    close("power", *(np.sum((c.force - c.torque) * c.u, axis=-1) for c in (told, case)), 1e-7)
+    same_motion(case, told)
+
+
+def redescribed(case: Case, other: Model) -> Case:
+    """The case with another description of the same model."""
+    q, u = in_system(case.system, other.system, case.q, case.u)
+    made = replace_case(case, model=other, q=q, u=u)
+    made.torque = np.zeros(u.shape)
+    return made
+
+
+def replace_case(case: Case, **changes: Any) -> Case:
+    """The case with other fields."""
+    made = Case(**{f.name: changes.get(f.name, getattr(case, f.name)) for f in fields(case) if f.init})
+    made.torque, made.f_ext = case.torque, case.f_ext
+    return made
+
+
+def same_motion(case: Case, told: Case, tolerance: float = 1e-6) -> None:
+    """Both have the same accelerations without external torques, in the description of `told`."""
+    plain = replace_case(case)
+    plain.torque = 0.0 * case.torque
+    rate = along(plain, lambda q, u: in_system(case.system, told.system, q, u)[1])
+    close("accelerations", told.udot, rate, tolerance)
+
+
+ROTATIONS = (SphericalJoint, FloatingJoint, EulerJoint, GimbalJoint)
+
+
+def in_system(
+    a: ArticulatedSystem, b: ArticulatedSystem, q: np.ndarray, u: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(q, u) of the same bodies with joints of another description or order: coordinates of a ball joint that is
+    described otherwise are converted, the others are the same."""
+    places = {body.name: (body, *at) for body, *at in zip(a.bodies, a.q_slices, a.u_slices, strict=True)}
+    parts = []
+    for body in b.bodies:
+        own, at_q, at_u = places[body.name]
+        x, v = q[..., at_q], u[..., at_u]
+        if own.joint != body.joint and any(isinstance(one.joint, ROTATIONS) for one in (own, body)):
+            pair = [
+                ArticulatedSystem((replace(one, parent="ground"),), velocity_frame=s.velocity_frame)
+                for one, s in ((own, a), (body, b))
+            ]
+            flat = x.reshape(-1, x.shape[-1])
+            turned = convert_velocities(*pair, flat, v.reshape(-1, v.shape[-1])).reshape(*x.shape[:-1], -1)
+            x, v = convert_coordinates(*pair, flat).reshape(*x.shape[:-1], -1), turned
+        parts.append((x, v))
+    return tuple(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))  # type: ignore[return-value]
+
+
+# ---- files --------------------------------------------------------------------------------------------------------
+
+
+def toml(case: Case) -> None:
+    """A TOML file keeps the model."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.toml"
+        case.model.save(path)
+        again = load_model(path)
+    for f in fields(Model):
+        if f.compare and getattr(again, f.name) != getattr(case.model, f.name):
+            raise Broken(f"{f.name}: {getattr(again, f.name)!r}, not {getattr(case.model, f.name)!r}"[:600])
+
+
+def _written(case: Case, name: str) -> Case:
+    """The case of the model that a file gives back; NotHere where the writer says that it cannot keep everything."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        path = Path(folder) / name
+        warnings.simplefilter("ignore")
+        muscles = tuple(replace(muscle, activation=None) for muscle in case.model.muscles)  # which no file has
+        try:
+            replace(case.model, muscles=muscles).save(path, strict=True)
+        except ModelError as error:
+            raise NotHere(str(error)) from error
+        again = load_model(path)
+    if set(again.system.body_names) != set(case.system.body_names):
+        raise NotHere(f"other bodies: {again.system.body_names}")
+    return redescribed(case, again)
+
+
+def osim(case: Case) -> None:
+    """An OpenSim file keeps accelerations."""
+    same_motion(case, _written(case, "model.osim"))
+
+
+def mjcf(case: Case) -> None:
+    """An MJCF file keeps accelerations."""
+    same_motion(case, _written(case, "model.xml"))
+
+
+# ---- paths --------------------------------------------------------------------------------------------------------
+
+
+def path_symmetry(case: Case) -> None:
+    """A path and its reverse, its mirror image and its scaled copy have one length."""
+    m = _smooth_paths(case)
+    (muscle,) = m.muscles
+    if any(type(p) is not PathPoint for p in muscle.path):
+        raise NotHere("points that move")
+    length = lengths(case.system, m.muscles, case.q)
+    if not muscle.pulleys:
+        last = len(muscle.path) - 1
+        back = tuple(
+            replace(w, points=None if w.points is None else (last - w.points[1], last - w.points[0]))
+            for w in reversed(muscle.wraps)
+        )
+        turned = replace(muscle, path=muscle.path[::-1], wraps=back)
+        close("length backwards", lengths(case.system, (turned,), case.q), length, 1e-7)
+    bodies = _loose(case)
+    q = np.concatenate([x for body in case.system.bodies for x in _place(case, body.name)], axis=-1)
+    close("length on loose bodies", lengths(bodies, m.muscles, q), length, 1e-9)
+    mirrored = q * np.tile([1.0, 1, -1, 1, -1, -1, 1], len(bodies.bodies))
+    close(
+        "length in a mirror",
+        lengths(bodies, (_mapped(muscle, lambda p: (p[0], p[1], -p[2]), True),), mirrored),
+        length,
+        1e-7,
+    )
+    scaled = q * np.tile([3.0, 3, 3, 1, 1, 1, 1], len(bodies.bodies))
+    large = _mapped(muscle, lambda p: tuple(3.0 * x for x in p), False, 3.0)
+    close("length of a larger copy", lengths(bodies, (large,), scaled) / 3.0, length, 1e-7)
+
+
+def _loose(case: Case) -> ArticulatedSystem:
+    return ArticulatedSystem(tuple(Body(b.name, "ground", FloatingJoint()) for b in case.system.bodies))
+
+
+def _place(case: Case, body: str) -> tuple[np.ndarray, np.ndarray]:
+    R, p = case.system.poses(case.q)[body]
+    R, p = np.broadcast_to(R, (len(case.q), 3, 3)), np.broadcast_to(p, (len(case.q), 3))
+    return p, Rotation.from_matrix(R).as_quat(scalar_first=True)
+
+
+def _mapped(muscle: Muscle, point: Callable[[Any], Any], mirrored: bool, size: float = 1.0) -> Muscle:
+    """The muscle with its points and surfaces mapped."""
+    path = tuple(replace(p, position=point(p.position)) for p in muscle.path)
+    wraps = []
+    for wrap in muscle.wraps:
+        w, x, y, z = wrap.orientation
+        turn = (w, -x, -y, z) if mirrored else wrap.orientation
+        sizes = {
+            k: _times(getattr(wrap, k), size)
+            for k in ("radius", "radii", "ring_radius", "tube_radius")
+            if hasattr(wrap, k)
+        }
+        wraps.append(replace(wrap, position=point(wrap.position), orientation=turn, **sizes))
+    return replace(muscle, path=path, wraps=tuple(wraps))
+
+
+def _times(value: Any, factor: float) -> Any:
+    return tuple(factor * x for x in value) if isinstance(value, tuple) else factor * value
+
+
+class Law(NamedTuple):
+    """What holds, and the levels of features of which it speaks; where a row has another level, one of these."""
+
+    check: Callable[[Case], None]
+    levels: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+    def row(self, row: Mapping[str, str]) -> dict[str, str]:
+        """The row with levels of which the law speaks: others are replaced, by one that follows from the row."""
+        found = dict(row)
+        for k, (name, levels) in enumerate(self.levels.items()):
+            if row[name] not in levels:
+                found[name] = levels[(len("".join(row.values())) + k) % len(levels)]
+        return found
+
+
+BALLS = (
+    "spherical",
+    "spherical with angles",
+    "euler",
+    "gimbal",
+    "floating with angles",
+    "custom ball",
+)
+IN_OSIM = {
+    "joint": ("revolute", "fixed", "prismatic", "spherical", "spherical with angles", "euler", "floating",
+              "floating with angles", "planar", "universal", "custom", "custom ball"),
+    "passive": ("none", "tip"),
+    "constraint": ("none", "point", "rod", "line", "weld"),
+    "coupler": ("none", "linear", "polynomial", "spline"),
+    "limit": ("none", "coordinate"),
+    "spring": ("none", "coordinate", "expression", "points", "points by expression"),
+    "contact": ("none", "hertz", "smooth"),
+    "actuator": ("none", "coordinate", "body", "point", "torque", "two points", "delayed"),
+    "path": ("straight", "via", "moving", "conditional", "polynomial"),
+    "timed": ("none", "world", "body", "point in world"),
+    "activation": ("none", "smooth", "piecewise"),
+    "law": ("none", "thelen elastic", "thelen rigid", "millard elastic", "millard rigid", "degroote elastic",
+            "degroote rigid", "schutte", "path actuator", "spring", "ligament", "blankevoort"),
+}  # fmt: skip
+IN_MJCF = dict.fromkeys(
+    ("limit", "constraint", "spring", "bushing", "contact", "timed", "actuator", "law"), ("none",)
+) | {
+    "joint": ("revolute", "fixed", "prismatic", "spherical", "floating", "universal", "custom ball"),
+    "tree": ("chain", "branch", "children first"),
+    "passive": ("none", "damping"),
+    "coupler": ("none", "linear", "polynomial"),
+}
+# Paths past two surfaces on one piece need a solver that takes a second in NumPy: only laws of paths have them.
+ONE_SURFACE = {"wrap": tuple(name for name in FEATURES["wrap"] if name != "two")}
+POINTS_ONLY = {"path": ("straight", "via", "pulley")}
+MUSCLES = {"law": tuple(name for name in FEATURES["law"] if name != "none")}
+
+LAWS: dict[str, Law] = {
+    "inverse": Law(inverse_and_forward, ONE_SURFACE),
+    "momentum": Law(momentum, ONE_SURFACE | {"passive": ("none", "damping", "stiffness", "tip")}),
+    "work": Law(work, ONE_SURFACE),
+    "wrenches": Law(wrenches, ONE_SURFACE),
+    "rate": Law(path_rate, MUSCLES),
+    "charts": Law(charts, ONE_SURFACE | {"joint": BALLS, "passive": ("none", "tip")}),
+    "toml": Law(toml, ONE_SURFACE),
+    "osim": Law(osim, ONE_SURFACE | IN_OSIM),
+    "mjcf": Law(mjcf, ONE_SURFACE | IN_MJCF),
+    "symmetry": Law(path_symmetry, MUSCLES | POINTS_ONLY),
+}
