@@ -28,7 +28,8 @@ MAX_NAMED_CURVES = 12  # of those left out, in the sentence below the figure
 MIN_RANGE = 1e-6  # of the greatest value: curves with a smaller range are drawn flat
 SIDE = re.compile(r"(?:^|[_. ])(r|l|right|left)(?:$|[_. ])", re.IGNORECASE)
 SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
-TITLES = {"deg": "angles", "deg/s": "angular velocities", "m": "positions", "m/s": "velocities", "1": "quaternions"}
+TITLES = {"deg": "angles", "deg/s": "angular velocities", "m": "positions", "m/s": "velocities",
+          "1": "coordinates without unit", "1/s": "their rates"}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ __all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow", "in_or
 
 @dataclass(frozen=True)
 class Coordinate(Record):
-    """A coordinate: its range [rad or m], whether it is held where it starts, and whether it stays in its range.
+    """A coordinate: its range [in its unit], whether it is held where it starts, and whether it stays in its range.
 
     Kept as data: the equations of motion leave every coordinate free, locked ones too.
     """

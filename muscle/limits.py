@@ -21,10 +21,10 @@ class CoordinateLimit(CoordinateForce):
     The coordinate may be an angle that a quaternion has replaced. The factor s rises smoothly from 0 to 1 over the
     `transition` t: s(d) = 10 z^3 - 15 z^4 + 6 z^5 with z = d / t within [0, 1].
 
-    lower, upper                      [rad or m]
-    lower_stiffness, upper_stiffness  k_low, k_up [N m/rad or N/m]
-    transition                        t [rad or m]
-    damping                           c [N m s/rad or N s/m]
+    lower, upper                      [rad, m or 1: the coordinate's unit]
+    lower_stiffness, upper_stiffness  k_low, k_up [N m/rad, N/m or N m]
+    transition                        t [the coordinate's unit]
+    damping                           c [N m s/rad, N s/m or N m s]
 
     >>> from myoquat.muscle import CoordinateLimit
     >>> stop = CoordinateLimit("stop", "elbow", 0.0, 2.5, lower_stiffness=50.0, upper_stiffness=50.0, transition=0.1)

@@ -67,7 +67,7 @@ def _rows(model: Model, q: Array, patterns: Sequence[str]) -> list[tuple[str, st
             rows += [(name, name, "N m" if name in angles else "N") for name in file]
             continue
         others = coordinates if len(coordinates) == len(own) else own
-        units = ["N m" if unit.startswith("rad") else "N" for unit in body.joint.facts.velocity_units]
+        units = body.joint.facts.force_units
         rows += [row for row in zip(own, others, units, strict=True) if row[0] in free]
     return rows
 

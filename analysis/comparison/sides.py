@@ -7,7 +7,6 @@ from typing import Protocol
 import numpy as np
 
 from myoquat.analysis.recruitment.moment_arms import moment_arms
-from myoquat.analysis.recruitment.units import coordinate_units
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.types import FloatingJoint, SphericalJoint
@@ -150,7 +149,7 @@ class ModelSide:
     @property
     def units(self) -> Mapping[str, str]:
         """Units of the coordinates."""
-        return coordinate_units(self.model)
+        return self.model.system.coordinate_units
 
     def at(self, request: Request) -> Quantities:
         """As for every side; poses are brought onto the constraints, and all quantities are NaN where that fails."""

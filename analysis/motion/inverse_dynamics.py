@@ -77,7 +77,8 @@ class JointTorques:
     def of_coordinates(self) -> "pd.DataFrame":
         """Generalized forces on the coordinates of the file that the model came from, named as OpenSim's tool does.
 
-        The column of an angle is '<coordinate>_moment' [N m], that of a length '<coordinate>_force' [N]. For angles
+        The column of an angle is '<coordinate>_moment' [N m], that of another coordinate '<coordinate>_force', in N for
+        a length and N m for one of unit "1" (`attrs["units"]`). For angles
         that a quaternion has replaced (`Motion.angles`) they are B^T tau, with omega = B xdot. They exist in gimbal
         lock too. Quaternion joints without named angles keep the columns of their velocities.
         """
@@ -99,9 +100,10 @@ class JointTorques:
                 if isinstance(body.joint, FloatingJoint):
                     force = matvec(R, tau[:, :3]) if ball.in_child else tau[:, :3]
                     columns |= {_labelled(n, "m"): force[:, k] for k, n in enumerate(names[:3])}
-                columns |= {_labelled(n, "rad"): moments[:, k] for k, n in enumerate(ball.angles.names)}
+                columns |= {_labelled(n, ball.angles.units[k]): moments[:, k] for k, n in enumerate(ball.angles.names)}
         frame = pd.DataFrame(columns, index=self._index)
-        frame.attrs = {"name": "Inverse Dynamics", "in_degrees": False, "header": {}}
+        numbers = {_labelled(n, unit): "N m" for n, unit in system.coordinate_units.items() if unit == "1"}
+        frame.attrs = {"name": "Inverse Dynamics", "in_degrees": False, "header": {}, "units": numbers}
         return frame
 
     def power(self) -> "pd.DataFrame":
@@ -233,4 +235,4 @@ def _check_frames(system: ArticulatedSystem, loads: Forces) -> None:
 
 
 def _labelled(name: str, unit: str) -> str:
-    return f"{name}_{'force' if unit == 'm' else 'moment'}"
+    return f"{name}_{'moment' if unit == 'rad' else 'force'}"

@@ -62,9 +62,10 @@ def with_quaternions(
     given = {bare_name(str(label)): label for label in frame.columns}
     added: dict[str, Array] = {}
     used = []
-    unit = DEGREE if in_degrees else 1.0
+    degree = DEGREE if in_degrees else 1.0
     for ball in balls(system):
         names = ball.angles.names
+        units = [_factor(unit, in_degrees) for unit in ball.angles.units]
         present = [name for name in names if name in given]
         if not present:
             continue
@@ -73,7 +74,7 @@ def with_quaternions(
             raise ValueError(f"the motion lacks {missing}; a rotation needs all of {', '.join(names)}")
         rest = ball.angles.values(np.asarray(start, dtype=float)[ball.quaternion]) if len(present) < 3 else np.zeros(3)
         x = np.stack(
-            [frame[given[n]].to_numpy(dtype=float) * unit if n in given else np.full(len(frame), rest[k])
+            [frame[given[n]].to_numpy(dtype=float) * units[k] if n in given else np.full(len(frame), rest[k])
              for k, n in enumerate(names)], axis=-1,
         )  # fmt: skip
         Q = continuous_quaternions(ball.angles.quaternion(x))
@@ -81,10 +82,10 @@ def with_quaternions(
         used += [given[name] for name in present]
         speeds = [f"{name}_u" for name in names]
         if all(speed in given for speed in speeds):
-            rates = np.stack([frame[given[s]].to_numpy(dtype=float) * unit for s in speeds], axis=-1)
+            rates = np.stack([frame[given[s]].to_numpy(dtype=float) for s in speeds], axis=-1) * units
             omega = matvec(angle_axes(ball.angles, x), rates)
             omega = omega if ball.in_child else matvec(rotation_matrix(Q), omega)
-            added |= {name: omega[:, i] / unit for i, name in enumerate(system.velocity_names[ball.omega])}
+            added |= {name: omega[:, i] / degree for i, name in enumerate(system.velocity_names[ball.omega])}
             used += [given[speed] for speed in speeds]
         behind = [d.name for d in ball.angles.dependents]
         used += [given[n] for n in (*behind, *(f"{name}_u" for name in behind)) if n in given]
@@ -98,28 +99,35 @@ def with_quaternions(
 def angle_table(system: ArticulatedSystem, time: Array, q: Array, u: Array | None, in_degrees: bool) -> "pd.DataFrame":
     """Columns of the file's own coordinates and speeds; see `Motion.angles`."""
     labels, turning = coordinate_labels(system), {k: turning_entries(system, k) for k in ("q", "u")}
-    unit = DEGREE if in_degrees else 1.0
+    degree = DEGREE if in_degrees else 1.0
     columns: dict[str, Array] = {}
     speeds: dict[str, Array] = {}
     balls_by_body = {ball.body: ball for ball in balls(system)}
     for i, (iq, iu) in enumerate(zip(system.q_slices, system.u_slices, strict=True)):
         ball = balls_by_body.get(i)
         stop = ball.quaternion.start if ball else iq.stop
-        columns |= {labels["q"][k]: q[:, k] / (unit if turning["q"][k] else 1.0) for k in range(iq.start, stop)}
+        columns |= {labels["q"][k]: q[:, k] / (degree if turning["q"][k] else 1.0) for k in range(iq.start, stop)}
         x = None
         if ball:
             x = unwrapped_angles(ball.angles, q[:, ball.quaternion])
-            columns |= {n: ball.angles.coordinate(x, k) / unit for k, n in enumerate(ball.angles.all_names)}
+            units = [_factor(unit, in_degrees) for unit in ball.angles.all_units]
+            columns |= {n: ball.angles.coordinate(x, k) / units[k] for k, n in enumerate(ball.angles.all_names)}
         if u is not None:
             stop = ball.omega.start if ball else iu.stop
-            speeds |= {labels["u"][k]: u[:, k] / (unit if turning["u"][k] else 1.0) for k in range(iu.start, stop)}
+            speeds |= {labels["u"][k]: u[:, k] / (degree if turning["u"][k] else 1.0) for k in range(iu.start, stop)}
             if ball and x is not None:
                 rates = _rates(ball, q[:, ball.quaternion], u[:, ball.omega], x)
-                speeds |= {f"{name}_u": rates[:, k] / unit for k, name in enumerate(ball.angles.names)}
-                speeds |= {f"{d.name}_u": d.factor * rates[:, d.place] / unit for d in ball.angles.dependents}
+                speeds |= {f"{name}_u": rates[:, k] / units[k] for k, name in enumerate(ball.angles.names)}
+                speeds |= {f"{d.name}_u": d.factor * rates[:, d.place] / _factor(d.unit, in_degrees)
+                           for d in ball.angles.dependents}  # fmt: skip
     frame = pd.DataFrame(columns | speeds, index=pd.Index(time, name="time"))
     frame.attrs = {"name": system.name or "motion", "in_degrees": in_degrees, "header": {}}
     return frame
+
+
+def _factor(unit: str, in_degrees: bool | None) -> float:
+    """What takes a number of a table to a coordinate of a unit."""
+    return DEGREE if in_degrees and unit == "rad" else 1.0
 
 
 def unwrapped_angles(angles: Angles, Q: Array) -> Array:

@@ -35,7 +35,8 @@ def states_from_motion(
     A column of a coordinate has its bare name or that of OpenSim's states, '/jointset/<joint>/<coordinate>/value' or
     '<joint>/<coordinate>/value'. A column of a speed has the name '.../speed', '<coordinate>_u' or the model's own name
     of the velocity. Angles are converted where the motion is in
-    degrees, as it says itself (`attrs["in_degrees"]`) or `in_degrees` says; lengths and quaternions never are. A
+    degrees, as it says itself (`attrs["in_degrees"]`) or `in_degrees` says; lengths, quaternions and coordinates of
+    unit "1" never are (`ArticulatedSystem.coordinate_units`). A
     quaternion that has replaced the angles of a model file is read from those angles, if the motion has them. Columns
     of muscles ('/forceset/...') are passed over, and those in `ignore`, names or patterns as of a shell ('*_tx').
     Coordinates that the motion lacks are taken from `start` (nq,), if it is given, and speeds are then zero.
@@ -136,8 +137,9 @@ def motion_from_states(
         values = np.where(turning, array / DEGREE, array) if in_degrees else array
         columns |= {names[quantity][i]: values[:, i] for i in range(values.shape[1])}
         if angles and quantity == "q":
-            unit = DEGREE if in_degrees else 1.0
-            columns |= {name: system.coordinate(name, array) / unit for name in system.angle_names}
+            units = system.coordinate_units
+            columns |= {name: system.coordinate(name, array) / (DEGREE if in_degrees and units[name] == "rad" else 1.0)
+                        for name in system.angle_names}  # fmt: skip
     if isinstance(model, Model):
         columns |= muscle_columns(model, activation, muscle_states)
     frame = pd.DataFrame(columns, index=pd.Index(time, name="time"))

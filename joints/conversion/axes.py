@@ -59,7 +59,7 @@ def with_angles(body: Body) -> Body:
     slid = 3 if isinstance(joint, FloatingJoint) else 0
     translations = tuple(Axis(axis, 3 + k) for k, axis in enumerate((X, Y, Z)))[:slid]
     names = (*angles.names, *body.names_of_coordinates[:slid])
-    custom = CustomJoint(names, rotations, translations, ("rad",) * 3 + ("m",) * slid)
+    custom = CustomJoint(names, rotations, translations, (*angles.units, *("m",) * slid))
     return replace(body, joint=custom, coordinate_names=names, spring_mount=None)
 
 

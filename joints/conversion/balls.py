@@ -82,6 +82,7 @@ def rotation_angles(joint: CustomJoint) -> Angles | None:
         _three(axis.direction for axis in joint.rotations),
         _three(factor for factor, _ in lines),
         _three(offset for _, offset in lines),
+        units=_three(joint.units[axis.coordinate or 0] for axis in joint.rotations),
     )
 
 

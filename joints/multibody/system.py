@@ -158,10 +158,22 @@ class ArticulatedSystem(Record):
         return self.layout.u_slices
 
     @cached_property
+    def coordinate_units(self) -> dict[str, str]:
+        """The unit of every coordinate in `coordinate_names` and `angle_names`: "rad", "m", or "1".
+
+        A coordinate of unit "1" is a component of a quaternion, or neither an angle nor a length
+        (`myoquat.joints.CustomJoint`). Tables in degrees and files of limits hold such a number as it is.
+        """
+        units = {name: self.bodies[i].joint.angles.all_units[k]  # type: ignore[attr-defined]
+                 for name, (i, k) in self.angle_names.items()}  # fmt: skip
+        for body in self.bodies:
+            units |= dict(zip(body.names_of_coordinates, body.joint.facts.coordinate_units, strict=True))
+        return units
+
+    @cached_property
     def angles(self) -> tuple[tuple[int, str], ...]:
         """Place in q and name of every coordinate that is an angle [rad]."""
-        units = [unit for body in self.bodies for unit in body.joint.facts.coordinate_units]
-        return tuple((i, name) for i, name in enumerate(self.coordinate_names) if units[i] == "rad")
+        return tuple((i, n) for i, n in enumerate(self.coordinate_names) if self.coordinate_units[n] == "rad")
 
     def quaternion_slices(self) -> tuple[slice, ...]:
         """Where the unit quaternions lie in q."""

@@ -31,6 +31,8 @@ Vector3 = tuple[float, float, float]
 class Dependent(Record):
     """A further coordinate of a file that follows one of a ball joint's angles: x = factor x_place + offset.
 
+    `unit` is that of the coordinate in the file, as in `Angles.units`.
+
     >>> import numpy as np
     >>> from myoquat.joints import Angles, Dependent
     >>> axes = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -46,6 +48,7 @@ class Dependent(Record):
     place: int
     factor: float = 1.0
     offset: float = 0.0
+    unit: str = "rad"
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,9 @@ class Angles(Record):
     Orthogonal axes: with A = [a1 a2 a3], right-handed, A^T R A is the Euler sequence XYZ. A left-handed triple counts
     its third rotation backwards. Other axes: generalized Davenport angles (`myoquat.joints.davenport_from_quaternion`),
     which reach all rotations only if a2 is orthogonal to both others. `dependents` are coordinates that follow one of
-    the three. `ranges` of x, if there are any, choose between the two triples of a rotation. Raises ValueError for axes
-    that are not unit vectors, for successive ones that are parallel, or a factor of zero.
+    the three. `ranges` of x, if there are any, choose between the two triples of a rotation. `units` of x are "rad", or
+    "1" where the file's coordinate is no angle (`myoquat.joints.CustomJoint`). Raises ValueError for axes that are not
+    unit vectors, for successive ones that are parallel, or a factor of zero.
 
     >>> import numpy as np
     >>> from myoquat.joints import Angles
@@ -77,6 +81,7 @@ class Angles(Record):
     mixing: tuple[Vector3, Vector3, Vector3] | None = None
     dependents: tuple[Dependent, ...] = ()
     ranges: tuple[tuple[float, float], ...] = ()
+    units: tuple[str, str, str] = ("rad", "rad", "rad")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,6 +100,11 @@ class Angles(Record):
     def all_names(self) -> tuple[str, ...]:
         """The names of x, then those of the coordinates that follow one of them."""
         return (*self.names, *(dependent.name for dependent in self.dependents))
+
+    @property
+    def all_units(self) -> tuple[str, ...]:
+        """The units of the coordinates in `all_names`."""
+        return (*self.units, *(dependent.unit for dependent in self.dependents))
 
     @cached_property
     def are_orthogonal(self) -> bool:

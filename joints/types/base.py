@@ -39,6 +39,11 @@ class JointFacts:
     quaternion: int | None = None
 
     @property
+    def force_units(self) -> tuple[str, ...]:
+        """The unit of the generalized force on each velocity: power is the product of both."""
+        return tuple("N" if unit == "m/s" else "N m" for unit in self.velocity_units)
+
+    @property
     def nq(self) -> int:
         """Number of coordinates, |q|."""
         return len(self.coordinates)

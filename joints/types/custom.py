@@ -49,9 +49,12 @@ class CustomJoint(CoordinateJoint):
 
     R = R(a1, f1) R(a2, f2) R(a3, f3) over `rotations`. Each axis is fixed in the frame that the rotations before it
     have reached. The child's origin is at the sum of f_k t_k over `translations`, whose axes are in the joint frame.
-    Axes need not be orthogonal. `units` of the coordinates, "rad" or "m", are radians where they are left out. Raises
-    ValueError for more than six coordinates, three rotations or three translations, or an axis of a coordinate that is
-    not there.
+    Axes need not be orthogonal. `units` of the coordinates are "rad", "m", or "1" for a number that is neither an angle
+    nor a length. Where they are left out they follow from the axes, as OpenSim's motion types do: a coordinate is an
+    angle if a rotation is the coordinate itself or its opposite, by a line of slope 1 or -1. It is a length if a
+    translation is. Otherwise it has no unit, for example where a rotation is a curve of it. Tables in degrees hold
+    angles in degrees, and the other coordinates as they are. Raises ValueError for more than six coordinates, three
+    rotations or three translations, or an axis of a coordinate that is not there.
 
     >>> import numpy as np
     >>> from myoquat.joints import Axis, CustomJoint
@@ -80,9 +83,18 @@ class CustomJoint(CoordinateJoint):
         for axis in (*self.rotations, *self.translations):
             if axis.coordinate is not None and not 0 <= axis.coordinate < count:
                 raise ValueError(f"an axis uses coordinate {axis.coordinate}, but there are {count}")
-        object.__setattr__(self, "units", tuple(self.units) or ("rad",) * count)
-        if len(self.units) != count or not set(self.units) <= {"rad", "m"}:
-            raise ValueError(f"units must be {count} of 'rad' and 'm', not {self.units}")
+        object.__setattr__(self, "units", tuple(self.units) or self._units_of_axes())
+        if len(self.units) != count or not set(self.units) <= {"rad", "m", "1"}:
+            raise ValueError(f"units must be {count} of 'rad', 'm' and '1', not {self.units}")
+
+    def _units_of_axes(self) -> tuple[str, ...]:
+        """The unit of each coordinate; of several axes of slope 1 or -1, the last one decides."""
+        units = ["1"] * len(self.coordinates)
+        for unit, axes in (("rad", self.rotations), ("m", self.translations)):
+            for axis in axes:
+                if axis.coordinate is not None and isinstance(axis.function, Linear) and abs(axis.function.factor) == 1:
+                    units[axis.coordinate] = unit
+        return tuple(units)
 
     def __repr__(self) -> str:
         names = ", ".join(self.coordinates)

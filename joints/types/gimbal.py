@@ -1,7 +1,7 @@
 """The gimbal joint: the three rotations of a file about fixed axes, by coordinates with the file's names."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -51,7 +51,8 @@ class GimbalJoint(CoordinateJoint):
 
     @property
     def facts(self) -> JointFacts:
-        return FACTS
+        units = self.angles.units
+        return replace(FACTS, coordinate_units=units, velocity_units=tuple(f"{unit}/s" for unit in units))
 
     @property
     def pattern(self) -> Hashable:

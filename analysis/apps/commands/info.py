@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from myoquat import kernels
-from myoquat.analysis.recruitment.units import coordinate_units
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model, urdf
 from myoquat.data.osim.reading.left_out import change_of
 from myoquat.data.reports import UnsupportedElements
@@ -108,9 +107,9 @@ def _lines(model: Model) -> Iterator[str]:
         joint = f"{body.joint.kind} {sequence}" if sequence else body.joint.kind
         note = _as_ball(body, driven, locked) or _chained(chains.get(body.name), locked)
         yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{note}"
-    units = coordinate_units(model)
+    units = model.system.coordinate_units
     for coordinate in model.coordinates:
-        unit = units.get(coordinate.name, "rad")  # an angle of the file that a quaternion has replaced
+        unit = units[coordinate.name]
         notes = [f"from {coordinate.range[0]:g} to {coordinate.range[1]:g} {unit}"] if coordinate.range else []
         notes += [word for word in ("locked", "clamped") if getattr(coordinate, word)]
         yield f"  coordinate {coordinate.name} [{unit}]: {', '.join(notes) or 'no range'}"
@@ -132,7 +131,7 @@ def _lines(model: Model) -> Iterator[str]:
     for group in model.groups:
         yield f"  group {group.name}: {', '.join(group.members) or 'no muscles'}"
     for limit in model.limits:
-        unit = units.get(limit.coordinate, "rad")
+        unit = units[limit.coordinate]
         yield f"  limit {limit.name}: {limit.coordinate} from {limit.lower:g} to {limit.upper:g} {unit}"
     if model.markers:
         yield f"  {len(model.markers)} markers"

@@ -14,7 +14,7 @@ from myoquat.joints.multibody.body import Body
 __all__ = ["BallControl", "CoordinateControl", "controls_of"]
 
 AXIS = "axis and angle"
-HALF_RANGE_M = 1.0  # [m] of coordinates of slides
+SLIDERS = {"rad": (-180.0, 180.0, 1.0), "m": (-1.0, 1.0, 0.01), "1": (-3.0, 3.0, 0.01)}  # ends and step by unit
 
 
 def controls_of(body: Body, q: np.ndarray, changed: Callable[[], None]) -> list[Any]:
@@ -28,7 +28,7 @@ def controls_of(body: Body, q: np.ndarray, changed: Callable[[], None]) -> list[
 def _slider(label: str, value: float, low: float, high: float, step: float, changed: Callable[..., None]) -> Any:
     slider = widgets.FloatSlider(
         value=min(max(value, low), high), min=low, max=high, step=step, description=widget_label(label),
-        readout_format=".2f" if high <= HALF_RANGE_M else ".0f", layout=widgets.Layout(width="340px"),
+        readout_format=".2f" if step < 1 else ".0f", layout=widgets.Layout(width="340px"),
         style={"description_width": "150px"},
     )  # fmt: skip
     slider.observe(changed, "value")
@@ -36,7 +36,7 @@ def _slider(label: str, value: float, low: float, high: float, step: float, chan
 
 
 class CoordinateControl:
-    """A slider for each of some coordinates of a joint, in degrees or metres."""
+    """A slider for each of some coordinates of a joint, in degrees, metres or numbers without unit."""
 
     def __init__(self, body: Body, entries: list[int], q: np.ndarray, changed: Callable[[], None]) -> None:
         self.entries = entries
@@ -44,7 +44,7 @@ class CoordinateControl:
         self.turns = [facts.coordinate_units[i] == "rad" for i in entries]
         self.sliders = [
             _slider(body.names_of_coordinates[i], np.degrees(q[i]) if turn else q[i],
-                    *((-180.0, 180.0, 1.0) if turn else (-HALF_RANGE_M, HALF_RANGE_M, 0.01)), lambda _: changed())
+                    *SLIDERS[facts.coordinate_units[i]], lambda _: changed())
             for i, turn in zip(entries, self.turns, strict=True)
         ]  # fmt: skip
         self.widget = widgets.VBox([_title(body), *self.sliders])

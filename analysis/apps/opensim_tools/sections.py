@@ -10,10 +10,10 @@ from myoquat.analysis.apps.opensim_tools.report import Drawn, Numbers, Section
 from myoquat.analysis.motion import FittedMotion, inverse_kinematics
 from myoquat.analysis.recruitment import Redundancy
 from myoquat.analysis.recruitment.convex import Status
-from myoquat.analysis.recruitment.units import coordinate_units, force_units
 from myoquat.core.typing import Array
 from myoquat.data.motions import Markers
-from myoquat.joints.validation import SystemLike
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle import Model
 
 __all__ = ["angle_units", "load_sections", "marker_errors", "outcomes", "scaling_sections"]
@@ -23,7 +23,7 @@ SIZE = 900, 700  # pixels of a picture
 
 def angle_units(model: SystemLike) -> dict[str, str]:
     """The units of a file's coordinates in degrees, and of their speeds."""
-    units = {name: "deg" if unit == "rad" else unit for name, unit in coordinate_units(model).items()}
+    units = {name: "deg" if unit == "rad" else unit for name, unit in system_of(model).coordinate_units.items()}
     return units | {f"{name}_u": f"{unit}/s" for name, unit in units.items()}
 
 
@@ -83,7 +83,7 @@ def _load_axes(loads: pd.DataFrame) -> dict[str, dict[str, str]]:
 
 def _reserves(found: Redundancy) -> Numbers:
     """How much every reserve gives [N or N m]."""
-    given, units = np.abs(found.reserve), force_units(found.model)
+    given, units = np.abs(found.reserve), _force_units(found.model.system)
     drives = [getattr(getattr(reserve, "actuator", None), "coordinate", reserve.name) for reserve in found.reserves]
     columns = {
         "unit": [units.get(name, "") for name in drives],
@@ -92,6 +92,14 @@ def _reserves(found: Redundancy) -> Numbers:
     }
     table = pd.DataFrame(columns, [reserve.name for reserve in found.reserves])
     return Numbers("Reserves, the greatest first", table.sort_values("greatest", ascending=False))
+
+
+def _force_units(system: ArticulatedSystem) -> dict[str, str]:
+    """'N m' or 'N' of the generalized force on every velocity, coordinate and angle, by its name."""
+    found = {name: "N" if unit == "m" else "N m" for name, unit in system.coordinate_units.items()}
+    for body in system.bodies:
+        found |= dict(zip(body.names_of_velocities, body.joint.facts.force_units, strict=True))
+    return found
 
 
 def _rms(values: Array) -> float:

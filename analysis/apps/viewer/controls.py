@@ -16,6 +16,7 @@ from myoquat.muscle.coordinates import follow
 __all__ = ["Control", "PoseControls"]
 
 DEGREE = np.pi / 180
+SHOWN = {"rad": "deg", "m": "m", "1": "1"}  # the slider's unit by that of the coordinate
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Control:
     unit: float  # of the slider, in radians or metres
     index: int
     quaternion: bool = False
+    shown: str = "deg"  # the unit's name
 
 
 class PoseControls:
@@ -46,20 +48,19 @@ class PoseControls:
             ball = body.joint.facts.quaternion
             names, units = body.names_of_coordinates, body.joint.facts.coordinate_units
             for k in range(len(names) if ball is None else ball):
-                turns = units[k] == "rad"
-                low, high = ranges.get(names[k], (-np.pi, np.pi) if turns else (-size, size))
-                unit = DEGREE if turns else 1.0
-                found.append(Control(names[k], low / unit, high / unit, unit, s.start + k))
+                low, high = ranges.get(names[k], (-size, size) if units[k] == "m" else (-np.pi, np.pi))
+                unit = DEGREE if units[k] == "rad" else 1.0
+                found.append(Control(names[k], low / unit, high / unit, unit, s.start + k, shown=SHOWN[units[k]]))
             if ball is not None:
                 start = s.start + ball
                 vector = (f"{body.name} rotation {axis}" for axis in "xyz")
-                found += [Control(n, -180.0, 180.0, DEGREE, start + k, True) for k, n in enumerate(vector)]
+                found += [Control(n, -180.0, 180.0, DEGREE, start + k, True, "deg") for k, n in enumerate(vector)]
         return found
 
     @property
     def labels(self) -> list[str]:
         """The labels beside the sliders."""
-        return [f"{widget_label(c.label)} [{'deg' if c.unit != 1.0 else 'm'}]" for c in self.controls]
+        return [f"{widget_label(c.label)} [{c.shown}]" for c in self.controls]
 
     def values(self, q: Array) -> list[float]:
         """The sliders' positions at q (nq,)."""

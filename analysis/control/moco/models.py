@@ -208,12 +208,15 @@ def _reserves(found: MocoModel, operator: Element) -> None:
 
 
 def _residuals(found: MocoModel, operator: Element) -> None:
-    turning, sliding = (positive(operator, f"{word}_optimal_force", 1.0) for word in ("rotational", "translational"))
+    forces = {unit: positive(operator, f"{word}_optimal_force", 1.0)
+              for unit, word in (("rad", "rotational"), ("m", "translational"))}  # fmt: skip
     bound = text(operator, "bound", "")
     on_ground = _on_ground(found.model.system)
     for name in _drivable(found, boolean(operator, "skip_coordinates_with_actuators", True)):
         if name in on_ground:
-            _add(found, name, "residual", turning if on_ground[name].startswith("rad") else sliding, bound)
+            if on_ground[name] not in forces:
+                complain(operator, f"coordinate {name!r} is neither an angle nor a length: Moco has no residual for it")
+            _add(found, name, "residual", forces[on_ground[name]], bound)
 
 
 def _drivable(found: MocoModel, skip_driven: bool) -> list[str]:

@@ -151,9 +151,7 @@ class _Filter:
         measurements = Measurements(problem, constraints)
         free = np.array([k not in problem.locked for k in range(system.nu)])
         units = [unit for body in system.bodies for unit in body.joint.facts.velocity_units]
-        density = np.where(
-            [unit.startswith("rad") for unit in units], noise.angular_acceleration, noise.linear_acceleration
-        )
+        density = np.where([unit != "m/s" for unit in units], noise.angular_acceleration, noise.linear_acceleration)
         kernel = measurements.kernel
         counts = (3 * len(problem.markers), 3 * len(problem.sensors))
         rest = kernel.outputs["residuals"][0] - sum(counts)

@@ -7,7 +7,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from myoquat.analysis.recruitment.moment_arms import moment_arms
-from myoquat.analysis.recruitment.units import coordinate_units
 from myoquat.core.arguments import check_types, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.labels import figure_label
@@ -121,7 +120,7 @@ def _figure(
 ) -> Figure:
     """Curves over a coordinate, with its values where they are given."""
     over, values = along
-    unit = coordinate_units(model)[over]
+    unit = model.system.coordinate_units[over]
     x = _range(model, over, unit) if values is None else np.atleast_1d(real_array("values", values))
     drawn, y = _with_gaps(x, lambda x: curves(model.pose({over: x})))
     names = tuple(model.muscle_names[k] for k in chosen)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.moment_arms import moment_arms
-from myoquat.analysis.recruitment.units import coordinate_units
 from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
@@ -71,7 +70,7 @@ def moment_arm_surface(
         coords={**values, "muscle": list(model.muscle_names)},
         attrs={"model": model.name, "arm": wanted},
     )
-    units = coordinate_units(model)
+    units = model.system.coordinate_units
     for name in values:
         found[name].attrs["units"] = units[name]
     found["length"].attrs["units"] = "m"

@@ -75,18 +75,20 @@ class Tracking(MotionResult):
     def errors(self) -> "pd.DataFrame":
         """A row per body whose joint moves: root mean square and greatest size of the displacement from the motion.
 
-        Rotations are in degrees, translations in metres, NaN where a joint has none.
+        Rotations are in degrees, translations in metres, NaN where a joint has none. Columns with "_1" are there if a
+        joint has coordinates of unit "1".
         """
         rows = {}
         system = self.model.system
         for body, s in zip(system.bodies, system.u_slices, strict=True):
             if s.stop == s.start:
                 continue
-            turns = np.array([unit.startswith("rad") for unit in body.joint.facts.velocity_units])
-            angle, length = _sizes(self.error[:, s][:, turns]), _sizes(self.error[:, s][:, ~turns])
-            rows[body.name] = (*np.degrees(angle), *length)
-        columns = ["rms_degrees", "largest_degrees", "rms_m", "largest_m"]
-        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+            units = np.array(body.joint.facts.velocity_units)
+            angle, length, number = (_sizes(self.error[:, s][:, units == f"{unit}/s"]) for unit in ("rad", "m", "1"))
+            rows[body.name] = (*np.degrees(angle), *length, *number)
+        columns = ["rms_degrees", "largest_degrees", "rms_m", "largest_m", "rms_1", "largest_1"]
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        return table if table.rms_1.notna().any() else table.drop(columns=["rms_1", "largest_1"])
 
     def efforts(self) -> "pd.DataFrame":
         """A row per free velocity: root mean squares [N m, N] of the generalized forces of muscles and help."""

@@ -16,7 +16,6 @@ from myoquat.analysis.recruitment.redundancy.affine_forces import secants
 from myoquat.analysis.recruitment.redundancy.coupled import recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.analysis.recruitment.stability import StabilityRule
-from myoquat.analysis.recruitment.units import coordinate_units
 from myoquat.analysis.studies.execution.varied_demands import VariedDemands
 from myoquat.analysis.studies.uncertainty.curves import UncertainCurves
 from myoquat.analysis.studies.uncertainty.inputs import Samples, UncertainInputs
@@ -93,7 +92,7 @@ def uncertain_angles(
         return selected_frames(motion, rows).angles(in_degrees=True)
 
     nominal = selected_frames(trial.poses, rows).angles(in_degrees=True)
-    units = {name: "deg" if unit == "rad" else unit for name, unit in coordinate_units(model).items()}
+    units = {name: "deg" if unit == "rad" else unit for name, unit in model.system.coordinate_units.items()}
     return _curves(
         nominal, [units.get(str(n), "1") for n in nominal], (inputs, sources, missing), trial.poses_of, evaluate
     )

@@ -38,11 +38,8 @@ def motion_panels(model: Any, q: Array, u: Array | None, activation: Array | Non
 def coordinate_panels(system: ArticulatedSystem, q: Array) -> list[Panel]:
     """Coordinates by unit; in place of a quaternion the angles of the file that it has replaced, where it has."""
     table = angle_table(system, np.arange(float(len(q))), q, None, False)
-    units = dict.fromkeys((name for _, name in system.angles), "rad") | dict.fromkeys(system.angle_names, "rad")
-    for body in system.bodies:
-        units |= dict(zip(body.names_of_coordinates, body.joint.facts.coordinate_units, strict=True))
     names = [str(name) for name in table.columns]
-    return by_unit(names, [units.get(name, "rad") for name in names], table.to_numpy(dtype=float))
+    return by_unit(names, [system.coordinate_units[name] for name in names], table.to_numpy(dtype=float))
 
 
 def velocity_panels(system: ArticulatedSystem, u: Array) -> list[Panel]:

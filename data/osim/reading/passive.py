@@ -25,11 +25,15 @@ OWN = (RevoluteJoint, PrismaticJoint, UniversalJoint, CustomJoint)  # whose spri
 
 
 def unit_of(bodies: Sequence[Body], coordinate: str) -> float | None:
-    """What the unit of a coordinate in a limit's element, degree or metre, is here; None without such a coordinate."""
+    """What the unit of a coordinate in a limit's element, a degree for angles, is here; None without such a coordinate.
+
+    OpenSim takes the unit from the axes of a custom joint, whatever the joint says here.
+    """
     for body in bodies:
         if coordinate in body.names_of_coordinates:
+            joint = replace(body.joint, units=()) if isinstance(body.joint, CustomJoint) else body.joint
             k = body.names_of_coordinates.index(coordinate)
-            return math.radians(1.0) if body.joint.facts.coordinate_units[k] == "rad" else 1.0
+            return math.radians(1.0) if joint.facts.coordinate_units[k] == "rad" else 1.0
     return None
 
 

@@ -56,18 +56,17 @@ class OsimJoint:
     speeds: tuple[float, ...]
 
 
-def _moves(names: tuple[str, ...], turns: Any, slides: Any, units: tuple[str, ...]) -> CustomJoint:
+def _moves(names: tuple[str, ...], turns: Any, slides: Any) -> CustomJoint:
     """Turns and slides along axes, each by a coordinate of its own."""
-    return CustomJoint(names, tuple(Axis(*turn) for turn in turns), tuple(Axis(*slide) for slide in slides), units)
+    return CustomJoint(names, tuple(Axis(*turn) for turn in turns), tuple(Axis(*slide) for slide in slides))
 
 
 def _free(_: Any, names: tuple[str, ...]) -> Joint:
-    units = ("rad", "rad", "rad", "m", "m", "m")
-    return _moves(names, ((X, 0), (Y, 1), (Z, 2)), ((X, 3), (Y, 4), (Z, 5)), units)
+    return _moves(names, ((X, 0), (Y, 1), (Z, 2)), ((X, 3), (Y, 4), (Z, 5)))
 
 
 def _planar(_: Any, names: tuple[str, ...]) -> Joint:
-    return _moves(names, ((Z, 0),), ((X, 1), (Y, 2)), ("rad", "m", "m"))
+    return _moves(names, ((Z, 0),), ((X, 1), (Y, 2)))
 
 
 JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = {  # tag -> coordinates, joint
@@ -163,10 +162,8 @@ def _custom(element: Any, names: tuple[str, ...]) -> Joint:
             axis = next((a for a in axes if a.get("name") == f"{motion}{i}"), None)
             if axis is not None:
                 found.append(_axis(axis, names))
-    turning = {axis.coordinate for axis in parts["rotation"]}
-    units = tuple("rad" if i in turning else "m" for i in range(len(names)))
     rotations, translations = (tuple(filter(_moving, found)) for found in parts.values())
-    return CustomJoint(names, rotations, translations, units)
+    return CustomJoint(names, rotations, translations)
 
 
 def _moving(axis: Axis) -> bool:

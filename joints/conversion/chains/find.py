@@ -207,7 +207,10 @@ def _as_ball(
         return "two of its successive axes are parallel"
     if abs(np.linalg.det(np.array([turn.row for turn in merged]))) < LEAST_DETERMINANT:
         return "its coordinates do not turn it about three axes independently"
-    angles = _angles(names, merged, [Dependent(n, names.index(couplings[n][0]), *couplings[n][1:]) for n in driven])
+    units = {n: unit for joint in map(as_axes, (stage.body for stage in stages))
+             for n, unit in zip(joint.coordinates, joint.units, strict=True)}  # fmt: skip
+    followers = [Dependent(n, names.index(couplings[n][0]), *couplings[n][1:], units[n]) for n in driven]
+    angles = _angles(names, merged, followers, [units[name] for name in names])
     return _replaced(path[0], turns, stages, angles)
 
 
@@ -256,7 +259,9 @@ def _merged(turns: Sequence[Turn]) -> list[Turn]:
     return found
 
 
-def _angles(names: Sequence[str], turns: Sequence[Turn], dependents: Sequence[Dependent]) -> Angles:
+def _angles(
+    names: Sequence[str], turns: Sequence[Turn], dependents: Sequence[Dependent], units: Sequence[str]
+) -> Angles:
     rows = np.array([turn.row for turn in turns])
     diagonal = np.array_equal(rows, np.diag(np.diag(rows)))
     return Angles(
@@ -266,6 +271,7 @@ def _angles(names: Sequence[str], turns: Sequence[Turn], dependents: Sequence[De
         _vector([turn.offset for turn in turns]),
         None if diagonal else tuple(_vector(row) for row in rows),
         tuple(dependents),
+        units=tuple(units),  # type: ignore[arg-type]
     )
 
 
