@@ -11,6 +11,7 @@ from myoquat.analysis.control.blocks import Block, BlockFormula
 from myoquat.analysis.control.changes import change_instances
 from myoquat.analysis.control.formulas import constraint_rows, one_number
 from myoquat.analysis.control.plants import Plant
+from myoquat.analysis.control.plants.loads import load_numbers, load_numbers_at
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.program import Program
 from myoquat.analysis.control.statement import Rows, Sites, Statement
@@ -173,10 +174,8 @@ class Discretization:
         statement = self.statement
         times = statement.start + fractions * statement.duration[0]
         parts = [fractions[:, None]]
-        if statement.loads is not None:
-            at = statement.loads.resampled(times)
-            stacked = np.stack([at.force, at.torque, at.point], axis=2)
-            parts.append(stacked.reshape(len(times), -1))
+        if statement.loads is not None and statement.fixed:
+            parts.append(load_numbers(statement.loads.resampled(times)))
         parts.append(statement.plant.samples(times))
         parts += [np.asarray(goal.samples(statement.plant, times)) for goal in statement.integrals]
         return np.concatenate(parts, axis=1)
@@ -184,11 +183,16 @@ class Discretization:
     @staticmethod
     def _base(statement: Statement, data: Array, duration: Array) -> Point:
         """Time, names, parameters and loads of a point."""
-        first = 1 if statement.loads is None else 1 + 9 * len(statement.loads.bodies)
-        own = data[..., first : first + statement.plant.width]
         t = statement.start + data[..., 0] * duration
+        first, loads = 1, data[..., 1:1]
+        if statement.loads is not None and statement.fixed:
+            first = 1 + 9 * len(statement.loads.names)
+            loads = data[..., 1:first]
+        elif statement.loads is not None:  # the time of a point follows the unknown duration
+            loads = load_numbers_at(statement.loads, t)
+        own = data[..., first : first + statement.plant.width]
         parameters = statement.plant.parameters
-        return Point(statement.names, t, loads=data[..., 1:first], prescribed=own, parameters=parameters)
+        return Point(statement.names, t, loads=loads, prescribed=own, parameters=parameters)
 
     @staticmethod
     def _at_point(statement: Statement, point: Point, data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
@@ -201,7 +205,7 @@ class Discretization:
     def _terms(statement: Statement, point: Point, data: Array, duration: Array) -> list[Array]:
         """The integrands of the goals, times the duration where they are integrated."""
         terms = list[Array]()
-        place = 1 + point.loads.shape[-1] + point.prescribed.shape[-1]
+        place = 1 + (point.loads.shape[-1] if statement.fixed else 0) + point.prescribed.shape[-1]
         for goal in statement.integrals:
             width = goal.width(statement.plant)
             own = data[..., place : place + width]
@@ -229,10 +233,10 @@ class Discretization:
     def _point_content(self) -> Hashable:
         statement = self.statement
         goals = tuple((type(goal).__name__, goal.mean, goal.content(statement.plant)) for goal in statement.integrals)
-        frames = () if statement.loads is None else (statement.loads.bodies, statement.loads.force_frames)
+        loads = None if statement.loads is None or statement.fixed else content_key(statement.loads)
         path = tuple(constraint.content() for constraint in statement.path)
         content: Hashable = statement.plant.content
-        return content, goals, path, frames, content_key(statement.names.states)
+        return content, goals, path, loads, content_key(statement.names.states)
 
     def _points(self) -> Block:
         """Equations, path constraints and integrals of all sites with controls."""

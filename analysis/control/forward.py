@@ -15,7 +15,7 @@ from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.dynamics import SimulationWarning, simulate
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
-from myoquat.muscle.loads import generalized_force
+from myoquat.muscle.model import Model
 
 __all__ = ["Forward", "interval_errors", "run_forward"]
 
@@ -66,7 +66,7 @@ def run_forward(
         return Forward(time, states[0], states[1], w, w - states[2])
     if not isinstance(plant, ModelPlant):
         raise ValueError("the motion of this problem is prescribed, so that its controls have nothing to move")
-    q, u, w = _model(plant, statement, time, states, controls)
+    q, u, w = _model(plant, statement.loaded, time, states, controls)
     error = np.concatenate([plant.displacement(states[0], q), u - states[1], w - states[2]], axis=1)
     return Forward(time, q, u, w, error)
 
@@ -111,13 +111,13 @@ def _own(plant: OwnPlant, statement: Statement, time: Array, states: Array, cont
 
 
 def _model(
-    plant: ModelPlant, statement: Statement, time: Array, states: tuple[Array, Array, Array], controls: Controls
+    plant: ModelPlant, model: Model, time: Array, states: tuple[Array, Array, Array], controls: Controls
 ) -> tuple[Array, Array, Array]:
-    """Interval by interval by a method on the group."""
+    """Interval by interval by a method on the group, of the model under external loads."""
     found = [tuple(x[:1].copy() for x in states)]
     for k in range(len(time) - 1):
         if all(np.isfinite(x).all() for x in found[-1]):
-            found.append(_interval(plant, statement, (time[k], time[k + 1]), found[-1], controls))
+            found.append(_interval(plant, model, (time[k], time[k + 1]), found[-1], controls))
         else:
             found.append(found[-1])
     q, u, w = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -125,21 +125,24 @@ def _model(
 
 
 def _interval(
-    plant: ModelPlant, statement: Statement, span: tuple[float, float], state: tuple[Array, ...], controls: Controls
+    plant: ModelPlant, model: Model, span: tuple[float, float], state: tuple[Array, ...], controls: Controls
 ) -> tuple[Array, ...]:
     """The state after an interval, each of shape (1, n)."""
     q, u, w = (x[0] for x in state)
     start, end = span
-    at = np.linspace(start, end, STEPS_PER_INTERVAL + 1)
-    inside = start + np.linspace(END_OFFSET, 1 - END_OFFSET, STEPS_PER_INTERVAL + 1) * (end - start)
-    given = _inputs(plant, statement, at, controls(inside), (q, u, w))
-    if "muscle_states" in given:  # elastic tendons are stiff
+    first, last = plant.law_states
+    stiff = last > first  # elastic tendons
+    rows = STEPS_PER_INTERVAL * (1 if stiff else 2) + 1  # fixed steps take the controls in their middle too
+    at = np.linspace(start, end, rows)
+    inside = start + np.linspace(END_OFFSET, 1 - END_OFFSET, rows) * (end - start)
+    given = _inputs(plant, at, controls(inside), w)
+    if stiff:
         given |= {"method": "radau", "rtol": STIFF_TOLERANCE}
     else:
         given |= {"method": "lie_rk4", "step": (end - start) / STEPS_PER_INTERVAL}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SimulationWarning)  # the error of the result is NaN then
-        way = simulate(plant.model, q, u, end - start, output_step=end - start, start_time=start, **given)
+        way = simulate(model, q, u, end - start, output_step=end - start, start_time=start, **given)
     return way.q[-1:], way.u[-1:], _own_states(plant, way)
 
 
@@ -157,11 +160,8 @@ def _own_states(plant: ModelPlant, way: Trajectory) -> Array:
     return np.concatenate(parts, axis=1) if parts else np.zeros((1, 0))
 
 
-def _inputs(
-    plant: ModelPlant, statement: Statement, at: Array, values: Array, state: tuple[Array, Array, Array]
-) -> dict[str, Any]:
-    """The arguments of `simulate` from controls (t, nc) at the times `at`."""
-    q, _, w = state
+def _inputs(plant: ModelPlant, at: Array, values: Array, w: Array) -> dict[str, Any]:
+    """The arguments of `simulate` from controls (t, nc) at the times `at` and the states w (nw,) at the start."""
     m, k = len(plant.muscle_names), len(plant.actuator_names)
     equations, given = plant.equations, dict[str, Any]()
     first, last = len(equations.excited), len(equations.of_muscles)
@@ -175,18 +175,8 @@ def _inputs(
         given["muscle_states"] = w[first:last]
     if k:
         given["controls"] = (at, values[:, m : m + k])
-    if len(plant.torque_indices) or statement.loads is not None:
-        given["torque"] = (at, _torque(plant, statement, q, at, values[:, m + k :]))
+    if len(plant.torque_indices):
+        torque = np.zeros((len(at), plant.nu))
+        torque[:, plant.torque_indices] = values[:, m + k :] * plant.torque_scales
+        given["torque"] = (at, torque)
     return given
-
-
-def _torque(plant: ModelPlant, statement: Statement, q: Array, at: Array, values: Array) -> Array:
-    """(t, nu) torques on velocities and the generalized forces of loads, at the pose at the start of the interval."""
-    total = np.zeros((len(at), plant.nu))
-    total[:, plant.torque_indices] = values * plant.torque_scales
-    if statement.loads is not None:
-        loads = statement.loads.resampled(at)
-        stacked = np.stack([loads.force, loads.torque, loads.point], axis=2).reshape(len(at), -1)
-        poses = np.broadcast_to(q, (len(at), len(q)))
-        total += generalized_force(plant.system, poses, plant.frames.acting(plant.system, poses, stacked))
-    return total

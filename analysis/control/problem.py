@@ -70,7 +70,8 @@ class Problem:
                     controls of actuators have those of the model.
     constraints     `PathConstraint`s, `InsideCone`s and `BoundaryConstraint`s
     periodic        a `Periodic` motion
-    loads           external forces on bodies over time
+    loads           external forces on bodies over time, straight lines between their rows. They cover the greatest
+                    duration.
     prescribed      a motion that the model follows exactly. Poses and velocities are then no unknowns; controls and
                     states of muscles are. Between frames it is a spline, on couplers and constraints; locked
                     coordinates stay.
@@ -219,11 +220,16 @@ class Problem:
             check_periodic_ends(self.periodic, self.quantities, first, last)
 
     def _check_data(self) -> None:
-        """ValueError where what is followed does not cover a duration that is given."""
-        if self.statement.fixed:
-            ends = self.start + np.array([0.0, self._span[1]])
-            for goal in self.statement.integrals:
-                goal.samples(self.plant, ends)
+        """ValueError where loads or what is followed do not cover the duration."""
+        if self.loads is not None:
+            if math.isinf(self._span[1]):
+                raise ValueError("duration: loads over time need a greatest one that they cover, not inf")
+            self.loads.resampled(self.start + np.array([0.0, self._span[1]]))
+        for goal in self.statement.integrals:
+            if self.statement.fixed:
+                goal.samples(self.plant, self.start + np.array([0.0, self._span[1]]))
+            elif goal.width(self.plant):
+                raise ValueError(f"goal {goal.title!r} follows data over time, which needs a fixed duration")
 
     def _own_bound(self, unknown: Unknown) -> Bound | None:
         """The bound that the plant itself has for a state."""

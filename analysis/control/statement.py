@@ -2,16 +2,19 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition
 from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
-from myoquat.analysis.control.plants import Plant
+from myoquat.analysis.control.plants import MuscledPlant, Plant
+from myoquat.analysis.control.plants.loads import with_loads
 from myoquat.analysis.control.points import Names
 from myoquat.analysis.control.transcriptions import Transcription
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces
+from myoquat.muscle.model import Model
 
 __all__ = ["Rows", "Sites", "Statement"]
 
@@ -41,6 +44,13 @@ class Statement:
         plant = self.plant
         unknown = plant.unknown.names
         return Names(plant.system, plant.velocity_names, plant.state_names, plant.control_names, unknown)
+
+    @cached_property
+    def loaded(self) -> Model:
+        """The model with the external loads as forces of its own; ValueError for equations of one's own."""
+        if not isinstance(self.plant, MuscledPlant):
+            raise ValueError("equations of one's own have no model")
+        return with_loads(self.plant.model, self.loads)
 
     def bound(self, p: Array) -> "Statement":
         """The same with values (np,) of the unknown parameters, floats or symbols."""

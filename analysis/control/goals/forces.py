@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.goals.base import IntegralGoal, check_weights
-from myoquat.analysis.control.goals.tracking import FollowsData, FollowsTable
+from myoquat.analysis.control.goals.tracking import FollowsTable
 from myoquat.analysis.control.plants import ModelPlant, Plant
 from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import check_types, indices_of
@@ -88,7 +88,7 @@ class TrackMoments(FollowsTable):
 
 
 @dataclass(frozen=True)
-class TrackContactForces(FollowsData):
+class TrackContactForces(IntegralGoal):
     """The integral of sum_i w_i |F_i - F_ref_i|^2 [N^2] over recorded loads, such as ground reactions.
 
     F_i is the force of the model's contacts on the bodies of a load.

@@ -22,7 +22,6 @@ from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 
 __all__ = [
-    "FollowsData",
     "FollowsTable",
     "TrackCoordinates",
     "TrackMarkers",
@@ -36,15 +35,6 @@ def _system(plant: Plant, title: str) -> ArticulatedSystem:
     if plant.system is None:
         raise ValueError(f"goal {title!r}: a motion of bodies needs a model, not equations of one's own")
     return plant.system
-
-
-class FollowsData(IntegralGoal):
-    """A goal with data over time."""
-
-    def check(self, plant: Plant, timed: bool) -> None:
-        super().check(plant, timed)
-        if not timed:
-            raise ValueError(f"goal {self.title!r} follows data over time, which needs a fixed duration")
 
 
 def _velocity_weights(system: ArticulatedSystem, weights: Mapping[str, float] | None) -> tuple[float, ...]:
@@ -66,7 +56,7 @@ def _velocity_weights(system: ArticulatedSystem, weights: Mapping[str, float] | 
 
 
 @dataclass(frozen=True)
-class _FollowsMotion(FollowsData):
+class _FollowsMotion(IntegralGoal):
     """A goal with a motion of the model's system, and weights of its velocities."""
 
     motion: Motion
@@ -142,7 +132,7 @@ class TrackSpeeds(_FollowsMotion):
 
 
 @dataclass(frozen=True)
-class FollowsTable(FollowsData):
+class FollowsTable(IntegralGoal):
     """A goal with values (t, n) of the `names` at `time` (t,) [s], splines of the fifth degree between the
     rows. Weights are 1 where a name is missing."""
 
@@ -201,7 +191,7 @@ class TrackCoordinates(FollowsTable):
 
 
 @dataclass(frozen=True)
-class TrackMarkers(FollowsData):
+class TrackMarkers(IntegralGoal):
     """The integral of sum_i w_i |p_i - p_ref_i|^2 [m^2] over recorded markers, by the names of the model's markers.
 
     Markers that the model does not have are left out. weights: 1 where a name is missing. Gaps are bridged by straight
@@ -259,7 +249,7 @@ class TrackMarkers(FollowsData):
 
 
 @dataclass(frozen=True)
-class TrackOrientations(FollowsData):
+class TrackOrientations(IntegralGoal):
     """The integral of sum_i w_i angle_i^2 [rad^2] over recorded inertial sensors.
 
     Each angle is that between a sensor's orientation and the rotation of its mount.
