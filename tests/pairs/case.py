@@ -14,6 +14,8 @@ from myoquat.dynamics.integrators import StateEquations
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.muscle import Model
+from myoquat.muscle.actuators import delayed
+from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.segments.lengths import lengths
 
 from .features import BESIDE, BODIES, EXTRA_BODIES, PLAIN, SETTING, STATES, Draft
@@ -76,8 +78,15 @@ class Case:
 
     @cached_property
     def inputs(self) -> dict[str, np.ndarray]:
-        rng, shapes = stream(self.levels["law"], "inputs"), self.equations.inputs
-        return {name: rng.uniform(0.1, 0.9, (STATES, n)) for name, n in shapes.items() if name != "torque"}
+        """By name: what the model's own functions say, or random values."""
+        model, rng, found = self.model, stream("inputs"), {}
+        for name, n in self.equations.inputs.items():
+            if name == "torque":
+                continue
+            names = model.control_names if name == "controls" else model.muscle_names
+            own = any(given.name in names for given in model.inputs)
+            found[name] = InputsOverTime(model.inputs, names)(self.t) if own else rng.uniform(0.1, 0.9, (STATES, n))
+        return found
 
     @cached_property
     def own(self) -> np.ndarray:
@@ -85,6 +94,9 @@ class Case:
         rng, columns = stream("own"), []
         for name in self.equations.own:
             x = rng.uniform(0.2, 0.8, STATES)
+            started = [a.activation for a in delayed(self.model).values() if name == f"{a.name}.activation"]
+            if started:
+                x = np.full(STATES, started[0])
             if name.endswith("fiber_length"):
                 (muscle,) = self.model.muscles
                 law: Any = muscle.law
@@ -174,9 +186,9 @@ def made(levels: Mapping[str, str], key: Any) -> Case:
 def _with_states(model: Model, d: Draft, levels: Mapping[str, str], rng: np.random.Generator) -> Case:
     """The states: the draft's, and one nearby, both moved onto the constraints."""
     system = model.system
-    steps = rng.normal(size=(STATES, system.nu)) * np.array([0.0, 0.05])[:, None]
+    steps = rng.normal(size=(STATES, system.nu)) * np.linspace(0.0, 0.1, STATES)[:, None]
     q, u = system.integrate(d.q, steps), rng.normal(size=(STATES, system.nu)) * 0.7
-    t = d.options["start"] + np.array([0.0, 0.11])
+    t = np.full(STATES, d.options["start"])
     held = Constraints(system, tuple(constraints_of(model, ())), True)
     if held.parts:
         q, u = _nearest(held, q, u, t)

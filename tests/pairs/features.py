@@ -68,7 +68,7 @@ from myoquat.muscle.coordinates import Coordinate, Coupler
 
 __all__ = ["FEATURES", "PLAIN", "Draft"]
 
-STATES = 2  # of every case: the second one is near the first
+STATES = 4  # of every case: the others are near the first
 AXES = ((0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.6, 0.8))
 
 

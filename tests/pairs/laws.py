@@ -23,18 +23,16 @@ from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import EulerJoint, FloatingJoint, GimbalJoint, SphericalJoint
 from myoquat.joints.vectors import matvec
-from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, limits, path_flags, states
+from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, acting, path_flags, states
+from myoquat.muscle.acting import Instant
 from myoquat.muscle.forces import (
     BushingExpressions,
     CoordinateExpression,
     CoordinateFriction,
-    HuntCrossley,
-    LoadingForce,
     PointExpression,
     PrescribedForce,
 )
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
-from myoquat.muscle.segments.lengths import wrenches as pulled
 
 from .case import POINTS, STEP, WEIGHTS, Case
 from .features import FEATURES
@@ -123,50 +121,39 @@ STORE_NOTHING = (CoordinateExpression, PointExpression, BushingExpressions, Pres
 
 
 def work(case: Case) -> None:
-    """The power of all forces is the change of energy."""
+    """The power of all forces is the change of energy, and static forces are the slope of what they store."""
     m, s = case.model, case.system
-    force = case.force + (inverse.inverse(s, case.q, case.u, case.udot) - case.force if case.constraints else 0.0)
+    needed = inverse.inverse(s, case.q, case.u, case.udot) if case.constraints else case.force
     rate = along(case, lambda q, u: energy.kinetic(s, q, u) + energy.potential(s, q))
-    close("power", energy.work_rate(s, case.q, case.u, force), rate, 1e-7)
-    if case.constraints:
-        # constraints that do not depend on the time do no work
-        close("power of constraints", np.sum((force - case.force) * case.u, axis=-1), 0 * rate, 1e-7)
-    still = 0.0 * case.u
-    for act in m.forces:
-        if isinstance(act, STORE_NOTHING) or (isinstance(act, HuntCrossley) and case.levels["contact"] != "hertz"):
-            continue
-        static = act.torque(s, case.q, still, case.t)
-        stored = along(case, lambda q, u, act=act: act.energy(s, q) + 0.0 * q[..., 0])
-        close(f"energy of {act.name}", -np.sum(static * case.u, axis=-1), stored, 1e-6)
-    if m.limits or limits.elastic_bands(m):
-        only = replace(m, forces=())
-        static = limits.torques(only, case.q, still)
-        for band in limits.elastic_bands(m):
-            tension = states.forces(
-                replace(only, muscles=(band,), inputs=()), case.q, still, np.zeros((len(case.q), 1))
-            )
-            static = static - matvec(np.swapaxes(velocity_jacobian(s, (band,), case.q), -1, -2), tension)
-        close(
-            "energy of limits and bands",
-            -np.sum(static * case.u, axis=-1),
-            along(case, lambda q, u: limits.energy(only, q)),
-            1e-6,
-        )
+    close("power", energy.work_rate(s, case.q, case.u, needed), rate, 1e-7)
+    close("power of constraints", np.sum((needed - case.force) * case.u, axis=-1), 0 * rate, 1e-7)
+    storing = tuple(f for f in m.forces if not isinstance(f, STORE_NOTHING))
+    bands = acting.elastic_muscles(m)
+    only = replace(m, forces=storing, actuators=(), inputs=(), muscles=bands)
+    tension = states.forces(only, case.q, 0 * case.u, np.zeros((len(case.q), len(bands)))) if bands else None
+    static = acting.torques(only, Instant(case.q, 0 * case.u, case.t, tension=tension))
+    stored = along(case, lambda q, u: acting.energy(only, q))
+    close("power of what stores energy", -np.sum(static * case.u, axis=-1), stored, 1e-6)
+    close("rate of stored energy", acting.energy_rate(only, case.q, case.u), stored, 1e-6)
 
 
 def wrenches(case: Case) -> None:
-    """Loads on bodies are the generalized forces: those of forces, and of muscles whose paths have points."""
-    m, s = case.model, case.system
-    on_bodies = [f for f in m.forces if isinstance(f, LoadingForce) or not f.in_joints]
-    if on_bodies:
-        tau = sum(f.torque(s, case.q, case.u, case.t) for f in on_bodies)
-        found = limits.wrenches(m, case.q, case.u, case.t)
-        close("wrenches of forces", inverse.external(s, case.q, found), tau + 0 * case.u)
-    if m.muscles and case.levels["path"] not in ("fitted", "polynomial", "moving"):
-        tension = np.ones((len(case.q), 1))
-        found = pulled(s, m.muscles, case.q, tension)
-        tau = -velocity_jacobian(s, m.muscles, case.q)[..., 0, :]
-        close("wrenches of muscles", inverse.external(s, case.q, found), tau)
+    """Loads on bodies, and forces within joints, are the generalized forces of all that acts."""
+    m, at = case.model, case.equations.instant(case.t, case.q, case.u, case.given())
+    inside = replace(
+        m,
+        muscles=(),
+        inputs=(),
+        forces=tuple(f for f in m.forces if f.in_joints),
+        actuators=tuple(a for a in m.actuators if a.in_joints),
+    )
+    try:
+        found = acting.wrenches(m, at)
+    except ModelError as error:
+        raise NotHere(str(error)) from error
+    controls = at.controls if inside.actuators else None
+    rest = acting.torques(inside, Instant(case.q, case.u, case.t, controls=controls, torque=case.torque))
+    close("wrenches and forces in joints", inverse.external(case.system, case.q, found) + rest, case.force)
 
 
 def path_rate(case: Case) -> None:
@@ -413,7 +400,7 @@ LAWS: dict[str, Law] = {
     "inverse": Law(inverse_and_forward, ONE_SURFACE),
     "momentum": Law(momentum, ONE_SURFACE | {"passive": ("none", "damping", "stiffness", "tip")}),
     "work": Law(work, ONE_SURFACE),
-    "wrenches": Law(wrenches, ONE_SURFACE),
+    "wrenches": Law(wrenches, ONE_SURFACE | {"path": ("straight", "via", "conditional", "pulley")}),
     "rate": Law(path_rate, MUSCLES),
     "charts": Law(charts, ONE_SURFACE | {"joint": BALLS, "passive": ("none", "tip")}),
     "toml": Law(toml, ONE_SURFACE),
