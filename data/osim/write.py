@@ -30,7 +30,10 @@ from myoquat.joints.conversion.chains.find import Coupling
 from myoquat.joints.conversion.chains.restore import with_chains_restored
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities
 from myoquat.joints.functions import Linear
+from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.types.fixed import FixedJoint
+from myoquat.muscle.actuators import Actuator, PointToPointActuator
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 
@@ -62,7 +65,8 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
 
 def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
-    original, model = model, _prepared(model)
+    original = _with_bodies_to_pull_at(model)
+    model = _prepared(original)
     system = model.system
     start_q, start_u = _start(original, system)
     model = with_valid_path_wraps(replace(model, start_q=tuple(map(float, start_q))))
@@ -85,7 +89,7 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
         if not is_known(muscle.law):
             law_name = "without a law" if muscle.law is None else f"with law {muscle.law.kind!r}"
             unwritten.count(f"muscles {law_name}, written as {FALLBACK}", muscle.name)
-        force = force_element(forces, muscle)
+        force = force_element(forces, muscle, unwritten)
         if muscle.activation is not None and force.tag not in TIMES:
             unwritten.count("activations of muscles", muscle.name)
         paths.add(force, muscle)
@@ -122,6 +126,24 @@ def _prepared(model: Model) -> Model:
         start_q=None,
         start_u=None,
     )
+
+
+def _with_bodies_to_pull_at(model: Model) -> Model:
+    """The model with a massless body on the ground for PointToPointActuators, whose ends OpenSim looks for among the
+    bodies alone."""
+    system = model.system
+
+    def pulls(actuator: Actuator) -> bool:
+        return isinstance(actuator, PointToPointActuator) and system.ground in (actuator.first, actuator.second)
+
+    if not any(map(pulls, model.actuators)):
+        return model
+    name = "ground_point"
+    while name in system.body_names:
+        name += "_"
+    held = tuple(_on_ground(a, system.ground, name) if pulls(a) else a for a in model.actuators)
+    system = replace(system, bodies=(*system.bodies, Body(name, system.ground, FixedJoint())))
+    return replace(model, system=system, actuators=held)
 
 
 def _couplers(couplings: Mapping[str, Coupling], taken: Collection[str]) -> list[Coupler]:

@@ -134,16 +134,9 @@ def _hill(law: Callable[..., HillLaw], own: Table) -> Callable[[Any], HillLaw]:
     return read
 
 
-def _write_hill(own: Table) -> Callable[[Any, Any], None]:
-    def write(force: Any, law: Any) -> None:
-        add_numbers(force, law, COMMON | own)
-        add(force, "ignore_tendon_compliance", law.tendon == "rigid")
-
-    return write
-
-
 def _write_degroote(force: Any, law: Any) -> None:
-    _write_hill(DEGROOTE)(force, law)
+    add_numbers(force, law, COMMON | DEGROOTE)
+    add(force, "ignore_tendon_compliance", law.tendon == "rigid")
     add(force, "ignore_passive_fiber_force", law.passive_scale == 0)
 
 
@@ -171,7 +164,9 @@ class LawFormat:
 
 
 LAWS: dict[str, LawFormat] = {
-    "Thelen2003Muscle": LawFormat(Thelen2003, _hill(Thelen2003, THELEN), _write_hill(THELEN)),
+    "Thelen2003Muscle": LawFormat(
+        Thelen2003, _hill(Thelen2003, THELEN), lambda force, law: add_numbers(force, law, COMMON | THELEN)
+    ),
     "DeGrooteFregly2016Muscle": LawFormat(DeGrooteFregly2016, _degroote, _write_degroote),
     "Millard2012EquilibriumMuscle": LawFormat(
         Millard2012, lambda e: read_millard(e, COMMON), lambda force, law: add_millard(force, law, COMMON)

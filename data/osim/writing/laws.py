@@ -1,6 +1,6 @@
 """Our force laws as OpenSim's muscles and other forces, by the tables that read them; read back, they must be equal."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from lxml import etree
@@ -8,10 +8,11 @@ from lxml import etree
 from myoquat.data.elements import add
 from myoquat.data.osim.force_laws.laws import LAWS, TIMES, read_activation_dynamics, read_law
 from myoquat.data.osim.force_laws.schutte import SCHUTTE, add_quadratic
-from myoquat.data.reports import UnsupportedElements
+from myoquat.data.reports import UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
-from myoquat.muscle.laws import ForceLaw
+from myoquat.muscle.activation import ActivationDynamics
+from myoquat.muscle.laws import ForceLaw, Thelen2003
 from myoquat.muscle.path import Muscle
 
 __all__ = ["FALLBACK", "force_element", "is_known"]
@@ -26,11 +27,12 @@ def is_known(law: ForceLaw | None) -> bool:
     return type(law) in TAGS
 
 
-def force_element(parent: Element, muscle: Muscle) -> Element:
+def force_element(parent: Element, muscle: Muscle, unwritten: UnwrittenParts) -> Element:
     """The element of a muscle or another force along a path, with all of its numbers but no path yet.
 
     ModelError if OpenSim's force of this type cannot have them.
     """
+    muscle = _with_thelen_of_opensim(muscle, unwritten)
     if muscle.law is None or not is_known(muscle.law):
         force = add(parent, FALLBACK, name=muscle.name)
         strength = getattr(muscle.law, "max_isometric_force", None)
@@ -45,6 +47,23 @@ def force_element(parent: Element, muscle: Muscle) -> Element:
         add(force, "default_activation", muscle.activation)
     _check(force, muscle)
     return force
+
+
+def _with_thelen_of_opensim(muscle: Muscle, unwritten: UnwrittenParts) -> Muscle:
+    """A muscle by Thelen's law as OpenSim has it: with activation dynamics and an elastic tendon. OpenSim 4.6 opens no
+    file with a Thelen2003Muscle that ignores either."""
+    law = muscle.law
+    if not isinstance(law, Thelen2003):
+        return muscle
+    if law.tendon == "rigid" and law.tendon_slack_length > 0:
+        unwritten.count("rigid tendons of Thelen2003Muscle, written as elastic", muscle.name)
+        muscle = replace(muscle, law=replace(law, tendon="elastic"))
+    if muscle.activation_dynamics is None:
+        unwritten.count("controls that are activations of Thelen2003Muscle, written with its dynamics", muscle.name)
+        up, down, form = TIMES["Thelen2003Muscle"]
+        dynamics = ActivationDynamics(up, down, form, minimum_activation=law.minimum_activation)
+        muscle = replace(muscle, activation_dynamics=dynamics)
+    return muscle
 
 
 def _add_activation_dynamics(force: Element, muscle: Muscle) -> None:
