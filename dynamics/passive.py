@@ -33,8 +33,18 @@ def mount(body: Body) -> Array:
 
 
 def passive_force(system: ArticulatedSystem, q: Array, u: Array) -> Array:
-    """(..., nu) damping and springs as parts of b: c d(q, u) + k d(q)."""
-    return damping_force(system, q, u) + spring_force(system, q)
+    """(..., nu) damping, springs and rotors as parts of b: c d(q, u) + k d(q) + J drift(u)."""
+    return damping_force(system, q, u) + spring_force(system, q) + rotor_force(system, u)
+
+
+def rotor_force(system: ArticulatedSystem, u: Array) -> Array:
+    """(..., nu) what rotors add to b: J drift(u), because the kinetic energy J |u|^2 / 2 of velocities in the axes of
+    a body that turns belongs to velocities in the axes of its parent. It does no work."""
+    parts = []
+    for body, iu in zip(system.bodies, system.u_slices, strict=True):
+        drift = body.joint.rotor_drift(u[..., iu]) if may_be_nonzero(body.rotor_inertia) else None
+        parts.append(np.zeros(body.joint.nu) if drift is None else body.rotor_inertia * drift)
+    return joined(parts) if parts else np.zeros(0)
 
 
 def spring_force(system: ArticulatedSystem, q: Array) -> Array:

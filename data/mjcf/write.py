@@ -42,6 +42,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     - laws of muscles other than actuators and springs, and activation dynamics
     - muscles on moving or conditional points, or around other surfaces than a sphere or a cylinder at a time
     - ends of cylinders, and fitted functions
+    - the side of a `WrapCylinder`: in MuJoCo a path with both ends behind that clears the cylinder runs straight
     - limits with another stiffness at each end, or of coordinates that are no joints
     - springs of Euler joints, and couplers of angles that a quaternion has replaced
     - meshes

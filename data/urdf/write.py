@@ -169,8 +169,8 @@ def _add_joint(robot: Element, body: Body, drives: Mapping[str, Drive]) -> None:
     facts = {key: repr(float(getattr(body, key))) for key in _DYNAMICS if getattr(body, key)}
     if body.spring_mount is not None:
         facts["spring_mount"] = written(body.spring_mount)
-    if facts:
-        etree.SubElement(joint, "dynamics", **facts)
+    if facts:  # urdfdom refuses a <dynamics> without damping or friction
+        etree.SubElement(joint, "dynamics", **{"damping": "0.0", **facts})
 
 
 def _type(body: Body, drive: Drive) -> str:

@@ -69,10 +69,11 @@ def inverse_derivatives(
 
 
 def passive_derivatives(system: ArticulatedSystem, q: Array, u: Array) -> Array | None:
-    """(..., nu, 2 nu) of the springs and dampers of the joints by a small motion and by u; None where there are
-    none."""
+    """(..., nu, 2 nu) of the springs, dampers and rotors of the joints by a small motion and by u; None where there
+    are none."""
     nu = system.nu
-    if not nu or not any(may_be_nonzero(body.damping) or may_be_nonzero(body.stiffness) for body in system.bodies):
+    acting = [x for body in system.bodies for x in (body.damping, body.stiffness, body.rotor_inertia)]
+    if not nu or not any(map(may_be_nonzero, acting)):
         return None
     found: Array = jacobian_at(
         lambda d: passive_force(system, system.displaced(q, d[..., :nu]), u + d[..., nu:]), np.zeros(2 * nu), like=q

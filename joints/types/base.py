@@ -196,6 +196,11 @@ class Joint(Record, ABC):
         """(..., nu) d of a damper c: generalized force -c d. u itself, unless the type says otherwise."""
         return u
 
+    def rotor_drift(self, u: Array) -> Array | None:
+        """(..., nu) d of rotors J: generalized force J (udot + d). None for zero: udot is the acceleration in the axes
+        of the parent, unless the type says otherwise."""
+        return None
+
     def deviation(self, q: Array, mount: Array) -> Array:
         """(..., nu) d of a spring mounted at q = `mount`: energy k |d|^2 / 2, generalized force -k d."""
         return self.difference(mount, q)

@@ -90,6 +90,13 @@ class FloatingJoint(Joint):
         R = rotation_matrix(q[..., 3:])
         return np.zeros(3), vecmat(cross(u[..., :3], u[..., 3:]), R)
 
+    def rotor_drift(self, u: Array) -> Array | None:
+        """omega x v: with it, R vdot is the acceleration of the point in the parent's axes; none for a parent-frame
+        u."""
+        if not self.in_child:
+            return None
+        return joined([cross(u[..., 3:], u[..., :3]), 0.0 * u[..., 3:]])
+
     def rate_matrix(self, q: Array) -> Array:
         block = rotation_matrix(q[..., 3:]) if self.in_child else np.broadcast_to(np.eye(3), (*q.shape[:-1], 3, 3))
         return _block_diagonal(block, self._ball.rate_matrix(q[..., 3:]))

@@ -212,9 +212,11 @@ def test_the_plate_is_in_equilibrium_with_its_channels(tmp_path):
      (("Newtons", 1.0), ("Newton-mm", 1e-3))],
 )  # fmt: skip
 def test_units_of_force_plates_are_converted(tmp_path, channels, length):
-    """At the centre of pressure, 40 mm above the plate's origin, the horizontal moment is zero. With M' = M + F x ORIGIN,
-    x = -M'y / Fz and y = M'x / Fz in the plate's axes, from the middle (0.2, 0.3) m. Its y axis is opposite to the
-    laboratory's."""
+    """At the centre of pressure, 40 mm above the plate's origin, the horizontal moment is zero.
+
+    With M' = M + F x ORIGIN, x = -M'y / Fz and y = M'x / Fz in the plate's axes, from the middle (0.2, 0.3) m. Its y
+    axis is opposite to the laboratory's.
+    """
     write_c3d(tmp_path / "x.c3d", length, points=np.ones((4, 2, 5)), channels=channels)
     forces = load_forces(tmp_path / "x.c3d")
     Mx, My = -7.0, 14.0 + 20.0 * 0.04

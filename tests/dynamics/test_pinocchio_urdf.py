@@ -5,7 +5,7 @@ import pytest
 
 from myoquat.data.urdf import load_urdf, write_urdf
 from myoquat.dynamics import bias_force, forward_dynamics, mass_matrix
-from myoquat.joints import frame_pose
+from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, frame_pose
 from myoquat.joints.multibody.sampling import random_system
 
 pin = pytest.importorskip("pinocchio")
@@ -117,3 +117,12 @@ def test_files_that_we_write(tmp_path, seed):
     path = tmp_path / "written.urdf"
     write_urdf(system, path)
     _compare(path)
+
+
+def test_a_joint_with_stiffness_and_no_damping_opens(tmp_path):
+    """urdfdom, which Pinocchio reads with, refuses a <dynamics> without damping and friction."""
+    spring = Body(
+        "B", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0), stiffness=2.0
+    )
+    write_urdf(ArticulatedSystem((spring,)), tmp_path / "x.urdf")
+    assert pin.buildModelFromUrdf(str(tmp_path / "x.urdf")).nv == 1

@@ -18,7 +18,8 @@ COUNT = 5
 def pair():
     """A system with child-frame velocities, the same with parent-frame ones, and a state of the first."""
     rng = np.random.default_rng(1)
-    child = random_system(7, rng, ("spherical", "floating", "revolute", "custom"))
+    child = random_system(7, rng, ("spherical", "floating", "revolute", "custom"), passive=True)
+    child = replace(child, bodies=tuple(replace(body, rotor_inertia=0.3) for body in child.bodies))
     parent = replace(child, velocity_frame="parent")
     return child, parent, child.random(COUNT, rng), rng.normal(size=(COUNT, child.nu)), rng
 

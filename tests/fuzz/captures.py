@@ -26,8 +26,10 @@ def write_c3d(
     points: Any = None,
     channels: tuple[tuple[str, float], tuple[str, float]] = (("N", 1.0), ("Nmm", 1e-3)),
 ) -> np.ndarray:
-    """Two markers over five frames, one lost once, and a plate of type 2 with its z axis downwards; the points
-    (4, 2, 5) or others. channels: the units of forces and moments, with their sizes in N and N m."""
+    """Two markers over five frames, one lost once, and a plate of type 2 with its z axis downwards. Returns the points.
+
+    points: others (4, 2, 5). channels: the units of forces and moments, with their sizes in N and N m.
+    """
     c = ezc3d.c3d()
     if points is None:
         points = np.ones((4, 2, 5))

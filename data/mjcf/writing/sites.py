@@ -11,7 +11,15 @@ from myoquat.data.xml import Element
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import PathPoint
-from myoquat.muscle.wrapping import InsideCylinder, InsideSphere, Wrap, WrapCylinder, WrapSphere
+from myoquat.muscle.wrapping import (
+    HalfPlaneCylinder,
+    HalfPlaneSphere,
+    InsideCylinder,
+    InsideSphere,
+    Wrap,
+    WrapCylinder,
+    WrapSphere,
+)
 
 __all__ = ["Sites", "why_no_tendon"]
 
@@ -72,6 +80,11 @@ class Sites:
             sizes += (wrap.length / 2 if np.isfinite(wrap.length) else ENDLESS_HALF_LENGTH_M,)
             if np.isfinite(wrap.length):
                 unwritten.count("ends of wrapping cylinders, which have none in MuJoCo", wrap.name or name)
+        if type(wrap) is WrapCylinder and wrap.quadrant != "all":
+            rule = "sides of cylinders by the rule of WrapCylinder, where MuJoCo has that of SideCylinder"
+            unwritten.count(rule, wrap.name or name)
+        elif isinstance(wrap, (HalfPlaneSphere, HalfPlaneCylinder)) and wrap.quadrant != "all":
+            unwritten.count("sides of surfaces by the rule of MuJoCo 3", wrap.name or name)
         geom_type = "cylinder" if isinstance(wrap, WrapCylinder) else "sphere"
         self._put(wrap.body, "geom", name=name, type=geom_type, size=sizes, pos=wrap.position, quat=wrap.orientation,
                   contype="0", conaffinity="0", mass="0", group="3")  # fmt: skip

@@ -34,6 +34,7 @@ from myoquat.muscle import (
     Model,
     ModelError,
     Muscle,
+    SideCylinder,
     WrapCylinder,
     WrapEllipsoid,
     WrapSphere,
@@ -73,6 +74,9 @@ SYSTEM = ArticulatedSystem(BODIES, gravity=(0.0, -9.81, 0.1), name="medley")
 
 BALL = WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.03, quadrant="-y", name="ball")
 ROLL = WrapCylinder(body="arm", position=(0.0, -0.02, 0.0), orientation=(0.5, 0.5, 0.5, 0.5), radius=0.04)
+SIDE_ROLL = SideCylinder(
+    body=ROLL.body, position=ROLL.position, orientation=ROLL.orientation, radius=0.04, quadrant="+x"
+)
 MUSCLES = (
     Muscle("plain", (point("ground", 0.3, 0, 0), point("trunk", 0.1, 0, 0.02), point("drone", 0.1, 0, 0.1)),
            PathActuator(20.0), activation=0.25),
@@ -81,7 +85,7 @@ MUSCLES = (
     Muscle("shorter", (point("trunk", 0.1, 0.3, 0.1), point("arm", 0.1, 0.2, 0), point("hand", 0.2, 0.1, 0.1)),
            PathActuator(30.0), wraps=(replace(BALL, quadrant="all", points=(1, 2)), replace(ROLL, points=(0, 1)))),
     Muscle("over", (point("trunk", 0.1, 0.3, 0.1), point("fore", 0.1, -0.1, 0)), PathActuator(30.0),
-           wraps=(replace(ROLL, quadrant="+x"),)),
+           wraps=(SIDE_ROLL,)),
 )  # fmt: skip
 MODEL = Model(SYSTEM, MUSCLES, name="medley", markers=(Marker("lamp", "head", (0.0, 0.2, 0.1)),),
               coordinates=(Coordinate("flex", (-1.0, 2.0)),))  # fmt: skip
@@ -328,3 +332,51 @@ def test_limits_are_read_back_with_their_stiffness_and_damping(tmp_path):
     engine = mujoco.MjModel.from_xml_path(str(tmp_path / "x.xml"))
     assert engine.jnt_limited.tolist() == [1, 1]
     assert engine.jnt_margin[0] == pytest.approx(0.1)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("joint", [FloatingJoint(), SphericalJoint(), RevoluteJoint((0.6, 0.0, 0.8))])
+@pytest.mark.parametrize("place", [(0.0, 0.0, 0.0), (0.1, 0.2, 0.3)])
+@pytest.mark.parametrize("frame", ["child", "parent"])
+def test_rotors_are_armature(joint, place, frame, tmp_path, rng):
+    """A floating joint on the ground itself is a free joint, elsewhere three slides and a ball. MuJoCo's armature acts
+    on the velocity of a free joint in the axes of the world."""
+    link = Body("B", "ground", joint, place, mass=2.0, center_of_mass=(0.1, -0.2, 0.1),
+                inertia=(0.1, 0.12, 0.13, 0.01, 0.0, 0.02), rotor_inertia=0.2, damping=0.1)  # fmt: skip
+    system = ArticulatedSystem((link,), velocity_frame=frame)
+    Model(system).save(tmp_path / "x.xml", strict=True)
+    back = load_model(tmp_path / "x.xml", strict=True)
+    assert (type(back.system.bodies[0].joint), back.system.bodies[0].rotor_inertia) == (type(joint), 0.2)
+    engine = mujoco.MjModel.from_xml_path(str(tmp_path / "x.xml"))
+    data = mujoco.MjData(engine)
+    for q in system.random(5, rng):
+        u = rng.normal(size=system.nu)
+        udot, qvel = dynamics.forward_dynamics(system, q, u, np.zeros(system.nu)), u.copy()
+        R = rotation_matrix(q[3:]) if isinstance(joint, FloatingJoint) else np.eye(3)
+        turns = rotation_matrix(q[-4:]).T if system.nq > 1 and frame == "parent" else np.eye(3)
+        if isinstance(joint, FloatingJoint) and frame == "child":
+            udot[:3], qvel[:3] = R @ (udot[:3] + np.cross(u[3:], u[:3])), R @ u[:3]
+        if system.nq > 1:  # MuJoCo's angular velocities are in the axes of the body
+            udot[-3:], qvel[-3:] = turns @ udot[-3:], turns @ u[-3:]
+        data.qpos[:], data.qvel[:] = q, qvel
+        mujoco.mj_forward(engine, data)
+        np.testing.assert_allclose(data.qacc, udot, atol=1e-12)
+
+
+def test_the_side_rule_of_a_cylinder_that_mujoco_has_not_is_reported(tmp_path):
+    """MuJoCo 4.0 runs straight there, 0.3858 m. OpenSim's rule leads around the cylinder, 1.5637 m."""
+    surface = WrapCylinder(body="ground", radius=0.147, quadrant="+x")
+    path = (point("ground", -0.366, 0.619, 0.192), point("B", -0.296, 0.249, 0.276))
+    system = ArticulatedSystem(
+        (Body("B", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0)),)
+    )
+    for wrap, expected in ((surface, 1.5637), (SideCylinder(body="ground", radius=0.147, quadrant="+x"), 0.3858)):
+        model = Model(system, (Muscle("m", path, PathActuator(1.0), wraps=(wrap,)),))
+        assert path_lengths(model, [0.0])[0] == pytest.approx(expected, abs=1e-4)
+        if wrap is surface:
+            with pytest.raises(ModelError, match="1 sides of cylinders by the rule of WrapCylinder"):
+                model.save(tmp_path / "x.xml", strict=True)
+        else:
+            engine, data = opened(model, tmp_path / "x.xml")
+            mujoco.mj_forward(engine, data)
+            assert data.ten_length[0] == pytest.approx(0.3858, abs=1e-4)

@@ -240,6 +240,19 @@ def test_opensim_opens_what_was_written(rotations, tmp_path, rng, in_opensim):
 
 
 @pytest.mark.peers
+def test_opensim_opens_muscles_that_it_lacks(tmp_path, in_opensim):
+    """OpenSim 4.6 opens no Thelen2003Muscle with a rigid tendon, and none without activation dynamics."""
+    link = body("b", "ground", RevoluteJoint((0.0, 0.0, 1.0)), coordinate_names=("q",))
+    path = (point("ground", 0, 0, 0.3), point("b", 0.1, 0, 0))
+    law = Thelen2003(100.0, 0.1, 0.2, tendon="rigid")
+    muscles = tuple(Muscle(name, path, law, activation_dynamics=d) for name, d in (("m", PIECEWISE), ("n", None)))
+    with pytest.warns(UnwrittenWarning, match="2 rigid tendons .*; 1 controls that are activations"):
+        Model(ArticulatedSystem((link,)), muscles).save(tmp_path / "m.osim")
+    script = "model = opensim.Model(arguments[0])\nanswer = model.initSystem().getNQ()"
+    assert in_opensim(script, str(tmp_path / "m.osim")) == 1
+
+
+@pytest.mark.peers
 def test_coordinates_that_move_nothing_stand_behind_the_others(tmp_path, in_opensim):
     """Generic models have them where a joint is made simpler."""
     joint = replace(CUSTOM, coordinates=("bend", "draw", "idle"), units=())
@@ -296,7 +309,7 @@ def test_surfaces_are_written_once_and_named_apart(tmp_path):
 
 
 LAWS = [
-    Thelen2003(300.0, 0.08, 0.1, 0.1, 12.0, "rigid", 0.05, 0.02, 1.2, 0.5, 0.4, 5.0, 0.2, 1.6, 0.9),
+    Thelen2003(300.0, 0.08, 0.1, 0.1, 12.0, "elastic", 0.05, 0.02, 1.2, 0.5, 0.4, 5.0, 0.2, 1.6, 0.9),
     Millard2012(500.0, 0.1, 0.12, 0.2, 9.0, tendon_strain=0.05, damping=0.0, active_lowest=0.12,
                 concentric_slope_at_vmax=0.15, eccentric_slope_at_vmax=0.08, passive_strain=0.6),
     Millard2012(500.0, 0.1, 0.12, passive_low_stiffness=0.3, passive_stiffness_ratio=2.2, passive_curviness=0.7,
@@ -311,7 +324,8 @@ LAWS = [
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.kind)
 def test_laws_come_back(law, tmp_path):
-    muscle = replace(MEDLEY.muscles[0], law=law, activation_dynamics=None)
+    dynamics_of = {Thelen2003: replace(PIECEWISE, minimum_activation=0.02)}  # which OpenSim gives it always
+    muscle = replace(MEDLEY.muscles[0], law=law, activation_dynamics=dynamics_of.get(type(law)))
     like(again(replace(MEDLEY, muscles=(muscle,)), tmp_path / "x.osim").muscles[0].law, law)
 
 
