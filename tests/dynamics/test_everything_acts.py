@@ -15,7 +15,8 @@ from myoquat.analysis.recruitment import joint_loads
 from myoquat.dynamics import external_force, kinetic_energy, potential_energy
 from myoquat.joints import frame_acceleration, frame_pose, frame_velocity
 from myoquat.joints.functions import Constant, Linear
-from myoquat.muscle import CoordinateLimit, MovingPoint, PathPoint, WrapSphere, elastic_energy, laws
+from myoquat.muscle import CoordinateLimit, MovingPoint, PathPoint, WrapEllipsoid, WrapSphere, elastic_energy, laws
+from myoquat.muscle.acting import energy_rate
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
     BodyActuator,
@@ -215,6 +216,22 @@ def test_fitted_muscles_keep_their_own_paths_in_files_and_scaled_models(fitted, 
     assert mq.load_model(tmp_path / "fitted.toml").muscles == fitted.muscles
     grown = scaled(fitted, {"shank": np.array([1.0, 1.0, 2.0])}).muscles[0].anatomy
     assert grown.path[1].position == (0.05, 0.0, -0.2)
+
+
+def test_power_of_a_ligament_around_an_ellipsoid_is_the_rate_of_energy():
+    """A solver finds the length, and its steps have no derivative. Expected: difference quotients of the energy."""
+    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.0, 0.0, 0.1))
+    path = PathPoint("ground", (0.0, 0.05, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))
+    surface = WrapEllipsoid(body="ground", radii=(0.2, 0.25, 0.22))
+    band = mq.Muscle("band", path, laws.Ligament(0.3, 100.0), wraps=(surface,))
+    model = mq.Model(mq.ArticulatedSystem((rod,)), (band,), forces=(CoordinateSpring("spring", "rod.angle", 5.0),))
+    motion = mq.simulate(model, [0.0], [1.0], duration=2e-3, activation=[0.0])
+    assert motion.forces[1] > 100.0
+    np.testing.assert_allclose(motion.power[1], 0.0, atol=1e-9)
+    np.testing.assert_allclose(motion.energy[2] - motion.energy[0], 0.0, atol=1e-6)
+    q, u = motion.q[1], motion.u[1]
+    quotient = np.diff(elastic_energy(model, np.stack([q - 1e-5 * u, q + 1e-5 * u])))[0] / 2e-5
+    np.testing.assert_allclose(energy_rate(model, q, u), quotient, rtol=1e-6)
 
 
 # ---- numbers of every run --------------------------------------------------------------------------------------
