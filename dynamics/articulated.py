@@ -16,15 +16,15 @@ from myoquat.dynamics import factor
 from myoquat.dynamics.elimination import Articulated, Elimination, alone, eliminated
 from myoquat.dynamics.passive import passive_force
 from myoquat.dynamics.wrenches import link_wrenches
+from myoquat.joints.crossovers import MinRows
 from myoquat.joints.motion import Motion, Pair, assembled, kinematics, placement, to_child, velocity_and_drift
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link
 from myoquat.joints.stacking import joined
-from myoquat.kernels.control_flow.crossovers import MinRows
-from myoquat.kernels.control_flow.out_of_line_call import holds_symbols
-from myoquat.kernels.control_flow.tree_scan import becomes_loops, tree_scan
-from myoquat.kernels.control_flow.tree_scan_members import Member, Pass
+from myoquat.kernels.control_flow.map_rows import holds_symbols
+from myoquat.kernels.control_flow.tree_scan import Member, Pass, tree_scan
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
+from myoquat.kernels.tracing.context import becomes_loops
 
 __all__ = ["accelerated", "eliminations_of", "forward"]
 
@@ -152,7 +152,7 @@ def _members(system: ArticulatedSystem, q: Array, u: Array, tau: Array) -> list[
     if (
         len(links) < MIN_SCANNED_LINKS
         or any(link.follows for link in links)
-        or not becomes_loops([q, u, tau])
+        or not becomes_loops(q, u, tau)
         or holds_symbols((system.gravity, *(link.joint for link in links)))
     ):
         return []

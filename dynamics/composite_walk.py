@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.joints.crossovers import MinRows
 from myoquat.joints.motion import Motion, Pair
 from myoquat.joints.multibody.tree import WORLD, Link
 from myoquat.joints.vectors import matvec, row_cross
-from myoquat.kernels.control_flow.cell_walk import Visits, VisitTable, walks_in_loops
-from myoquat.kernels.control_flow.crossovers import MinRows
+from myoquat.kernels.control_flow.cell_walk import Visits, VisitTable
 from myoquat.kernels.symbolic.arrays import SymbolArray
+from myoquat.kernels.tracing.context import becomes_loops
 
 __all__ = ["walked_matrix", "walks"]
 
@@ -30,7 +31,7 @@ def walks(nu: int, links: Sequence[Link], motion: Motion) -> bool:
     """Whether the blocks of a system with so many velocities are computed in loops."""
     if not MinRows.CARRIED.reached_by(nu) or any(link.follows for link in links):
         return False
-    return any(walks_in_loops(R) for R, _ in motion.transforms)
+    return any(becomes_loops(R) for R, _ in motion.transforms)
 
 
 def walked_matrix(links: Sequence[Link], motion: Motion, forces: Sequence[tuple[Pair, Array]], nu: int) -> Array:

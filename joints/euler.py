@@ -12,8 +12,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.quaternion import quaternion_multiply
 from myoquat.joints.rates import CONDITION_LIMIT
 from myoquat.joints.stacking import QUATERNION, VECTOR3, components, transpose, vector
-from myoquat.kernels.symbolic.analytic import arctan2, hypot
-from myoquat.kernels.symbolic.arrays import as_array, formula, is_symbolic
+from myoquat.kernels.symbolic.arrays import arctan2, as_array, formula, hypot, is_symbolic
 
 __all__ = [
     "CONDITION_LIMIT",

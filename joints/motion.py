@@ -16,7 +16,7 @@ from myoquat.joints.stacking import joined
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import cross, matvec, symmetric_times, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.kernels.tracing.memoize import memoize
+from myoquat.kernels.tracing.context import memoize
 
 __all__ = [
     "Motion",

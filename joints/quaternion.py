@@ -13,8 +13,7 @@ from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import MATRIX3, QUATERNION, VECTOR3, components, matrix, prescaled, vector
-from myoquat.kernels.symbolic.analytic import arctan2
-from myoquat.kernels.symbolic.arrays import as_array, formula, is_symbolic
+from myoquat.kernels.symbolic.arrays import arctan2, as_array, formula, is_symbolic
 
 __all__ = [
     "normalize",

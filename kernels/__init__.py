@@ -1,20 +1,25 @@
 """From a NumPy formula to SIMD machine code: tracing, LLVM lanes, object cache, threads. Knows no mechanics."""
 
 from myoquat.core.outcomes import Outcome
-from myoquat.kernels.control_flow.fixed_point import call_where, fixed_point
 from myoquat.kernels.control_flow.implicit import root
-from myoquat.kernels.control_flow.while_loop import while_loop
-from myoquat.kernels.frameworks.differentiable import Differentiable
-from myoquat.kernels.frameworks.jax_functions import as_jax
-from myoquat.kernels.frameworks.torch_functions import as_torch
+from myoquat.kernels.control_flow.while_loop import call_where, fixed_point, while_loop
+from myoquat.kernels.frameworks import Differentiable, as_jax, as_torch
 from myoquat.kernels.runtime.batch import ConversionWarning
+from myoquat.kernels.runtime.build import info
 from myoquat.kernels.runtime.compiled import Compiled, calls
-from myoquat.kernels.runtime.info import info
-from myoquat.kernels.runtime.input_schedules import LinearInterpolation, ZeroOrderHold
 from myoquat.kernels.runtime.kernel import Kernel, compile
 from myoquat.kernels.runtime.program import Program, compile_program
-from myoquat.kernels.runtime.step_loop import LoopOptions, StepLoop, Steps, step_loop
-from myoquat.kernels.runtime.tableaus import METHODS, ExplicitMethod, Tableau
+from myoquat.kernels.runtime.step_loop import (
+    METHODS,
+    ExplicitMethod,
+    LinearInterpolation,
+    LoopOptions,
+    StepLoop,
+    Steps,
+    Tableau,
+    ZeroOrderHold,
+    step_loop,
+)
 from myoquat.kernels.symbolic.arrays import (
     Argument,
     SymbolArray,
@@ -25,7 +30,7 @@ from myoquat.kernels.symbolic.arrays import (
     symbols_casadi,
 )
 from myoquat.kernels.symbolic.records import choose, static
-from myoquat.kernels.tracing.constants import constant
+from myoquat.kernels.tracing.adjoints import constant
 
 __all__ = [
     "METHODS",

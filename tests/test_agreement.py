@@ -19,7 +19,8 @@ import sympy
 from myoquat import dynamics, joints, kernels, muscle
 from myoquat.data import library_models, load_model
 from myoquat.joints.quaternion import EXTENSIONS
-from myoquat.kernels.tracing.tape import arguments, read_tape
+from myoquat.kernels.symbolic.terms import Tracer
+from myoquat.kernels.tracing.tape import arguments, in_terms, interpret, tape_of
 from myoquat.muscle.eliminated import eliminated_components
 from myoquat.muscle.segments.lengths import constrained_jacobian, coordinate_jacobian, lengths, velocity_jacobian
 from myoquat.muscle.states import forces, torques
@@ -28,6 +29,7 @@ UNITS = 4
 STATES = 10
 
 _NUMPY = {
+    "select": lambda c, a, b: np.where(c != 0, a, b), "stop": np.positive, "implicit": lambda a, b: a,
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt,
     "inv": np.reciprocal, "sq": np.square, "twice": lambda a: 2 * a, "abs": np.abs, "sign": np.sign,
     "floor": np.floor, "ceil": np.ceil, "copysign": np.copysign, "min": np.minimum, "max": np.maximum, "lt": np.less,
@@ -47,14 +49,21 @@ _SLOPES = {  # derivatives of the operations by their arguments, where they are 
     "sin": lambda a: (np.cos(a),), "cos": lambda a: (np.sin(a),), "tan": lambda a: (1 / np.cos(a) ** 2,),
     "asin": lambda a: (1 / np.sqrt(1 - a**2),), "acos": lambda a: (1 / np.sqrt(1 - a**2),),
     "atan": lambda a: (1 / (1 + a**2),), "atan2": lambda a, b: (b / (a**2 + b**2), a / (a**2 + b**2)),
-    "exp": lambda a: (np.exp(a),), "log": lambda a: (1 / a,),
+    "select": lambda c, a, b: (0, c != 0, c == 0), "exp": lambda a: (np.exp(a),), "log": lambda a: (1 / a,),
 }  # fmt: skip
 
 
-def _walk(function, rows):
-    """Of every instruction: its node, its arguments' values, its value (n,), on rows (n, inputs)."""
+def _tape(kernel):
+    """The kernel's formula as a tape without calls."""
+    traced, tracer = kernel._traced, Tracer()
+    inputs = tracer.inputs(sum(traced.signature.input_sizes))
+    return tape_of(tracer, inputs, interpret(traced.tape, inputs, in_terms(tracer), traced.unrolled()))
+
+
+def _walk(tape, rows):
+    """Of every node: it, its arguments' values, its value (n,), on rows (n, inputs)."""
     values = []
-    for node in read_tape(function).nodes:
+    for node in tape.nodes:
         operands = [values[i] for i in arguments(node)]
         if node.operation == "const":
             value = np.full(len(rows), node.number)
@@ -66,18 +75,18 @@ def _walk(function, rows):
         yield node, operands, value
 
 
-def _largest(function, rows):
-    """Per state, a unit in the last place of the largest finite magnitude that the function passes through."""
+def _largest(tape, rows):
+    """Per state, a unit in the last place of the largest finite magnitude that the tape passes through."""
     with np.errstate(all="ignore"):
-        found = [np.where(np.isfinite(value), np.abs(value), 0.0) for _, _, value in _walk(function, rows)]
+        found = [np.where(np.isfinite(value), np.abs(value), 0.0) for _, _, value in _walk(tape, rows)]
     return np.spacing(np.maximum(np.max(found, axis=0), np.abs(rows).max(axis=1)))
 
 
-def _rounding(function, rows):
+def _rounding(tape, rows):
     """Per state, the largest standard deviation of an output if every operation has an error of half a unit."""
     deviation = []
     with np.errstate(all="ignore"):
-        for node, operands, value in _walk(function, rows):
+        for node, operands, value in _walk(tape, rows):
             total = np.zeros(len(rows))
             if node.operation not in ("const", "input"):
                 slopes = _SLOPES.get(node.operation, lambda *a: [0] * len(a))(*operands)
@@ -85,7 +94,7 @@ def _rounding(function, rows):
                     total = total + np.where(deviation[i] == 0, 0.0, (slope * deviation[i]) ** 2)
                 total = np.sqrt(total + (np.spacing(np.abs(value)) / 2) ** 2)
             deviation.append(total)
-    return np.max([deviation[i] for i in read_tape(function).outputs], axis=0)
+    return np.max([deviation[i] for i in tape.outputs], axis=0)
 
 
 def _spread(results, others):
@@ -106,7 +115,7 @@ def _agree(formula, unit=_largest, **arrays):
         row = function(*(a[k].ravel() for a in given))
         for whole, value in zip(in_casadi, row if isinstance(row, tuple) else (row,), strict=True):
             whole[k] = np.array(value).reshape(whole[k].shape)
-    size = unit(function, np.concatenate([a.reshape(count, -1) for a in given], axis=1))
+    size = unit(_tape(kernel), np.concatenate([a.reshape(count, -1) for a in given], axis=1))
     for name, pair in {
         "NumPy and kernel": (in_numpy, compiled),
         "NumPy and CasADi": (in_numpy, in_casadi),

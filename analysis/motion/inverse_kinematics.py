@@ -23,8 +23,7 @@ from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, Naming, fit_frames
 from myoquat.analysis.motion.structure import split_couplers
 from myoquat.analysis.motion.task_coordinates import task_coordinates, velocity_of
-from myoquat.core.arguments import check_types, indices_of, real_array
-from myoquat.core.option_records import options_of
+from myoquat.core.arguments import check_types, indices_of, options_of, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls

@@ -11,9 +11,8 @@ from myoquat.analysis.motion.inverse_kinematics import FitOptions, inverse_kinem
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.scale_problem import Arrow, ScaleProblem, Size
 from myoquat.analysis.motion.scaling import check_axes
-from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.arguments import check_types, indices_of, options_of
 from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.option_records import options_of
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion
 from myoquat.muscle.model import Model

@@ -19,12 +19,13 @@ from myoquat.dynamics.sensitivity.columns import work
 from myoquat.dynamics.sensitivity.crossings import Carried, Edge, about_origin, at_point
 from myoquat.dynamics.sensitivity.responses import Mobility
 from myoquat.dynamics.sensitivity.sources import Source
+from myoquat.joints.crossovers import MinRows
 from myoquat.joints.motion import Pair
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
-from myoquat.kernels.control_flow.cell_walk import Visits, VisitTable, walks_in_loops
-from myoquat.kernels.control_flow.crossovers import MinRows
+from myoquat.kernels.control_flow.cell_walk import Visits, VisitTable
 from myoquat.kernels.symbolic.arrays import SymbolArray
+from myoquat.kernels.tracing.context import becomes_loops
 
 __all__ = ["walked_derivatives", "walks"]
 
@@ -34,7 +35,7 @@ _PANEL_COLUMNS = 48  # of a panel, at least: its slots, with the numbers that go
 
 def walks(system: ArticulatedSystem, q: Array) -> bool:
     """Whether the columns of a system cross its joints in loops."""
-    return MinRows.CROSSINGS.reached_by(system.nu) and walks_in_loops(q)
+    return MinRows.CROSSINGS.reached_by(system.nu) and becomes_loops(q)
 
 
 def walked_derivatives(system: ArticulatedSystem, sources: Sequence[Source]) -> Array:

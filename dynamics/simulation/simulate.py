@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.option_records import options_of
+from myoquat.core.arguments import options_of
 from myoquat.core.progress import progress_bar
 from myoquat.core.typing import ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.arguments import options_of
 from myoquat.core.content import lasting_content
-from myoquat.core.option_records import options_of
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, check_numbers

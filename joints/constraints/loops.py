@@ -13,7 +13,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types.direction import perpendiculars, unit_axis
 from myoquat.joints.vectors import axial, matvec, vecmat
-from myoquat.kernels.symbolic.analytic import arctan2
+from myoquat.kernels.symbolic.arrays import arctan2
 
 __all__ = ["ORIGIN", "Distance", "Pair", "ParallelAxes", "PointLoop", "PointOnLine", "Vector", "Weld"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.pieces import chosen, increasing, integrated
-from myoquat.kernels.tracing.memoize import memoize
+from myoquat.kernels.tracing.context import memoize
 
 __all__ = ["SimmSpline"]
 

@@ -26,7 +26,7 @@ from myoquat.joints.types.base import VELOCITY_FRAMES
 from myoquat.joints.types.follower import named_coordinates
 from myoquat.joints.vectors import cross, matvec, row_cross
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.kernels.tracing.memoize import memoize
+from myoquat.kernels.tracing.context import memoize
 
 __all__ = ["UNIT_TOLERANCE", "ArticulatedSystem", "Body", "check_state"]
 

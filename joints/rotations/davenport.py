@@ -26,8 +26,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_multiply, rotation_matrix
 from myoquat.joints.stacking import QUATERNION, VECTOR3, components, joined, vector
 from myoquat.joints.vectors import axis_angle_matrix, cross, dot, matvec, vecmat
-from myoquat.kernels.symbolic.analytic import arctan2
-from myoquat.kernels.symbolic.arrays import as_array, formula
+from myoquat.kernels.symbolic.arrays import arctan2, as_array, formula
 
 __all__ = [
     "beside_lock",

@@ -16,7 +16,7 @@ from myoquat.joints.ranges import Positive
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.euler import EulerJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.symbolic.analytic import arctan2
+from myoquat.kernels.symbolic.arrays import arctan2
 
 __all__ = ["ConstantCurvatureJoint"]
 

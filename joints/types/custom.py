@@ -13,7 +13,7 @@ from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.direction import unit_axis
 from myoquat.joints.types.successive import angular_drift, child_axes, successive_rotations
 from myoquat.joints.vectors import cross, vecmat
-from myoquat.kernels.tracing.memoize import memoize
+from myoquat.kernels.tracing.context import memoize
 
 __all__ = ["Axis", "CustomJoint"]
 

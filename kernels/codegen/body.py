@@ -1,20 +1,22 @@
 """Bodies: what a kernel evaluates once per block of W states, as a function on the frame."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.codegen import instruction_scheduling
+from myoquat.core.content import digest
+from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL
 from myoquat.kernels.codegen.constructs import emitter_of, write_group
 from myoquat.kernels.codegen.driver import Port, write_driver
-from myoquat.kernels.codegen.ir import Module
-from myoquat.kernels.codegen.lower import emit_straight
-from myoquat.kernels.codegen.multi_block import Call
+from myoquat.kernels.codegen.ir import Builder, Module
+from myoquat.kernels.codegen.lower import emit_straight, emit_values
 from myoquat.kernels.codegen.parts import (
     Body,
+    Call,
     Cost,
     Ports,
     Size,
@@ -24,119 +26,171 @@ from myoquat.kernels.codegen.parts import (
     take_ports,
     take_results,
 )
-from myoquat.kernels.codegen.stack.slot_allocation import Schedule, arrays_of, at_once, in_time
-from myoquat.kernels.codegen.stack.slots import Place
-from myoquat.kernels.codegen.stack.stack_frames import Frame, Planned
-from myoquat.kernels.control_flow.cell_walk import CellWalk
-from myoquat.kernels.control_flow.while_loop import WhileLoop
+from myoquat.kernels.codegen.slots import Frame, Place, Planned, Schedule, arrays_of, at_once, in_time
 from myoquat.kernels.tracing.rewrite import rewritten
-from myoquat.kernels.tracing.tape import Ends, Tape
-from myoquat.kernels.tracing.traced import Construct, Pattern, Signature, Traced
+from myoquat.kernels.tracing.tape import Construct, Ends, Pattern, Signature, Tape, Traced, arguments
 
-__all__ = ["Straight", "StraightRecipe", "patterns_of"]
+__all__ = [
+    "Entrywise",
+    "calls_side_by_side",
+    "notes_of",
+    "patterns_of",
+    "reordered",
+    "write_body",
+    "write_formula",
+    "write_kernel",
+]
+
+
+def calls_side_by_side(
+    tape: Tape, ends: Sequence[Ends], identities: Sequence[str | None], width: int
+) -> list[list[int]]:
+    """The calls in groups, in an order in which the operands of each are ready. A group has at most `width` calls of
+    one identity, none of which waits for another. A call of the identity None is by itself."""
+    order = _levels(tape, ends)
+    members: dict[tuple[int, str], list[int]] = {}
+    for call, identity in enumerate(identities):
+        members.setdefault((order[call], identity or f"alone {call}"), []).append(call)
+    return [
+        found[k : k + width]
+        for (_, _), found in sorted(members.items(), key=lambda item: (item[0][0], item[1][0]))
+        for k in range(0, len(found), width)
+    ]
+
+
+def _levels(tape: Tape, ends: Sequence[Ends]) -> list[int]:
+    """For every call, the number of calls on the longest way to it."""
+    first_in, first_out = tape.inputs - sum(e.gives for e in ends), len(tape.outputs) - sum(e.takes for e in ends)
+    source: dict[int, int] = {}
+    for call, e in enumerate(ends):
+        source |= dict.fromkeys(range(first_in, first_in + e.gives), call)
+        first_in += e.gives
+    waits: list[int] = []  # of every node, the calls on which it depends directly, as bits
+    for node in tape.nodes:
+        if node.operation == "input":
+            waits.append(1 << source[int(node.number)] if int(node.number) in source else 0)
+            continue
+        bits = 0
+        for i in arguments(node):
+            bits |= waits[i]
+        waits.append(bits)
+    found: list[int] = []
+    for call, e in enumerate(ends):
+        bits = 0
+        for i in tape.outputs[first_out : first_out + e.takes]:
+            bits |= waits[i]
+        found.append(1 + max((found[k] for k in range(call) if bits >> k & 1), default=0))
+        first_out += e.takes
+    return found
+
+
+def reordered(tape: Tape, ends: Sequence[Ends], order: Sequence[int]) -> Tape:
+    """The tape with its calls in another order."""
+    own_in, own_out = tape.inputs - sum(e.gives for e in ends), len(tape.outputs) - sum(e.takes for e in ends)
+    first_in, first_out, inputs, outputs = own_in, own_out, [], []
+    for e in ends:
+        inputs.append(range(first_in, first_in + e.gives))
+        outputs.append(tape.outputs[first_out : first_out + e.takes])
+        first_in, first_out = first_in + e.gives, first_out + e.takes
+    moved = {old: own_in + new for new, old in enumerate(i for call in order for i in inputs[call])}
+    nodes = [
+        node._replace(number=moved[int(node.number)])
+        if node.operation == "input" and int(node.number) in moved
+        else node
+        for node in tape.nodes
+    ]
+    return Tape(nodes, [*tape.outputs[:own_out], *(i for call in order for i in outputs[call])], tape.inputs)
+
+
+# ---- bodies and the kernel around them ---------------------------------------------------------------------
+
 
 _PRICE_PORT = 0.2
 
 
-@dataclass(frozen=True)
-class Straight:
-    """One traced formula as a body: straight code, but for calls of the constructs inside it, in order."""
+def write_body(body: Body, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
+    """Define `void name(ptr frame)` for a traced formula, or a body that writes itself; see `Body`."""
+    if isinstance(body, Traced):
+        return write_formula(body, module, name, frame, inputs, outputs)
+    return body.write(module, name, frame, inputs, outputs)
 
-    traced: Traced
 
-    @property
-    def tape(self) -> Tape:
-        """That of the formula."""
-        return self.traced.tape
+def write_formula(
+    traced: Traced, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports, more: Sequence[str] = ()
+) -> Cost:
+    """Define `void name(ptr frame, ...)` for a traced formula: straight code, but for calls of the constructs inside,
+    in order; with more pointers from which ports count."""
+    signature, tape = traced.signature, rewritten(traced.tape, fused=True)
+    read = slots_of_ports([inputs[key] for key in signature.inputs])
+    written = slots_of_ports([outputs[key] for key in signature.outputs if not outputs[key].rows])
+    cost, calls = price(tape), []
+    whole, groups = _grouped(traced, tape, module.width if module.lanes == 1 else 1)
+    tape = _without_rows(signature, whole, outputs)
+    schedule, frames = _planned(module, tape, groups, frame)
+    for number, (group, own) in enumerate(zip(groups, frames, strict=True)):
+        wanted = _wanted(signature, whole, len(read), group[0], outputs)
+        call = write_group(module, f"{name}_inner{number}", own, group, write_formula, wanted)
+        read, written = [*read, *map(Place, call.results)], [*written, *map(Place, call.operands)]
+        calls.append(Call(call.name, len(call.results), len(call.operands), call.way, call.arrays))
+        cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
+    multi_block = frame.blocks > 1 and traced.multi_block
+    emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more), multi_block)
+    return cost
 
-    @property
-    def signature(self) -> Signature:
-        """That of the formula."""
-        return self.traced.signature
 
-    @property
-    def patterns(self) -> Mapping[str, Pattern]:
-        """Those of the formula."""
-        return self.traced.patterns
+def _rows(traced: Traced) -> frozenset[str]:
+    """Outputs that are the results of constructs in panels, which nothing else reads."""
+    tape, found, first = traced.tape, set(), sum(traced.signature.input_sizes)
+    for construct in traced.inner:
+        if emitter_of(construct).in_panels(construct):
+            names = _results(traced.signature, tape, first, construct.ends.gives)
+            read, nodes = range(first, first + construct.ends.gives), enumerate(tape.nodes)
+            inputs = {i for i, node in nodes if node.operation == "input" and node.number in read}
+            alone = sum(map(inputs.__contains__, tape.outputs)) == len(inputs)
+            if len(names) == 1 and alone and not any(map(inputs.intersection, tape.operands)):
+                found.add(names[0])
+        first += construct.ends.gives
+    return frozenset(found)
 
-    @property
-    def multi_block(self) -> bool:
-        """Whether a kernel evaluates several blocks of states together for a construct inside."""
-        return self.traced.multi_block
 
-    def identity(self) -> str:
-        return self.traced.identity()
+def _results(signature: Signature, tape: Tape, first: int, size: int) -> list[str]:
+    """The outputs that are the inputs of a tape from `first` on, so many, and nothing else."""
+    found, start = [], 0
+    for name, length in zip(signature.outputs, signature.output_sizes, strict=True):
+        nodes = [tape.nodes[i] for i in tape.outputs[start : start + length]] if length == size else []
+        start += length
+        if nodes and all(node.operation == "input" and node.number == first + k for k, node in enumerate(nodes)):
+            found.append(name)
+    return found
 
-    def write(
-        self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports, more: Sequence[str] = ()
-    ) -> Cost:
-        """Define `void name(ptr frame, ...)`, with more pointers from which ports count."""
-        tape = rewritten(self.tape, fused=True)
-        read = slots_of_ports([inputs[key] for key in self.signature.inputs])
-        written = slots_of_ports([outputs[key] for key in self.signature.outputs if not outputs[key].rows])
-        cost, calls = price(tape), []
-        whole, groups = self._grouped(tape, module.width if module.lanes == 1 else 1)
-        tape = self._without_rows(whole, outputs)
-        schedule, frames = _planned(module, tape, groups, frame)
-        for number, (group, own) in enumerate(zip(groups, frames, strict=True)):
-            wanted = self._wanted(whole, len(read), group[0], outputs)
-            call = write_group(module, f"{name}_inner{number}", own, group, write_formula, wanted)
-            read, written = [*read, *map(Place, call.results)], [*written, *map(Place, call.operands)]
-            calls.append(Call(call.name, len(call.results), len(call.operands), call.way, call.arrays))
-            cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
-        multi_block = frame.blocks > 1 and self.traced.multi_block
-        emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more), multi_block)
-        return cost
 
-    def rows(self) -> frozenset[str]:
-        """Outputs that are the results of walks in panels, which nothing else reads."""
-        found, first = set(), sum(self.signature.input_sizes)
-        for construct in self.traced.inner:
-            if isinstance(construct, CellWalk) and construct.panels:
-                names = self._results(self.tape, first, construct.ends.gives)
-                read, nodes = range(first, first + construct.ends.gives), enumerate(self.tape.nodes)
-                inputs = {i for i, node in nodes if node.operation == "input" and node.number in read}
-                alone = sum(map(inputs.__contains__, self.tape.outputs)) == len(inputs)
-                if len(names) == 1 and alone and not any(map(inputs.intersection, self.tape.operands)):
-                    found.add(names[0])
-            first += construct.ends.gives
-        return frozenset(found)
+def _wanted(signature: Signature, tape: Tape, first: int, construct: Construct, outputs: Ports) -> Port | None:
+    """Where the result of a construct is wanted that is an output; its numbers are the inputs of the tape from `first`
+    on."""
+    ports = [outputs[name] for name in _results(signature, tape, first, construct.ends.gives)]
+    return next((port for port in ports if port.base == "%frame" and not port.shared_slots), None)
 
-    def _results(self, tape: Tape, first: int, size: int) -> list[str]:
-        """The outputs that are the inputs of a tape from `first` on, so many, and nothing else."""
-        found, start = [], 0
-        for name, length in zip(self.signature.outputs, self.signature.output_sizes, strict=True):
-            nodes = [tape.nodes[i] for i in tape.outputs[start : start + length]] if length == size else []
-            start += length
-            if nodes and all(node.operation == "input" and node.number == first + k for k, node in enumerate(nodes)):
-                found.append(name)
-        return found
 
-    def _wanted(self, tape: Tape, first: int, construct: Construct, outputs: Ports) -> Port | None:
-        """Where the result of a construct is wanted that is an output; its numbers are the inputs of the tape from
-        `first` on."""
-        ports = [outputs[name] for name in self._results(tape, first, construct.ends.gives)]
-        return next((port for port in ports if port.base == "%frame" and not port.shared_slots), None)
+def _without_rows(signature: Signature, tape: Tape, outputs: Ports) -> Tape:
+    """The tape without the outputs that go to the caller's rows."""
+    rows = [outputs[name].rows for name in signature.outputs]
+    if not any(rows):
+        return tape
+    gone = np.repeat(rows, signature.output_sizes).tolist()
+    gone += [False] * (len(tape.outputs) - len(gone))
+    return Tape(tape.nodes, [i for i, own in zip(tape.outputs, gone, strict=True) if not own], tape.inputs)
 
-    def _without_rows(self, tape: Tape, outputs: Ports) -> Tape:
-        """The tape without the outputs that go to the caller's rows."""
-        rows = [outputs[name].rows for name in self.signature.outputs]
-        if not any(rows):
-            return tape
-        gone = np.repeat(rows, self.signature.output_sizes).tolist()
-        gone += [False] * (len(tape.outputs) - len(gone))
-        return Tape(tape.nodes, [i for i, own in zip(tape.outputs, gone, strict=True) if not own], tape.inputs)
 
-    def _grouped(self, tape: Tape, width: int) -> tuple[Tape, list[list[Construct]]]:
-        """What is inside in groups of at most `width` that run side by side, and the tape in their order."""
-        if width == 1:
-            return tape, [[part] for part in self.traced.inner]
-        constructs = self.traced.inner
-        ends = [construct.ends for construct in constructs]
-        identities = [x.identity() if isinstance(x, WhileLoop) else None for x in constructs]
-        found = instruction_scheduling.groups(tape, ends, identities, width)
-        tape = instruction_scheduling.reordered(tape, ends, [i for group in found for i in group])
-        return tape, [[constructs[i] for i in group] for group in found]
+def _grouped(traced: Traced, tape: Tape, width: int) -> tuple[Tape, list[list[Construct]]]:
+    """What is inside in groups of at most `width` that run side by side, and the tape in their order."""
+    constructs = traced.inner
+    if width == 1:
+        return tape, [[part] for part in constructs]
+    ends = [construct.ends for construct in constructs]
+    identities = [x.identity() if emitter_of(x).write_lanes else None for x in constructs]
+    found = calls_side_by_side(tape, ends, identities, width)
+    tape = reordered(tape, ends, [i for group in found for i in group])
+    return tape, [[constructs[i] for i in group] for group in found]
 
 
 def _planned(
@@ -155,42 +209,29 @@ def _planned(
     return schedule, frames
 
 
-def write_formula(
-    traced: Traced, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports, more: Sequence[str] = ()
-) -> Cost:
-    """Define a traced formula as a function on a frame; see `Straight.write`."""
-    return Straight(traced).write(module, name, frame, inputs, outputs, more)
+def write_kernel(body: Body, module: Module) -> Size:
+    """Define ENTRY, which evaluates one body per state, between the caller's arrays."""
+    module.blocks = BLOCKS_PER_CALL if module.lanes > 1 and body.multi_block else 1
+    frame = Frame(module.blocks)
+    signature = body.signature
+    inputs = take_ports(frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))
+    sizes = dict(zip(signature.outputs, signature.output_sizes, strict=True))
+    if isinstance(body, Traced) and module.lanes > 1 and module.blocks == 1:
+        outputs = take_results(frame, sizes, body.tape.outputs, _rows(body))
+    else:
+        outputs = take_ports(frame, sizes)
+    cost = write_body(body, module, "formula", frame, inputs, outputs)
+    size, whole = frame.block_size(module.lanes), frame.finish(module.lanes)
+    write_driver(module, "formula", list(inputs.values()), list(outputs.values()), size)
+    transfers = _PRICE_PORT * (sum(signature.input_sizes) + sum(signature.output_sizes))
+    return Size(slots_in(whole, module.lanes), cost.operations, cost.price + transfers)
 
 
-@dataclass(frozen=True)
-class StraightRecipe:
-    """A kernel that evaluates one body per state, between the caller's arrays."""
-
-    body: Body
-
-    def identity(self) -> str:
-        return self.body.identity()
-
-    def notes(self) -> dict[str, Any]:
-        patterns = getattr(self.body, "patterns", {})
-        listed = [[name, rows.tolist(), columns.tolist()] for name, (rows, columns) in patterns.items()]
-        return self.body.signature.notes() | ({"patterns": listed} if listed else {})
-
-    def write(self, module: Module) -> Size:
-        module.blocks = BLOCKS_PER_CALL if module.lanes > 1 and self.body.multi_block else 1
-        frame = Frame(module.blocks)
-        signature = self.body.signature
-        inputs = take_ports(frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))
-        sizes = dict(zip(signature.outputs, signature.output_sizes, strict=True))
-        if isinstance(self.body, Straight) and module.lanes > 1 and module.blocks == 1:
-            outputs = take_results(frame, sizes, self.body.tape.outputs, self.body.rows())
-        else:
-            outputs = take_ports(frame, sizes)
-        cost = self.body.write(module, "formula", frame, inputs, outputs)
-        size, whole = frame.block_size(module.lanes), frame.finish(module.lanes)
-        write_driver(module, "formula", list(inputs.values()), list(outputs.values()), size)
-        transfers = _PRICE_PORT * (sum(signature.input_sizes) + sum(signature.output_sizes))
-        return Size(slots_in(whole, module.lanes), cost.operations, cost.price + transfers)
+def notes_of(body: Body) -> dict[str, Any]:
+    """What is to be known of a body's kernel, in words of JSON."""
+    patterns = getattr(body, "patterns", {})
+    listed = [[name, rows.tolist(), columns.tolist()] for name, (rows, columns) in patterns.items()]
+    return body.signature.notes() | ({"patterns": listed} if listed else {})
 
 
 def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:
@@ -199,3 +240,45 @@ def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:
         name: (np.array(rows, dtype=int), np.array(columns, dtype=int))
         for name, rows, columns in notes.get("patterns", [])
     }
+
+
+# ---- Formulas of single numbers on arrays, component by component ----------------------------------------------
+
+
+@dataclass(frozen=True)
+class Entrywise:
+    """A formula of single numbers as a body on arrays: every component by itself, but for inputs of one number."""
+
+    formula: Traced
+    size: int
+
+    @property
+    def signature(self) -> Signature:
+        """That of the formula."""
+        return self.formula.signature
+
+    @property
+    def multi_block(self) -> bool:
+        return False
+
+    def identity(self) -> str:
+        return digest("entrywise", self.formula.identity(), str(self.size))
+
+    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
+        tape = rewritten(self.formula.tape, fused=True)
+        ports, (result,) = [inputs[key] for key in self.signature.inputs], outputs.values()
+        b = slots.over(module, self.size)
+        for at in slots.turns(b, self.size):
+            leaf = functools.partial(_component, b, at, ports, self.size)
+            (value,) = emit_values(b, tape, leaf)
+            b.store(value, at(result))
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+        cost = price(tape)
+        return Cost(cost.operations * self.size, cost.price * self.size)
+
+
+def _component(b: Builder, at: slots.At, ports: Sequence[Port], size: int, index: int) -> str:
+    """The component of an input, or its one number."""
+    port = ports[index]
+    return b.load(at(port)) if port.length == size else slots.shared(b, port.slot)

@@ -1,20 +1,345 @@
-"""The loop around a compiled formula: one call takes a range of states from the caller's arrays to the caller's."""
+"""Between the caller's arrays, one row per state, and the frame, one slot of W lanes per component.
+
+`write_driver` writes the loop over states. Blocks of W x W numbers go through registers: load rows, transpose by
+shuffles, store slots. Where W does not divide the row's length, the last block overlaps the one before it, or narrower
+ones follow. An overlap writes the same values again. Reading prefetches later rows. Writing long rows prefetches the
+cache lines of later columns. Rows are seldom aligned, and a store across two lines takes several times as long if they
+are not in the first-level cache. In the last block of states, lanes beyond the end read and write the last state's row.
+They hold the same state and hence the same results. So no lane works on invented numbers, and nothing needs a mask.
+
+The length of a row is an argument of these functions, so that their code is the same in every kernel and is compiled
+once. Short rows that lie one after the other are moved in place.
+"""
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from myoquat.core.content import digest
 from myoquat.kernels.codegen.compaction import handed, padded
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.row_transfer import (
-    addresses_of_rows,
-    move_packed,
-    read_rows,
-    write_rows,
-    write_shared_slots,
-)
 
-__all__ = ["ENTRY", "PROTOTYPE", "Port", "write_driver"]
+__all__ = [
+    "ENTRY",
+    "PROTOTYPE",
+    "Port",
+    "addresses_of_rows",
+    "end_panels",
+    "move_packed",
+    "read_rows",
+    "write_driver",
+    "write_panel",
+    "write_rows",
+    "write_shared_slots",
+]
+
+
+_MAX_SINGLE_COLUMNS = 2  # last columns up to which each is moved by itself
+_MAX_BLOCKS_IN_PLACE = 2  # column blocks up to which a call would take a noticeable part of the time
+_MAX_UNROLLED_BLOCKS = 4  # column blocks beyond which they are walked in a loop
+_CACHE_LINE_BYTES = 64  # bytes of memory that come together
+_MIN_BYTES_PAST_CACHES = 2**20  # bytes of W rows from which they would drive the slots out of the second cache
+_PREFETCHED_ROWS = 64  # rows between the one that is read and the one that is asked for
+_PREFETCHED_COLUMNS = 64  # columns between the one that is written and the one that is asked for
+_STRIDED = "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots, i64 %length"
+_PACKED = "ptr %rows, ptr %slots, i64 %length"
+_SHARED = f"{_STRIDED}, ptr %offsets"
+
+
+def read_rows(b: Builder, rows: str, stride: str, first: str, last: str, slots: str, length: int) -> None:
+    """W rows from number `first` on into `length` slots.
+
+    Row k begins at rows + k stride (bytes); rows beyond `last` are taken as `last`.
+    """
+    _move_strided(b, "read_rows", rows, stride, first, last, slots, length)
+
+
+def write_rows(b: Builder, rows: str, stride: str, first: str, last: str, slots: str, length: int) -> None:
+    """The way back, with the same arguments."""
+    _move_strided(b, "write_rows", rows, stride, first, last, slots, length)
+
+
+def addresses_of_rows(b: Builder, rows: str, stride: str, first: str, last: str) -> list[str]:
+    """Of W rows from number `first` on; those beyond `last` are the last."""
+    addresses = []
+    for lane in range(b.lanes):
+        row = b.let(f"add i64 {first}, {lane}")
+        inside = b.let(f"icmp slt i64 {row}, {last}")
+        row = b.let(f"select i1 {inside}, i64 {row}, i64 {last}")
+        addresses.append(b.offset(rows, b.let(f"mul i64 {row}, {stride}")))
+    return addresses
+
+
+def write_panel(b: Builder, rows: str, slots: str, start: int, length: int, whole: int) -> None:
+    """The numbers start ... start + length - 1 of W rows of `whole` numbers, from slots.
+
+    `rows` points to the addresses of the rows.
+
+    Stores past the caches are in no order with others until `end_panels`."""
+    b.module.once("write_panel", lambda: _define_panel(b.module))
+    numbers = f"i64 {8 * start}, i64 {length}, i1 {int(8 * b.lanes * whole >= _MIN_BYTES_PAST_CACHES)}"
+    b.line(f"call void @write_panel(ptr {rows}, ptr {slots}, {numbers})")
+
+
+def end_panels(b: Builder) -> None:
+    """All panels of a row are written."""
+    b.line("fence seq_cst")
+
+
+def _define_panel(module: Module) -> None:
+    b = module.builder()
+    addresses = [b.offset(b.load(b.offset("%rows", 8 * lane), "ptr"), "%start") for lane in range(b.lanes)]
+    transfer = _Transfer(b, "%slots", 0, packed=False)
+    if 8 * b.lanes == _CACHE_LINE_BYTES:
+        together = b.let("mul i64 %length, 8")
+        for address in addresses:
+            together = b.let(f"or i64 {together}, {b.let(f'ptrtoint ptr {address} to i64')}")
+        odd = b.let(f"and i64 {together}, {_CACHE_LINE_BYTES - 1}")
+        around, through = b.label("around"), b.label("through")
+        b.fork(b.let(f"and i1 %long, {b.let(f'icmp eq i64 {odd}, 0')}"), around, through)
+        b.begin(around)
+        transfer.move_past_caches(addresses)
+        b.line("ret void")
+        b.begin(through)
+    transfer.move_any(addresses, reading=False)
+    b.line("ret void")
+    module.define("write_panel", "void", "ptr %rows, ptr %slots, i64 %start, i64 %length, i1 %long", b, shared=True)
+
+
+def write_shared_slots(
+    b: Builder, rows: tuple[str, str], first: str, last: str, slots: str, behind: Sequence[int]
+) -> None:
+    """As `write_rows` from slots that lie so far behind the first; rows: their begin, and the bytes between them."""
+    offsets = np.array(behind, dtype=np.int64) * (8 * b.lanes)
+    table = b.module.constants_unless_known(f"offsets_{digest(offsets.tobytes())[:16]}", offsets)
+    b.module.once("write_shared_slots", lambda: _define_strided(b.module, "write_shared_slots", False))
+    numbers = f"ptr {rows[0]}, i64 {rows[1]}, i64 {first}, i64 {last}, ptr {slots}, i64 {len(behind)}"
+    b.line(f"call void @write_shared_slots({numbers}, ptr @{table})")
+
+
+def move_packed(b: Builder, rows: str, first: str, slots: str, length: int, reading: bool) -> None:
+    """W rows that lie one after the other, from row `first` on, into slots or back."""
+    begin = b.offset(rows, b.let(f"mul i64 {first}, {8 * length}"))
+    if length == 1:
+        source, target = (begin, slots) if reading else (slots, begin)
+        b.store(b.load(source), target)
+    elif b.lanes == 1 or length <= _MAX_BLOCKS_IN_PLACE * b.lanes:
+        addresses = [b.offset(begin, 8 * length * lane) for lane in range(b.lanes)]
+        _Transfer(b, slots, 8 * length * _PREFETCHED_ROWS, packed=True).move(addresses, length, reading)
+    else:
+        name = f"{'read' if reading else 'write'}_contiguous_rows"
+        b.module.once(name, lambda: _define_packed(b.module, name, reading))
+        b.line(f"call void @{name}(ptr {begin}, ptr {slots}, i64 {length})")
+
+
+def _move_strided(
+    b: Builder, name: str, rows: str, stride: str, first: str, last: str, slots: str, length: int
+) -> None:
+    b.module.once(name, lambda: _define_strided(b.module, name, name == "read_rows"))
+    b.line(f"call void @{name}(ptr {rows}, i64 {stride}, i64 {first}, i64 {last}, ptr {slots}, i64 {length})")
+
+
+def _define_strided(module: Module, name: str, reading: bool) -> None:
+    """Rows `stride` apart; those beyond the last are the last."""
+    b = module.builder()
+    addresses = addresses_of_rows(b, "%rows", "%stride", "%first", "%last")
+    ahead, offsets = b.let(f"mul i64 %stride, {_PREFETCHED_ROWS}"), "%offsets" if name == "write_shared_slots" else None
+    _Transfer(b, "%slots", ahead, packed=False, offsets=offsets).move_any(addresses, reading)
+    b.line("ret void")
+    module.define(name, "void", _STRIDED if offsets is None else _SHARED, b, shared=True)
+
+
+def _define_packed(module: Module, name: str, reading: bool) -> None:
+    """Rows of at least W numbers, one after the other."""
+    b = module.builder()
+    addresses = [b.offset("%rows", b.let(f"mul i64 %length, {8 * lane}")) for lane in range(b.lanes)]
+    ahead = b.let(f"mul i64 %length, {8 * _PREFETCHED_ROWS}")
+    transfer = _Transfer(b, "%slots", ahead, packed=True)
+    if not reading and 8 * b.lanes == _CACHE_LINE_BYTES:
+        around, through = b.label("around"), b.label("through")
+        b.fork(_fills_caches(b), around, through)
+        b.begin(around)
+        transfer.move_past_caches(addresses)
+        b.line("fence seq_cst")  # such stores are in no order with others
+        b.line("ret void")
+        b.begin(through)
+    transfer.move_any(addresses, reading)
+    b.line("ret void")
+    module.define(name, "void", _PACKED, b, shared=True)
+
+
+def _fills_caches(b: Builder) -> str:
+    """Whether W rows are as long as a cache, and of whole lines."""
+    begin = b.let("ptrtoint ptr %rows to i64")
+    together = b.let(f"or i64 {begin}, {b.let('mul i64 %length, 8')}")
+    odd = b.let(f"and i64 {together}, {_CACHE_LINE_BYTES - 1}")
+    whole = b.let(f"icmp eq i64 {odd}, 0")
+    long = b.let(f"icmp sge i64 %length, {_MIN_BYTES_PAST_CACHES // (8 * b.lanes)}")
+    return b.let(f"and i1 {whole}, {long}")
+
+
+class _Transfer:
+    """Moves W rows between their addresses and slots. `ahead` are the bytes to a later row; where rows are `packed`,
+    each line of memory is asked for once, else every row.
+
+    offsets: a table of how many bytes each slot lies behind the
+    first, None where they follow each other."""
+
+    def __init__(self, b: Builder, slots: str, ahead: str | int, packed: bool, offsets: str | None = None) -> None:
+        self.b = b
+        self.offsets = offsets
+        self.slots = slots
+        self.ahead = ahead
+        self.packed = packed
+
+    def move(self, rows: list[str], length: int, reading: bool) -> None:
+        """All columns of rows of a known length, in blocks of the largest power of two that fits."""
+        b, width = self.b, 1
+        while 2 * width <= min(length, b.lanes):
+            width *= 2
+        blocks = length // width
+        if blocks <= _MAX_UNROLLED_BLOCKS:
+            for k in range(blocks):
+                self.move_block(rows, str(k * width), width, reading)
+        else:
+            with b.loop(0, blocks * width, width) as column:
+                self.move_block(rows, column, width, reading)
+        rest = length - blocks * width
+        if rest:
+            width = rest if rest & (rest - 1) == 0 else width
+            self.move_block(rows, str(length - width), width, reading)
+
+    def move_any(self, rows: list[str], reading: bool) -> None:
+        """All columns of rows of %length numbers, in blocks of W columns, the last of which overlaps the one before it.
+        If few columns remain, or the row is shorter than W, they are moved one by one."""
+        b = self.b
+        whole = b.let(f"and i64 %length, {-b.lanes}")
+        with b.loop(0, whole, b.lanes) as column:
+            if not reading and b.lanes > 1:
+                later = b.let(f"mul i64 {b.let(f'add i64 {column}, {_PREFETCHED_COLUMNS}')}, 8")
+                for row in rows:
+                    b.prefetch(b.offset(row, later), to_write=True)
+            self.move_block(rows, column, b.lanes, reading)
+        if b.lanes == 1:
+            return
+        few = b.let(f"icmp sle i64 {b.let(f'sub i64 %length, {whole}')}, {_MAX_SINGLE_COLUMNS}")
+        short = b.let(f"icmp slt i64 %length, {b.lanes}")
+        single, overlapping, end = (b.label(stem) for stem in ("single", "overlapping", "end"))
+        b.fork(b.let(f"or i1 {few}, {short}"), single, overlapping)
+        b.begin(overlapping)
+        self.move_block(rows, b.let(f"sub i64 %length, {b.lanes}"), b.lanes, reading)
+        b.jump(end)
+        b.begin(single)
+        with b.loop(whole, "%length") as column:
+            self.move_block(rows, column, 1, reading)
+        b.jump(end)
+        b.begin(end)
+
+    def move_past_caches(self, rows: list[str]) -> None:
+        """All columns of rows of whole lines, without the caches: they hold the slots that are read.
+
+        Such stores are in no order with others before a fence."""
+        b = self.b
+        with b.loop(0, "%length", b.lanes) as column:
+            start = b.let(f"mul i64 {column}, 8")
+            values = self._transposed([b.load(self._slot(column, k)) for k in range(b.lanes)])
+            for row, value in zip(rows, values, strict=True):
+                b.store_past_caches(value, b.offset(row, start))
+
+    def move_block(self, rows: list[str], column: str, width: int, reading: bool) -> None:
+        """The columns from `column` on, as many as `width`."""
+        start = self.b.let(f"mul i64 {column}, 8")
+        (self._read if reading else self._write)(rows, start, column, width)
+
+    def _slot(self, column: str, k: int) -> str:
+        """Address of the slot of column + k."""
+        if self.offsets is not None:
+            row = self.b.offset(self.offsets, self.b.let(f"mul i64 {column}, 8"))
+            return self.b.offset(self.slots, self.b.load(self.b.offset(row, 8 * k), "i64"))
+        first = self.b.offset(self.slots, self.b.let(f"mul i64 {column}, {8 * self.b.lanes}"))
+        return self.b.slot(first, k)
+
+    def _read(self, rows: list[str], start: str, column: str, width: int) -> None:
+        b = self.b
+        addresses = [b.offset(row, start) for row in rows]
+        loaded = [b.load(address, _vector(width)) for address in addresses]
+        self._ask(addresses, rows[0], column, width)
+        groups = [self._joined(loaded[k::width], width) for k in range(width)]
+        for k, value in enumerate(self._transposed(groups)):
+            b.store(value, self._slot(column, k))
+
+    def _ask(self, addresses: list[str], first: str, column: str, width: int) -> None:
+        """Ask for later rows."""
+        b = self.b
+        if not self.packed:
+            for address in addresses:
+                b.prefetch(b.offset(address, self.ahead))
+            return
+        lines = b.offset(first, b.let(f"mul i64 {column}, {8 * b.lanes}"))  # W columns are W rows' share of the lines
+        later = b.offset(lines, self.ahead)
+        for k in range(0, 8 * b.lanes * width, _CACHE_LINE_BYTES):
+            b.prefetch(b.offset(later, k))
+
+    def _write(self, rows: list[str], start: str, column: str, width: int) -> None:
+        b = self.b
+        groups = self._transposed([b.load(self._slot(column, k)) for k in range(width)])
+        for k, group in enumerate(groups):
+            for position, lane in enumerate(range(k, b.lanes, width)):
+                piece = self._shuffle(group, group, b.lanes, range(position * width, (position + 1) * width))
+                b.store(piece, b.offset(rows[lane], start), _vector(width))
+
+    def _joined(self, pieces: list[str], size: int) -> str:
+        """Vectors of some size one after the other in one of W lanes."""
+        while len(pieces) > 1:
+            pieces = [
+                self._shuffle(a, b, size, range(2 * size)) for a, b in zip(pieces[::2], pieces[1::2], strict=True)
+            ]
+            size *= 2
+        return pieces[0]
+
+    def _transposed(self, v: list[str]) -> list[str]:
+        """In every segment of C lanes, the C x C block that C registers hold, transposed."""
+        lanes, width = self.b.lanes, len(v)
+        distance = width // 2
+        while distance:
+            # Element k of a pair (a, b): the half of a segment below `distance` comes from a, the other from b.
+            upper = [bool(k & distance) for k in range(lanes)]
+            low = [lanes + k - distance if up else k for k, up in enumerate(upper)]
+            high = [lanes + k if up else k + distance for k, up in enumerate(upper)]
+            v = self._exchanged(v, distance, low, high)
+            distance //= 2
+        return v
+
+    def _exchanged(self, v: list[str], distance: int, low: list[int], high: list[int]) -> list[str]:
+        result = list(v)
+        for k in range(len(v)):
+            if not k & distance:
+                result[k] = self._shuffle(v[k], v[k + distance], self.b.lanes, low)
+                result[k + distance] = self._shuffle(v[k], v[k + distance], self.b.lanes, high)
+        return result
+
+    def _shuffle(self, a: str, b: str, size: int, order: "range | list[int]") -> str:
+        """Elements of a (0 ... size-1) and b (size ...) in the given order."""
+        if size == 1 and len(order) == 1:
+            return a
+        llvm_type = _vector(size)
+        if size == 1:  # scalars become a vector
+            first = self.b.let(f"insertelement <2 x double> poison, double {a}, i64 0")
+            return self.b.let(f"insertelement <2 x double> {first}, double {b}, i64 1")
+        if len(order) == 1:
+            return self.b.let(f"extractelement {llvm_type} {a}, i64 {order[0]}")
+        mask = ", ".join(f"i32 {k}" for k in order)
+        return self.b.let(f"shufflevector {llvm_type} {a}, {llvm_type} {b}, <{len(order)} x i32> <{mask}>")
+
+
+def _vector(size: int) -> str:
+    return "double" if size == 1 else f"<{size} x double>"
+
+
+# ---- the loop over states ----------------------------------------------------------------------------------
+
 
 ENTRY = "kernel"
 # table of (pointer, bytes between states) per array, first state, state after the last, frame

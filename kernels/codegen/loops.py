@@ -11,15 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from myoquat.kernels.codegen.compact_loops import compact_loop, compaction_bytes
+from myoquat.kernels.codegen import slots
+from myoquat.kernels.codegen.compaction import compact_loop, compaction_bytes
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.multi_block import CallForm
-from myoquat.kernels.codegen.parts import Cost, InnerCall, WriteFormula, slots_of, take_ports
-from myoquat.kernels.codegen.stack import slots
-from myoquat.kernels.codegen.stack.stack_frames import Behind, Frame
+from myoquat.kernels.codegen.parts import CallForm, Cost, InnerCall, WriteFormula, slots_of, take_ports
+from myoquat.kernels.codegen.slots import Behind, Frame
 from myoquat.kernels.control_flow.while_loop import WhileLoop
-from myoquat.kernels.tracing.traced import Traced
+from myoquat.kernels.tracing.tape import Traced
 
 __all__ = ["FormulaPorts", "shared", "suffix", "write_lanes", "write_loop"]
 
@@ -56,7 +55,9 @@ def write_lanes(module: Module, name: str, frame: Frame, part: WhileLoop, count:
     return InnerCall(name, operands, results, Cost(loop.cost.operations * count, loop.cost.price * count))
 
 
-def write_loop(module: Module, name: str, frame: Frame, part: WhileLoop, write: WriteFormula) -> InnerCall:
+def write_loop(
+    module: Module, name: str, frame: Frame, part: WhileLoop, write: WriteFormula, result: Port | None = None
+) -> InnerCall:
     """Define a loop on slots of its own, as a call of the one that is written once for all that do the same."""
     state, constants = part.step.signature.input_sizes
     lengths = {"start": state, "given": constants, "where": 1, "result": state}
@@ -115,7 +116,7 @@ def _compact_loop_of(
 
     def write() -> None:
         numbers = lengths["start"], lengths["given"]
-        b = compact_loop(module, step, part.step.multi_block, numbers, part.count, part.settle, part.left)
+        b = compact_loop(module, step, part.step.multi_block, numbers, part.count)
         module.define(name, "void", "ptr %frame, i64 %count, ptr %own, i64 %own_stride", b)
 
     return module.once(name, write), cost, compaction_bytes(module.lanes, lengths["start"], size)
@@ -195,7 +196,8 @@ class _Loop:
 
         with b.going(go):
             self._taken(addresses["here"], addresses["there"], found)
-            self._looked(addresses["here"], addresses["there"])
+            goes = b.truth(b.load(b.slot(addresses["there"], self.length - 1)))
+            b.store(b.number(b.logic("and", self._on(), goes)), at.running)
         away, done = b.label("away"), b.label("done")
         b.fork(b.let(f"icmp eq ptr {addresses['here']}, {at.result}"), done, away)
         b.begin(away)
@@ -235,19 +237,3 @@ class _Loop:
 
     def _copied(self, source: str, target: str) -> None:
         slots.copy_port(self.b, Port(0, self.length), Port(0, self.length), (source, target))
-
-    def _looked(self, before: str, after: str) -> None:
-        """A lane that has moved no further, or has nothing left to do, stops."""
-        b, settle = self.b, self.part.settle
-
-        def moved(old: str, new: str) -> str:
-            return b.compare("ogt", b.abs(b.sub(b.load(new), b.load(old))), settle)
-
-        if self.part.left is None:
-            port = Port(0, self.length)
-            term = lambda at: b.number(moved(at(port, before), at(port, after)))  # noqa: E731
-            go = b.compare("ogt", slots.summed(b, self.length, term), 0.0)
-        else:
-            old, new = (b.slot(base, self.part.left % self.length) for base in (before, after))
-            go = b.logic("and", b.compare("one", b.load(new), 0.0), moved(old, new))
-        b.store(b.number(b.logic("and", self._on(), go)), self.at.running)

@@ -10,20 +10,132 @@ selection and register allocation of one huge block would take more than linear 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from myoquat.kernels.codegen.elementary import functions
+from myoquat.kernels.codegen import elementary, slots
+from myoquat.kernels.codegen.elementary import ARITY
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.multi_block import Call, CallForm, MultiBlock, listed, pointers_of
-from myoquat.kernels.codegen.skipped_region import SkippedRegion, skipped_region
-from myoquat.kernels.codegen.stack import slots
-from myoquat.kernels.codegen.stack.slot_allocation import Schedule
-from myoquat.kernels.codegen.stack.slots import Place
-from myoquat.kernels.codegen.stack.stack_frames import Frame
+from myoquat.kernels.codegen.parts import Call, CallForm, MultiBlock, listed, pointers_of
+from myoquat.kernels.codegen.slots import Frame, Place, Schedule
 from myoquat.kernels.control_flow.map_rows import RowMap
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.tape import Node, Tape, arguments
 
-__all__ = ["emit_straight", "emit_values", "write_table"]
+__all__ = ["SkippedRegion", "emit_straight", "emit_values", "skipped_region", "write_table"]
+
+
+MIN_COST = 60  # of a region, in additions, from which a branch pays
+MAX_OPERATIONS = 1000  # of a tape that is searched: the search grows with the square
+_COSTS = {"sqrt": 8, "div": 8, "inv": 8} | dict.fromkeys(ARITY, 30)  # of an operation, in additions
+
+
+class SkippedRegion(NamedTuple):
+    """Operations of a tape in their order: those before a condition is known, those inside that only its lanes need,
+    and those after. `ends`: the nodes inside whose values are read behind it."""
+
+    condition: int
+    before: list[int]
+    inside: list[int]
+    after: list[int]
+    ends: list[int]
+
+
+def skipped_region(tape: Tape) -> SkippedRegion | None:
+    """The region of a tape that a branch skips, or None where no branch pays. Of the conditions that save at least half
+    of the most that any of them saves, the narrowest is chosen. It is skipped most often."""
+    if tape.operations > MAX_OPERATIONS:
+        return None
+    uses = _Uses(tape)
+    costs = {condition: uses.cost(condition) for condition in uses.conditions()}
+    least = max(MIN_COST, max(costs.values(), default=0) // 2)
+    paying = [condition for condition, cost in costs.items() if cost >= least]
+    regions = map(uses.region, sorted(paying, key=lambda condition: (-uses.comparisons(condition), condition)))
+    return next((region for region in regions if region is not None), None)
+
+
+@dataclass(frozen=True)
+class _Uses:
+    """What needs the nodes of a tape."""
+
+    tape: Tape
+
+    def conditions(self) -> set[int]:
+        """The conditions of selections, and those that these imply."""
+        nodes = self.tape.nodes
+        selected = {node.a for node in nodes if node.operation in ("if", "select")}
+        return {implied for condition in selected for implied in _implied(nodes, condition)}
+
+    def comparisons(self, condition: int) -> int:
+        """Of a condition."""
+        nodes = self.tape.nodes
+        return sum(nodes[implied].operation != "and" for implied in _implied(nodes, condition))
+
+    def cost(self, condition: int) -> int:
+        """Of the operations that lanes without the condition do not need, in additions."""
+        needed, nodes = self.needed(condition), self.tape.nodes
+        return sum(_COSTS.get(node.operation, 1) for i, node in enumerate(nodes) if not needed[i] and _computes(node))
+
+    def needed(self, condition: int) -> list[bool]:
+        """Of every node, whether lanes without the condition need it."""
+        nodes = self.tape.nodes
+        found = [False] * len(nodes)
+        for index in self.tape.outputs:
+            found[index] = True
+        for index in reversed(range(len(nodes))):
+            if found[index]:
+                for argument in _needed_arguments(nodes, nodes[index], condition):
+                    found[argument] = True
+        return found
+
+    def region(self, condition: int) -> SkippedRegion | None:
+        """That of a condition; None where an operation inside needs one that follows from others inside."""
+        nodes, needed = self.tape.nodes, self.needed(condition)
+        region = SkippedRegion(condition, [], [], [], [])
+        late = [False] * len(nodes)
+        ends: set[int] = set()
+        for index, node in enumerate(nodes):
+            if not _computes(node):
+                continue
+            inside = {i for i in arguments(node) if not needed[i] and _computes(nodes[i])}
+            follows = any(late[i] for i in arguments(node))
+            if not needed[index]:
+                if follows:
+                    return None
+                region.inside.append(index)
+                continue
+            ends |= inside
+            late[index] = follows or bool(inside)
+            (region.after if late[index] else region.before).append(index)
+        region.ends.extend(sorted(ends))
+        return None if late[condition] else region
+
+
+def _computes(node: Node) -> bool:
+    return node.operation not in ("const", "input")
+
+
+def _implied(nodes: list[Node], condition: int) -> Iterator[int]:
+    """A condition and those that hold where it holds."""
+    yield condition
+    node = nodes[condition]
+    if node.operation == "and":
+        yield from _implied(nodes, node.a)
+        yield from _implied(nodes, node.b)
+
+
+def _needed_arguments(nodes: list[Node], node: Node, condition: int) -> tuple[int, ...]:
+    """The arguments of a node that lanes without the condition need."""
+    if node.operation in ("if", "select") and condition in _implied(nodes, node.a):
+        return (node.a,) if node.operation == "if" else (node.a, node.c)
+    if node.operation == "and":
+        for first, second in ((node.a, node.b), (node.b, node.a)):
+            if condition in _implied(nodes, first) and condition not in _implied(nodes, second):
+                return (first,)
+    return arguments(node)
+
+
+# ---- straight functions ------------------------------------------------------------------------------------
+
 
 _MAX_UNSPLIT_OPERATIONS = 600  # operations up to which a function stays whole
 _OPERATIONS_PER_BLOCK = 64  # operations between two blocks of code
@@ -76,7 +188,7 @@ class _Emitter:
             else:
                 operands.append(self.b.truth(operand) if place in row.truths else operand)
         write = row.emit
-        value = functions.call(self.b, row.name, *operands) if write is None else write(self.b, *operands)
+        value = elementary.call(self.b, row.name, *operands) if write is None else write(self.b, *operands)
         self.values[index] = value
 
     def write(self, group: list[int]) -> None:
@@ -92,13 +204,13 @@ class _Emitter:
         nodes = [self.nodes[i] for i in group]
         if nodes[0].operation in ("sin", "cos") and nodes[0].a in self.paired:
             angles = list(dict.fromkeys(node.a for node in nodes))
-            pairs = functions.call_packed(self.b, "sincos", [[self.number(a)] for a in angles])
+            pairs = elementary.call_packed(self.b, "sincos", [[self.number(a)] for a in angles])
             self.pairs |= {a: (sine, cosine) for a, (sine, cosine) in zip(angles, pairs, strict=True)}
             for index in group:
                 self.compute(index)
             return
         rows = [[self.number(i) for i in self.operands[index]] for index in group]
-        for index, (value,) in zip(group, functions.call_packed(self.b, nodes[0].operation, rows), strict=True):
+        for index, (value,) in zip(group, elementary.call_packed(self.b, nodes[0].operation, rows), strict=True):
             self.values[index] = value
 
     @contextmanager
@@ -121,7 +233,7 @@ class _Emitter:
 
     def _of_pair(self, node: Node) -> str:
         if node.a not in self.pairs:
-            self.pairs[node.a] = functions.call_sincos(self.b, self.number(node.a))
+            self.pairs[node.a] = elementary.call_sincos(self.b, self.number(node.a))
         return self.pairs[node.a][0 if node.operation == "sin" else 1]
 
 
@@ -144,7 +256,7 @@ def _steps(b: Builder, nodes: list[Node], part: Sequence[int], paired: frozenset
     for i in part:
         node = nodes[i]
         deep = max((level.get(a, 0) for a in arguments(node)), default=0)
-        packable = node.operation in functions.PACKABLE
+        packable = node.operation in elementary.PACKABLE
         level[i] = deep + packable
         if packable:
             pair = node.operation in ("sin", "cos") and node.a in paired

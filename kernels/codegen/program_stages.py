@@ -1,57 +1,124 @@
-"""Programs in machine code: straight stages and table loops on one frame."""
+"""Stages of programs: straight formulas and loops over tables, between named buffers.
+
+In Python a stage evaluates one state on floats or symbols (`evaluate`), or many side by side on floats (`advance`). In
+machine code it is a function on the frame of a kernel (`write`).
+"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from myoquat.core.content import digest
-from myoquat.kernels.codegen.body import Straight
+from myoquat.core.typing import Array
+from myoquat.kernels.codegen import slots
+from myoquat.kernels.codegen.body import write_formula
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.lower import emit_values
-from myoquat.kernels.codegen.multi_block import Call, CallForm, MultiBlock
-from myoquat.kernels.codegen.parts import Cost, Ports, price, take_ports
-from myoquat.kernels.codegen.stack import slots
-from myoquat.kernels.codegen.stack.stack_frames import Frame
+from myoquat.kernels.codegen.parts import Call, CallForm, Cost, MultiBlock, Ports, price, take_ports
+from myoquat.kernels.codegen.slots import Frame
+from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, is_symbolic
 from myoquat.kernels.tracing.rewrite import rewritten
-from myoquat.kernels.tracing.traced import Shape, Signature
+from myoquat.kernels.tracing.tape import Shape, Signature, Traced
+from myoquat.kernels.tracing.trace import Formula
 
-__all__ = ["FormulaStage", "RepeatStage", "Staged", "TableStage", "ZeroStage"]
+__all__ = [
+    "FormulaStage",
+    "Link",
+    "RepeatStage",
+    "ReserveStage",
+    "Stage",
+    "Staged",
+    "TableStage",
+    "ViewStage",
+    "ZeroStage",
+    "numbers_or_symbols",
+]
 
-Rows = tuple[str, np.ndarray]  # buffer, rows (count,) or (count, k)
+Buffers = dict[str, Array]
+Shapes = Mapping[str, Shape]
 
 
 @dataclass(frozen=True)
-class FormulaStage:
-    """A straight body between buffers of the names in its signature."""
+class Link:
+    """Rows (count,) or (count, k) of a buffer, and the shape that an element sees of them."""
 
-    body: Straight
+    buffer: str
+    rows: np.ndarray
+    element_shape: Shape
 
-    @property
-    def multi_block(self) -> bool:
-        return self.body.multi_block
+
+class Stage:
+    """A stage, by default one without code of its own. multi_block: whether it takes several blocks of states."""
+
+    multi_block: ClassVar[bool] = False
+
+    def advance(self, buffers: Buffers, shapes: Shapes) -> None:
+        """Many states side by side, on buffers (states, *shape) of floats."""
+
+    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
+        """One state, on buffers of floats or symbols."""
 
     def identity(self) -> str:
-        return self.body.identity()
+        """Text that two stages share only if they write the same code; empty for a stage without code."""
+        return ""
 
-    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Mapping[str, Shape]) -> Cost:
-        return self.body.write(module, name, frame, buffers, buffers)
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Shapes) -> Cost:
+        """Define `void name(ptr frame)`."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class ZeroStage:
+class FormulaStage(Stage):
+    """A straight formula between buffers of the names in its signature."""
+
+    function: Formula
+    formula: Traced
+
+    @property
+    def multi_block(self) -> bool:  # type: ignore[override]
+        return self.formula.multi_block
+
+    def advance(self, buffers: Buffers, shapes: Shapes) -> None:
+        result = self.function(*(buffers[key] for key in self.formula.signature.inputs))
+        named = self.formula.signature.outputs
+        for (key, shape), value in zip(named.items(), _values(result, list(named)), strict=True):
+            batch = next(iter(buffers.values())).shape[0]
+            buffers[key] = np.array(np.broadcast_to(value, (batch, *shape)), dtype=float)
+
+    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
+        names = list(self.formula.signature.outputs)
+        result = self.function(*(numbers_or_symbols(buffers[key]) for key in self.formula.signature.inputs))
+        for key, value in zip(names, _values(result, names), strict=True):
+            buffers[key] = np.asarray(as_array(value)).astype(object)
+
+    def identity(self) -> str:
+        return self.formula.identity()
+
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Shapes) -> Cost:
+        return write_formula(self.formula, module, name, frame, buffers, buffers)
+
+
+@dataclass(frozen=True)
+class ZeroStage(Stage):
     """Buffers set to zero."""
 
     buffers: tuple[str, ...]
-    multi_block: ClassVar[bool] = False
+
+    def advance(self, buffers: Buffers, shapes: Shapes) -> None:
+        _filled(buffers, shapes, self.buffers, 0.0)
+
+    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
+        for key in self.buffers:
+            buffers[key] = np.full(shapes[key], 0.0, dtype=object)
 
     def identity(self) -> str:
         return digest("zeros", *self.buffers)
 
-    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Mapping[str, Shape]) -> Cost:
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Shapes) -> Cost:
         b = module.builder()
         for key in self.buffers:
             _zero(b, buffers[key])
@@ -61,31 +128,90 @@ class ZeroStage:
 
 
 @dataclass(frozen=True)
-class TableStage:
-    """A loop over elements; the fields are those of `Program.table`."""
+class ReserveStage(Stage):
+    """Buffers that are NaN until they are written."""
 
-    body: Straight
+    buffers: tuple[str, ...]
+
+    def advance(self, buffers: Buffers, shapes: Shapes) -> None:
+        _filled(buffers, shapes, self.buffers, np.nan)
+
+    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
+        for key in self.buffers:
+            buffers[key] = np.full(shapes[key], np.nan, dtype=object)
+
+
+@dataclass(frozen=True)
+class ViewStage(Stage):
+    """Another name and shape for the numbers of a buffer."""
+
+    name: str
+    buffer: str
+    shape: Shape
+
+    def advance(self, buffers: Buffers, shapes: Shapes) -> None:
+        there = buffers[self.buffer]
+        buffers[self.name] = there.reshape(len(there), *self.shape)
+
+    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
+        buffers[self.name] = buffers[self.buffer].reshape(self.shape)  # of the same memory
+
+
+@dataclass(frozen=True)
+class TableStage(Stage):
+    """A loop over elements; the fields are those of `Program.table`, what is written by "store", "add" and "least"."""
+
+    element: Callable[..., Any]
+    formula: Traced
     count: int
-    gather: Mapping[str, Rows]
+    gathered: Mapping[str, Link]
     parameters: Mapping[str, np.ndarray]
     shared: tuple[str, ...]
-    store: Mapping[str, Rows]
-    add: Mapping[str, Rows]
-    least: Mapping[str, Rows]
+    written: Mapping[str, Mapping[str, Link]]
     zeroes: tuple[str, ...]
-    multi_block: ClassVar[bool] = False
+
+    @property
+    def outputs(self) -> dict[str, Link]:
+        """Where each output of an element goes."""
+        return {key: link for links in self.written.values() for key, link in links.items()}
+
+    def advance(self, buffers: Buffers, shapes: Shapes) -> None:
+        _filled(buffers, shapes, self.zeroes, 0.0)
+        inputs = {key: buffers[link.buffer][:, link.rows] for key, link in self.gathered.items()}
+        inputs.update({key: value[None] for key, value in self.parameters.items()})
+        inputs.update({key: buffers[key][:, None] for key in self.shared})
+        names = list(self.formula.signature.outputs)
+        values = dict(zip(names, _values(self.element(**inputs), names), strict=True))
+        for write_mode, links in self.written.items():
+            for key, link in links.items():
+                _scatter_all(buffers[link.buffer], link, values[key], _ACCUMULATION[write_mode])
+
+    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
+        for key in self.zeroes:
+            buffers[key] = np.full(shapes[key], 0.0, dtype=object)
+        names = list(self.formula.signature.outputs)
+        for k in range(self.count):
+            inputs = {
+                key: numbers_or_symbols(buffers[link.buffer][link.rows[k]]) for key, link in self.gathered.items()
+            }
+            inputs.update({key: value[k] for key, value in self.parameters.items()})
+            inputs.update({key: numbers_or_symbols(buffers[key]) for key in self.shared})
+            values = dict(zip(names, _values(self.element(**inputs), names), strict=True))
+            for write_mode, links in self.written.items():
+                for key, link in links.items():
+                    _scatter(buffers[link.buffer], link.rows[k], values[key], _ACCUMULATION[write_mode])
 
     def identity(self) -> str:
-        parts: list[bytes | str] = ["table", str(self.count), self.body.identity(), *self.shared, *self.zeroes]
-        for tag, links in (("", self.gather), ("", self.store), ("", self.add), ("least", self.least)):
-            for key, (buffer, rows) in links.items():
-                parts += [tag + key, buffer, str(rows.shape), rows.tobytes()]
+        parts: list[bytes | str] = ["table", str(self.count), self.formula.identity(), *self.shared, *self.zeroes]
+        for mode, links in (("gather", self.gathered), *self.written.items()):
+            for key, link in links.items():
+                parts += [mode, key, link.buffer, str(link.rows.shape), link.rows.tobytes()]
         for key, values in self.parameters.items():
             parts += [key, str(values.shape), values.tobytes()]
         return digest(*parts)
 
-    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Mapping[str, Shape]) -> Cost:
-        tape = rewritten(self.body.tape, fused=True)
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Shapes) -> Cost:
+        tape = rewritten(self.formula.tape, fused=True)
         loop = _TableLoop(self, module, name, buffers, shapes)
         b = loop.b
         for key in self.zeroes:
@@ -98,6 +224,109 @@ class TableStage:
         module.define(name, "void", "ptr %frame", b)
         cost = price(tape)
         return Cost(cost.operations * self.count, cost.price * self.count)
+
+
+@dataclass(frozen=True)
+class RepeatStage(Stage):
+    """Stages that run so many times, or until `running` is zero in every lane. After every round each buffer of
+    `carry` takes over what its partner holds."""
+
+    stages: tuple[Stage, ...]
+    count: int
+    running: str
+    carry: Mapping[str, str]
+
+    @property
+    def solves(self) -> bool:
+        """Whether a stage in it would take several blocks of states by itself."""
+        return any(stage.multi_block or (isinstance(stage, RepeatStage) and stage.solves) for stage in self.stages)
+
+    def advance(self, buffers: Buffers, shapes: Shapes) -> None:
+        for _ in range(self.count):
+            if not buffers[self.running].any():
+                break
+            for stage in self.stages:
+                stage.advance(buffers, shapes)
+            for key, source in self.carry.items():
+                buffers[key] = buffers[source].copy()
+
+    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
+        for _ in range(self.count):
+            running = numbers_or_symbols(buffers[self.running])
+            if is_symbolic(running):
+                raise TypeError("stages that repeat run on floats and in kernels, not on symbols")
+            if not running.any():
+                break
+            for stage in self.stages:
+                stage.evaluate(buffers, shapes)
+            for key, source in self.carry.items():
+                buffers[key] = buffers[source].copy()
+
+    def identity(self) -> str:
+        parts = (str(self.count), self.running, str(dict(self.carry)))
+        return digest("repeat", *parts, *(stage.identity() for stage in self.stages))
+
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Shapes) -> Cost:
+        calls, cost = _write_all(self.stages, module, name, frame, buffers, shapes)
+        b = module.builder()
+        with slots.while_any(b, self.count, b.slot("%frame", buffers[self.running].slot)):
+            for call, _ in calls:
+                b.line(f"call void @{call}(ptr %frame)")
+            for key, source in self.carry.items():
+                slots.copy_port(b, buffers[source], buffers[key])
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+        return Cost(cost.operations * self.count, cost.price * self.count)
+
+
+# ---- in Python -------------------------------------------------------------------------------------------
+
+
+_ACCUMULATION: dict[str, np.ufunc | None] = {"store": None, "add": np.add, "least": np.minimum}
+
+
+def _filled(buffers: Buffers, shapes: Shapes, names: Sequence[str], value: float) -> None:
+    batch = next(iter(buffers.values())).shape[0]
+    for key in names:
+        buffers[key] = np.full((batch, *shapes[key]), value)
+
+
+def _scatter_all(buffer: Array, link: Link, value: Array, together: np.ufunc | None) -> None:
+    """What all elements give, (batch, count, ...), into the rows of a buffer (batch, ...)."""
+    given = np.broadcast_to(value, (len(buffer), len(link.rows), *link.element_shape))
+    if together is None:
+        buffer[:, link.rows] = given
+    elif (link.rows == link.rows[:1]).all():
+        buffer[:, link.rows[0]] = together(buffer[:, link.rows[0]], together.reduce(given, axis=1))
+    else:
+        selection: Any = (slice(None), link.rows)
+        together.at(buffer, selection, given)
+
+
+def _scatter(buffer: np.ndarray, rows: Any, value: Any, together: np.ufunc | None) -> None:
+    array = np.asarray(as_array(value)).astype(object)
+    pairs = zip(rows, array, strict=True) if np.ndim(rows) else [(rows, array)]
+    for row, piece in pairs:
+        if together:
+            piece = np.asarray(together(numbers_or_symbols(buffer[row]), numbers_or_symbols(piece)))
+        buffer[row] = piece if buffer.ndim > 1 else np.asarray(piece).item()
+
+
+def _values(result: Any, names: list[str]) -> list[Any]:
+    if isinstance(result, Mapping):
+        return [result[key] for key in names] if set(names) == set(result) else list(result.values())
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def numbers_or_symbols(array: Any) -> Any:
+    """An object array as floats where it holds only floats, else as symbols."""
+    array = np.asarray(array)
+    if all(isinstance(x, (float, int, np.floating, np.bool_)) for x in array.flat):
+        return array.astype(float)
+    return array.view(SymbolArray) if array.dtype == object else as_array(array.item())
+
+
+# ---- in machine code -----------------------------------------------------------------------------------------
 
 
 def _zero(b: Builder, port: Port) -> None:
@@ -121,7 +350,7 @@ class _TableLoop:
         self.numbers = np.concatenate(
             [np.zeros((stage.count, 0)), *(v.reshape(stage.count, -1) for v in stage.parameters.values())], axis=1
         )
-        links = {**stage.gather, **stage.store, **stage.add, **stage.least}
+        links = {**stage.gathered, **stage.outputs}
         self.links = {key: self._pointers(link) for key, link in links.items()}
         self.targets = self._targets()
         self.written: set[int] = set()
@@ -132,12 +361,11 @@ class _TableLoop:
     def _row_length(self, buffer: str) -> int:
         return math.prod(self.shapes[buffer][1:])
 
-    def _pointers(self, link: Rows) -> list[int]:
+    def _pointers(self, link: Link) -> list[int]:
         """Columns of the offset table for a link, one per row that an element takes; equal columns are shared."""
-        buffer, rows = link
         columns = []
-        for column in rows.reshape(len(rows), -1).T:
-            wanted = self.buffers[buffer].slot + column * self._row_length(buffer)
+        for column in link.rows.reshape(len(link.rows), -1).T:
+            wanted = self.buffers[link.buffer].slot + column * self._row_length(link.buffer)
             found = [k for k, known in enumerate(self.offsets) if np.array_equal(known, wanted)]
             if not found:
                 self.offsets.append(wanted)
@@ -147,8 +375,8 @@ class _TableLoop:
     def _leaves(self) -> list[tuple[str, int, int]]:
         """Where each flat input of the element is: ('row', pointer, slot), ('number', 0, column), ('slot', 0, slot)."""
         leaves: list[tuple[str, int, int]] = []
-        for key, (buffer, _) in self.stage.gather.items():
-            length = self._row_length(buffer)
+        for key, link in self.stage.gathered.items():
+            length = self._row_length(link.buffer)
             leaves += [("row", pointer, k) for pointer in self.links[key] for k in range(length)]
         leaves += [("number", 0, k) for k in range(self.numbers.shape[1])]
         for key in self.stage.shared:
@@ -177,13 +405,8 @@ class _TableLoop:
             self.pointers[k] = b.offset("%frame", b.load(b.offset(self.row, 8 * k), "i64"))
 
     def split(self) -> None:
-        """A new block of code, which LLVM joins with none: it would compute early what then waits long in memory. The
-        condition, that the element's number is not negative, is one that it does not see through."""
-        after, never = self.b.label("after"), self.b.label("never")
-        self.b.fork(self.b.let(f"icmp sge i64 {self.element}, 0"), after, never)
-        self.b.begin(never)
-        self.b.line("ret void")
-        self.b.begin(after)
+        """A new block of code."""
+        self.b.split(self.element)
 
     def leaf(self, index: int) -> str:
         """The register of a flat input of the element."""
@@ -196,11 +419,12 @@ class _TableLoop:
     def _targets(self) -> list[tuple[str, int, int, bool]]:
         """Of each flat output: how it is written, its pointer and slot there, and whether no input reads its buffer."""
         stage = self.stage
-        read = {self.buffers[buffer].slot for buffer in (*stage.shared, *(b for b, _ in stage.gather.values()))}
+        gathered = [link.buffer for link in stage.gathered.values()]
+        read = {self.buffers[buffer].slot for buffer in (*stage.shared, *gathered)}
         targets = []
-        for key, shape in stage.body.signature.outputs.items():
-            tag = "add" if key in stage.add else "least" if key in stage.least else "store"
-            buffer, _ = {**stage.store, **stage.add, **stage.least}[key]
+        for key, shape in stage.formula.signature.outputs.items():
+            tag = next(mode for mode, links in stage.written.items() if key in links)
+            buffer = stage.outputs[key].buffer
             length, apart = self._row_length(buffer), self.buffers[buffer].slot not in read
             for k in range(math.prod(shape)):
                 targets.append((tag, self.links[key][k // length], k % length, apart))
@@ -231,42 +455,6 @@ class _TableLoop:
 
 
 @dataclass(frozen=True)
-class RepeatStage:
-    """Stages that run so many times, or until `running` is zero in every lane. After every round each buffer of
-    `carry` takes over what its partner holds."""
-
-    stages: tuple["Stage", ...]
-    count: int
-    running: str
-    carry: Mapping[str, str]
-    multi_block: ClassVar[bool] = False
-
-    @property
-    def solves(self) -> bool:
-        """Whether a stage in it would take several blocks of states by itself."""
-        return any(stage.multi_block or (isinstance(stage, RepeatStage) and stage.solves) for stage in self.stages)
-
-    def identity(self) -> str:
-        parts = (str(self.count), self.running, str(dict(self.carry)))
-        return digest("repeat", *parts, *(stage.identity() for stage in self.stages))
-
-    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Mapping[str, Shape]) -> Cost:
-        calls, cost = _write_all(self.stages, module, name, frame, buffers, shapes)
-        b = module.builder()
-        with slots.while_any(b, self.count, b.slot("%frame", buffers[self.running].slot)):
-            for call in calls:
-                b.line(f"call void @{call}(ptr %frame)")
-            for key, source in self.carry.items():
-                slots.copy_port(b, buffers[source], buffers[key])
-        b.line("ret void")
-        module.define(name, "void", "ptr %frame", b)
-        return Cost(cost.operations * self.count, cost.price * self.count)
-
-
-Stage = FormulaStage | TableStage | ZeroStage | RepeatStage
-
-
-@dataclass(frozen=True)
 class Staged:
     """A Program as a body."""
 
@@ -287,12 +475,11 @@ class Staged:
         calls, cost = _write_all(self.stages, module, name, frame, buffers, self.shapes)
         b = module.builder()
         if frame.blocks > 1 and self.multi_block:
-            ways = [CallForm.TOGETHER if stage.multi_block else CallForm.BLOCK for stage in self.stages]
-            steps = [Call(call, way=way) for call, way in zip(calls, ways, strict=True)]
+            steps = [Call(call, way=CallForm.TOGETHER if several else CallForm.BLOCK) for call, several in calls]
             MultiBlock(module, name, frame).write([*steps, Call(f"{name}_copies")])
             name = f"{name}_copies"
         else:
-            for call in calls:
+            for call, _ in calls:
                 b.line(f"call void @{call}(ptr %frame)")
         for key in self.signature.outputs:  # an input may be asked for as an output
             if key in inputs:
@@ -309,14 +496,11 @@ class Staged:
 
 
 def _write_all(
-    stages: tuple[Stage, ...],
-    module: Module,
-    name: str,
-    frame: Frame,
-    buffers: Ports,
-    shapes: Mapping[str, Shape],
-) -> tuple[list[str], Cost]:
-    """Write every stage as a function; their names in order, and what they cost together."""
-    names = [f"{name}_stage{number}" for number in range(len(stages))]
-    costs = [s.write(module, n, frame, buffers, shapes) for s, n in zip(stages, names, strict=True)]
-    return names, Cost(sum(cost.operations for cost in costs), sum(cost.price for cost in costs))
+    stages: Sequence[Stage], module: Module, name: str, frame: Frame, buffers: Ports, shapes: Shapes
+) -> tuple[list[tuple[str, bool]], Cost]:
+    """Write every stage that has code as a function: the names in order, each with whether it takes several blocks, and
+    what they cost together."""
+    own = [stage for stage in stages if stage.identity()]
+    calls = [(f"{name}_stage{number}", stage.multi_block) for number, stage in enumerate(own)]
+    costs = [stage.write(module, call, frame, buffers, shapes) for stage, (call, _) in zip(own, calls, strict=True)]
+    return calls, Cost(sum(cost.operations for cost in costs), sum(cost.price for cost in costs))

@@ -10,7 +10,7 @@ kernel, panel after panel goes to the caller's array. Their cells share the memo
 """
 
 import functools
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,13 +18,11 @@ import numpy as np
 
 from myoquat.core.content import digest
 from myoquat.core.typing import Array
-from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
-from myoquat.kernels.symbolic.elements import is_term, is_traced
-from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer
-from myoquat.kernels.tracing.context import pending_constructs, unrolls_constructs
-from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, interpret
+from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
+from myoquat.kernels.symbolic.terms import Scalar, Term
+from myoquat.kernels.tracing.context import entered
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop, Tape, interpret
 from myoquat.kernels.tracing.trace import name_of, tape_inside_loop
-from myoquat.kernels.tracing.traced import OfLoop
 
 __all__ = [
     "Block",
@@ -36,7 +34,6 @@ __all__ = [
     "VisitType",
     "Visits",
     "cell_walk",
-    "walks_in_loops",
 ]
 
 
@@ -138,11 +135,6 @@ class Visits:
         return cell_walk(flat, types, self._order, size, self._panels)
 
 
-def walks_in_loops(array: Array) -> bool:
-    """Whether a walk over cells with such symbols becomes loops: in a kernel that is traced, and not differentiated."""
-    return pending_constructs.get() is not None and not unrolls_constructs.get() and _tracer_of(array) is not None
-
-
 def cell_walk(
     cells: Array, types: Sequence[VisitType], order: Sequence[Run], size: int, panels: Sequence[Panel] = ()
 ) -> Array:
@@ -154,9 +146,10 @@ def cell_walk(
     Beside floats and symbols of SymPy and CasADi, derivatives too see every visit by itself."""
     flat = np.asarray(cells)
     known = [i for i, x in enumerate(flat) if x is not None]
-    pending, tracer = pending_constructs.get(), _tracer_of(flat[known])
-    if pending is None or tracer is None or unrolls_constructs.get():
+    entry = entered(flat[known])
+    if entry is None:
         return _one_by_one(flat.copy(), types, order)[:size].view(SymbolArray)
+    pending, tracer = entry
     _check_panels(types, order, size, panels)
     result, walk = symbols_of(tracer, (size,)), (tuple(types), tuple(order), tuple(panels))
     pending.append(PendingWalk(flat, known, *walk, list(np.asarray(result).flat)))
@@ -196,14 +189,6 @@ def _one_by_one(cells: Array, types: Sequence[VisitType], order: Sequence[Run]) 
     return cells
 
 
-def _tracer_of(array: Array) -> Tracer | None:
-    """The tracing to which all symbols belong, None if there are none or others."""
-    flat = list(np.asarray(array).flat) if is_symbolic(array) or np.asarray(array).dtype == object else []
-    if not all(map(is_traced, flat)):
-        return None
-    return next((x.tracer for x in flat if is_term(x)), None)
-
-
 @dataclass(frozen=True)
 class PendingWalk:
     """A walk met while a formula was traced: its cells, those known at the start, and the symbols that stand for the
@@ -225,10 +210,6 @@ class PendingWalk:
     def _fixed(self) -> dict[int, float]:
         """Cells of the result that are numbers at the start."""
         return {i: self.cells[i] for i in self.known if i < len(self.results) and isinstance(self.cells[i], float)}
-
-    def pruned(self, live: Set[Term]) -> "PendingWalk | None":
-        """The walk, if one of its results is among the terms that are needed."""
-        return None if live.isdisjoint(self.results) else self
 
     def traced(self) -> "CellWalk":
         """The walk with the formula of each type traced. TypeError for one with a loop inside."""

@@ -5,7 +5,7 @@ for all). The tracer differentiates and shares common subexpressions.
 """
 
 import itertools
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +13,20 @@ import numpy as np
 
 from myoquat.kernels.control_flow.jacobian_entries import Entries, Evaluation, entries_of
 from myoquat.kernels.symbolic.terms import Reciprocals, Scalar, Term, Tracer, ordered
-from myoquat.kernels.tracing.adjoints import pull_back, push_forward, released
-from myoquat.kernels.tracing.constants import check_differentiable
-from myoquat.kernels.tracing.tape import Apply, Inner, in_terms, interpret, tape_of
+from myoquat.kernels.tracing.adjoints import check_differentiable, pull_back, push_forward, released
+from myoquat.kernels.tracing.tape import (
+    Apply,
+    Construct,
+    Inner,
+    Pattern,
+    Shape,
+    Signature,
+    Traced,
+    in_terms,
+    interpret,
+    tape_of,
+)
 from myoquat.kernels.tracing.trace import needed_constructs
-from myoquat.kernels.tracing.traced import Construct, Pattern, Shape, Signature, Traced
 
 __all__ = ["Derivative", "Names", "hvp", "jacobian", "jvp", "sparse_hessian", "sparse_jacobian", "vjp"]
 
@@ -38,10 +47,6 @@ class _Placed:
     def name(self) -> str:
         """That of a loop."""
         return str(getattr(self.construct, "name", "loop"))
-
-    def pruned(self, live: Set[Term]) -> "_Placed | None":
-        """The construct, if one of its results is among the terms that are needed."""
-        return None if live.isdisjoint(self.results) else self
 
 
 @dataclass

@@ -1,29 +1,124 @@
-"""One formula for many rows inside another formula: written once in the machine code, run over a table.
+"""Formulas inside formulas that are written once: `out_of_line_call` as a function, `map_rows` in a loop over rows.
 
-`map_rows` calls a plain NumPy formula for every row of an array, with numbers of its own. While a kernel is traced the
-rows are not unrolled. The formula goes on with fresh symbols for the results, and the kernel holds the element's code
-once, in a loop over the rows. A kernel for one state takes as many rows at once as its registers have lanes. What an
-element computes from its numbers alone is computed while tracing.
+While a kernel is traced, neither is written where it stands. The outer formula goes on with fresh symbols for the
+results, and the kernel holds the inner one once.
+
+- `out_of_line_call` evaluates a plain NumPy formula, any number of times with other arguments.
+- `map_rows` calls one for every row of an array, with numbers of its own. A kernel for one state takes as many rows at
+  once as its registers have lanes. What an element computes from its numbers alone is computed while tracing.
 """
 
 from collections.abc import Callable, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from myoquat.core.content import digest
 from myoquat.core.typing import Array
-from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall, out_of_line_call
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
-from myoquat.kernels.symbolic.elements import is_term, is_traced
 from myoquat.kernels.symbolic.terms import Scalar, Term, number_of
-from myoquat.kernels.tracing.context import pending_constructs, unrolls_constructs
-from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, arguments, interpret
+from myoquat.kernels.tracing.context import entered, shared_trace
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop, Tape, Traced, arguments, interpret
 from myoquat.kernels.tracing.trace import name_of, tape_inside_loop, trace
-from myoquat.kernels.tracing.traced import OfLoop
 
-__all__ = ["PendingMap", "RowMap", "map_rows", "partially_evaluated"]
+__all__ = [
+    "OutOfLineCall",
+    "PendingCall",
+    "PendingMap",
+    "RowMap",
+    "holds_symbols",
+    "map_rows",
+    "out_of_line_call",
+    "partially_evaluated",
+]
+
+
+MAX_FORMULAS_KEPT = 8  # traced formulas, which are long, and asked for again by the other bodies of a step loop
+
+
+@dataclass(frozen=True)
+class PendingCall:
+    """A call met while a formula was traced: of what, what goes in, and the symbols that stand for what comes out."""
+
+    formula: "partial[Any]"
+    operands: list[Scalar]
+    results: list[Term]
+
+    def traced(self) -> "OutOfLineCall":
+        """The call with its formula traced, once for all calls in the kernels of a model."""
+        sizes = len(self.operands), len(self.results)
+        key = (self.formula.func, *map(id, self.formula.args), *sizes)
+        traced, _ = shared_trace("formulas", key, MAX_FORMULAS_KEPT, lambda: (self._trace(), self.formula))
+        return OutOfLineCall(
+            traced
+        )  # beside the trace its formula is kept, so that the identities in the key stay its own
+
+    def _trace(self) -> Traced:
+        sizes = {"given": len(self.operands)}, {"result": len(self.results)}
+        return trace(self.formula, *sizes, name_of(self.formula))
+
+
+@dataclass(frozen=True)
+class OutOfLineCall:
+    """A formula of one input and one output inside another as a function; see `out_of_line_call`."""
+
+    formula: Traced
+
+    @property
+    def ends(self) -> Ends:
+        """How many numbers it gives and takes."""
+        (gives,), (takes,) = self.formula.signature.output_sizes, self.formula.signature.input_sizes
+        return Ends(gives, takes)
+
+    @property
+    def has_solver(self) -> bool:
+        """Whether a step is repeated inside."""
+        return self.formula.has_solver
+
+    @property
+    def multi_block(self) -> bool:
+        """Whether a kernel evaluates several blocks of states together for it."""
+        return self.formula.multi_block
+
+    def identity(self) -> str:
+        """Text that two calls share only if they are of the same formula."""
+        return digest("called", self.formula.identity())
+
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
+        """The formula in its place."""
+        formula = self.formula
+        return Inner(
+            lambda apply, operands: interpret(formula.tape, operands, apply, formula.unrolled(of_loop)), *self.ends
+        )
+
+
+def out_of_line_call(formula: Callable[..., Any], own: tuple[Any, ...], x: Array, size: int) -> Array:
+    """(..., size) formula(*own, x (..., n)): the formula depends on nothing else, and calls of the same formula with
+    the same objects `own` are one function.
+
+    Beside floats and symbols of SymPy and CasADi, derivatives too, and formulas whose `own` hold symbols, as in a
+    study, see the formula itself.
+    """
+    entry = None if holds_symbols(own) else entered(x)
+    if entry is None:
+        result: Array = formula(*own, x)
+        return result
+    pending, tracer = entry
+    symbols = symbols_of(tracer, (size,))
+    pending.append(PendingCall(partial(formula, *own), list(np.asarray(x).flat), list(np.asarray(symbols).flat)))
+    return symbols.view(SymbolArray)
+
+
+def holds_symbols(value: Any) -> bool:
+    """Whether there are symbols in a value, the items of a tuple or the fields of a record."""
+    if isinstance(value, tuple):
+        return any(map(holds_symbols, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return any(holds_symbols(getattr(value, f.name)) for f in fields(value))
+    return is_symbolic(value)
+
 
 Formula = Callable[[Any, Any], Any]
 
@@ -133,11 +228,10 @@ def map_rows(formula: Formula, rows: Array, numbers: Array, size: int) -> Array:
     one after the other, derivatives too see every row by itself. A formula with a loop inside is a function, which is
     called for each row.
     """
-    flat = list(np.asarray(rows).flat) if is_symbolic(rows) else []
-    tracer = next((x.tracer for x in flat if is_term(x)), None)
-    pending = pending_constructs.get()
-    if pending is None or tracer is None or unrolls_constructs.get() or not all(map(is_traced, flat)):
+    entry = entered(rows)
+    if entry is None:
         return np.stack([formula(rows[..., i, :], numbers[i]) for i in range(len(numbers))], axis=-2)
+    pending, tracer = entry
     result = symbols_of(tracer, (len(numbers), size))
     pending.append(PendingMap(formula, rows, np.asarray(numbers, dtype=float), result, tuple(range(size))))
     return result.view(SymbolArray)

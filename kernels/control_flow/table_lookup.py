@@ -12,12 +12,10 @@ import numpy as np
 
 from myoquat.core.content import digest
 from myoquat.core.typing import Array
-from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
-from myoquat.kernels.symbolic.elements import is_term, is_traced
+from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
 from myoquat.kernels.symbolic.terms import Scalar, Term
-from myoquat.kernels.tracing.context import pending_constructs, unrolls_constructs
-from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node
-from myoquat.kernels.tracing.traced import OfLoop
+from myoquat.kernels.tracing.context import entered
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop
 
 __all__ = ["Lookup", "PendingLookup", "table_lookup"]
 
@@ -100,12 +98,11 @@ def table_lookup(x: Array, knots: Array, columns: Array) -> Array | None:
     """(..., m) entry i of each of m columns (k,), with knots[i] <= x < knots[i + 1], at symbols x (...) of a kernel
     that is being traced. Below the knots it is the first entry, above the last one. None where there is no such kernel,
     or symbols among the entries. A derivative with respect to x sees constants."""
-    flat = list(np.asarray(x).flat) if is_symbolic(x) else []
-    tracer = next((e.tracer for e in flat if is_term(e)), None)
-    pending = pending_constructs.get()
+    entry = entered(x)
     known = all(isinstance(entry, float) for column in (knots, *columns) for entry in column)
-    if pending is None or tracer is None or unrolls_constructs.get() or not known or not all(map(is_traced, flat)):
+    if entry is None or not known:
         return None
+    (pending, tracer), flat = entry, list(np.asarray(x).flat)
     table = Lookup(tuple(knots), tuple(map(tuple, columns)))
     result = symbols_of(tracer, (*np.shape(x), len(columns)))
     for place, row in zip(flat, np.asarray(result).reshape(len(flat), -1), strict=True):

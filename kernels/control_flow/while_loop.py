@@ -3,13 +3,14 @@
 `while_loop` runs a plain NumPy body on a record of arrays. While a kernel is traced the loop is not unrolled. The
 formula goes on with fresh symbols for its result, and the kernel holds the body once, called where the result is
 needed. The columns into which a record is packed there, and a last one that says whether the condition holds, are this
-module's own matter. `iterate` is the loop over packed columns.
+module's own matter.
 """
 
 import math
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
+from numbers import Integral
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -20,21 +21,18 @@ from myoquat.core.lazy_imports import casadi
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_casadi, is_term, is_traced
-from myoquat.kernels.symbolic.records import Structure, flattened, numbers_of
+from myoquat.kernels.symbolic.records import Structure, arrays_of, flattened, numbers_of
 from myoquat.kernels.symbolic.terms import Scalar, Term
-from myoquat.kernels.tracing.constants import no_derivative
-from myoquat.kernels.tracing.context import pending_constructs
-from myoquat.kernels.tracing.sharing import shared_trace
-from myoquat.kernels.tracing.tape import Ends, Inner
+from myoquat.kernels.tracing.adjoints import no_derivative
+from myoquat.kernels.tracing.context import pending_constructs, shared_trace
+from myoquat.kernels.tracing.tape import Ends, Inner, OfLoop, Traced
 from myoquat.kernels.tracing.trace import name_of, trace
-from myoquat.kernels.tracing.traced import OfLoop, Traced
 
-__all__ = ["PendingLoop", "WhileLoop", "while_loop"]
+__all__ = ["PendingLoop", "WhileLoop", "call_where", "fixed_point", "while_loop"]
+
 
 MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
 OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
-
-NO_TOLERANCE = -1.0  # a number always "moves" by more than this: only the column of the condition ends the loop
 
 Step = Callable[[Any, Any], Any]
 State = TypeVar("State")
@@ -44,17 +42,15 @@ State = TypeVar("State")
 class PendingLoop:
     """A loop met while a formula was traced.
 
-    step                 the formula of a step
-    count, settle, left  how often, and when a state is done; see `iterate`
-    start, constants     what goes in
-    where                which states it is for (1 or 0)
-    results              the symbols that stand for what comes out
+    step              the formula of a step
+    count             how often it is taken at most
+    start, constants  what goes in
+    where             which states it is for (1 or 0)
+    results           the symbols that stand for what comes out
     """
 
     step: Step
     count: int
-    settle: float
-    left: int | None
     start: list[Scalar]
     constants: list[Scalar]
     where: Scalar
@@ -64,10 +60,6 @@ class PendingLoop:
     def operands(self) -> list[Scalar]:
         """What goes in."""
         return [*self.start, *self.constants, self.where]
-
-    def pruned(self, live: Set[Term]) -> "PendingLoop | None":
-        """The loop, if one of its results is among the terms that are needed."""
-        return None if live.isdisjoint(self.results) else self
 
     def with_operands(self, operands: list[Scalar]) -> "PendingLoop":
         """The loop with other numbers that go in."""
@@ -86,7 +78,7 @@ class PendingLoop:
             "steps", (*_parts(step), *inputs.values()), MAX_STEPS_KEPT,
             lambda: trace(step, inputs, {"state": inputs["state"]}, f"{self.name}_step"),
         )  # fmt: skip
-        return WhileLoop(traced, self.count, self.settle, self.left)
+        return WhileLoop(traced, self.count)
 
 
 def _name_of(step: Any) -> str:
@@ -109,12 +101,11 @@ def _parts(function: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class WhileLoop:
-    """A step (state, constants) -> state, taken at most `count` times, or until a state is done; see `iterate`."""
+    """A step (state, constants) -> state, taken at most `count` times. Where that is more than once, the last number of
+    a state says whether it takes a further step (1 or 0)."""
 
     step: Traced
     count: int
-    settle: float
-    left: int | None
     has_solver: ClassVar[bool] = True
 
     @property
@@ -136,7 +127,7 @@ class WhileLoop:
 
     def identity(self) -> str:
         """Text that two loops share only if they write the same code."""
-        return digest("repeated", self.step.identity(), str(self.count), str(self.settle), str(self.left))
+        return digest("repeated", self.step.identity(), str(self.count))
 
     def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """What `of_loop` makes of it; TypeError without: how often a step is taken depends on the state."""
@@ -198,11 +189,8 @@ def while_loop(
     result = symbols_of(tracer, (sum(map(np.size, arrays)) + again,))
     chosen = np.asarray(np.where(np.logical_and(cond(state), where), 1.0, 0.0)).item()
     step = partial(_packed_step, cond, body, *shapes) if again else partial(_packed_body, body, *shapes)
-    settle, left = (NO_TOLERANCE, -1) if again else (0.0, None)
     start = [*_flat(arrays), *[1.0] * again]
-    pending.append(
-        PendingLoop(step, max_steps, settle, left, start, _flat(given), chosen, list(np.asarray(result).flat))
-    )
+    pending.append(PendingLoop(step, max_steps, start, _flat(given), chosen, list(np.asarray(result).flat)))
     found: State = _unpacked(shapes[0], result)
     return found
 
@@ -324,3 +312,91 @@ class _Batch:
 
 def _may_enter(x: Any) -> bool:
     return is_traced(x) or (is_casadi(x) and isinstance(x, casadi.SX))
+
+
+# ---- Loops with a given condition: a function that is called where one holds, and a fixed-point iteration ------
+# Both are `while_loop`s. The machine code holds the function once, for all calls with records of the same structure.
+
+
+def call_where(function: Callable[..., State], parameters: Any, where: Array | bool, otherwise: State) -> State:
+    """function(parameters) where a condition (...) holds, elsewhere `otherwise`: two records of one structure.
+
+    The machine code holds the function once, for all calls with the same structures. On floats it is evaluated for
+    the states for which the condition holds. Parameters, batch axes and errors are those of `while_loop`.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import call_where
+    >>> x = np.array([4.0, -1.0])
+    >>> call_where(np.sqrt, x, x > 0, np.zeros(2))
+    array([2., 0.])
+    """
+    if where is None:
+        raise TypeError("where must be a condition, not None")
+    return while_loop(_always, partial(_called, function), otherwise, parameters, max_steps=1, where=where)
+
+
+def fixed_point(
+    body: Callable[..., State], state: State, parameters: Any = None, *, tolerance: float = 0.0, max_steps: int,
+    where: Array, watched: Callable[[State], Any] | None = None,
+) -> State:  # fmt: skip
+    """The state after state <- body(state, parameters) until no number of it changes by more than a tolerance.
+
+    It takes at most `max_steps` steps, only where the condition `where` (...) holds, which has all batch axes.
+    `watched` gives the part of a state whose changes count, by default the whole state. A number that is NaN does not
+    change. State, parameters and errors are those of `while_loop`.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import fixed_point
+    >>> heron = lambda x, a: 0.5 * (x + a / x)
+    >>> fixed_point(heron, np.ones(2), np.array([4.0, 9.0]), tolerance=1e-9, max_steps=20, where=np.ones(2) > 0)
+    array([2., 3.])
+    """
+    check_types(max_steps=(max_steps, Integral))
+    if max_steps == 1:
+        return while_loop(_always, body, state, parameters, max_steps=1, where=where)
+    never = np.zeros(np.shape(where)) > 0
+    step = partial(_fixed_point_step, body, watched, tolerance, parameters is None)
+    start = _FixedPoint(state, never)
+    found = while_loop(
+        _changes, step, start, () if parameters is None else parameters, max_steps=max_steps, where=where
+    )
+    reached: State = found.state
+    return reached
+
+
+@dataclass(frozen=True)
+class _FixedPoint:
+    """A state of a fixed-point iteration, and whether (...) it converged."""
+
+    state: Any
+    converged: Array
+
+
+def _changes(iterate: _FixedPoint) -> Any:
+    return ~iterate.converged
+
+
+def _fixed_point_step(
+    body: Callable[..., Any], watched: Callable[[Any], Any] | None, tolerance: float, bare: bool, iterate: _FixedPoint,
+    parameters: Any,
+) -> _FixedPoint:  # fmt: skip
+    old = iterate.state
+    new = body(old) if bare else body(old, parameters)
+    pairs = zip(*(arrays_of(x if watched is None else watched(x)) for x in (new, old)), strict=True)
+    batch = iterate.converged.ndim
+    changes = [change for x, y in pairs for change in _exceeding(numbers_of(x) - numbers_of(y), tolerance, batch)]
+    return _FixedPoint(new, ~reduce(np.logical_or, changes))
+
+
+def _exceeding(x: Array, tolerance: float, batch: int) -> list[Array]:
+    """(...) each, whether an element of an array with so many batch axes exceeds a tolerance."""
+    flat = x.reshape((*x.shape[:batch], -1))
+    return [np.abs(flat[..., i]) > tolerance for i in range(flat.shape[-1])]
+
+
+def _always(_: Any) -> bool:
+    return True
+
+
+def _called(function: Callable[..., State], _: State, parameters: Any) -> State:
+    return function(parameters)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.arguments import check_unmasked
-from myoquat.kernels.tracing.traced import Shape, Signature
+from myoquat.kernels.tracing.tape import Shape, Signature
 
 __all__ = ["LARGE_BYTES", "Batch", "ConversionWarning", "address", "bind", "gather", "results"]
 

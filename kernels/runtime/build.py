@@ -1,45 +1,81 @@
 """Machine code for a recipe: from the cache if it is there, else compiled and put there."""
 
+import functools
 import itertools
 import json
+import os
 import platform
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from myoquat.core.content import digest, package_digest
-from myoquat.kernels.codegen.compilation_units import Units
+from myoquat.core.lazy_imports import metadata
+from myoquat.kernels.codegen.body import notes_of, write_kernel
 from myoquat.kernels.codegen.driver import ENTRY
-from myoquat.kernels.codegen.ir import Module
-from myoquat.kernels.codegen.parts import Size
-from myoquat.kernels.runtime.cache import Cache
+from myoquat.kernels.codegen.ir import Module, Units
+from myoquat.kernels.codegen.parts import Body, Size
+from myoquat.kernels.runtime.cache import LIMIT_BYTES, Cache
 from myoquat.kernels.runtime.llvm import Assembler, Loaded, versions
-from myoquat.kernels.runtime.settings import Target, thread_count
+from myoquat.kernels.runtime.settings import Target, cache_folder, lane_count, target, thread_count
 
-__all__ = ["Code", "Recipe", "assembly", "build", "code_kept", "stored_code"]
+__all__ = ["Code", "Recipe", "assembly", "build", "code_kept", "info", "stored_code"]
+
 
 MAX_KEPT_CODES = 256
 
 
-class Recipe(Protocol):
-    """Something that can write itself into a module as ENTRY."""
+class Recipe:
+    """How a kernel is written: a plan, which is made only where the cache has no machine code under `key`.
+
+    write  defines ENTRY of a plan in a module
+    notes  what is to be known of the code beside its size, in words of JSON; kept in the cache with it
+    key    everything that the plan depends on, as `content` of `myoquat.kernels.compile`; None: the plan tells it
+    """
+
+    def __init__(
+        self, make: Callable[[], Any], write: Callable[[Any, Module], Size], notes: Callable[[Any], dict[str, Any]],
+        key: str | None = None,
+    ) -> None:  # fmt: skip
+        self._make, self._write, self._notes, self.key = make, write, notes, key
+
+    @functools.cached_property
+    def plan(self) -> Any:
+        """The plan itself, such as a traced formula."""
+        return self._make()
 
     def identity(self) -> str:
-        """Text that two recipes share only if they write the same module."""
+        """Text that two recipes share only if they write the same code."""
+        found: str = self.plan.identity() if self.key is None else digest("deferred", self.key)
+        return found
 
     def write(self, module: Module) -> Size:
-        """Define ENTRY in `module`."""
+        """Define ENTRY."""
+        return self._write(self.plan, module)
 
     def notes(self) -> dict[str, Any]:
-        """What is to be known of the code beside its size, in words of JSON: kept in the cache with it."""
+        return self._notes(self.plan)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _recipe, (self.plan, self._write, self._notes)
+
+    @classmethod
+    def of_body(cls, make: Callable[[], Body], key: str | None = None) -> "Recipe":
+        """The recipe of a kernel that evaluates one body per state."""
+        return cls(make, write_kernel, notes_of, key)
+
+
+def _recipe(plan: Any, write: Callable[[Any, Module], Size], notes: Callable[[Any], dict[str, Any]]) -> Recipe:
+    """A recipe from its pickled parts."""
+    return Recipe(lambda: plan, write, notes)
 
 
 @dataclass(frozen=True)
@@ -167,4 +203,39 @@ def _circumstances(target: Target, lanes: int) -> dict[str, Any]:
         "numpy": np.__version__,
         "package": package_digest(),
         **versions(),
+    }
+
+
+# ---- What kernels run on: for a person who asks, and for a report of a fault -----------------------------------
+
+
+_VARIABLES = ("MYOQUAT_CPU", "MYOQUAT_LANES", "MYOQUAT_THREADS", "MYOQUAT_CACHE")
+
+
+def info() -> dict[str, Any]:
+    """Lanes, threads, processor and its features, cache folder and size, versions, and the environment's settings.
+
+    >>> from myoquat import kernels
+    >>> sorted(kernels.info())[:4]
+    ['cache', 'cache_bytes', 'cache_limit_bytes', 'cpu']
+    """
+    built_for = target()
+    folder = cache_folder()
+    return {
+        "lanes": lane_count(None, built_for),
+        "threads": thread_count(),
+        "cpu": built_for.cpu,
+        "features": [f[1:] for f in built_for.features.split(",") if f.startswith("+")],
+        "fma": built_for.fma,
+        "triple": built_for.triple,
+        "cache": "off" if folder is None else str(folder),
+        "cache_bytes": Cache(folder).size(),
+        "cache_limit_bytes": LIMIT_BYTES,
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "casadi": metadata.version("casadi"),
+            **versions(),
+        },
+        "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
     }

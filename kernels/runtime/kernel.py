@@ -9,18 +9,17 @@ import numpy as np
 
 from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.content import digest
-from myoquat.core.garbage_collection import uncollected
-from myoquat.core.progress_message import waiting
+from myoquat.core.progress import uncollected, waiting
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.kernels.codegen.body import Straight, StraightRecipe, patterns_of
+from myoquat.kernels.codegen.body import patterns_of
 from myoquat.kernels.control_flow import differentiation
 from myoquat.kernels.control_flow.differentiation import Derivative, Names
 from myoquat.kernels.runtime import batch as _batch
+from myoquat.kernels.runtime.build import Recipe
 from myoquat.kernels.runtime.compiled import Compiled
-from myoquat.kernels.runtime.deferred import Deferred
-from myoquat.kernels.tracing.sharing import sharing_traces
+from myoquat.kernels.tracing.context import sharing_traces
+from myoquat.kernels.tracing.tape import Pattern, Traced
 from myoquat.kernels.tracing.trace import Formula, as_list, name_of, trace
-from myoquat.kernels.tracing.traced import Pattern, Traced
 
 __all__ = ["Kernel", "compile"]
 
@@ -63,31 +62,30 @@ def compile(
     start = time.perf_counter()
     formulas = as_list(function)
     with waiting(f"compiling {name or name_of(formulas[0])}"), uncollected():
-        body = _body(function, inputs, outputs, name, content)
-        kernel = Kernel(body, lanes=lanes, threads=threads, cache=cache, formulas=formulas)
+        recipe = _recipe(function, inputs, outputs, name, content)
+        kernel = Kernel(recipe, lanes=lanes, threads=threads, cache=cache, formulas=formulas)
     kernel.build_seconds = time.perf_counter() - start
     return kernel
 
 
-def _body(
+def _recipe(
     function: Formula | Sequence[Formula],
     inputs: Mapping[str, Any],
     outputs: Sequence[str] | Mapping[str, Any] | None,
     name: str | None,
     content: str | None,
-) -> Straight | Deferred:
+) -> Recipe:
     """The formula, traced now, or, where the content says what it is, when it is needed."""
-    if content is None:
-        with sharing_traces():
-            return Straight(trace(function, inputs, outputs, name))
-    wanted = None if outputs is None else dict(outputs) if isinstance(outputs, Mapping) else list(outputs)
-    key = digest("formula", content, str(name), str(dict(inputs)), str(wanted))
 
     def traced() -> Traced:
         with sharing_traces(content):
             return trace(function, inputs, outputs, name)
 
-    return Deferred(key, traced)
+    if content is None:
+        formula = traced()
+        return Recipe.of_body(lambda: formula)
+    wanted = None if outputs is None else dict(outputs) if isinstance(outputs, Mapping) else list(outputs)
+    return Recipe.of_body(traced, digest("formula", content, str(name), str(dict(inputs)), str(wanted)))
 
 
 class Kernel(Compiled):
@@ -106,13 +104,12 @@ class Kernel(Compiled):
 
     def __init__(
         self,
-        body: Straight | Deferred,
+        recipe: Recipe,
         *,
         formulas: Sequence[Formula] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(StraightRecipe(body), **options)
-        self._body = body
+        super().__init__(recipe, **options)
         self._formulas = formulas
         self.patterns = patterns_of(self._code.notes)
 
@@ -154,10 +151,10 @@ class Kernel(Compiled):
 
     def _derived(self, derivative: Derivative, of: Names, wrt: Names) -> "Kernel":
         """The kernel of a derivative, made only where the cache has no machine code for it."""
-        key = digest("derivative", self._body.identity(), derivative.__name__, str(of), str(wrt))
-        body = Deferred(key, lambda: derivative(self._traced, of, wrt))
+        key = digest("derivative", self.program, derivative.__name__, str(of), str(wrt))
+        recipe = Recipe.of_body(lambda: derivative(self._traced, of, wrt), key)
         with waiting(f"differentiating {self.name}"), uncollected():
-            return Kernel(body, **self._options)
+            return Kernel(recipe, **self._options)
 
     @property
     def rows(self) -> np.ndarray:
@@ -189,7 +186,8 @@ class Kernel(Compiled):
     @property
     def _traced(self) -> Traced:
         """The formula."""
-        return self._body.traced
+        found: Traced = self._recipe.plan
+        return found
 
     def numpy(self, *arrays: ArrayLike, **named: ArrayLike) -> Array | tuple[Array, ...]:
         """The formula itself in NumPy, state after state: slow, the reference for the compiled one.
@@ -222,9 +220,9 @@ class Kernel(Compiled):
         return values
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._body, self._options)
+        return _restored, (self._recipe, self._options)
 
 
-def _restored(body: Straight | Deferred, options: dict[str, Any]) -> Kernel:
+def _restored(recipe: Recipe, options: dict[str, Any]) -> Kernel:
     """A kernel from its pickled parts, built for the machine that it arrives on."""
-    return Kernel(body, **options)
+    return Kernel(recipe, **options)

@@ -30,30 +30,27 @@ import numpy as np
 
 from myoquat.core.arguments import CALLABLE, check_types, check_unmasked, real_array
 from myoquat.core.content import digest
-from myoquat.core.garbage_collection import uncollected
-from myoquat.core.progress_message import waiting
+from myoquat.core.progress import uncollected, waiting
 from myoquat.core.typing import Array
-from myoquat.kernels.codegen.body import Straight, StraightRecipe
 from myoquat.kernels.codegen.parts import Body
-from myoquat.kernels.codegen.program_stages import Staged
-from myoquat.kernels.runtime.compiled import Compiled
-from myoquat.kernels.runtime.deferred import DeferredBody
-from myoquat.kernels.runtime.program_steps import (
-    FormulaStep,
+from myoquat.kernels.codegen.program_stages import (
+    FormulaStage,
     Link,
-    RepeatStep,
-    ReserveStep,
-    TableStep,
-    ViewStep,
-    ZeroStep,
+    RepeatStage,
+    ReserveStage,
+    Stage,
+    Staged,
+    TableStage,
+    ViewStage,
+    ZeroStage,
     numbers_or_symbols,
-    stages_of,
 )
+from myoquat.kernels.runtime.build import Recipe
+from myoquat.kernels.runtime.compiled import Compiled
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.kernels.tracing.context import unrolled_constructs
-from myoquat.kernels.tracing.sharing import sharing_traces
+from myoquat.kernels.tracing.context import sharing_traces, unrolled_constructs
+from myoquat.kernels.tracing.tape import Shape, Signature
 from myoquat.kernels.tracing.trace import Formula, shape_of, trace
-from myoquat.kernels.tracing.traced import Shape, Signature
 
 __all__ = ["Program", "compile_program"]
 
@@ -83,7 +80,7 @@ class Program:
         self.inputs: dict[str, Shape] = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
         self.buffers: dict[str, Shape] = dict(self.inputs)
         self.views: dict[str, str] = {}
-        self._steps: list[Any] = []
+        self._stages: list[Stage] = []
         self.__name__ = name
 
     # ---- stages ---------------------------------------------------------------------------------------------
@@ -96,22 +93,22 @@ class Program:
         `writes` as `outputs` of `compile`. Raises ValueError for a buffer that is not there, or there twice.
         """
         inputs = {key: self._buffer(key) for key in reads}
-        body = Straight(trace(function, inputs, writes, self._stage_name(function)))
+        body = trace(function, inputs, writes, self._stage_name(function))
         for key, shape in body.signature.outputs.items():
             self._create(key, shape)
-        self._steps.append(FormulaStep(function, body))
+        self._stages.append(FormulaStage(function, body))
 
     def zeros(self, buffers: Mapping[str, Any]) -> None:
         """New buffers, name -> shape, zero for every state, for tables to add to."""
         for key, shape in buffers.items():
             self._create(key, shape_of(self.name, key, shape))
-        self._steps.append(ZeroStep(tuple(buffers)))
+        self._stages.append(ZeroStage(tuple(buffers)))
 
     def reserve(self, buffers: Mapping[str, Any]) -> None:
         """New buffers, name -> shape, whose numbers mean nothing before tables have stored them, every row."""
         for key, shape in buffers.items():
             self._create(key, shape_of(self.name, key, shape))
-        self._steps.append(ReserveStep(tuple(buffers)))
+        self._stages.append(ReserveStage(tuple(buffers)))
 
     def view(self, name: str, buffer: str, shape: int | Sequence[int]) -> None:
         """Another name and shape for the numbers of a buffer, in C order: what is written to one is in the other."""
@@ -120,7 +117,7 @@ class Program:
             raise ValueError(f"program '{self.name}': '{buffer}' {there} has no view of the shape {wanted}")
         self._create(name, wanted)
         self.views[name] = self.views.get(buffer, buffer)
-        self._steps.append(ViewStep(name, buffer, wanted))
+        self._stages.append(ViewStage(name, buffer, wanted))
 
     def table(
         self,
@@ -166,9 +163,8 @@ class Program:
             for write_mode, links in (("store", store), ("add", add), ("least", least))
         }
         self._check_outputs(traced.signature, {key: link for links in written.values() for key, link in links.items()})
-        body = Straight(traced)
-        self._steps.append(
-            TableStep(element, body, count, gathered, tables, tuple(shared), written, zeroes=tuple(buffers or ()))
+        self._stages.append(
+            TableStage(element, traced, count, gathered, tables, tuple(shared), written, zeroes=tuple(buffers or ()))
         )
 
     @contextmanager
@@ -187,17 +183,17 @@ class Program:
         >>> program.compile(["better"])(2.0, 1.0).round(9)
         np.float64(1.414213562)
         """
-        outside, self._steps = self._steps, []
+        outside, self._stages = self._stages, []
         yield
-        inside, self._steps = self._steps, outside
+        inside, self._stages = self._stages, outside
         carried = dict(carry or {})
         for key in (running, *carried, *carried.values()):
             self._buffer(key)
-        self._steps.append(RepeatStep(inside, count, running, carried))
+        self._stages.append(RepeatStage(tuple(inside), count, running, carried))
 
     def _stage_name(self, function: Formula) -> str:
         name = getattr(function, "__name__", "")
-        return f"{self.name}_{name if name.isidentifier() else f'stage{len(self._steps)}'}"
+        return f"{self.name}_{name if name.isidentifier() else f'stage{len(self._stages)}'}"
 
     def _buffer(self, key: str) -> Shape:
         if key not in self.buffers:
@@ -253,7 +249,7 @@ class Program:
         if set(outputs) & set(self.views):
             raise ValueError(f"program '{self.name}': an output is no view; give the buffer {self.views}")
         signature = Signature(self.name, self.inputs, {key: self._buffer(key) for key in outputs})
-        return Staged(signature, dict(self.buffers), stages_of(self._steps), dict(self.views))
+        return Staged(signature, dict(self.buffers), tuple(self._stages), dict(self.views))
 
     def compile(
         self,
@@ -265,7 +261,7 @@ class Program:
     ) -> Compiled:
         """The program as a kernel that returns the named buffers; options as for `myoquat.kernels.compile`."""
         body = self.body(outputs)
-        return Compiled(StraightRecipe(body), lanes=lanes, threads=threads, cache=cache)
+        return Compiled(Recipe.of_body(lambda: body), lanes=lanes, threads=threads, cache=cache)
 
     def __call__(self, *arrays: Any, outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """The stages in NumPy for one state, on floats or symbols: the buffers `outputs` (all but inputs) by name."""
@@ -273,8 +269,8 @@ class Program:
         for key, array in zip(self.inputs, arrays, strict=True):
             check_unmasked(key, array)
             buffers[key] = np.asarray(as_array(array)).astype(object)
-        for step in self._steps:
-            step.evaluate(buffers, self.buffers)
+        for stage in self._stages:
+            stage.evaluate(buffers, self.buffers)
         wanted = [key for key in buffers if key not in self.inputs] if outputs is None else outputs
         return {key: numbers_or_symbols(buffers[key]) for key in wanted}
 
@@ -286,8 +282,8 @@ class Program:
             key: np.array(np.broadcast_to(real_array(key, arrays[key]), (batch, *shape)))
             for key, shape in self.inputs.items()
         }
-        for step in self._steps:
-            step.advance(buffers, self.buffers)
+        for stage in self._stages:
+            stage.advance(buffers, self.buffers)
         return tuple(buffers[key] for key in outputs)
 
 
@@ -319,11 +315,7 @@ def compile_program(
             return make().body(outputs)
 
     with waiting(f"compiling {name}"), uncollected():
-        if content is None:
-            found = body()
-        else:
-            key = digest("program", content, name, str(list(outputs)))
-            found = DeferredBody(key, body)
-        kernel = Compiled(StraightRecipe(found), lanes=lanes, threads=threads, cache=cache)
+        key = None if content is None else digest("program", content, name, str(list(outputs)))
+        kernel = Compiled(Recipe.of_body(body, key), lanes=lanes, threads=threads, cache=cache)
     kernel.build_seconds = time.perf_counter() - start
     return kernel

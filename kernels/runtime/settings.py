@@ -9,18 +9,101 @@ Each can be given as an argument, or by an environment variable that is read at 
     MYOQUAT_CACHE         folder of compiled kernels, or 'off'
 """
 
+import atexit
 import functools
 import os
 import platform
+import shutil
+import stat
 import sys
+import tempfile
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import llvmlite.binding as llvm
 
-from myoquat.kernels.runtime.homes import temporary_cache, user_cache
+from myoquat.core.lazy_imports import platformdirs
 
-__all__ = ["Target", "cache_folder", "lane_count", "target", "thread_count"]
+__all__ = ["Target", "cache_folder", "lane_count", "target", "temporary_cache", "thread_count", "user_cache"]
+
+
+if sys.platform != "win32":
+    import pwd
+
+
+def user_cache() -> Path | None:
+    """The folder for this package's caches that the system intends; None where no home directory is known.
+
+    A program that runs as the superuser, but with the environment of another user, gets the superuser's own.
+    """
+    try:
+        found: Path = platformdirs.user_cache_path("myoquat", appauthor=False, opinion=False)
+    except RuntimeError:
+        return None
+    if sys.platform != "win32" and _is_of_another_user(found):
+        try:
+            return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "myoquat"
+        except KeyError:  # a number without a user, as in a container
+            return None
+    return found if found.is_absolute() else None
+
+
+def _is_of_another_user(path: Path) -> bool:
+    """Whether the superuser would make a folder in one of another user: asked of the nearest folder that exists."""
+    if os.getuid() != 0:
+        return False
+    for folder in (path, *path.absolute().parents):
+        try:
+            return folder.stat().st_uid != 0
+        except OSError:
+            continue
+    return False
+
+
+@functools.cache
+def temporary_cache() -> Path:
+    """A folder of this user alone among the temporary files. All processes share it, if its name is free or belongs to
+    this user; otherwise this process has one of its own. Warns."""
+    shared = Path(tempfile.gettempdir()) / f"myoquat-cache-{_user()}"
+    folder = shared if _is_made_private(shared) else _own_folder()
+    warnings.warn(
+        f"no home directory is known, so compiled kernels are kept in {folder}; set HOME, or MYOQUAT_CACHE to a folder "
+        "or to 'off'",
+        RuntimeWarning,
+        stacklevel=4,
+    )
+    return folder
+
+
+def _user() -> int | str:
+    return os.getuid() if sys.platform != "win32" else "user"
+
+
+def _is_made_private(folder: Path) -> bool:
+    """Whether there is such a folder, made now or before by this user, that no other user may enter. A link that
+    another user has put there is none."""
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+    except OSError:
+        return False
+    if sys.platform == "win32":
+        return False
+    status = os.lstat(folder)
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
+
+
+def _own_folder() -> Path:
+    """A folder with an unpredictable name; removed when this process ends."""
+    folder = tempfile.mkdtemp(prefix="myoquat-cache-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+# ---- processor, lanes, threads, cache folder ---------------------------------------------------------------
+
 
 LANES = (1, 2, 4, 8)
 OPTIMIZATIONS = (0, 1)
@@ -125,4 +208,4 @@ def cache_folder(requested: str | os.PathLike[str] | None = None) -> Path | None
     given = os.environ.get("MYOQUAT_CACHE") if requested is None else os.fspath(requested)
     if given:
         return None if given.lower() == "off" else Path(given).expanduser()
-    return (user_cache() or temporary_cache()) / "myoquat" / "kernels"
+    return (user_cache() or temporary_cache() / "myoquat") / "kernels"

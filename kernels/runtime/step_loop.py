@@ -12,35 +12,211 @@ import ctypes
 import itertools
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.arguments import check_unmasked, options_of, real_array
 from myoquat.core.content import digest
-from myoquat.core.garbage_collection import uncollected
-from myoquat.core.option_records import options_of
-from myoquat.core.progress_message import waiting
+from myoquat.core.progress import uncollected, waiting
 from myoquat.core.typing import ArrayLike
-from myoquat.kernels.codegen.body import Straight
-from myoquat.kernels.codegen.entrywise import Entrywise
+from myoquat.kernels.codegen.body import Entrywise
 from myoquat.kernels.codegen.parts import Body
-from myoquat.kernels.codegen.step_loop.plan import StepPlan, nodes_of
-from myoquat.kernels.codegen.step_loop.stepping import PROTOTYPE, DeferredSteps, StepRecipe
+from myoquat.kernels.codegen.step_loop import PROTOTYPE, StepPlan, nodes_of, notes_of_steps, write_steps
 from myoquat.kernels.runtime import batch as _batch
-from myoquat.kernels.runtime.build import assembly, build
+from myoquat.kernels.runtime.build import Recipe, assembly, build
 from myoquat.kernels.runtime.compiled import count_call
 from myoquat.kernels.runtime.execution import FramePool, split_and_run
-from myoquat.kernels.runtime.input_schedules import Sample, sample
 from myoquat.kernels.runtime.program import Program
 from myoquat.kernels.runtime.settings import cache_folder, lane_count, target, thread_count
-from myoquat.kernels.runtime.tableaus import METHODS, ExplicitMethod, Tableau
-from myoquat.kernels.tracing.sharing import sharing_traces
+from myoquat.kernels.tracing.context import sharing_traces
+from myoquat.kernels.tracing.tape import Shape, Signature, Traced
 from myoquat.kernels.tracing.trace import Formula, shape_of, trace
-from myoquat.kernels.tracing.traced import Shape, Signature
 
-__all__ = ["LoopOptions", "StepLoop", "Steps", "step_loop"]
+__all__ = [
+    "METHODS",
+    "ExplicitMethod",
+    "LinearInterpolation",
+    "LoopOptions",
+    "Sample",
+    "StepLoop",
+    "Steps",
+    "Tableau",
+    "ZeroOrderHold",
+    "sample",
+    "step_loop",
+]
+
+
+@dataclass(frozen=True)
+class Tableau:
+    """Butcher's array of an explicit method: k_i = f(t + c_i h, x + h sum_j a_ij k_j), x' = x + h sum_i b_i k_i.
+
+    >>> from myoquat.kernels import Tableau, step_loop
+    >>> heun = Tableau(a=((), (1.0,)), b=(0.5, 0.5), c=(0.0, 1.0))
+    >>> step_loop(1, rhs=lambda t, x: -x, method=heun)([1.0], h=0.1, steps=1).final.round(6)
+    array([0.905])
+    """
+
+    a: tuple[tuple[float, ...], ...]
+    b: tuple[float, ...]
+    c: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        stages = len(self.b)
+        explicit = len(self.a) == stages == len(self.c) and all(len(row) <= k for k, row in enumerate(self.a))
+        if not explicit or not stages:
+            raise ValueError(
+                f"not an explicit Runge-Kutta tableau of {stages} stages: row k of a has at most k entries"
+            )
+        for row, node in zip(self.a, self.c, strict=True):
+            if abs(sum(row) - node) > 1e-12:
+                raise ValueError(f"row {row} of a tableau sums to {sum(row)}, not to its node {node}")
+        if abs(sum(self.b) - 1.0) > 1e-12:
+            raise ValueError(f"the weights {self.b} of a tableau sum to {sum(self.b)}, not to 1")
+
+
+@dataclass(frozen=True)
+class ExplicitMethod:
+    """An explicit method by formulas, where the next state is not x + h times a sum of slopes (on a Lie group).
+
+    k_i = f(t + c_i h, x_i) with x_0 = x and x_i = updates[i - 1](x, h, *slopes). The last x_i is the state after the
+    step. The tuple `slope_indices[i - 1]` lists, in order, the earlier slopes that update i - 1 takes. Updates that are
+    `entrywise`, the same for every component by itself, are given single numbers. Their code does not grow with the
+    state.
+
+    >>> from myoquat.kernels import METHODS, ExplicitMethod
+    >>> stages = ExplicitMethod.of(METHODS["rk4"])
+    >>> stages.c, stages.slope_indices
+    ((0.0, 0.5, 0.5, 1.0), ((0,), (1,), (2,), (0, 1, 2, 3)))
+    """
+
+    c: tuple[float, ...]
+    slope_indices: tuple[tuple[int, ...], ...]
+    updates: tuple[Callable[..., Any], ...]
+    entrywise: bool = False
+
+    def __post_init__(self) -> None:
+        earlier = all(0 <= j <= k for k, indices in enumerate(self.slope_indices) for j in indices)
+        if not len(self.c) == len(self.slope_indices) == len(self.updates) > 0 or not earlier:
+            raise ValueError(
+                f"{len(self.c)} nodes need as many updates, each of slopes before it, not {self.slope_indices}"
+            )
+
+    @classmethod
+    def of(cls, tableau: Tableau) -> "ExplicitMethod":
+        """The stages of a Runge-Kutta method."""
+        rows = (*tableau.a[1:], tableau.b)
+        indices = tuple(tuple(j for j, w in enumerate(row) if w != 0.0) for row in rows)
+        return cls(tableau.c, indices, tuple(_combination([w for w in row if w != 0.0]) for row in rows), True)
+
+
+def _combination(weights: list[float]) -> Callable[..., Any]:
+    """x + h sum_j w_j k_j."""
+
+    def formula(x: Any, h: Any, *slopes: Any) -> Any:
+        total: Any = 0.0
+        for weight, slope in zip(weights, slopes, strict=True):
+            total = total + weight * slope
+        return x + h * total
+
+    return formula
+
+
+# Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, section II.1
+METHODS = {
+    "euler": Tableau(((),), (1.0,), (0.0,)),
+    "midpoint": Tableau(((), (0.5,)), (0.0, 1.0), (0.0, 0.5)),
+    "heun": Tableau(((), (1.0,)), (0.5, 0.5), (0.0, 1.0)),
+    "rk4": Tableau(((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6), (0.0, 0.5, 0.5, 1.0)),
+}
+
+
+# ---- inputs that change with time --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ZeroOrderHold:
+    """An input that is constant in pieces: values (..., K, *shape), each for `hold` steps, the last from then on.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import ZeroOrderHold, step_loop
+    >>> loop = step_loop(1, rhs=lambda t, x, u: np.stack([u]), inputs={"u": ()}, method="euler")
+    >>> run = loop([0.0], h=1.0, steps=4, u=ZeroOrderHold([1.0, 10.0], hold=2))  # each value for two steps
+    >>> run.states.T
+    array([[ 0.,  1.,  2., 12., 22.]])
+    """
+
+    values: Any
+    hold: int = 1
+
+
+@dataclass(frozen=True)
+class LinearInterpolation:
+    """An input between given values: times (K,) increasing, values (..., K, *shape), linear, constant outside.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import LinearInterpolation, step_loop
+    >>> loop = step_loop(1, rhs=lambda t, x, u: np.stack([u]), inputs={"u": ()})
+    >>> ramp = LinearInterpolation([0.0, 1.0], [0.0, 2.0])  # between the rows linearly: the integral of 2 t
+    >>> loop([0.0], h=0.5, steps=2, u=ramp).final
+    array([1.])
+    """
+
+    times: Any
+    values: Any
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An input of one call: values (..., count, *shape), and how rows follow from step and time."""
+
+    values: Any
+    count: int
+    hold: int = 0
+    times: np.ndarray | None = None
+
+    def fill(self, index: np.ndarray, weight: np.ndarray, nodes: np.ndarray, h: float, start: float) -> None:
+        """Set index and weight, (steps, nodes) each."""
+        step = np.arange(len(index))[:, None]
+        if self.times is None:
+            index[...] = np.minimum(step // self.hold, self.count - 1) if self.hold else 0
+        elif self.count > 1:
+            t = start + (step + nodes) * h
+            k = np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, self.count - 2)
+            share = np.clip((t - self.times[k]) / (self.times[k + 1] - self.times[k]), 0.0, 1.0)
+            index[...] = np.where(share == 1.0, k + 1, k)
+            weight[...] = np.where(share == 1.0, 0.0, share)
+
+
+def sample(loop: str, key: str, given: Any, shape: Shape) -> Sample:
+    """What a call gives for input `key` of `shape`. ValueError for times and values that do not fit."""
+    axes = len(shape)
+    check_unmasked(f"step loop '{loop}': input '{key}'", getattr(given, "values", given))
+    if not isinstance(given, (ZeroOrderHold, LinearInterpolation)):
+        values = np.asarray(given)
+        return Sample(np.expand_dims(values, values.ndim - axes) if values.ndim >= axes else values, 1)
+    values = np.asarray(given.values)
+    if values.ndim <= axes or not values.shape[values.ndim - axes - 1]:
+        raise ValueError(
+            f"step loop '{loop}': values of '{key}' have shape {values.shape}; "
+            f"(..., K, {', '.join(map(str, shape))}) is needed"
+        )
+    count = values.shape[values.ndim - axes - 1]
+    if isinstance(given, ZeroOrderHold):
+        if given.hold < 1:
+            raise ValueError(f"step loop '{loop}': '{key}' is held for {given.hold} steps; at least 1 is needed")
+        return Sample(values, count, hold=given.hold)
+    times = real_array(f"step loop '{loop}': times of '{key}'", given.times)
+    if times.shape != (count,) or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+        raise ValueError(f"step loop '{loop}': times of '{key}' {times.shape} must be {count} increasing numbers")
+    return Sample(values, count, times=times)
+
+
+# ---- step loops --------------------------------------------------------------------------------------------
+
 
 _RESERVED = ("t", "h", "x", "x0", "steps", "every", "start", "threads")
 
@@ -166,12 +342,13 @@ class _Wanted:
         """Where in a step the inputs are needed, as shares of it."""
         return nodes_of(() if self.stages is None else self.stages.c, self.node)
 
-    def recipe(self, content: str | None) -> StepRecipe | DeferredSteps:
+    def recipe(self, content: str | None) -> Recipe:
         """The formulas traced now, or, where the content says what they are, when they are needed."""
         if content is None:
-            return StepRecipe(self.plan())
+            plan = self.plan()
+            return Recipe(lambda: plan, write_steps, notes_of_steps)
         shapes = str((self.name, self.state, self.inputs, self.parameters, self.nodes))
-        return DeferredSteps(digest("steps", content, shapes), lambda: self.plan(content))
+        return Recipe(lambda: self.plan(content), write_steps, notes_of_steps, digest("steps", content, shapes))
 
     def plan(self, content: str | None = None) -> StepPlan:
         """The traced formulas."""
@@ -216,8 +393,8 @@ def _body(name: str, given: Any, arguments: Mapping[str, Shape], wanted: Shape) 
     return body
 
 
-def _traced(name: str, formula: Formula, arguments: Mapping[str, Shape], wanted: Shape) -> Straight:
-    body = Straight(trace(formula, arguments, None, name))
+def _traced(name: str, formula: Formula, arguments: Mapping[str, Shape], wanted: Shape) -> Traced:
+    body = trace(formula, arguments, None, name)
     outputs = list(body.signature.outputs.values())
     if outputs != [wanted]:
         raise ValueError(f"{name}: the formula gives {outputs}; one array {wanted} is needed")
@@ -233,11 +410,11 @@ def _updates(name: str, state: int, stages: ExplicitMethod, project: Formula | N
         if project is not None and stage == len(stages.c) and not stages.entrywise:
             formula = _then(formula, project)
         body = _traced(f"{name}_update{stage}", formula, arguments, shape)
-        bodies.append(Entrywise(body.traced, state) if stages.entrywise else body)
+        bodies.append(Entrywise(body, state) if stages.entrywise else body)
     return tuple(bodies)
 
 
-def _projection(name: str, state: int, stages: ExplicitMethod | None, project: Formula | None) -> Straight | None:
+def _projection(name: str, state: int, stages: ExplicitMethod | None, project: Formula | None) -> Traced | None:
     """The projection by itself, after updates of every component by itself."""
     if project is None or stages is None or not stages.entrywise:
         return None
@@ -260,7 +437,7 @@ class StepLoop:
     """
 
     def __init__(
-        self, name: str, size: int, nodes: tuple[float, ...], recipe: StepRecipe | DeferredSteps,
+        self, name: str, size: int, nodes: tuple[float, ...], recipe: Recipe,
         inputs: Mapping[str, Shape], parameters: Mapping[str, Shape], **options: Any,
     ) -> None:  # fmt: skip
         self.name = name
@@ -358,8 +535,7 @@ class StepLoop:
         return assembly(self._recipe, self._target, self.lanes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        recipe = StepRecipe(self._recipe.plan)
-        return _rebuilt, (self.name, self.size, self.nodes, recipe, self.inputs, self.parameters, self._options)
+        return _rebuilt, (self.name, self.size, self.nodes, self._recipe, self.inputs, self.parameters, self._options)
 
     def __repr__(self) -> str:
         cost = f"{self.instructions} operations per step, {self.lanes} lanes"

@@ -32,21 +32,25 @@ from myoquat.kernels.symbolic.elements import (
 )
 from myoquat.kernels.symbolic.terms import Tracer
 
-if TYPE_CHECKING:
-    from casadi import SX
-
 __all__ = [
     "Argument",
     "SymbolArray",
+    "arctan2",
     "as_array",
     "as_casadi_vector",
     "formula",
+    "hypot",
     "is_symbolic",
     "may_be_nonzero",
     "symbols_casadi",
     "symbols_of",
     "symbols_sympy",
 ]
+
+
+if TYPE_CHECKING:
+    from casadi import SX
+
 
 # True while a formula is differentiated by the complex step: only then may its arrays be complex.
 differentiating: ContextVar[bool] = ContextVar("differentiating", default=False)
@@ -483,3 +487,24 @@ def _to_plain(x: Any) -> Any:
 
 
 _sympified = np.frompyfunc(lambda x: exact(x, sympy_module().S.One), 1, 1)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# arctan2 and hypot as NumPy has them, and for the complex numbers of a complex step, which NumPy refuses.
+
+
+def arctan2(y: Any, x: Any) -> Any:
+    """np.arctan2(y, x); of complex numbers, exact to first order in the imaginary parts."""
+    if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
+        return np.arctan2(y, x)
+    a, b = np.real(y), np.real(x)
+    square = a * a + b * b
+    with np.errstate(divide="ignore", invalid="ignore"):  # no derivative at the origin: NaN, as on symbols
+        return np.arctan2(a, b) + 1j * ((b * np.imag(y) - a * np.imag(x)) / square)
+
+
+def hypot(x: Any, y: Any) -> Any:
+    """np.hypot(x, y); of complex numbers sqrt(x^2 + y^2)."""
+    if not (np.iscomplexobj(x) or np.iscomplexobj(y)):
+        return np.hypot(x, y)
+    return np.sqrt(x * x + y * y)

@@ -4,7 +4,6 @@ A row says what an operation gives on numbers, its derivative, its names in NumP
 Adding an operation adds one row; vector code of an elementary function stands in `codegen/elementary`.
 """
 
-import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,10 +39,10 @@ class Operation:
     """One operation.
 
     evaluate     on floats and arrays of floats; conditions are 1 or 0
-    partials     the rule of each argument's adjoint; none for what is constant or jumps
+    partials     the rule of each argument's adjoint; () for what is constant or jumps. None for an operation that
+                 rewriting makes after all differentiation: differentiating it raises an error
     spellings    ufuncs that are this operation on every element, without rules for structural zeros
     casadi       on CasADi's scalars: a function, or the name of one of CasADi's
-    codes        names of CasADi's instructions (without OP_) that are read as this operation
     emit         its LLVM code; None for an elementary function, which is a function of its own
     arity        the number of arguments
     truths       the arguments that are conditions
@@ -56,10 +55,9 @@ class Operation:
 
     name: str
     evaluate: Callable[..., Any]
-    partials: tuple[Rule, ...] = ()
+    partials: tuple[Rule, ...] | None = None
     spellings: tuple[Spelling, ...] = ()
     casadi: str | Callable[..., Any] = ""
-    codes: tuple[str, ...] = ()
     emit: Emit | None = None
     arity: int = 1
     truths: tuple[int, ...] = ()
@@ -149,7 +147,7 @@ def _emit_extreme(predicate: str) -> Emit:
 
 def _comparison(name: str, evaluate: Any, predicate: str, *spellings: Spelling) -> Operation:
     return Operation(
-        name, evaluate, spellings=spellings, codes=(name.upper(),), arity=2, condition=True,
+        name, evaluate, (), spellings, arity=2, condition=True,
         emit=lambda b, x, y: b.compare(predicate, x, y),
     )  # fmt: skip
 
@@ -160,7 +158,7 @@ def _function(
 ) -> Operation:  # fmt: skip
     """An elementary function of one argument, whose name is CasADi's."""
     return Operation(
-        name, ufunc, (partial,), (Spelling(ufunc, sympy or name, name),), codes=(name.upper(),),
+        name, ufunc, (partial,), (Spelling(ufunc, sympy or name, name),),
         infinite_slope=infinite_slope, domain_edge=domain_edge, zero_at_zero=zero_at_zero,
     )  # fmt: skip
 
@@ -169,74 +167,74 @@ def _function(
 
 _ARITHMETIC = (
     Operation(
-        "add", np.add, (_same, _same), casadi=operator.add, codes=("ADD",), arity=2,
+        "add", np.add, (_same, _same), casadi=operator.add, arity=2,
         emit=lambda b, x, y: b.add(x, y),
     ),
     Operation(
-        "sub", np.subtract, (_same, _negative), casadi=operator.sub, codes=("SUB",), arity=2,
+        "sub", np.subtract, (_same, _negative), casadi=operator.sub, arity=2,
         emit=lambda b, x, y: b.sub(x, y),
     ),
     Operation(
         "mul", np.multiply,
         (lambda r, y, bar: r.multiply(bar, _b(y)), lambda r, y, bar: r.multiply(bar, _a(y))),
-        casadi=operator.mul, codes=("MUL",), arity=2, emit=lambda b, x, y: b.mul(x, y),
+        casadi=operator.mul, arity=2, emit=lambda b, x, y: b.mul(x, y),
     ),
     Operation(
         "div", np.true_divide,
         (lambda r, y, bar: r.divide(bar, _b(y)), lambda r, y, bar: r.negate(r.multiply(r.divide(bar, _b(y)), y))),
-        casadi=operator.truediv, codes=("DIV",), arity=2, emit=lambda b, x, y: b.div(x, y), infinite_slope=True,
+        casadi=operator.truediv, arity=2, emit=lambda b, x, y: b.div(x, y), infinite_slope=True,
     ),
     Operation(
-        "neg", np.negative, (_negative,), casadi=operator.neg, codes=("NEG",), emit=lambda b, x: b.neg(x),
+        "neg", np.negative, (_negative,), casadi=operator.neg, emit=lambda b, x: b.neg(x),
         zero_at_zero=True,
     ),
     Operation(
         "inv", lambda x: np.true_divide(1.0, x), (lambda r, y, bar: r.negate(r.multiply(bar, r.multiply(y, y))),),
-        casadi=lambda a: 1 / a, codes=("INV",), emit=lambda b, x: b.div(1.0, x), infinite_slope=True,
+        casadi=lambda a: 1 / a, emit=lambda b, x: b.div(1.0, x), infinite_slope=True,
     ),
     Operation(
         "sq", np.square, (lambda r, y, bar: r.multiply(r.twice(bar), _a(y)),),
-        casadi=lambda a: a * a, codes=("SQ",), emit=lambda b, x: b.mul(x, x), zero_at_zero=True,
+        casadi=lambda a: a * a, emit=lambda b, x: b.mul(x, x), zero_at_zero=True,
     ),
     Operation(
         "twice", lambda x: 2.0 * x, (lambda r, y, bar: r.twice(bar),),
-        casadi=lambda a: 2 * a, codes=("TWICE",), emit=lambda b, x: b.add(x, x), zero_at_zero=True,
+        casadi=lambda a: 2 * a, emit=lambda b, x: b.add(x, x), zero_at_zero=True,
     ),
     Operation("fma", lambda a, b, c: a * b + c, arity=3, emit=lambda b, x, y, z: b.fma(x, y, z)),
     Operation("fms", lambda a, b, c: a * b - c, arity=3, emit=lambda b, x, y, z: b.fma(x, y, b.neg(z))),
     Operation("fnma", lambda a, b, c: c - a * b, arity=3, emit=lambda b, x, y, z: b.fma(b.neg(x), y, z)),
     Operation(
         "sqrt", np.sqrt, (lambda r, y, bar: r.divide(bar, r.twice(y)),),
-        (Spelling(np.sqrt, "sqrt", "sqrt"),), codes=("SQRT",), emit=lambda b, x: b.sqrt(x),
+        (Spelling(np.sqrt, "sqrt", "sqrt"),), emit=lambda b, x: b.sqrt(x),
         infinite_slope=True, domain_edge=True, zero_at_zero=True,
     ),
     Operation(
         "abs", np.abs, (lambda r, y, bar: r.multiply(bar, r.call("sign", _a(y))),),
         (Spelling(np.absolute, "Abs", "fabs"), Spelling(np.fabs, "Abs", "fabs")),
-        codes=("FABS",), emit=lambda b, x: b.abs(x), zero_at_zero=True,
+        emit=lambda b, x: b.abs(x), zero_at_zero=True,
     ),
     Operation(
-        "floor", np.floor, (), (Spelling(np.floor, "floor", "floor"),), codes=("FLOOR",),
+        "floor", np.floor, (), (Spelling(np.floor, "floor", "floor"),),
         emit=lambda b, x: b.intrinsic("floor", x), zero_at_zero=True,
     ),
     Operation(
-        "ceil", np.ceil, (), (Spelling(np.ceil, "ceiling", "ceil"),), codes=("CEIL",),
+        "ceil", np.ceil, (), (Spelling(np.ceil, "ceiling", "ceil"),),
         emit=lambda b, x: b.intrinsic("ceil", x), zero_at_zero=True,
     ),
     Operation(
-        "sign", np.sign, (), (Spelling(np.sign, "sign", "sign"),), codes=("SIGN",), emit=_emit_sign, zero_at_zero=True
+        "sign", np.sign, (), (Spelling(np.sign, "sign", "sign"),), emit=_emit_sign, zero_at_zero=True
     ),
     Operation(
-        "copysign", np.copysign, (_sign_of_product,), casadi="copysign", codes=("COPYSIGN",), arity=2,
+        "copysign", np.copysign, (_sign_of_product,), casadi="copysign", arity=2,
         emit=lambda b, x, y: b.copysign(x, y),
     ),
     Operation(
         "min", np.minimum, _EXTREME, (Spelling(np.minimum, "Min", "fmin"), Spelling(np.fmin, "Min", "fmin")),
-        codes=("FMIN",), arity=2, emit=_emit_extreme("olt"), choice=True,
+        arity=2, emit=_emit_extreme("olt"), choice=True,
     ),
     Operation(
         "max", np.maximum, _EXTREME, (Spelling(np.maximum, "Max", "fmax"), Spelling(np.fmax, "Max", "fmax")),
-        codes=("FMAX",), arity=2, emit=_emit_extreme("ogt"), choice=True,
+        arity=2, emit=_emit_extreme("ogt"), choice=True,
     ),
 )  # fmt: skip
 
@@ -245,8 +243,8 @@ _ARITHMETIC = (
 # - `implicit(a, b)` has the derivative of b, where a solves an equation, and b is a step of Newton's method.
 # - `unknown(a)`, where that step begins, stands for a in its own equation (`control_flow/implicit.py`).
 _MARKS = (
-    Operation("stop", np.positive, casadi=_no_stop, emit=lambda b, x: x),
-    Operation("unknown", np.positive, casadi=lambda a: a, emit=lambda b, x: x),
+    Operation("stop", np.positive, (), casadi=_no_stop, emit=lambda b, x: x),
+    Operation("unknown", np.positive, (), casadi=lambda a: a, emit=lambda b, x: x),
     Operation(
         "implicit", lambda a, b: np.positive(a), (_none, lambda r, y, bar: bar), casadi=lambda a, b: b, arity=2,
         emit=lambda b, x, y: x,
@@ -269,7 +267,7 @@ _CONDITIONS = (
             Spelling(np.logical_not, "Not", "logic_not"),
             Spelling(np.invert, "Not", "logic_not", evaluate=np.logical_not),
         ),
-        codes=("NOT",), emit=lambda b, x: b.negate(x), truths=(0,), condition=True,
+        emit=lambda b, x: b.negate(x), truths=(0,), condition=True,
     ),
     Operation(
         "and", np.logical_and, (),
@@ -277,7 +275,7 @@ _CONDITIONS = (
             Spelling(np.logical_and, "And", "logic_and"),
             Spelling(np.bitwise_and, "And", "logic_and", evaluate=np.logical_and),
         ),
-        codes=("AND",), arity=2, emit=lambda b, x, y: b.logic("and", x, y), truths=(0, 1), condition=True,
+        arity=2, emit=lambda b, x, y: b.logic("and", x, y), truths=(0, 1), condition=True,
     ),
     Operation(
         "or", np.logical_or, (),
@@ -285,12 +283,12 @@ _CONDITIONS = (
             Spelling(np.logical_or, "Or", "logic_or"),
             Spelling(np.bitwise_or, "Or", "logic_or", evaluate=np.logical_or),
         ),
-        codes=("OR",), arity=2, emit=lambda b, x, y: b.logic("or", x, y), truths=(0, 1), condition=True,
+        arity=2, emit=lambda b, x, y: b.logic("or", x, y), truths=(0, 1), condition=True,
     ),
     Operation(
         "if", lambda condition, a: np.where(np.asarray(condition) != 0, a, 0.0),
         (_none, lambda r, y, bar: r.select(_a(y), bar, 0.0)),
-        casadi=lambda condition, a: casadi.if_else(condition, a, 0), codes=("IF_ELSE_ZERO",), arity=2,
+        casadi=lambda condition, a: casadi.if_else(condition, a, 0), arity=2,
         emit=lambda b, condition, x: b.select(condition, x, 0.0), truths=(0,), choice=True,
     ),
     Operation(
@@ -321,16 +319,16 @@ _ELEMENTARY = (
     Operation(
         "atan2", np.arctan2,
         (lambda r, y, bar: _over_norm(r, y, bar, _b(y)), lambda r, y, bar: r.negate(_over_norm(r, y, bar, _a(y)))),
-        (Spelling(np.arctan2, "atan2", "atan2"),), codes=("ATAN2",), arity=2, infinite_slope=True,
+        (Spelling(np.arctan2, "atan2", "atan2"),), arity=2, infinite_slope=True,
     ),
     _function(np.exp, "exp", lambda r, y, bar: r.multiply(bar, y)),
     Operation(
-        "expm1", np.expm1, (lambda r, y, bar: r.multiply(bar, r.add(1.0, y)),), casadi="expm1", codes=("EXPM1",),
+        "expm1", np.expm1, (lambda r, y, bar: r.multiply(bar, r.add(1.0, y)),), casadi="expm1",
         zero_at_zero=True,
     ),
     _function(np.log, "log", lambda r, y, bar: r.divide(bar, _a(y)), infinite_slope=True, domain_edge=True),
     Operation(
-        "log1p", np.log1p, (lambda r, y, bar: r.divide(bar, r.add(1.0, _a(y))),), casadi="log1p", codes=("LOG1P",),
+        "log1p", np.log1p, (lambda r, y, bar: r.divide(bar, r.add(1.0, _a(y))),), casadi="log1p",
         infinite_slope=True, domain_edge=True, zero_at_zero=True,
     ),
     _function(np.sinh, "sinh", lambda r, y, bar: r.multiply(bar, r.call("cosh", _a(y))), zero_at_zero=True),
@@ -347,21 +345,13 @@ _ELEMENTARY = (
             lambda r, y, bar: r.multiply(bar, r.multiply(_b(y), r.power(_a(y), r.subtract(_b(y), 1.0)))),
             lambda r, y, bar: r.multiply(bar, r.multiply(y, r.call("log", _a(y)))),
         ),
-        casadi=operator.pow, codes=("POW", "CONSTPOW"), arity=2, infinite_slope=True, domain_edge=True,
+        casadi=operator.pow, arity=2, infinite_slope=True, domain_edge=True,
     ),
     Operation(
         "fmod", np.fmod,
         (_same, lambda r, y, bar: r.multiply(bar, r.divide(r.subtract(y, _a(y)), _b(y)))),
-        casadi="fmod", codes=("FMOD",), arity=2, infinite_slope=True,
+        casadi="fmod", arity=2, infinite_slope=True,
     ),
-    # Of CasADi's programs alone: NumPy has the function under no ufunc that formulas use, or SymPy has none.
-    Operation("acosh", np.arccosh, casadi="acosh", codes=("ACOSH",), domain_edge=True),
-    Operation("atanh", np.arctanh, casadi="atanh", codes=("ATANH",), domain_edge=True),
-    Operation("erf", np.vectorize(math.erf, otypes=[float]), casadi="erf", codes=("ERF",)),
-    Operation(
-        "remainder", np.vectorize(math.remainder, otypes=[float]), casadi="remainder", codes=("REMAINDER",), arity=2
-    ),
-    Operation("hypot", np.hypot, casadi="hypot", codes=("HYPOT",), arity=2),
 )  # fmt: skip
 
 _ROWS = (*_ARITHMETIC, *_CONDITIONS, *_ELEMENTARY, *_MARKS)

@@ -1,13 +1,17 @@
-"""Tapes: a formula as one node per operation, every argument before what takes it; to CasADi and back."""
+"""Traced formulas: a tape of operations, the shapes of its inputs and outputs, and the constructs inside.
+
+A tape is a formula as one node per operation, every argument before what takes it.
+"""
 
 import functools
-import importlib
-import struct
+import itertools
+import math
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -18,16 +22,22 @@ from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
 
 __all__ = [
     "Apply",
+    "Construct",
     "Ends",
     "Inner",
     "Node",
+    "OfLoop",
+    "Pattern",
+    "PendingConstruct",
+    "Shape",
+    "Signature",
     "Tape",
+    "Traced",
     "arguments",
     "in_casadi",
     "in_terms",
     "interpret",
     "levels",
-    "read_tape",
     "tape_of",
 ]
 
@@ -89,84 +99,6 @@ def arguments(node: Node) -> tuple[int, ...]:
     if node.b >= 0:
         return (node.a, node.b)
     return (node.a,) if node.a >= 0 else ()
-
-
-@functools.cache
-def _by_code() -> dict[int, str]:
-    """Our names of CasADi's operations, by its codes."""
-    return {getattr(casadi, f"OP_{code}"): row.name for row in OPERATIONS.values() for code in row.codes}
-
-
-def _name_of(code: int) -> str:
-    """CasADi's name of an operation."""
-    named = vars(importlib.import_module("casadi")).items()
-    return next((name[3:] for name, value in named if name.startswith("OP_") and value == code), str(code))
-
-
-class _Reader:
-    """Walks the instructions once; `work` maps CasADi's work vector to nodes."""
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-        self.first_in = _offsets([function.nnz_in(i) for i in range(function.n_in())])
-        self.first_out = _offsets([function.nnz_out(i) for i in range(function.n_out())])
-        self.nodes: list[Node] = []
-        self.outputs = [-1] * self.first_out[-1]
-        self.work: dict[int, int] = {}
-        self.leaves: dict[tuple[str, bytes | int], int] = {}
-
-    def leaf(self, key: tuple[str, bytes | int], node: Node) -> int:
-        """The node of a constant or an input, made once."""
-        if key not in self.leaves:
-            self.leaves[key] = len(self.nodes)
-            self.nodes.append(node)
-        return self.leaves[key]
-
-    def instruction(self, k: int, code: int) -> None:
-        f, work = self.function, self.work
-        if code == casadi.OP_CONST:
-            value = f.instruction_constant(k)
-            key = ("const", struct.pack("<d", value))
-            work[f.instruction_output(k)[0]] = self.leaf(key, Node("const", number=value))
-            return
-        operands, given = f.instruction_input(k), f.instruction_output(k)
-        if code == casadi.OP_INPUT:
-            index = self.first_in[operands[0]] + operands[1]
-            work[given[0]] = self.leaf(("input", index), Node("input", number=index))
-        elif code == casadi.OP_OUTPUT:
-            self.outputs[self.first_out[given[0]] + given[1]] = work[operands[0]]
-        elif code == casadi.OP_ASSIGN:
-            work[given[0]] = work[operands[0]]
-        elif code in _by_code():
-            self.nodes.append(Node(_by_code()[code], *(work[i] for i in operands)))
-            work[given[0]] = len(self.nodes) - 1
-        else:
-            raise ValueError(
-                f"kernel '{f.name()}': operation {_name_of(code)} cannot be compiled; "
-                f"what can: {', '.join(sorted(row.name for row in OPERATIONS.values() if row.codes))}"
-            )
-
-
-def _offsets(sizes: list[int]) -> list[int]:
-    total, offsets = 0, [0]
-    for size in sizes:
-        total += size
-        offsets.append(total)
-    return offsets
-
-
-def read_tape(function: Any) -> Tape:
-    """The tape of a `casadi.Function` over SX with dense outputs.
-
-    Raises ValueError naming the operation if it holds one that kernels do not know.
-    """
-    reader = _Reader(function)
-    codes = function.instruction_id
-    for k in range(function.n_instructions()):
-        reader.instruction(k, codes(k))
-    if -1 in reader.outputs:
-        raise ValueError(f"kernel '{function.name()}': an output is sparse; densify it")
-    return Tape(reader.nodes, reader.outputs, reader.first_in[-1])
 
 
 def levels(tape: Tape, gives: Sequence[int]) -> list[int]:
@@ -265,3 +197,176 @@ def in_casadi(node: Node, *values: Any) -> Any:
     row = OPERATIONS[node.operation]
     function = row.casadi or row.spellings[0].casadi
     return (getattr(casadi, function) if isinstance(function, str) else function)(*values)
+
+
+# ---- traced formulas and their constructs ------------------------------------------------------------------
+
+
+Shape = tuple[int, ...]
+Pattern = tuple[np.ndarray, np.ndarray]  # rows, columns of the entries that are not structurally zero
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Name of a kernel and the names and shapes (per state) of its inputs and outputs, in order."""
+
+    name: str
+    inputs: dict[str, Shape]
+    outputs: dict[str, Shape]
+
+    @functools.cached_property
+    def input_sizes(self) -> list[int]:
+        """Numbers per state of each input."""
+        return [math.prod(shape) for shape in self.inputs.values()]
+
+    @functools.cached_property
+    def output_sizes(self) -> list[int]:
+        """Numbers per state of each output."""
+        return [math.prod(shape) for shape in self.outputs.values()]
+
+    def notes(self) -> dict[str, Any]:
+        """The signature in words of JSON, in order."""
+        return {"name": self.name, "inputs": [*self.inputs.items()], "outputs": [*self.outputs.items()]}
+
+    @classmethod
+    def of(cls, notes: Mapping[str, Any]) -> "Signature":
+        """The signature from its notes."""
+        inputs, outputs = ({name: tuple(shape) for name, shape in notes[key]} for key in ("inputs", "outputs"))
+        return cls(str(notes["name"]), inputs, outputs)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}({', '.join(map(_shown, self.inputs.items()))}) -> "
+            f"({', '.join(map(_shown, self.outputs.items()))})"
+        )
+
+
+def _shown(item: tuple[str, Shape]) -> str:
+    name, shape = item
+    return f"{name} {shape}"
+
+
+class PendingConstruct(Protocol):
+    """A construct met while a formula is traced: the formula goes on with fresh symbols for its results.
+
+    One that is left out in part has `pruned(live)`: the construct with those results that are among the terms that are
+    needed.
+    """
+
+    @property
+    def operands(self) -> list[Scalar]:
+        """The numbers that go in."""
+
+    @property
+    def results(self) -> list[Term]:
+        """The symbols that stand for the results."""
+
+    def traced(self) -> "Construct":
+        """The construct with the formulas inside traced."""
+
+
+class Construct(Protocol):
+    """A construct of control flow inside a traced formula: a loop, a map, a scan, a call or a look-up."""
+
+    @property
+    def ends(self) -> Ends:
+        """How many numbers it gives and takes."""
+
+    @property
+    def has_solver(self) -> bool:
+        """Whether a step is repeated inside, so that there is no straight-line program."""
+
+    @property
+    def multi_block(self) -> bool:
+        """Whether a kernel evaluates several blocks of states together for it."""
+
+    def identity(self) -> str:
+        """Text that two constructs share only if they write the same code."""
+
+    def unrolled(self, of_loop: "OfLoop | None" = None) -> Inner:
+        """The construct as straight-line code, loops inside as `of_loop` gives them; TypeError without."""
+
+
+OfLoop = Callable[[Any], Inner]  # of a loop: what stands for it in straight-line code
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A formula as a tape.
+
+    With constructs inside, the tape takes their results as further inputs, after those of the signature. It gives their
+    operands as further outputs:
+
+    - of a loop the start, the constants and which states it is for
+    - of a map column after column
+    - of a scan member after member
+
+    They run in order: the operands of one depend on no later one.
+
+    patterns   of an output that holds some entries of a matrix, which ones
+    gradients  of an output that is the derivative of one number by an input, that input; its derivative by it is
+               symmetric
+    """
+
+    tape: Tape
+    signature: Signature
+    inner: tuple[Construct, ...] = ()
+    patterns: Mapping[str, Pattern] = field(default_factory=dict)
+    gradients: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def operations(self) -> int:
+        """Those of the formula itself, without the constructs inside."""
+        return self.tape.operations
+
+    @functools.cached_property
+    def multi_block(self) -> bool:
+        """Whether a kernel evaluates several blocks of states together for a construct inside."""
+        return any(construct.multi_block for construct in self.inner)
+
+    @property
+    def has_solver(self) -> bool:
+        """Whether a step is repeated inside."""
+        return any(construct.has_solver for construct in self.inner)
+
+    def unrolled(self, of_loop: OfLoop | None = None) -> list[Inner]:
+        """The constructs inside as straight-line code; TypeError if there is a loop and nothing that stands for it."""
+        return [construct.unrolled(of_loop) for construct in self.inner]
+
+    @functools.cached_property
+    def function(self) -> Any:
+        """The formula as a `casadi.Function`: columns in, dense columns out (C order); TypeError with a solver."""
+        columns = [casadi.SX.sym(f"x{k}", n) for k, n in enumerate(self.signature.input_sizes)]
+        inputs = [x for column in columns for x in casadi.vertsplit(column)]
+        flat = iter(interpret(self.tape, inputs, in_casadi, self.unrolled()))
+        outputs = [casadi.vertcat(casadi.SX(0, 1), *itertools.islice(flat, n)) for n in self.signature.output_sizes]
+        return _casadi_function(self.signature, columns, list(map(casadi.densify, outputs)))
+
+    def identity(self) -> str:
+        """Text that two formulas share only if they write the same code."""
+        return self._identity
+
+    @functools.cached_property
+    def _identity(self) -> str:
+        return digest("straight", str(self.signature), self.tape.identity(), *(x.identity() for x in self.inner))
+
+
+def _casadi_function(signature: Signature, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """A `casadi.Function` of columns with the signature's names, common subexpressions shared."""
+    names = _port_names(signature)
+    return casadi.Function(_identifier(signature.name), list(inputs), list(outputs), *names, {"cse": True})
+
+
+def _port_names(signature: Signature) -> tuple[list[str], list[str]]:
+    """Names of a casadi.Function's arguments: ours, where CasADi allows them."""
+    inputs = [_identifier(key) for key in signature.inputs]
+    outputs = [_identifier(key) for key in signature.outputs]
+    if len(set(inputs + outputs)) < len(inputs) + len(outputs):
+        return [f"i{k}" for k in range(len(inputs))], [f"o{k}" for k in range(len(outputs))]
+    return inputs, outputs
+
+
+def _identifier(text: str) -> str:
+    """`text` as a name that CasADi accepts: a letter first, single underscores, none of its own words."""
+    cleaned = re.sub(r"_+", "_", re.sub(r"\W", "_", text, flags=re.ASCII)).strip("_")
+    return cleaned if re.match(r"[A-Za-z]", cleaned) and cleaned not in ("null", "jac", "hess") else "x" + cleaned

@@ -11,10 +11,8 @@ import numpy as np
 
 from myoquat.kernels.symbolic.arrays import as_array, symbols_of
 from myoquat.kernels.symbolic.terms import Term, Tracer
-from myoquat.kernels.tracing.context import memoized_results, pending_constructs, unrolled_constructs
-from myoquat.kernels.tracing.sharing import sharing
-from myoquat.kernels.tracing.tape import Tape, tape_of
-from myoquat.kernels.tracing.traced import PendingConstruct, Shape, Signature, Traced
+from myoquat.kernels.tracing.context import memoized_results, pending_constructs, sharing, unrolled_constructs
+from myoquat.kernels.tracing.tape import PendingConstruct, Shape, Signature, Tape, Traced, tape_of
 
 __all__ = ["Formula", "as_list", "name_of", "needed_constructs", "shape_of", "tape_inside_loop", "trace"]
 
@@ -79,7 +77,9 @@ def needed_constructs(results: Sequence[Any], pending: Sequence[Met]) -> list[Me
     _mark(results, live)
     found: list[Met] = []
     for construct in reversed(pending):
-        kept = construct.pruned(live)
+        kept = construct.pruned(live) if hasattr(construct, "pruned") else construct
+        if live.isdisjoint(construct.results):
+            kept = None
         if kept is not None:
             found.append(kept)
             _mark(kept.operands, live)

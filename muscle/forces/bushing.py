@@ -9,8 +9,7 @@ from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.symbolic.analytic import arctan2
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.symbolic.arrays import arctan2, as_array
 from myoquat.muscle.forces.base import MeasuredForce
 
 __all__ = ["ORIGIN", "Bushing", "FrameForce", "Vector", "six"]

@@ -13,8 +13,8 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import cross
+from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.kernels.tracing.memoize import memoize
 from myoquat.muscle.path import Muscle, on_bones
 from myoquat.muscle.segments.charts import charts, together
 from myoquat.muscle.segments.stops import (

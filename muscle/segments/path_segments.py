@@ -14,13 +14,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.joints.crossovers import MinRows
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.control_flow.map_rows import map_rows
+from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.kernels.tracing.memoize import memoize
 from myoquat.muscle.loads import carried_force
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import PathPoint

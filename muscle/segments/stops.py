@@ -14,7 +14,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross, matvec
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
-from myoquat.kernels.tracing.memoize import memoize
+from myoquat.kernels.tracing.context import memoize
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import ConditionalPoint, DrivenPoint, PathPoint
 from myoquat.muscle.wrapping import Piece, path_contacts

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.joints.crossovers import MinRows
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels import Program
-from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.path import Muscle, on_bones
 from myoquat.muscle.segments.columns import Columns

@@ -4,9 +4,10 @@ argument.
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from numbers import Integral, Real
 from types import NoneType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,9 +22,11 @@ __all__ = [
     "check_unmasked",
     "holds_masked",
     "indices_of",
+    "options_of",
     "real_array",
     "real_array_with_gaps",
 ]
+
 
 PATH = (str, os.PathLike)
 CALLABLE: Any = Callable  # no type to a type checker
@@ -168,3 +171,30 @@ def indices_of(what: str, wanted: Iterable[str], known: Sequence[str]) -> list[i
             raise ValueError(f"there is no {what} {name!r}; nearest: {', '.join(near) or 'none'}")
         found.append(index[name])
     return found
+
+
+# ---- Options of public functions in records: an argument that takes a record in place of single options --------
+
+
+Options = TypeVar("Options")
+
+
+def options_of(argument: str, record: Options | None, single: Options) -> Options:
+    """The record of an argument, or one of the arguments that were given singly.
+
+    Raises TypeError for a record of another type, ValueError where an option is given in both forms.
+    """
+    if record is None:
+        return single
+    if not isinstance(record, type(single)):
+        raise TypeError(f"{argument} must be of type {type(single).__name__}, not {type(record).__name__}")
+    twice = [item.name for item in fields(single) if _is_given(single, item.name)]  # type: ignore[arg-type]
+    if twice:
+        raise ValueError(f"{', '.join(twice)}: give options either singly or in {argument}, not both")
+    return record
+
+
+def _is_given(single: Any, name: str) -> bool:
+    """True if an option differs from the default of its record."""
+    value, default = getattr(single, name), getattr(type(single)(), name)
+    return value is not default and not (isinstance(value, str | float | bool | tuple | dict) and value == default)

@@ -60,8 +60,8 @@ def digest(*parts: bytes | str) -> str:
 def package_digest() -> str:
     """SHA-256 of the source files of this package, so that machine code of another formula is never served.
 
-    Formulas do not change while a process runs. Where a file has been written since the package was imported, nobody
-    knows which text was loaded. The digest is then one of this process alone.
+    Formulas do not change while a process runs. Where a file has been written since the package was imported, the
+    text that was loaded is not known. The digest is then one of this process alone.
     """
     inside, *beside = sys.modules[_PACKAGE].__path__
     # in a clone without links, the packages lie beside the first folder
@@ -110,8 +110,10 @@ def content_digest(*values: object) -> str:
 
 
 def lasting_content(key: object) -> str | None:
-    """A key as a text that is the same in every process and depends on formulas of this package alone; None for keys
-    with functions or other objects of this process, or with classes of other packages."""
+    """A key as a text that is the same in every process and depends on formulas of this package alone.
+
+    None for keys with functions or other objects of this process, or with classes of other packages.
+    """
     content = content_key(key)
     return content if isinstance(content, str) and not content.startswith(FOREIGN) else None
 

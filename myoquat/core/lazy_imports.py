@@ -17,6 +17,7 @@ __all__ = [
     "metadata",
     "missing_extra",
     "pandas",
+    "platformdirs",
     "resources",
     "scipy",
     "subprocess",
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
     import casadi
     import jax
     import pandas
+    import platformdirs
     import scipy
     import sympy
     import tomlkit
@@ -113,6 +115,7 @@ else:
     jax = Library("jax")
     metadata = Library("importlib.metadata")
     pandas = Library("pandas")
+    platformdirs = Library("platformdirs")
     resources = Library("importlib.resources")
     scipy = Library("scipy")  # it imports its parts when they are first used
     tomlkit = Library("tomlkit")

@@ -1,11 +1,78 @@
-"""Progress bars: on a terminal and in Jupyter, elsewhere only on request."""
+"""Long work: progress messages and bars, interrupts from the keyboard, and a pause of the garbage collector.
 
+Messages of compilation and bars show on terminals and in notebooks; elsewhere bars show only on request.
+"""
+
+import contextlib
+import gc
 import importlib
-from typing import Any, Protocol
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Protocol, TextIO
 
-from myoquat.core.progress_message import in_notebook, watched
+__all__ = ["Bar", "handled_interrupts", "in_notebook", "progress_bar", "uncollected", "waiting", "watched"]
 
-__all__ = ["Bar", "progress_bar"]
+
+MESSAGE_DELAY_S = 1.0  # before a message is shown
+
+_nested = threading.local()
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show the message `what` if the block lasts, and how long it took; nothing where no person reads the output.
+
+    Within another such block no message is shown: the outer one stands for both.
+    """
+    stream = _stream()
+    if stream is None or getattr(_nested, "inside", False):
+        yield
+        return
+    began = time.perf_counter()
+    said: list[str] = []
+    timer = threading.Timer(MESSAGE_DELAY_S, _say, (stream, f"{what} ...", said))
+    timer.daemon = True
+    _nested.inside = True
+    timer.start()
+    try:
+        yield
+    finally:
+        _nested.inside = False
+        timer.cancel()
+        timer.join()
+        if said:
+            _say(stream, f" {time.perf_counter() - began:.1f} s\n", said)
+
+
+def _say(stream: TextIO, text: str, said: list[str]) -> None:
+    said.append(text)
+    stream.write(text)
+    stream.flush()
+
+
+def in_notebook() -> bool:
+    """Whether what is printed shows in a notebook; that Jupyter's kernel has been imported says nothing yet."""
+    return type(sys.stdout).__module__.startswith("ipykernel")
+
+
+def watched() -> bool:
+    """Whether a person reads messages: on a terminal or in a notebook."""
+    return _stream() is not None
+
+
+def _stream() -> TextIO | None:
+    """Where a person reads: the terminal behind standard error, or the output of a notebook's cell."""
+    if in_notebook():
+        return sys.stdout
+    return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
+
+
+# ---- Progress bars: on a terminal and in Jupyter, elsewhere only on request ------------------------------------
 
 
 class Bar(Protocol):
@@ -40,3 +107,36 @@ def progress_bar(total: int, unit: str, progress: bool | None, done: int = 0) ->
     drawn: Any = importlib.import_module("tqdm.auto" if in_notebook() else "tqdm").tqdm
     bar: Bar = drawn(total=total, initial=done, unit=unit, unit_scale=True, leave=False)
     return bar
+
+
+# ---- Interrupts from the keyboard that a handler of one's own takes --------------------------------------------
+
+
+@contextmanager
+def handled_interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """While inside, `handler` takes the interrupts. In the main thread alone, and not where the program has a handler
+    of its own."""
+    main = threading.current_thread() is threading.main_thread()
+    ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# ---- no search for garbage while a kernel is made ----------------------------------------------------------
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Switch Python's search for cycles of garbage off, and on again afterwards if it was on."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

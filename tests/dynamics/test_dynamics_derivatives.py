@@ -27,10 +27,10 @@ from myoquat.dynamics.sensitivity.column_walk import walked_derivatives
 from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives
 from myoquat.dynamics.sensitivity.recursions import inverse_derivatives
 from myoquat.dynamics.sensitivity.sources import sources_of
+from myoquat.joints.crossovers import MinRows
 from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.kernels import as_casadi_vector, symbols_casadi
-from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Parameters
 from myoquat.muscle.acting import Instant, torques

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels.codegen.skipped_region import skipped_region
+from myoquat.kernels.codegen.lower import skipped_region
 from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.tracing.trace import trace
 

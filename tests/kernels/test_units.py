@@ -5,7 +5,7 @@ import pytest
 from packed_loop import iterate
 
 from myoquat import kernels
-from myoquat.kernels.codegen import compilation_units
+from myoquat.kernels.codegen import ir as compilation_units
 from myoquat.kernels.runtime import build, llvm, settings
 from myoquat.kernels.runtime.cache import Cache
 from myoquat.kernels.runtime.llvm import Assembler

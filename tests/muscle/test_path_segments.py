@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.crossovers import MinRows
 from myoquat.joints.functions import Constant, SimmSpline
 from myoquat.joints.types import FloatingJoint, RevoluteJoint, SphericalJoint
 from myoquat.kernels import compile
-from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.muscle import (
     ConditionalPoint,
     Model,

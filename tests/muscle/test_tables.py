@@ -9,8 +9,8 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint, random_system
+from myoquat.joints.crossovers import MinRows
 from myoquat.kernels import compile_program
-from myoquat.kernels.control_flow.crossovers import MinRows
 from myoquat.muscle import Model, Muscle, PathPoint, muscle_wrenches, path_jacobian, path_lengths
 from myoquat.muscle.eliminated import eliminated_components
 from myoquat.muscle.segments import tables

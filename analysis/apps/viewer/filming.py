@@ -10,8 +10,7 @@ from myoquat.analysis.apps.viewer.offscreen import Painter, Reels
 from myoquat.analysis.apps.viewer.opening import opened
 from myoquat.analysis.apps.viewer.recording import RATE, check_film, write_film
 from myoquat.analysis.apps.viewer.sources import Loads, MotionSource
-from myoquat.core.arguments import check_types
-from myoquat.core.option_records import options_of
+from myoquat.core.arguments import check_types, options_of
 from myoquat.data.files import check_output
 from myoquat.muscle import Model
 

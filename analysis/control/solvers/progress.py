@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from myoquat.core.interrupts import handled_interrupts
+from myoquat.core.progress import handled_interrupts
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from myoquat.core.interrupts import handled_interrupts
+from myoquat.core.progress import handled_interrupts
 
 __all__ = ["interrupts"]
 

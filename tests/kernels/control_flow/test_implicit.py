@@ -6,8 +6,7 @@ import pytest
 from myoquat import kernels
 from myoquat.kernels import constant, root, while_loop
 from myoquat.kernels.control_flow.map_rows import map_rows
-from myoquat.kernels.control_flow.tree_scan import tree_scan
-from myoquat.kernels.control_flow.tree_scan_members import ROOT, Member, Pass
+from myoquat.kernels.control_flow.tree_scan import ROOT, Member, Pass, tree_scan
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 

@@ -7,9 +7,9 @@ import pytest
 from packed_loop import iterate
 
 from myoquat import kernels
-from myoquat.kernels.codegen.tree_passes import rows_of
-from myoquat.kernels.control_flow.tree_scan import becomes_loops, tree_scan
-from myoquat.kernels.control_flow.tree_scan_members import ROOT, Member, Pass
+from myoquat.kernels.codegen.constructs import rows_of
+from myoquat.kernels.control_flow.tree_scan import ROOT, Member, Pass, tree_scan
+from myoquat.kernels.tracing.context import becomes_loops
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.trace import trace
 
@@ -144,7 +144,7 @@ def test_only_kernels_that_are_traced_have_loops(rng):
     seen = []
 
     def formula(x):
-        seen.append(becomes_loops([x]))
+        seen.append(becomes_loops(x))
         return 2.0 * x
 
     formula(rng.normal(size=3))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.core import content, progress_message
+from myoquat.core import content, progress
 from myoquat.core.content import FOREIGN, content_digest, lasting_content, package_digest
 
 Q = np.random.default_rng(0).normal(size=(7, 4))
@@ -113,8 +113,8 @@ class Terminal(io.StringIO):
 def test_progress_message(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(progress_message, "MESSAGE_DELAY_S", 0.01)
-    with progress_message.waiting("compiling a model"), progress_message.waiting("compiling a part"):
+    monkeypatch.setattr(progress, "MESSAGE_DELAY_S", 0.01)
+    with progress.waiting("compiling a model"), progress.waiting("compiling a part"):
         while not terminal.getvalue():
             time.sleep(0.001)
     said = terminal.getvalue()
@@ -124,8 +124,8 @@ def test_progress_message(monkeypatch):
 
 
 def test_no_message_without_a_reader(capsys, monkeypatch):
-    monkeypatch.setattr(progress_message, "MESSAGE_DELAY_S", 0.0)
-    with progress_message.waiting("compiling a model"):
+    monkeypatch.setattr(progress, "MESSAGE_DELAY_S", 0.0)
+    with progress.waiting("compiling a model"):
         time.sleep(0.02)
     assert capsys.readouterr().err == ""
 

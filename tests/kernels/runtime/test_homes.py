@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from myoquat.kernels.runtime import homes, settings
+from myoquat.kernels.runtime import settings
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="homes of Windows are the system's")
 NAMES = ("HOME", "XDG_CACHE_HOME", "MYOQUAT_CACHE")
@@ -24,11 +24,11 @@ def homeless(monkeypatch, tmp_path):
     """A process without HOME and without an entry in the list of users, with temporary files of its own."""
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(homes.pwd, "getpwuid", without_user)
+    monkeypatch.setattr(settings.pwd, "getpwuid", without_user)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    homes.temporary_cache.cache_clear()
+    settings.temporary_cache.cache_clear()
     yield tmp_path
-    homes.temporary_cache.cache_clear()
+    settings.temporary_cache.cache_clear()
 
 
 def test_without_a_home_kernels_lie_in_a_private_temporary_folder(homeless):
@@ -38,7 +38,7 @@ def test_without_a_home_kernels_lie_in_a_private_temporary_folder(homeless):
     private = folder.parent.parent
     assert private.parent == homeless
     assert private.stat().st_mode & 0o777 == 0o700
-    homes.temporary_cache.cache_clear()
+    settings.temporary_cache.cache_clear()
     with pytest.warns(RuntimeWarning):  # the next process
         assert settings.cache_folder() == folder
 
@@ -65,7 +65,7 @@ def test_a_planted_temporary_folder_is_not_used(homeless, plant):
 def test_a_temporary_folder_of_another_user_is_not_used(homeless, monkeypatch):
     name = homeless / "myoquat-cache-12345"
     name.mkdir(mode=0o700)
-    monkeypatch.setattr(homes.os, "getuid", lambda: 12345)
+    monkeypatch.setattr(settings.os, "getuid", lambda: 12345)
     with pytest.warns(RuntimeWarning):
         assert settings.cache_folder().parent.parent != name
 
@@ -106,8 +106,8 @@ def superuser(monkeypatch, tmp_path):
 
     monkeypatch.delenv("MYOQUAT_CACHE", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(homes.os, "getuid", lambda: 0)
-    monkeypatch.setattr(homes.pwd, "getpwuid", lambda _: SimpleNamespace(pw_dir=str(root)))
+    monkeypatch.setattr(settings.os, "getuid", lambda: 0)
+    monkeypatch.setattr(settings.pwd, "getpwuid", lambda _: SimpleNamespace(pw_dir=str(root)))
     monkeypatch.setattr(Path, "stat", stat)
     return SimpleNamespace(root=root, home=home)
 

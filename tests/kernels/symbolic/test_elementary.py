@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.own.elementary import FUNCTIONS, largest_error
 from myoquat import kernels
-from myoquat.kernels.codegen.elementary.functions import ARITY, PACKABLE
+from myoquat.kernels.codegen.elementary import ARITY, PACKABLE
 
 INF, NAN, PI = math.inf, math.nan, math.pi
 TINY, BIG = 5e-324, 1.7976931348623157e308

@@ -1,4 +1,7 @@
-"""Numbers moved between slots of a frame: few one by one, many in a loop, so that the code does not grow with them."""
+"""Stack memory of kernels: slots of a frame, their allocation, and numbers moved between them.
+
+Few numbers are moved one by one, many in a loop, so that the code does not grow with them.
+"""
 
 import itertools
 import math
@@ -11,8 +14,29 @@ import numpy as np
 
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
+from myoquat.kernels.tracing.tape import Ends, Tape, levels
 
-__all__ = ["At", "Place", "copy", "copy_port", "each", "fill", "over", "shared", "summed", "turns", "while_any"]
+__all__ = [
+    "At",
+    "Behind",
+    "Frame",
+    "Place",
+    "Planned",
+    "Schedule",
+    "arrays_of",
+    "at_once",
+    "copy",
+    "copy_port",
+    "each",
+    "fill",
+    "in_time",
+    "over",
+    "shared",
+    "summed",
+    "turns",
+    "while_any",
+]
+
 
 At: TypeAlias = Callable[..., str]  # of a port, and the register of its frame: the address of a turn's components
 
@@ -218,3 +242,185 @@ def copy_port(b: Builder, source: Port, target: Port, bases: tuple[str, str] = (
     if source.slot != target.slot or bases[0] != bases[1]:
         name = "_".join(f"{base[1:]}_{port.slot}" for base, port in zip(named, (source, target), strict=True))
         each(b, f"copy_{name}_{source.length}", source.length, write, dict(zip(named, bases, strict=True)))
+
+
+# ---- Frames: blocks of memory that hold everything a function touches ------------------------------------------
+
+
+_ALIGNMENT_BYTES = 64  # bytes
+
+Behind: TypeAlias = Callable[[Builder], str]  # in a function on a frame: where the frames of those that it calls begin
+
+
+class Frame:
+    """Hands out slots of a frame; `slots` is its size so far.
+
+    Functions that are written once and called several times have frames of their own, as on a stack. They lie in the
+    memory behind the caller's frame, whose size is known when all its slots are handed out (`finish`).
+
+    blocks: how many blocks of states a function takes together. It then has so many frames one after the other, and
+    each holds the address of the memory behind the last one.
+    """
+
+    def __init__(self, blocks: int = 1) -> None:
+        self.slots = 0
+        self.blocks = blocks
+        self.link = self.take(1) if blocks > 1 else None  # the slot of the address of what is behind
+        self._wide: _WideFrame | None = None
+        self._calls: list[Callable[[Behind], None]] = []
+        self._whole: list[Callable[[int], None]] = []
+        self._beyond = 0
+
+    def take(self, count: int) -> int:
+        """First of `count` fresh slots in a row."""
+        first = self.slots
+        self.slots += count
+        return first
+
+    def widened(self, lanes: int) -> "Frame":
+        """The frame of functions that take more lanes than the kernel's one, on the same memory."""
+        self._wide = self._wide or _WideFrame(self, lanes)
+        return self._wide
+
+    def call(self, size: int, write: Callable[[Behind], None] | None = None) -> None:
+        """A function is called that needs so many bytes; `write` writes the call."""
+        self._beyond = max(self._beyond, size)
+        if write:
+            self._calls.append(write)
+
+    def later(self, write: Callable[[int], None]) -> None:
+        """What needs to know the bytes of a block's frame is written when they are known."""
+        self._whole.append(write)
+
+    def block_size(self, lanes: int) -> int:
+        """Bytes of a block's frame, with so many lanes."""
+        return _ALIGNMENT_BYTES * -(-8 * lanes * self.slots // _ALIGNMENT_BYTES)
+
+    def finish(self, lanes: int) -> int:
+        """All slots, of so many lanes, are handed out: write what calls functions. Returns the bytes that the frame and
+        those of all functions take."""
+        end = self.block_size(lanes)
+
+        def behind(b: Builder) -> str:
+            return b.offset("%frame", end) if self.link is None else b.load(b.slot("%frame", self.link), "ptr")
+
+        for write in self._calls:
+            write(behind)
+        for whole in self._whole:
+            whole(end)
+        return end * self.blocks + self._beyond
+
+
+class Planned(Frame):
+    """Slots of a frame from a place on that has been reserved for them."""
+
+    def __init__(self, frame: Frame, first: int) -> None:
+        super().__init__()
+        self.frame = frame
+        self.slots, self.blocks = first, frame.blocks
+
+    def call(self, size: int, write: Callable[[Behind], None] | None = None) -> None:
+        """As from the frame."""
+        self.frame.call(size, write)
+
+
+class _WideFrame(Planned):
+    """Slots of many lanes in the memory of a frame of one lane: slot k lies where those from k `lanes` on lie."""
+
+    def __init__(self, frame: Frame, lanes: int) -> None:
+        super().__init__(frame, 0)
+        self.lanes = lanes
+
+    def take(self, count: int) -> int:
+        """First of `count` fresh slots in a row."""
+        first = -(-self.frame.slots // self.lanes)
+        self.frame.slots = self.lanes * (first + count)
+        return first
+
+
+# ---- When a formula with calls inside computes each node, and how long its arrays are needed -------------------
+# Level n of a formula comes after n of its calls. A node that waits for no call is computed at the first level that
+# needs it, not before. Arrays that are passed to a call are filled just before it. The arrays of one call can then
+# lie where those of others were, and the frame of a long formula stays in the processor's cache.
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The level of every node, and the level at which every flat output is stored."""
+
+    levels: list[int]
+    due: list[int]
+
+
+def at_once(tape: Tape, ends: Sequence[Ends]) -> Schedule:
+    """Everything as soon as it can be."""
+    found = levels(tape, [e.gives for e in ends])
+    return Schedule(found, [found[i] for i in tape.outputs])
+
+
+def in_time(tape: Tape, ends: Sequence[Ends], late: Sequence[bool]) -> Schedule:
+    """Nodes that wait for no call are computed as late as possible, all others as early as possible. The arrays of
+    calls that are `late` are filled just before these."""
+    if not ends:
+        return at_once(tape, ends)
+    soon, asked = levels(tape, [e.gives for e in ends]), [len(ends)] * len(tape.nodes)
+    own = len(tape.outputs) - sum(e.takes for e in ends)
+    call_of = [-1] * own + [call for call, e in enumerate(ends) for _ in range(e.takes)]
+    for index, call in zip(tape.outputs, call_of, strict=True):
+        asked[index] = min(asked[index], call if call >= 0 and late[call] else soon[index])
+    found = list(soon)
+    for index in range(len(tape.nodes) - 1, -1, -1):
+        operands = tape.operands[index]
+        if operands and not soon[index]:
+            found[index] = asked[index]
+        for i in operands:
+            if found[index] < asked[i]:
+                asked[i] = found[index]
+    due = [call if call >= 0 and late[call] else found[i] for i, call in zip(tape.outputs, call_of, strict=True)]
+    return Schedule(found, due)
+
+
+def arrays_of(tape: Tape, ends: Sequence[Ends], kept: Sequence[bool], schedule: Schedule) -> tuple[list[int], int]:
+    """The first slot of the arrays of every call, and the number of slots in all. Arrays that are needed at one level
+    do not overlap. kept: whether the arrays of a call are kept in slots at all."""
+    first_out = len(tape.outputs) - sum(e.takes for e in ends)
+    begun, last = [], _last_read(tape, ends, schedule)
+    for call, e in enumerate(ends):
+        begun.append(min([call, *schedule.due[first_out : first_out + e.takes]]))
+        first_out += e.takes
+    placed: list[tuple[int, int, int, int]] = []  # first slot, slot behind the last one, first level, last level
+    for call, e in enumerate(ends):
+        start, end = begun[call], max(last[call], call)
+        occupied = sorted((a, b) for a, b, first, final in placed if first <= end and start <= final)
+        placed.append((*_gap(occupied, (e.takes + e.gives) * kept[call]), start, end))
+    return [a for a, *_ in placed], max((b for _, b, *_ in placed), default=0)
+
+
+def _gap(occupied: Sequence[tuple[int, int]], size: int) -> tuple[int, int]:
+    """The first range of so many slots between ranges that are taken, in the order in which they begin."""
+    first = 0
+    for begin, end in occupied:
+        if begin - first >= size:
+            break
+        first = max(first, end)
+    return first, first + size
+
+
+def _last_read(tape: Tape, ends: Sequence[Ends], schedule: Schedule) -> list[int]:
+    """The last level at which a result of every call is read."""
+    first_in = tape.inputs - sum(e.gives for e in ends)
+    call_of = [call for call, e in enumerate(ends) for _ in range(e.gives)]
+    sources = {
+        index: call_of[int(node.number) - first_in]
+        for index, node in enumerate(tape.nodes)
+        if node.operation == "input" and node.number >= first_in
+    }
+    last = [0] * len(ends)
+    for index, level in zip(tape.outputs, schedule.due, strict=True):
+        if index in sources:
+            last[sources[index]] = max(last[sources[index]], level)
+    for operands, level in zip(tape.operands, schedule.levels, strict=True):
+        for index in operands:
+            if index in sources and level > last[sources[index]]:
+                last[sources[index]] = level
+    return last

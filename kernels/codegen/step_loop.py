@@ -1,72 +1,163 @@
 """Step loops in machine code: all steps of W states in one call.
 
-Everything of W states lives in one frame (`plan.StepFrame`). The right-hand side is one function, called once per
+Everything of W states lives in one frame (`StepFrame`). The right-hand side is one function, called once per
 stage. A lane whose next state is not finite keeps its last one and stops, and no other lane notices.
 """
 
 import ctypes
-import functools
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from myoquat.core.content import digest
 from myoquat.core.outcomes import Outcome
-from myoquat.kernels.codegen.driver import ENTRY, Port
+from myoquat.kernels.codegen import slots
+from myoquat.kernels.codegen.body import write_body
+from myoquat.kernels.codegen.driver import ENTRY, Port, read_rows, write_rows
 from myoquat.kernels.codegen.ir import Builder, Module, double
-from myoquat.kernels.codegen.parts import Body, Ports, Size, slots_in
-from myoquat.kernels.codegen.row_transfer import read_rows, write_rows
-from myoquat.kernels.codegen.stack import slots
-from myoquat.kernels.codegen.step_loop.input_sampling import read_sample
-from myoquat.kernels.codegen.step_loop.plan import HEADER, StepFrame, StepPlan
-from myoquat.kernels.tracing.traced import Signature
+from myoquat.kernels.codegen.parts import Body, Ports, Size, slots_in, take_ports
+from myoquat.kernels.codegen.slots import Frame, turns
+from myoquat.kernels.tracing.tape import Signature, Traced
 
-__all__ = ["PROTOTYPE", "DeferredSteps", "StepRecipe"]
+__all__ = ["HEADER", "PROTOTYPE", "StepFrame", "StepPlan", "nodes_of", "notes_of_steps", "read_sample", "write_steps"]
 
-PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-_NOTES = Signature("steps", {}, {}).notes()  # what a loop takes and gives is said by those who call it
-_PRICE_COMPONENT = 0.3  # nanoseconds per component of the state and step, beside the formulas
+
+# 8 bytes each at the head of the table of a call
+HEADER = ("first", "until", "every", "start", "step", "index", "weight")
 
 
 @dataclass(frozen=True)
-class StepRecipe:
-    """The recipe of a step loop. Its entry takes the table: HEADER, then (pointer, stride) of the initial states,
+class StepPlan:
+    """The bodies of a step loop; `inputs` and `parameters` give numbers per state.
+
+    slope    (t, x, inputs, parameters) -> xdot at the nodes `c`
+    updates  (x, h, slopes...) -> x for every stage from the second on, and one for the whole step
+    slope_indices    which slopes each of the updates takes
+    step     (t, h, x, inputs, parameters) -> x, with inputs at `node`; instead of `slope` and `updates`
+    bound    (t, x, inputs, parameters) -> a number that stops a lane when it is positive
+    project  x -> x, where it is not part of the last update
+    """
+
+    size: int
+    inputs: Mapping[str, int]
+    parameters: Mapping[str, int]
+    slope: Body | None = None
+    c: tuple[float, ...] = ()
+    slope_indices: tuple[tuple[int, ...], ...] = ()
+    updates: tuple[Body, ...] = ()
+    project: Body | None = None
+    step: Body | None = None
+    node: float = 0.0
+    bound: Traced | None = None
+
+    @property
+    def nodes(self) -> tuple[float, ...]:
+        """Where in a step the inputs are needed, as shares of it."""
+        return nodes_of(self.c, self.node)
+
+    def identity(self) -> str:
+        """Text that two plans share only if they evaluate the same."""
+        bodies = [self.slope, *self.updates, self.project, self.step, self.bound]
+        shapes = str((self.size, dict(self.inputs), dict(self.parameters), self.c, self.slope_indices, self.node))
+        return digest("steps", shapes, *("" if body is None else body.identity() for body in bodies))
+
+
+def nodes_of(c: tuple[float, ...], node: float) -> tuple[float, ...]:
+    """Where in a step the inputs are needed: at the nodes of the stages, or at `node` where there are none."""
+    return tuple(sorted(set(c))) or (node,)
+
+
+class StepFrame:
+    """The frame of a step loop."""
+
+    def __init__(self, plan: StepPlan) -> None:
+        self.frame = Frame()
+        n, stages = plan.size, len(plan.c)
+        self.state = self._take(n)
+        self.stage = self._take(n)  # where the right-hand side looks
+        self.following = self._take(n)  # the state after the step, before it is accepted
+        self.slope = self._take(n)  # what the right-hand side gives
+        self.slopes = [self._take(n) for _ in range(stages - 1)]  # what it gave at earlier stages
+        self.shown = self._take(n)  # a row of the trajectory
+        self.time, self.h = self._take(1), self._take(1)
+        self.inputs: Ports = take_ports(self.frame, plan.inputs)
+        self.loaded = [self._take(1) for _ in plan.inputs]  # per input one i64: the row that its slots hold
+        self.parameters: Ports = take_ports(self.frame, plan.parameters)
+        self.value = self._take(1)  # of the bound
+        self.chosen = self._take(1)  # of which lanes something holds, 1 or 0
+        self.running, self.stopped, self.reason = self._take(1), self._take(1), self._take(1)
+
+    def _take(self, length: int) -> Port:
+        return Port(self.frame.take(length), length)
+
+    def slope_of(self, stage: int) -> Port:
+        """Where the slope of a stage lies once the next stage is computed."""
+        return self.slopes[stage] if stage < len(self.slopes) else self.slope
+
+
+# ---- Inputs that change with time: rows of a table, interpolated, into the frame -------------------------------
+
+
+_PARAMETERS = (
+    "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots, ptr %spare, ptr %loaded, i64 %index, double %weight"
+)
+
+
+def read_sample(module: Module, length: int) -> str:
+    """Name of a function (rows, stride, first, last, slots, spare, loaded, index, weight).
+
+    Puts (1 - weight) row[index] + weight row[index + 1] of W states' tables into `length` slots. `loaded` remembers the
+    index of a row taken as it is, so that a constant input is read once. `spare`: `length` slots to work in.
+    """
+    name = f"read_sample_{length}"
+    return module.once(name, lambda: _define(module, name, length))
+
+
+def _define(module: Module, name: str, length: int) -> None:
+    b = module.builder()
+    fresh, mixed, end = (b.label(stem) for stem in ("fresh", "mixed", "end"))
+    exact = b.let("fcmp oeq double %weight, 0.0")
+    held = b.let(f"icmp eq i64 {b.load('%loaded', 'i64')}, %index")
+    b.fork(b.let(f"and i1 {exact}, {held}"), end, fresh)
+    b.begin(fresh)
+    row = b.offset("%rows", b.let(f"mul i64 %index, {8 * length}"))
+    read_rows(b, row, "%stride", "%first", "%last", "%slots", length)
+    b.store(b.let(f"select i1 {exact}, i64 %index, i64 -1"), "%loaded", "i64")
+    b.fork(exact, end, mixed)
+    b.begin(mixed)
+    read_rows(b, b.offset(row, 8 * length), "%stride", "%first", "%last", "%spare", length)
+    _mix(b, length)
+    b.jump(end)
+    b.begin(end)
+    b.line("ret void")
+    module.define(name, "void", _PARAMETERS, b)
+
+
+def _mix(b: Builder, length: int) -> None:
+    weight, row = b.splat("%weight"), Port(0, length)
+    for at in turns(b, length):
+        low, high = b.load(at(row, "%slots")), b.load(at(row, "%spare"))
+        b.store(b.fma(weight, b.sub(high, low), low), at(row, "%slots"))
+
+
+# ---- the functions of a step loop --------------------------------------------------------------------------
+
+
+PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+_PRICE_COMPONENT = 0.3  # nanoseconds per component of the state and step, beside the formulas
+
+
+def write_steps(plan: StepPlan, module: Module) -> Size:
+    """Define ENTRY for a step loop. It takes the table: HEADER, then (pointer, stride) of the initial states,
     parameters, inputs, trajectory, final state, stopping step (NaN: none) and `Outcome`. It does the steps from `first`
     to `until`. Where the first is not 0, it goes on from the final states and outcomes of the call before."""
-
-    plan: StepPlan
-
-    def identity(self) -> str:
-        return self.plan.identity()
-
-    def notes(self) -> dict[str, Any]:
-        return _NOTES
-
-    def write(self, module: Module) -> Size:
-        return _Writer(self.plan, module).write()
+    return _Writer(plan, module).write()
 
 
-class DeferredSteps:
-    """The recipe of a step loop whose formulas are traced only where the cache has no machine code under `key`."""
-
-    def __init__(self, key: str, trace: Callable[[], StepPlan]) -> None:
-        self.key = key
-        self._trace = trace
-
-    @functools.cached_property
-    def plan(self) -> StepPlan:
-        """The traced formulas."""
-        return self._trace()
-
-    def identity(self) -> str:
-        return digest("deferred", self.key)
-
-    def notes(self) -> dict[str, Any]:
-        return _NOTES
-
-    def write(self, module: Module) -> Size:
-        return StepRecipe(self.plan).write(module)
+def notes_of_steps(plan: StepPlan) -> dict[str, Any]:
+    """Those of a kernel without arrays: what a loop takes and gives is said by those who call it."""
+    return Signature("steps", {}, {}).notes()
 
 
 class _Writer:
@@ -100,7 +191,7 @@ class _Writer:
         """Define `name` on the frame, called so many times a step."""
         inputs = {key: given[key] for key in body.signature.inputs}
         output = next(iter(body.signature.outputs))
-        cost = body.write(self.module, name, self.at.frame, inputs, {output: result})
+        cost = write_body(body, self.module, name, self.at.frame, inputs, {output: result})
         self.operations += cost.operations * calls
         self.price += cost.price * calls
 

@@ -1,3 +1,0 @@
-"""Elementary functions on the lanes of a vector."""
-
-__all__: list[str] = []

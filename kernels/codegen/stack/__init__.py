@@ -1,3 +1,0 @@
-"""Stack memory of kernels: slots, their lifetimes and their allocation."""
-
-__all__: list[str] = []

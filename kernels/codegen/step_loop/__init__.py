@@ -1,3 +1,0 @@
-"""Step loops in machine code: what they evaluate, where they keep it, and their inputs over time."""
-
-__all__: list[str] = []

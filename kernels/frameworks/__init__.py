@@ -1,3 +1,0 @@
-"""Compiled formulas as functions of JAX and PyTorch."""
-
-__all__: list[str] = []
