@@ -12,9 +12,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
-
+from myoquat.core.lazy_imports import llvm, llvmlite
 from myoquat.kernels.runtime.settings import Target
 
 __all__ = ["Assembler", "Loaded", "compile_object", "versions"]

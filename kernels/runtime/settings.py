@@ -21,9 +21,7 @@ import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import llvmlite.binding as llvm
-
-from myoquat.core.lazy_imports import platformdirs
+from myoquat.core.lazy_imports import llvm, platformdirs
 
 __all__ = ["Target", "cache_folder", "lane_count", "target", "temporary_cache", "thread_count", "user_cache"]
 

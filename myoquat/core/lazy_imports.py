@@ -13,6 +13,8 @@ __all__ = [
     "html",
     "is_imported",
     "jax",
+    "llvm",
+    "llvmlite",
     "masked",
     "metadata",
     "missing_extra",
@@ -101,6 +103,8 @@ if TYPE_CHECKING:
 
     import casadi
     import jax
+    import llvmlite
+    import llvmlite.binding as llvm
     import pandas
     import platformdirs
     import scipy
@@ -113,6 +117,8 @@ else:
     difflib = Library("difflib")
     html = Library("html")
     jax = Library("jax")
+    llvm = Library("llvmlite.binding")
+    llvmlite = Library("llvmlite")
     metadata = Library("importlib.metadata")
     pandas = Library("pandas")
     platformdirs = Library("platformdirs")
