@@ -8,6 +8,7 @@ from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
+from myoquat.data.motions.series import rows_within
 
 __all__ = ["FittedMotion"]
 
@@ -94,7 +95,7 @@ class FittedMotion(Motion):
 
     def between(self, start: float, end: float) -> "FittedMotion":
         """The frames from `start` to `end` [s], both included."""
-        rows = (self.time >= start) & (self.time <= end)
+        rows = rows_within(self.time, start, end)
         kept = (
             "q",
             "data",

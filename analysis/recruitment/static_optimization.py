@@ -128,6 +128,8 @@ def static_optimization(
     q, u, torque = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, u, torque))
     if model.limits or model.forces:
         torque = torque - limit_torques(model, q, u)
+    if not len(q):
+        return _of_no_poses(model, batch)
     names, _ = free_velocities(model, q[:1])
     demands = Demands(model, (q, u), torque, _reserves(names, reserves))
     found = Recruitment(demands, Effort(power), backend, neighbours=False).found
@@ -185,6 +187,14 @@ def torques_of_motion(
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
+
+
+def _of_no_poses(model: Model, batch: tuple[int, ...]) -> StaticOptimization:
+    """The result for a batch without poses, as path lengths and muscle forces of it are: empty."""
+    names, _ = free_velocities(model, model.start[None])
+    muscles, free = np.zeros((*batch, len(model.muscles))), np.zeros((*batch, len(names)))
+    none = np.zeros(batch)
+    return StaticOptimization(model, names, muscles, muscles, free, free, none, none.astype(bool))
 
 
 def _reserves(names: tuple[str, ...], sizes: float | Mapping[str, float]) -> list[Reserve]:

@@ -24,6 +24,7 @@ from myoquat.data.motions.series import (
     cut,
     frames_in,
     interpolated,
+    rows_within,
 )
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.trc.read import AXES
@@ -103,7 +104,7 @@ class Forces:
     def resampled(self, time: ArrayLike) -> "Forces":
         """The loads at other times by straight lines between the rows; ValueError for times outside the record."""
         at = check_time(time)
-        if len(at) and (not len(self.time) or at[0] < self.time[0] or at[-1] > self.time[-1]):
+        if len(at) and (not len(self.time) or not rows_within(at, self.time[0], self.time[-1]).all()):
             span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "nothing"
             raise ValueError(f"the loads cover {span}; they are wanted from {at[0]:g} to {at[-1]:g} s")
         shape = (len(at), len(self.names), 3)

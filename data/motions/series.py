@@ -13,6 +13,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.checks import check_array
 
 __all__ = [
+    "TIME_TOLERANCE_S",
     "assign",
     "axes_rotation",
     "check_cutoff",
@@ -26,20 +27,34 @@ __all__ = [
     "from_columns",
     "gaps_of",
     "interpolated",
+    "row_at",
+    "rows_within",
     "to_columns",
 ]
 
 Record = TypeVar("Record", bound=Any)
+TIME_TOLERANCE_S = 1e-9  # [s] by which equal times may differ: round-off of filters, sums of steps, and texts of files
 TIME_JITTER = 0.05  # of a step: how far rounded times of a file may be from even ones
 ROTATION_TOLERANCE = 1e-9  # of R^T R - 1
 
 
 def cut(record: Record, start: float, end: float, names: Iterable[str]) -> Record:
     """A record over `time` with its rows from `start` to `end` [s], both included; `names` are its other arrays."""
-    rows = (record.time >= start) & (record.time <= end)
+    rows = rows_within(record.time, start, end)
     parts = {name: getattr(record, name)[rows] for name in names}
     result: Record = replace(record, time=record.time[rows], **parts)
     return result
+
+
+def rows_within(time: Array, start: float, end: float) -> Array:
+    """(t,) whether times lie from `start` to `end` [s], both included, to TIME_TOLERANCE_S."""
+    result: Array = (time >= start - TIME_TOLERANCE_S) & (time <= end + TIME_TOLERANCE_S)
+    return result
+
+
+def row_at(time: Array, at: float) -> int:
+    """The last row that is not later than a time [s], to TIME_TOLERANCE_S; the first row for an earlier time."""
+    return max(int(np.searchsorted(time, at + TIME_TOLERANCE_S, side="right")) - 1, 0)
 
 
 def assign(record: object, **values: object) -> None:
@@ -140,10 +155,10 @@ def interpolated(time: Array, values: Array, at: Array, longest: float) -> Array
         if not len(known):
             continue
         t, x = time[known], values[known, k]
-        right = np.clip(np.searchsorted(t, at), 0, len(t) - 1)
+        right = np.clip(np.searchsorted(t, at - TIME_TOLERANCE_S), 0, len(t) - 1)
         left = np.clip(right - 1, 0, len(t) - 1)
-        exact = t[right] == at
-        inside = (at >= t[0]) & (at <= t[-1]) & ((t[right] - t[left] <= longest) | exact)
+        exact = np.abs(t[right] - at) <= TIME_TOLERANCE_S
+        inside = rows_within(at, t[0], t[-1]) & ((t[right] - t[left] <= longest) | exact)
         result[inside, k] = np.interp(at[inside], t, x)
     return result
 

@@ -65,7 +65,7 @@ class Bhargava2004(MetabolicCost):
 
     def _alpha(self, fiber: Fiber) -> Array:
         """(...) shortening heat over shortening [N]."""
-        force = fiber.active_force + fiber.passive_force
+        force = np.maximum(fiber.active_force + fiber.passive_force, 0.0)
         if self.force_dependent:
             isometric = fiber.activation * fiber.isometric * fiber.max_isometric_force
             return self._switched(fiber, 0.16 * isometric + 0.18 * force, 0.157 * force)

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from myoquat.data import load_model
+from myoquat.analysis.apps.opensim_tools.moved import rows_between
+from myoquat.data import Forces, Markers, load_model
 from myoquat.data.motions import (
     load_markers,
     load_motion,
@@ -16,6 +17,7 @@ from myoquat.data.motions import (
     save_table,
     states_from_motion,
 )
+from myoquat.data.motions.series import rows_within
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.trc import read_markers, write_markers
@@ -399,3 +401,17 @@ def test_one_table_of_formats_by_suffix(suffix, tmp_path):
     save_table(frame, path, overwrite=True)
     with pytest.raises(ModelError, match=r"'.xyz' is not that of a motion file; known: .mot"):
         load_table("x.xyz")
+
+
+def test_times_that_differ_by_round_off_are_equal():
+    """0.85 of a setup and 0.8500000000000001 of a filter's even times: the same row, in both directions."""
+    exact, filtered = np.array([0.84, 0.85, 0.86]), np.array([0.84, 0.8500000000000001, 0.8600000000000001])
+    for time, start, end in ((filtered, 0.85, 0.86), (exact, filtered[1], filtered[2]), (exact, exact[1], exact[2])):
+        assert rows_between(time, start, end) == slice(1, 3)
+        assert rows_within(time, start, end).tolist() == [False, True, True]
+    points = np.arange(9.0).reshape(3, 1, 3)
+    markers = Markers(filtered, ("heel",), points)
+    assert len(markers.between(0.85, 0.86).time) == 2
+    np.testing.assert_allclose(Markers(exact, ("heel",), points).resampled(filtered, 1e-3).positions, points)
+    forces = Forces(exact, ("plate",), ("",), points, points, points)
+    np.testing.assert_allclose(forces.resampled(filtered).force, points)

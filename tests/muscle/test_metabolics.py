@@ -131,6 +131,17 @@ def test_rounded_heat_is_that_of_the_source_away_from_its_corners():
     np.testing.assert_allclose(close.heat(fiber), sharp, atol=1e-3 * np.abs(sharp).max())
 
 
+def test_a_fiber_that_would_push_has_no_shortening_heat():
+    """Damping of a fast shortening Millard fiber exceeds what it pulls with. Only activation and maintenance remain,
+    0.3 kg (A_s u_s + A_f u_f + L (M_s u_s + M_f u_f)), which no force enters."""
+    law = Millard2012(500.0, 0.1, 0.2, tendon="rigid", damping=0.5)
+    fiber = Fiber.of(law, (0.3, -1.4, 0.05), 0.1, mass=0.3)
+    assert fiber.active_force + fiber.passive_force < 0
+    slow, fast = 0.5 * np.sin(0.05 * np.pi), 0.5 * (1 - np.cos(0.05 * np.pi))
+    expected = 0.3 * (40 * slow + 133 * fast + 74 * slow + 111 * fast)
+    assert Bhargava2004().heat(fiber) == pytest.approx(expected, rel=1e-12)
+
+
 def test_bounds(sled, rng):
     """Power is never negative, and at least 1 W/kg of heat beside the work, where that is asked for."""
     rows = states(30, rng)

@@ -20,6 +20,7 @@ from myoquat.data.external_loads.read import read_external_loads
 from myoquat.data.files import file_name
 from myoquat.data.motions import Motion, load_table, muscle_states_from_motion
 from myoquat.data.motions.muscles import actuation_from_motion, actuator_columns, muscle_columns
+from myoquat.data.motions.series import row_at
 from myoquat.data.osim.document.older import modernize_names
 from myoquat.data.osim.reading.controllers import PRESCRIBED, read_inputs
 from myoquat.data.osim.reading.external import external_force
@@ -94,7 +95,7 @@ class _Start(NamedTuple):
             own = [_usual(muscle) if muscle.activation is None else muscle.activation for muscle in model.muscles]
             return cls(setup.times[0], model.start, None, np.array(own) if own else None)
         motion = loaded_motion(setup.states, model, in_degrees=False)
-        row = max(int(np.searchsorted(motion.time, setup.times[0], side="right")) - 1, 0)
+        row = row_at(motion.time, setup.times[0])
         u = np.zeros(model.system.nu) if motion.u is None else motion.u[row]
         table = load_table(setup.states).iloc[[row]]
         try:

@@ -13,6 +13,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table
 from myoquat.data.motions.angles import with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
+from myoquat.data.motions.series import row_at, rows_within
 from myoquat.data.osim.force_set import read_force_set
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -60,7 +61,7 @@ def with_speeds(motion: Motion, path: Path) -> Motion:
     if given.attrs.get("in_degrees"):
         raise ModelError("speeds must be in radians per second: inDegrees=no", file=path)
     time, rows = motion.time, given.index.to_numpy(dtype=float)
-    if not len(rows) or rows[0] > time[0] or rows[-1] < time[-1]:
+    if not len(rows) or not rows_within(time[[0, -1]], rows[0], rows[-1]).all():
         raise ModelError(f"speeds are needed from {time[0]:g} to {time[-1]:g} s", file=path)
     for name in speeds:
         table[name] = np.interp(time, rows, given[name])
@@ -140,9 +141,7 @@ def _asked(time: Array, times: tuple[float, float], setup: Path) -> str:
 
 def rows_between(time: Array, first: float, last: float) -> slice:
     """Rows of OpenSim's Storage from `first` to `last`: from the last that is not later than each of them."""
-    a = max(int(np.searchsorted(time, first, side="right")) - 1, 0)
-    b = max(int(np.searchsorted(time, last, side="right")) - 1, 0)
-    return slice(a, b + 1)
+    return slice(row_at(time, first), row_at(time, last) + 1)
 
 
 def actuators_of(model: Model, force_sets: Sequence[Path]) -> dict[str, Actuator]:

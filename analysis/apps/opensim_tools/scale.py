@@ -17,6 +17,7 @@ from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.marker_set import with_markers
 from myoquat.data.motions import Markers, load_markers
+from myoquat.data.motions.series import TIME_TOLERANCE_S, row_at
 from myoquat.data.setups import ScaleSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
 from myoquat.joints.errors import in_file
@@ -89,9 +90,8 @@ def _warn(message: str) -> None:
 def _cut(markers: Markers, times: tuple[float, float], tell: Callable[[str], None]) -> Markers:
     """The frames from the last not later than the first time, to the first not earlier than the last time."""
     time = markers.time
-    a = max(int(np.searchsorted(time, times[0], side="right")) - 1, 0)
-    b = min(int(np.searchsorted(time, times[1] - 1e-15, side="left")), len(time) - 1)
-    rows = slice(a, b + 1)
+    end = min(int(np.searchsorted(time, times[1] - TIME_TOLERANCE_S, side="left")), len(time) - 1)
+    rows = slice(row_at(time, times[0]), end + 1)
     tell_missing_times(time[rows], times, tell)
     return Markers(time[rows], markers.names, markers.positions[rows], markers.frame)
 

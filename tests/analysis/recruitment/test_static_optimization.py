@@ -115,6 +115,15 @@ def test_poses_know_nothing_of_each_other(model, asked):
     assert len(whole.to_dataframe()) == 25
 
 
+def test_no_poses_have_empty_results(model):
+    """As lengths and forces of a batch without poses have."""
+    q, u = np.zeros((2, 0, model.system.nq)), np.zeros((2, 0, model.system.nu))
+    found = static_optimization(model, q, u, u)
+    assert found.activation.shape == muscle_forces(model, q, u, found.activation).shape == (2, 0, 6)
+    assert (found.torque.shape, found.effort.shape, len(found.velocities)) == ((2, 0, 6), (2, 0), 6)
+    assert len(found.to_dataframe()) == 0
+
+
 @pytest.mark.parametrize("power", [2.0, 3.0, 10.0])
 def test_what_muscles_cannot_do_the_reserves_do(model, power):
     q = model.system.neutral()
