@@ -348,11 +348,7 @@ def acting_wrenches(
     call = MuscleCall(model).q(q).u(u).time(time)
     if controls is not None:
         call.controls(controls)
-    if controls is None and not acting.acts_on_bodies(model):
-        batch = np.broadcast_shapes(*(x.batch for x in call.inputs.values()))
-        found: Array = np.zeros((*batch, len(model.system.bodies), 6))
-    else:
-        found = call.run_muscles("acting_wrenches", call.at_instant(acting.wrenches), 2, None, backend)
+    found = call.run_muscles("acting_wrenches", call.at_instant(acting.wrenches), 2, None, backend)
     return found if tensions is None else found + muscle_wrenches(model, q, tensions, backend=backend)
 
 

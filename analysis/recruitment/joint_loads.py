@@ -19,6 +19,7 @@ from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.joints.multibody.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.muscle.acting import acts_on_bodies
 from myoquat.muscle.evaluate import acting_wrenches, actuator_forces, limit_torques, muscle_wrenches, path_jacobian
 from myoquat.muscle.model import Model
 from myoquat.muscle.points import DrivenPoint
@@ -216,8 +217,10 @@ def joint_loads(
         raise ValueError("torque has no effect on a motion that has its accelerations, without constraints")
     if controls is not None:
         controls = _finite("controls", controls, (len(motion.time), len(model.control_names)))
-    own = acting_wrenches(model, motion.q, motion.u, motion.time, controls=controls)
     applied, driven = np.zeros((len(motion.time), len(system.bodies), 6)), np.zeros(motion.u.shape)
+    own = applied
+    if acts_on_bodies(model) or controls is not None:
+        own = acting_wrenches(model, motion.q, motion.u, motion.time, controls=controls)
     if muscle_forces is not None:
         tensions = _tensions(model, motion, muscle_forces)
         applied = applied + muscle_wrenches(model, motion.q, tensions)

@@ -23,6 +23,7 @@ from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
 from myoquat.dynamics.simulation.starts import MuscleStarts
 from myoquat.joints.compiled import kernel_for
+from myoquat.joints.stacking import joined
 from myoquat.muscle.checks import check_laws
 
 __all__ = ["Engine", "check_simulation"]
@@ -53,18 +54,18 @@ class Engine:
         """(..., n) what all summaries look at, side by side."""
         model, equations = self.study.model, self.equations
         extra: dict[str, Any] = {**{name: (n,) for name, n in equations.inputs.items()}, **equations.parameters}
-        if equations.own:
-            extra["own"] = (len(equations.own),)
+        rest = {"own": (len(equations.own),)} if equations.own else {}
 
-        def observe(start: Any, q: Any, u: Any, *given: Any) -> Any:
-            named = dict(zip(extra, given, strict=True))
-            bound = equations.bound(named.get("p"))
-            activation = equations.activation(named) if equations.muscles else None
-            at = Moment(start, q, u, activation, equations.states(named))
+        def observe(start: Any, t: Any, q: Any, u: Any, *values: Any) -> Any:
+            own, values = values[: len(rest)], values[len(rest) :]
+            given = equations.given(t, joined([q, u, *own]), values)
+            instant = equations.instant(t, q, u, given)
+            at = Moment(**vars(instant), start=start)
+            bound = equations.bound(given.get("p"))
             return np.concatenate([SUMMARIES[name].observe(bound, at) for name in self.keep.summaries], axis=-1)
 
         nq, nu = model.system.nq, model.system.nu
-        shapes = {"start": (nq,), "q": (nq,), "u": (nu,), **extra}
+        shapes = {"start": (nq,), "t": (), "q": (nq,), "u": (nu,), **rest, **extra}
         names = self.keep.summaries
         own = tuple(SUMMARIES[name] for name in names if is_foreign(type(SUMMARIES[name])))
         return kernel_for(
@@ -137,7 +138,8 @@ class Engine:
         start = np.ascontiguousarray(np.broadcast_to(q[:, :1], q.shape))
         if self.equations.own:
             given["own"] = np.ascontiguousarray(self.equations.rest(states))
-        observed = self.observer(start=start, q=q, u=u, **given)
+        t = np.ascontiguousarray(np.broadcast_to(times, q.shape[:-1]))
+        observed = self.observer(start=start, t=t, q=q, u=u, **given)
         found, place = {}, 0
         for name in self.keep.summaries:
             summary = SUMMARIES[name]

@@ -12,7 +12,10 @@ from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
+from myoquat.joints.functions import Constant, Linear
 from myoquat.muscle import Model, muscle_forces, muscle_torques, muscle_wrenches
+from myoquat.muscle.actuators import ActivationCoordinateActuator
+from myoquat.muscle.forces import PointSpring, PrescribedForce
 from myoquat.muscle.laws.thelen import Thelen2003
 
 VARY = {
@@ -211,6 +214,22 @@ def test_muscle_wrenches_make_the_muscle_torques(rng):
     scale = np.abs(reaction).max()
     np.testing.assert_allclose(reaction[..., 3:], 0, atol=1e-7 * scale)  # ball joints pass no torque
     np.testing.assert_allclose(wrenches[..., 0, :3].shape, (20, 3))
+
+
+def test_joint_reaction_counts_all_that_acts():
+    """A force over time, a spring and a delayed actuator: against `Trajectory.reactions`, which Newton's and Euler's
+    equations of every body confirm in tests/dynamics/test_everything_acts.py."""
+    push = PrescribedForce("push", "B", forces=(Linear(30.0, 5.0), Constant(), Constant(-4.0)))
+    spring = PointSpring("spring", "ground", "B", (0.1, 0, 0), (0, 0.1, -0.4), 100.0, 0.3)
+    base = replace(load_model("two_link").with_rotations("sequence"), forces=(push, spring),
+                   actuators=(ActivationCoordinateActuator("motor", "A.p2", optimal_force=3.0),))  # fmt: skip
+    study = Study(base, {"bodies.A.mass": [4.0, 6.0]}, design="grid", summaries=("joint_reaction",),
+                  duration=0.05, step=1e-3, summary_step=1e-3)  # fmt: skip
+    found = study.run().joint_reaction
+    for row, values in zip(found, study.values(), strict=True):
+        motion = simulate(study.parameters.bind(values), duration=0.05, step=1e-3)
+        wanted = np.linalg.norm(motion.reactions[..., :3], axis=-1).max(axis=0)
+        np.testing.assert_allclose(row, wanted, rtol=1e-9)
 
 
 def test_co_contraction_of_one_muscle_is_none_and_of_two_equal_opposed_ones_is_one():

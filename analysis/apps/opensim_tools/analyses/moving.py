@@ -4,14 +4,15 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.apps.opensim_tools.analyses.actuated import actuated
 from myoquat.analysis.apps.opensim_tools.moved import actuators_of, cut_motion, loaded_motion, loads_at, with_speeds
 from myoquat.analysis.motion.angle_smoothing import natural_spline, smooth_angles
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
-from myoquat.analysis.recruitment.joint_loads import joint_loads
+from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name
@@ -24,7 +25,7 @@ from myoquat.muscle import muscle_forces
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = ["Moving", "moving_of", "note"]
+__all__ = ["Moving", "moving_of", "note", "unbounded"]
 
 
 def note(message: str) -> None:
@@ -65,10 +66,10 @@ class Moving:
             controls[:, model.control_names.index(name)] = activation
         return controls
 
-    @cached_property
-    def actuated(self) -> tuple[Array | None, Array | None]:
-        """The forces of the actuators at the controls, see `actuated`."""
-        return actuated(self.model, self.motion, self.controls)
+    def joint_loads(self, tensions: "Array | pd.DataFrame | None", controls: Array) -> JointLoads:
+        """The loads of joints, and the accelerations, under tensions and controls, which may be out of bounds."""
+        model = unbounded(self.model)
+        return joint_loads(model, self.forward, tensions, self.loads, controls=controls if model.actuators else None)
 
     @property
     def forward(self) -> Motion:
@@ -94,7 +95,7 @@ class Moving:
             return "accelerations are those that the forces cause, and what the muscles do is not in the file"
         pull = tensions if tensions.size else None
         try:
-            udot = joint_loads(self.model, self.forward, pull, self.loads, *self.actuated).motion.udot
+            udot = self.joint_loads(pull, self.controls).motion.udot
         except ModelError as error:
             return f"accelerations are not known: {error}"
         assert udot is not None
@@ -109,6 +110,12 @@ class Moving:
         numbers, and the last."""
         k = np.arange(len(self.motion.time))
         return np.flatnonzero(((k + self.first) % interval == 0) | (k == 0) | (k == len(k) - 1))
+
+
+def unbounded(model: Model) -> Model:
+    """The model whose actuators take any control."""
+    free: dict[str, Any] = {"lower": -np.inf, "upper": np.inf}
+    return replace(model, actuators=tuple(replace(a, **free) if hasattr(a, "lower") else a for a in model.actuators))
 
 
 def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.apps.opensim_tools.analyses.moving import Moving, note
+from myoquat.analysis.apps.opensim_tools.analyses.moving import Moving, note, unbounded
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.convex import Programs, Status, solve_programs
@@ -129,7 +129,7 @@ def _strengths(model: Model, motion: Motion, pulling: Sequence[int], physiology:
                          for k, law in enumerate(of_law)]) + np.zeros(gain.shape)  # fmt: skip
     at_rest[:, list(pulling)] = 0.0
     count = len(model.control_names)
-    columns = [actuator_forces(_unbounded(model), motion.q, motion.u, np.broadcast_to(row, (len(lengths), count)))
+    columns = [actuator_forces(unbounded(model), motion.q, motion.u, np.broadcast_to(row, (len(lengths), count)))
                for row in np.eye(count)]  # fmt: skip
     return gain, at_rest, np.stack(columns, axis=-1) if columns else np.zeros((*motion.u.shape, 0))
 
@@ -140,11 +140,6 @@ def _active(law: ForceLaw | None) -> ForceLaw | None:
         return law
     undamped: dict[str, Any] = {"damping": 0.0} if hasattr(law, "damping") else {}
     return replace(law, tendon="rigid", minimum_activation=0.0, **undamped)
-
-
-def _unbounded(model: Model) -> Model:
-    free: dict[str, Any] = {"lower": -np.inf, "upper": np.inf}
-    return replace(model, actuators=tuple(replace(a, **free) if hasattr(a, "lower") else a for a in model.actuators))
 
 
 def _optimal(model: Model) -> Array:

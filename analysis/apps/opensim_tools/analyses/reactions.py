@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.apps.opensim_tools.analyses.actuated import actuated
 from myoquat.analysis.apps.opensim_tools.analyses.moving import Moving, note
 from myoquat.analysis.apps.opensim_tools.outputs import Outputs
-from myoquat.analysis.recruitment.joint_loads import SIDES, JointLoads, joint_loads
+from myoquat.analysis.recruitment.joint_loads import SIDES, JointLoads
 from myoquat.core.typing import Array
 from myoquat.data.document import last_name
 from myoquat.data.motions import load_table
@@ -21,20 +20,17 @@ from myoquat.muscle.actuators import ScalarActuator
 
 __all__ = ["joint_reaction"]
 
-Actuated = tuple[Array | None, Array | None]
-
 
 def joint_reaction(moving: Moving, setup: JointReactionSetup, outputs: Outputs) -> None:
     """Note the file of the reactions."""
-    tensions, (torque, wrenches) = _forces(moving, setup)
-    found = joint_loads(moving.model, moving.forward, tensions, moving.loads, torque, wrenches)
+    found = moving.joint_loads(*_forces(moving, setup))
     table = _reactions(found, setup, moving).iloc[moving.rows(setup.interval)]
     path = moving.file(setup.name, "ReactionLoads")
     outputs.table(path, table, "Joint Reaction Loads", False)
 
 
-def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataFrame | None, Actuated]:
-    """Tensions of the muscles, and what the model's actuators give: those in the setup's file, else those of the
+def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataFrame | None, Array]:
+    """Tensions of the muscles, and controls of the model's actuators: those in the setup's file, else those of the
     states."""
     model, motion = moving.model, moving.motion
     if setup.forces is None:
@@ -42,9 +38,9 @@ def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataF
         if tensions is None:
             message = "JointReaction of a model with muscles needs <forces_file>, tensions by muscle, or their states"
             raise ModelError(message, file=moving.setup.path)
-        return (tensions if tensions.size else None), moving.actuated
+        return (tensions if tensions.size else None), moving.controls
     forces = _at(setup.forces, motion.time)
-    return (forces if model.muscles else None), _actuated(moving, forces)
+    return (forces if model.muscles else None), _controls(moving, forces)
 
 
 def _at(path: Path, time: Array) -> pd.DataFrame:
@@ -62,8 +58,9 @@ def _at(path: Path, time: Array) -> pd.DataFrame:
     return pd.DataFrame(values, columns=table.columns)
 
 
-def _actuated(moving: Moving, forces: pd.DataFrame) -> Actuated:
-    """What the actuators do that the file names; those of several controls are left out by name."""
+def _controls(moving: Moving, forces: pd.DataFrame) -> Array:
+    """(t, k) the controls at which actuators give the forces in the file; those of several controls are left out by
+    name."""
     model, motion = moving.model, moving.motion
     controls = np.zeros((len(motion.time), len(model.control_names)))
     for actuator in model.actuators:
@@ -73,7 +70,7 @@ def _actuated(moving: Moving, forces: pd.DataFrame) -> Actuated:
             note(f"the actuator {actuator.name!r} is left out: it has several controls")
             continue
         controls[:, model.control_names.index(actuator.name)] = forces[actuator.name] / actuator.optimal_force
-    return actuated(model, motion, controls)
+    return controls
 
 
 def _reactions(found: JointLoads, setup: JointReactionSetup, moving: Moving) -> pd.DataFrame:

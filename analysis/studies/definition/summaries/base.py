@@ -5,26 +5,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from myoquat.core.typing import Array
+from myoquat.muscle.acting import Instant
 
 __all__ = ["Moment", "Summary"]
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A state of a run.
+class Moment(Instant):
+    """A state of a run and all that acts there, with the coordinates at its `start` (..., nq)."""
 
-    start       (..., nq) coordinates at the start of the run
-    q           (..., nq) coordinates
-    u           (..., nu) velocities
-    activation  (..., m)
-    state       (..., ns) states of muscles' laws, None without
-    """
-
-    start: Any
-    q: Any
-    u: Any
-    activation: Any
-    state: Any = None
+    start: Any = None
 
 
 class Summary(ABC):

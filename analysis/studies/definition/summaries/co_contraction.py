@@ -29,7 +29,7 @@ class CoContraction(Summary):
 
     def observe(self, model: Any, at: Moment) -> Any:
         J = velocity_jacobian(model.system, model.muscles, at.q)
-        torques = -forces(model, at.q, at.u, at.activation, at.state)[..., :, None] * J
+        torques = -forces(model, at.q, at.u, at.activation, at.states)[..., :, None] * J
         positive = np.sum(np.where(torques > 0, torques, 0.0), axis=-2)
         negative = np.sum(np.where(torques < 0, -torques, 0.0), axis=-2)
         total = positive + negative

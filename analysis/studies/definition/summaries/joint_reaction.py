@@ -8,13 +8,13 @@ from myoquat.analysis.studies.definition.summaries.base import Moment, Summary
 from myoquat.core.typing import Array
 from myoquat.dynamics.articulated import forward
 from myoquat.dynamics.reactions import joint_wrenches
-from myoquat.muscle.acting import Instant, torques, wrenches
+from myoquat.muscle.acting import torques, wrenches
 
 __all__ = ["JointReaction"]
 
 
 class JointReaction(Summary):
-    """max over the run of the force |f| that each body gets through its joint, muscles pulling where they attach."""
+    """max over the run of the force |f| that each body gets through its joint, under all that acts."""
 
     name: ClassVar[str] = "joint_reaction"
     along: ClassVar[str] = "body"
@@ -22,9 +22,8 @@ class JointReaction(Summary):
     description: ClassVar[str] = "greatest joint reaction force"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        system, instant = model.system, Instant(at.q, at.u, activation=at.activation, states=at.state)
-        udot = forward(system, at.q, at.u, torques(model, instant))
-        force = joint_wrenches(system, at.q, at.u, udot, wrenches(model, instant))[..., :3]
+        udot = forward(model.system, at.q, at.u, torques(model, at))
+        force = joint_wrenches(model.system, at.q, at.u, udot, wrenches(model, at))[..., :3]
         return np.sqrt(np.sum(force * force, axis=-1))
 
     def reduce(self, times: Array, values: Array) -> Array:

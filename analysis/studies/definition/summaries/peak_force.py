@@ -18,7 +18,7 @@ class PeakForce(Summary):
     description: ClassVar[str] = "greatest tension"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        return forces(model, at.q, at.u, at.activation, at.state)
+        return forces(model, at.q, at.u, at.activation, at.states)
 
     def reduce(self, times: Array, values: Array) -> Array:
         peak: Array = values.max(axis=1)

@@ -23,7 +23,7 @@ class Work(Summary):
 
     def observe(self, model: Any, at: Moment) -> Any:
         speed = matvec(velocity_jacobian(model.system, model.muscles, at.q), at.u)
-        return -forces(model, at.q, at.u, at.activation, at.state) * speed
+        return -forces(model, at.q, at.u, at.activation, at.states) * speed
 
     def reduce(self, times: Array, values: Array) -> Array:
         work: Array = trapezoid(values, times, axis=1)
