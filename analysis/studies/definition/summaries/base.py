@@ -14,6 +14,7 @@ __all__ = ["Moment", "Summary"]
 class Moment(Instant):
     """A state of a run and all that acts there, with the coordinates at its `start` (..., nq)."""
 
+    activation: Any = None
     start: Any = None
 
 
