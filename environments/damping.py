@@ -38,7 +38,8 @@ class ImplicitlyDamped(VariedEquations):
     def of(cls, equations: StateEquations, step: float) -> "ImplicitlyDamped":
         """The equations with implicit damping in a step [s]."""
         kept = {f.name: getattr(equations, f.name) for f in fields(equations)}
-        return cls(**kept | {"own_inputs": True, "step": step})
+        own = tuple(name for name in equations.acting if name != "torque")
+        return cls(**kept | {"own_inputs": own, "step": step})
 
     @property
     def key(self) -> Hashable:

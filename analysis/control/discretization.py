@@ -102,7 +102,12 @@ class Discretization:
         q = np.full((len(self.references), plant.nq), np.nan)
         there = self.layout.having("z")
         q[there] = plant.pose(self.references[there], fields["z"][there]) if plant.nq else q[there]
-        return Sites(self.duration(x), q, fields, x[self.parameter_indices] * plant.unknown.scales)
+        p = x[self.parameter_indices] * plant.unknown.scales
+        times = self.statement.start + self.layout.fractions * self.duration(x)
+        fields["controls"] = np.asarray(plant.bound(p).acting_controls(times, fields["controls"]))
+        driven = self.index["controls"] >= 0
+        fields["controls"] = np.where(driven, fields["controls"], np.nan)
+        return Sites(self.duration(x), q, fields, p)
 
     @cached_property
     def labels(self) -> tuple[list[str], Array]:
@@ -198,6 +203,7 @@ class Discretization:
     def _at_point(statement: Statement, point: Point, data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
         """Rows and terms at a point: the residual of the equations, path constraints, integrands times duration."""
         plant = statement.plant
+        point = replace(point, controls=plant.acting_controls(point.t, point.controls))
         rows = [plant.residual(point), *(constraint_rows(constraint, plant, point) for constraint in statement.path)]
         return rows, Discretization._terms(statement, point, data, duration)
 
@@ -308,7 +314,8 @@ class Discretization:
             def at(k: int, state: Shot) -> Point:
                 q = bound.plant.moved(q0, state.theta) if nq else q0
                 base = self._base(bound, own(k), duration)
-                return replace(base, q=q, u=state.u, states=state.w, controls=middle["controls"])
+                controls = bound.plant.acting_controls(base.t, middle["controls"])
+                return replace(base, q=q, u=state.u, states=state.w, controls=controls)
 
             def integrand(k: int, point: Point) -> list[Array]:
                 return self._terms(bound, point, own(k), duration)
@@ -379,7 +386,8 @@ class Discretization:
             for i, (v, c) in enumerate(zip(values[:2], values[2:], strict=True)):
                 t = bound.start + i * duration
                 q = bound.plant.pose(data[..., i * nq : (i + 1) * nq], v["z"])
-                point = Point(bound.names, t, q, v["u"], states=v["w"], controls=c["controls"])
+                controls = bound.plant.acting_controls(t, c["controls"])
+                point = Point(bound.names, t, q, v["u"], states=v["w"], controls=controls)
                 points.append(replace(point, parameters=bound.plant.parameters))
             rows = [constraint_rows(c, points[0], points[1], duration) for c in bound.boundary]
             return rows, [one_number(goal, bound.plant, (points[0], points[1]), duration) for goal in bound.ends]

@@ -135,7 +135,7 @@ def _interval(
     rows = STEPS_PER_INTERVAL * (1 if stiff else 2) + 1  # fixed steps take the controls in their middle too
     at = np.linspace(start, end, rows)
     inside = start + np.linspace(END_OFFSET, 1 - END_OFFSET, rows) * (end - start)
-    given = _inputs(plant, at, controls(inside), w)
+    given = _inputs(plant, at, plant.acting_controls(at, controls(inside)), w)
     if stiff:
         given |= {"method": "radau", "rtol": STIFF_TOLERANCE}
     else:

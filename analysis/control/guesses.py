@@ -64,7 +64,7 @@ def _still(statement: Statement, layout: Layout) -> Sites:
     w = np.clip(0.0, *_inside(plant.state_bounds))
     controls = np.clip(0.0, *_inside(plant.control_bounds))
     muscles = len(getattr(plant, "muscle_names", ()))
-    controls[:muscles] = DEFAULT_ACTIVATION
+    controls[:muscles] = np.clip(DEFAULT_ACTIVATION, *_inside(plant.control_bounds[:muscles]))
     w[[i for i, name in enumerate(plant.state_names) if name.endswith(".activation")]] = DEFAULT_ACTIVATION
     rows = {
         "u": np.zeros(plant.nu),

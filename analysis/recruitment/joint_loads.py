@@ -9,6 +9,7 @@ import numpy as np
 
 from myoquat.analysis.motion.constraint_forces import ConstraintForces, Load, load_columns
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
+from myoquat.analysis.recruitment.prescribed import prescribed_controls
 from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import is_imported
 from myoquat.core.lazy_imports import pandas as pd
@@ -184,7 +185,7 @@ def joint_loads(
                    with constraints, whose forces depend on it.
     wrenches       (t, bodies, 6) further forces [N] and torques [N m] on the bodies at their origins, in world axes.
     controls       (t, k) of the model's actuators in the order of `Model.control_names`, with the activations of
-                   delayed ones in their place. None: they do nothing.
+                   delayed ones in their place. None: those that the model's own `inputs` prescribe, zero for others.
 
     Each body's momentum is balanced, whether or not the forces produce the motion. Missing forces appear in the loads
     about the joints' own axes, and in `JointLoads.residual`. Constraint forces are those that the balance leaves. Where
@@ -215,7 +216,9 @@ def joint_loads(
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
     if motion.udot is not None and torque is not None and not model.constraints:
         raise ValueError("torque has no effect on a motion that has its accelerations, without constraints")
-    if controls is not None:
+    if controls is None:
+        controls = prescribed_controls(model, motion.time)
+    else:
         controls = _finite("controls", controls, (len(motion.time), len(model.control_names)))
     applied, driven = np.zeros((len(motion.time), len(system.bodies), 6)), np.zeros(motion.u.shape)
     own = applied

@@ -42,7 +42,8 @@ class StateEquations:
                      "time_constant", so that |Q|^2 - 1 decays as exp(-t / T). Constraints likewise, critically damped.
     constraints      that the motion satisfies, independent ones unless `redundant`.
     feedback         ((name of an input, its law), ...): inputs that are functions of t, q and u, not of time alone.
-    own_inputs       whether the model's own `inputs` replace what is given for the muscles and controls of their names.
+    own_inputs       names of inputs, such as "controls", in which the columns that the model's own `inputs` prescribe
+                     follow these.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -58,7 +59,7 @@ class StateEquations:
     constraints: tuple[Constraint, ...] = ()
     redundant: bool = False
     feedback: tuple[tuple[str, Law], ...] = ()
-    own_inputs: bool = False
+    own_inputs: tuple[str, ...] = ()
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -178,7 +179,7 @@ class StateEquations:
         model, replaced = self.bound(given.get("p")), {}
         if not isinstance(model, Model):
             return {}
-        for name in [name for name in self.acting if name != "torque"]:
+        for name in self.own_inputs:
             names = model.control_names if name == "controls" else model.muscle_names
             if own := InputsOverTime(model.inputs, names).prescribed(t):
                 columns = [own.get(column, given[name][..., k]) for k, column in enumerate(names)]

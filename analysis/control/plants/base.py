@@ -72,6 +72,11 @@ class Plant(ABC):
         names = self.constraints.names("acceleration") if self.constraints else ()
         return (*forces, *(f"equation of {name}" for name in self.state_names), *names)
 
+    def acting_controls(self, t: Array, controls: Array) -> Array:
+        """(..., nc) the controls at times t (...) [s], from values (..., nc): the formula. What the model prescribes by
+        its own `inputs` has the value of its function, and is no unknown."""
+        return controls
+
     @property
     def width(self) -> int:
         """How many numbers of data its equations take at each time."""

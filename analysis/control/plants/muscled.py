@@ -15,6 +15,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import vector
 from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle.actuators import delayed_rates
+from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import activation_rates
 
@@ -47,13 +48,30 @@ class MuscledPlant(Plant):
         self.control_names = (*self.muscle_names, *self.actuator_names, *(f"{name}.torque" for name in torques))
 
     @property
+    def prescribed(self) -> Array:
+        """(nc,) whether the model itself prescribes a control."""
+        own = {own.name for own in self.model.inputs} if isinstance(self.model, Model) else set()
+        count = len(self.muscle_names) + len(self.actuator_names)
+        return np.array([k < count and name in own for k, name in enumerate(self.control_names)], dtype=bool)
+
+    def acting_controls(self, t: Array, controls: Array) -> Array:
+        if not self.prescribed.any():
+            return controls
+        assert isinstance(self.model, Model)
+        own = InputsOverTime(self.model.inputs, self.control_names).prescribed(t)
+        columns = [own.get(name, controls[..., k]) for k, name in enumerate(self.control_names)]
+        result: Array = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+        return result
+
+    @property
     def control_bounds(self) -> Array:
         actuators = self.model.actuators if isinstance(self.model, Model) else ()
         bounds = [b for actuator in actuators for b in actuator.bounds]
         free = [(-np.inf, np.inf)] * len(self.torque_indices)
         least = self._least
         excitations = [(least.get(name, 0.0), 1.0) for name in self.muscle_names]
-        return np.array(excitations + bounds + free).reshape(-1, 2)
+        found = np.array(excitations + bounds + free).reshape(-1, 2)
+        return np.where(self.prescribed[:, None], 0.0, found)
 
     @property
     def _least(self) -> dict[str, float]:

@@ -165,11 +165,15 @@ class PrescribedPlant(MuscledPlant):
         n, m, data = len(self.free_names), len(self.muscle_names), point.prescribed
         length, speed = self.muscle_paths(point)
         given, equations = self.given(point), self.equations
-        activation, states = equations.activation(given), equations.states(given)
-        tension = forces_of_laws(self.model, length, speed, activation, states)
-        other = [equations.actuation(given)] if self.actuator_names else []
-        other += [point.controls[..., m + len(self.actuator_names) :]] if self.torque_scales else []
-        act = joined([tension, *other])
+        parts = []
+        if self.muscle_names:
+            activation, states = equations.activation(given), equations.states(given)
+            parts.append(forces_of_laws(self.model, length, speed, activation, states))
+        if self.actuator_names:
+            parts.append(equations.actuation(given))
+        if self.torque_scales:
+            parts.append(point.controls[..., m + len(self.actuator_names) :])
+        act = joined(parts)
         missing, place = [data[..., j] for j in range(n)], n + 2 * m
         for i, j in np.argwhere(np.concatenate(self._structure)):
             missing[j] = missing[j] - data[..., place] * act[..., i]

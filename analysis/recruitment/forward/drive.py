@@ -25,6 +25,7 @@ from myoquat.joints.vectors import vecmat
 from myoquat.kernels import Outcome
 from myoquat.muscle.acting import is_timed
 from myoquat.muscle.evaluate import equilibrium_states
+from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
@@ -98,14 +99,14 @@ class Drive:
         states: Array | None = None
         elastic = bool(state_names(self.model))
         rows: list[tuple[Array, ...]] = []
-        for k, time in enumerate(motion.time):
+        for k in range(len(motion.time)):
             push = law(k, q, u)
             if elastic and states is None:
                 states = equilibrium_states(self.model, q, push.activation[0])
             rows.append((q, u, np.zeros(0) if states is None else states, push.activation[0], push.help[0]))
             if k + 1 == len(motion.time):
                 break
-            end = self._window((motion.time[k + 1] - time, step), (q, u, states), push)
+            end = self._window(k, step, (q, u, states), push)
             if end is None:
                 break
             q, u, states = end
@@ -118,16 +119,23 @@ class Drive:
         result: Array = self.bandwidth**2 * away + 2 * self.bandwidth * (self.motion.u[k] - u)
         return result
 
+    def _controls_from(self, first: float) -> Callable[[float], Array] | None:
+        """The controls that the model prescribes, over the time since `first`; None where there are none."""
+        own = InputsOverTime(self.model.inputs, self.model.control_names)
+        return (lambda t: own(first + t)) if own.names else None
+
     def _window(
-        self, span: tuple[float, float], start: tuple[Array, Array, Array | None], push: Push
+        self, k: int, step: float, start: tuple[Array, Array, Array | None], push: Push
     ) -> tuple[Array, Array, Array | None] | None:
-        """q, u and muscle states at the end; None where the simulation failed."""
-        duration, step = span
+        """q, u and muscle states at the end of the window after frame k; None where the simulation failed."""
+        first, last = self.motion.time[k : k + 2]
+        duration = last - first
         times = np.array([0.0, duration])
         inputs = Inputs(
             activation=(times, push.activation) if self.model.muscles else None,
             torque=(times, push.torque + push.help),
             muscle_states=start[2],
+            controls=self._controls_from(first),
         )
         run = self._simulator.run(start[:2], Timing(duration, step, duration), inputs)
         if run.reason != Outcome.COMPLETED:

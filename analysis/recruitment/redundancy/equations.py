@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, NamedTuple, Self
 
@@ -12,6 +12,7 @@ from myoquat.analysis.motion.inverse_dynamics import JointTorques, inverse_dynam
 from myoquat.analysis.recruitment.convex import Programs
 from myoquat.analysis.recruitment.convex.program import in_one_pass
 from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.prescribed import prescribed_activations, prescribed_controls
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_columns, reserves_of
 from myoquat.analysis.recruitment.redundancy.affine_forces import LawParameters, least_activations, strengths
 from myoquat.analysis.recruitment.redundancy.joint_forces import (
@@ -27,7 +28,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.joints.vectors import matvec
-from myoquat.muscle import acting_wrenches, law_forces
+from myoquat.muscle import acting_wrenches, actuator_forces, law_forces
 from myoquat.muscle.model import Model
 
 __all__ = ["Demands", "Effort", "picked"]
@@ -150,6 +151,7 @@ class Demands:
     needed: JointTorques
     outer: Array
     through: Array | None = None
+    controls: Array | None = None
 
     def __init__(
         self,
@@ -192,10 +194,15 @@ class Demands:
         """Those of a motion (q, u, udot) under external loads, forces of constraints included."""
         needed = inverse_dynamics_of_motion(model, motion, loads)
         assert motion.u is not None
+        controls = prescribed_controls(model, motion.time)
+        if controls is not None:
+            torque = needed.torque - actuator_forces(model, motion.q, motion.u, controls)
+            needed = replace(needed, torque=torque)
         joints = joints_of(model, tuple(cones))
         paths = paths_along(model, motion.q, joints)
         found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths)
-        found.needed = needed
+        found.needed, found.controls = needed, controls
+        found._prescribe(prescribed_activations(model, motion.time))
         found._press(motion, joints, paths.jacobian)
         return found.with_rules()
 
@@ -236,6 +243,12 @@ class Demands:
             return np.broadcast_to(np.stack(each), (count, len(each), 3, 3))
         return np.stack([rule.cones(parameter) for rule in self.cones], axis=1)
 
+    def _prescribe(self, activation: Array | None) -> None:
+        """Fix the activations (t, m) of muscles that are prescribed, NaN for others."""
+        if activation is not None:
+            known = ~np.isnan(activation)
+            self.low, self.high = np.where(known, activation, self.low), np.where(known, activation, self.high)
+
     def _press(self, motion: Motion, joints: tuple[int, ...], J: Array) -> None:
         """Add what forces of constraints and the motion itself press on the parents of the joints."""
         model = self.model
@@ -244,7 +257,7 @@ class Demands:
         if joints:
             assert motion.u is not None
             assert motion.udot is not None
-            self.outer = self.outer + acting_wrenches(model, motion.q, motion.u, motion.time)
+            self.outer = self.outer + acting_wrenches(model, motion.q, motion.u, motion.time, controls=self.controls)
             passing = joint_reactions(model.system, motion.q, motion.u, motion.udot, self.outer)
             self.rest = self.beside(rest_forces(passing, joints, self.parents), self.needed.torque)
         if self.through is not None:

@@ -178,6 +178,7 @@ class Specification:
 
     def _own_activations(self) -> Array:
         varied = {name for name in self.parameters.names if name.endswith(".activation")}
+        varied |= {f"muscles.{own.name}.activation" for own in self.model.inputs}
         missing = [
             muscle.name
             for muscle in self.model.muscles

@@ -5,6 +5,7 @@ that the formulas take as symbols. One step loop and one kernel of all summaries
 lanes that know nothing of each other, so a block gives the same bits whatever else is in it.
 """
 
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -25,6 +26,7 @@ from myoquat.dynamics.simulation.starts import MuscleStarts
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.stacking import joined
 from myoquat.muscle.checks import check_laws
+from myoquat.muscle.inputs import InputsOverTime
 
 __all__ = ["Engine", "check_simulation"]
 
@@ -40,7 +42,12 @@ class Engine:
         self.columns = Columns.of(study)
         self.keep = study.keep
         self.method = FIXED_STEP[study.method]
-        self.equations = VariedEquations(study.model, varied=self.columns.inner, limits=self._limits())
+        equations = VariedEquations(study.model, varied=self.columns.inner, limits=self._limits())
+        given = (
+            "torque" if study.activation is None else "activation" if "activation" in equations.acting else "excitation"
+        )
+        own = tuple(name for name in equations.acting if name != given)
+        self.equations = replace(equations, own_inputs=own)
         self.loop = self.method.kept_loop(self.equations, "projection", None)
         self.observer = self._observer() if study.keep.summaries else None
         self.starts = MuscleStarts(self.equations) if self.equations.of_muscles else None
@@ -118,7 +125,9 @@ class Engine:
             control = "excitation" if self.equations.excited else "activation"
             given[control] = kernels.LinearInterpolation(*table) if varies else self.columns.activation(values)
         if self.equations.actuated:
-            given["controls"] = np.zeros((len(values), self.equations.actuated))  # a study's actuators are at rest
+            given["controls"] = np.zeros(
+                (len(values), self.equations.actuated)
+            )  # beside those that the model prescribes
         return given
 
     def _own_start(self, q: Array, given: dict[str, Any]) -> tuple[Array, ...]:
@@ -126,8 +135,25 @@ class Engine:
         if self.starts is None:
             return self.equations.delayed_start
         control = given["excitation" if self.equations.excited else "activation"]
-        of_muscles = self.starts(q, self._along(control, np.zeros(1))[..., 0, :], given.get("p"))
+        at_start = self._prescribed(self._along(control, np.zeros(1))[..., 0, :], given.get("p"))
+        of_muscles = self.starts(q, at_start, given.get("p"))
         return *of_muscles, *self.equations.delayed_start
+
+    def _prescribed(self, given: Array, p: Array | None) -> Array:
+        """(samples, m) the inputs of muscles at the start: those that the model prescribes, but activations that it
+        names."""
+        study, equations = self.study, self.equations
+        model = study.model
+        own = InputsOverTime(model.inputs, model.muscle_names)
+        if study.activation is not None or not own.prescribed(np.zeros(())):
+            return given
+        varied = any(name.startswith("inputs.") for name in equations.names)
+        models = [equations.bound(row) for row in p] if varied and p is not None else [model]
+        values = np.array([InputsOverTime(each.inputs, own.names)(0.0) for each in models])  # type: ignore[union-attr]
+        known = own.prescribed(np.zeros(())).keys()
+        excited, muscles = bool(equations.excited), model.muscles
+        follows = [m.name in known and not (excited and m.activation is not None) for m in muscles]
+        return np.where(follows, values, given)
 
     def _summaries(self, values: Array, states: Array, failed: Array) -> Arrays:
         assert self.observer is not None

@@ -97,7 +97,8 @@ class VariedDemands:
         if stress or self.least:
             bound: Any = self.parameters.bind(p)
             part.model, part.lower = bound, least_activations(bound)
-            part.low = np.broadcast_to(part.lower, part.lengths.shape)
+            fixed = part.low == part.high  # prescribed activations
+            part.low = np.where(fixed, part.low, part.lower)
         if self.columns["bodies"]:
             self._of_bodies(part, p)
         if self.columns["paths"]:
@@ -120,7 +121,9 @@ class VariedDemands:
         still = force.copy()
         still[:, moved] = 0.0
         assert motion.u is not None
-        pulls = self.needed.wrenches + acting_wrenches(model, motion.q, motion.u, motion.time, tensions=still)
+        pulls = self.needed.wrenches + acting_wrenches(
+            model, motion.q, motion.u, motion.time, tensions=still, controls=self.base.controls
+        )
         if moved:
             pulls = pulls + self._pulls(q=motion.q, tensions=force[:, moved], p=p[self.columns["paths"]])
         for k, reserve in enumerate(self.base.reserves):

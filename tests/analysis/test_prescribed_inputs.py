@@ -1,0 +1,134 @@
+"""Controls and muscles that a model prescribes act in every analysis, and are no unknowns."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.control import Effort, OwnGoal, Problem
+from myoquat.analysis.recruitment import computed_muscle_control, forward_check, joint_loads, redundancy
+from myoquat.data import Motion
+from myoquat.joints.functions import Constant, Linear
+from myoquat.muscle import Muscle, PathPoint, PrescribedInput, laws
+from myoquat.muscle.activation import ActivationDynamics
+from myoquat.muscle.actuators import CoordinateActuator, PointActuator
+
+SLED = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+ROD = mq.Body(
+    "rod",
+    "ground",
+    mq.joints.RevoluteJoint((0, 1, 0)),
+    mass=1.0,
+    inertia=(0.1, 0.1, 0.1, 0, 0, 0),
+    coordinate_names=("a",),
+)
+LAW = laws.RigidTendonMuscle(200.0, 0.2, 0.2)
+PAIR = tuple(
+    Muscle(name, (PathPoint("ground", (x, 0, 0.3)), PathPoint("rod", (x, 0, 0.0))), LAW)
+    for name, x in (("bic", 0.1), ("tri", -0.1))
+)
+MOTOR = CoordinateActuator("motor", "a", optimal_force=1.0)
+
+
+def rod(inputs=(), muscles=PAIR, actuators=(MOTOR,)):
+    return mq.Model(mq.ArticulatedSystem((ROD,)), muscles, actuators=actuators, inputs=inputs)
+
+
+def swing(model, count=51):
+    t = np.linspace(0, 0.5, count)
+    return Motion(model, t, 0.3 * np.sin(4 * t)[:, None], 1.2 * np.cos(4 * t)[:, None], -4.8 * np.sin(4 * t)[:, None])
+
+
+def sled(*inputs):
+    motors = tuple(CoordinateActuator(name, "x", optimal_force=1.0) for name in ("motor", "other"))
+    return mq.Model(mq.ArticulatedSystem((SLED,)), actuators=motors, inputs=inputs)
+
+
+def test_studies_obey_inputs_and_vary_their_numbers():
+    model = sled(PrescribedInput("motor", Linear(6.0)))
+    by_mass = mq.Study(model, {"bodies.sled.mass": [1.0, 2.0]}, design="grid", duration=1.0).run(progress=False)
+    assert np.allclose(by_mass.u_final.values[:, 0], [3.0, 1.5])  # 3 t^2 over the mass
+    vary = {"inputs.motor.function.factor": [6.0, 12.0]}
+    by_factor = mq.Study(model, vary, design="grid", duration=1.0).run(progress=False)
+    assert np.allclose(by_factor.u_final.values[:, 0], [3.0, 6.0])
+
+
+def test_studies_obey_prescribed_activations_and_show_them_in_summaries():
+    muscle = Muscle(
+        "m", (PathPoint("ground", (-1, 0, 0)), PathPoint("sled", (0, 0, 0))), mq.muscle.ExponentialMuscle(0.5, 10.0)
+    )
+    model = mq.Model(mq.ArticulatedSystem((SLED,)), (muscle,), inputs=(PrescribedInput("m", Linear(0.5)),))
+    study = mq.Study(model, {"bodies.sled.mass": [1.0]}, design="grid", duration=1.0, summaries=["peak_force"])
+    found = study.run(progress=False)
+    direct = mq.simulate(model, [0.0], [0.0], 1.0)
+    assert np.allclose(found.u_final.values[0], direct.u[-1], rtol=1e-12)
+    assert np.allclose(found.peak_force.values[0], direct.forces.max(axis=0), rtol=1e-6)
+    given = replace(study, activation=0.25).run(progress=False)  # what a study gives takes the place of the inputs
+    assert np.allclose(given.u_final.values[0], mq.simulate(model, [0.0], [0.0], 1.0, activation=[0.25]).u[-1])
+
+
+def test_redundancy_counts_on_prescribed_controls_and_forward_simulation_agrees():
+    model = rod((PrescribedInput("motor", Constant(3.0)),))
+    motion = swing(model)
+    found = redundancy(model, motion, backend="numpy")
+    muscles = np.einsum("tme,tm->te", found.arms, found.force)[:, 0]
+    assert np.allclose(muscles, 0.1 * motion.udot[:, 0] - 3.0, atol=1e-6)
+    assert np.abs(found.joint_loads().residual.to_numpy()).max() < 1e-6
+    assert forward_check(found).errors().largest_degrees.max() < 0.01  # it was 4 degrees
+    followed = computed_muscle_control(model, motion, backend="numpy")
+    assert np.abs(followed.error).max() < 2e-4  # it was 0.1
+
+
+def test_prescribed_muscles_have_their_activations_in_redundancy():
+    model = rod((PrescribedInput("bic", Linear(0.2, 0.1)),))
+    motion = swing(model, 6)
+    for backend in ("numpy", "kernel"):
+        found = redundancy(model, motion, reserves=1.0, backend=backend)
+        assert np.allclose(found.activation[:, 0], 0.1 + 0.2 * motion.time, atol=1e-9)
+        needed = np.einsum("tme,tm->te", found.arms, found.force) + found.reserve
+        assert np.allclose(needed[:, 0], 0.1 * motion.udot[:, 0], atol=1e-6)
+
+
+def test_excitations_that_are_prescribed_pass_through_activation_dynamics():
+    dynamics = ActivationDynamics()
+    muscles = tuple(replace(m, activation_dynamics=dynamics, activation=0.05) for m in PAIR)
+    model = rod((PrescribedInput("bic", Constant(0.6)),), muscles)
+    found = redundancy(model, swing(model), reserves=1.0, backend="numpy")
+    direct = mq.simulate(model, [0.0], [0.0], 0.5, step=0.001, output_step=0.01)
+    assert np.allclose(found.activation[:, 0], direct.activation[:, 0], atol=1e-6)
+
+
+def test_joint_loads_have_prescribed_controls_of_joints_and_bodies():
+    thruster = PointActuator("thruster", "rod", (0.5, 0, 0), (0, 0, 1.0), optimal_force=2.0)
+    inputs = PrescribedInput("motor", Constant(3.0)), PrescribedInput("thruster", Linear(1.0))
+    model = rod(inputs, (), (MOTOR, thruster))
+    t = np.array([0.0, 1.0])
+    still = Motion(model, t, np.zeros((2, 1)), np.zeros((2, 1)), np.zeros((2, 1)))
+    found = joint_loads(model, still)
+    assert np.allclose(found.of("rod").force[:, 2], 9.81 - 2.0 * t, rtol=1e-3)  # the thruster carries 2 t
+    free = joint_loads(model, replace(still, udot=None)).of("rod")
+    assert np.allclose(free.moment[:, 1], 3.0)
+    none = joint_loads(model, still, controls=np.zeros((2, 2)))  # what a call gives takes the place of the inputs
+    assert np.allclose(none.of("rod").force[:, 2], 9.81, rtol=1e-3)
+
+
+@pytest.mark.parametrize("transcription", ["hermite_simpson", "midpoint", "shooting"])
+def test_controls_that_the_model_prescribes_are_no_unknowns_of_problems(transcription):
+    model = sled(PrescribedInput("motor", Linear(1.0)))
+    ends = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.0}}
+    own = OwnGoal(lambda point: point["other"] ** 2)
+    solution = Problem(model, 2.0, (own,), 20, transcription, **ends).solve()
+    # x'' = other + t with x'' = 1.5 (1 - t): the integral of (1.5 - 2.5 t)^2 over 2 s is 37/6
+    assert np.isclose(solution.objective, 37 / 6, rtol=1e-9 if transcription == "hermite_simpson" else 2e-3)
+    assert np.allclose(solution["motor"], solution.control_time)
+    assert solution.simulate().largest < (1e-9 if transcription == "hermite_simpson" else 2e-3)
+
+
+def test_effort_of_a_prescribed_motion_has_prescribed_controls():
+    model = sled(PrescribedInput("motor", Linear(1.0)))
+    t = np.linspace(0, 2, 41)
+    x = 0.75 * t**2 - 0.25 * t**3  # x'' = 1.5 (1 - t)
+    motion = Motion(model, t, x[:, None], (1.5 * t - 0.75 * t**2)[:, None], (1.5 - 1.5 * t)[:, None])
+    solution = Problem(model, 2.0, (Effort(),), 20, prescribed=motion).solve()
+    assert np.allclose(solution["other"], 1.5 - 2.5 * solution.control_time, atol=1e-6)
