@@ -13,7 +13,7 @@ from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import MATRIX3, QUATERNION, VECTOR3, components, matrix, prescaled, vector
-from myoquat.kernels.symbolic.arrays import arctan2, as_array, formula, is_symbolic
+from myoquat.kernels.symbolic.arrays import ADVICE, arctan2, as_array, formula, is_symbolic
 
 __all__ = [
     "normalize",
@@ -32,6 +32,7 @@ __all__ = [
 
 EXTENSIONS = ("polynomial", "normalized", "homogeneous")
 ORTHONORMAL_TOLERANCE = 1e-6  # largest |R^T R - I| of a float matrix that counts as a rotation
+ADVICE["Rotation"] = "a SciPy Rotation is no array of numbers: `myoquat.joints.quaternion_from_rotation` takes it"
 
 
 @formula(Q=QUATERNION)

@@ -27,7 +27,7 @@ LIMIT_BYTES = 256 * 2**20
 _MAGIC = b"myoquat kernel 3\n"
 _HEADER = struct.Struct("<Q")
 _SUFFIX = ".kernel"
-_PROBE_BYTES = 2**16  # as much as a kernel of some muscles
+_PROBE_BYTES = 2**16  # as much as a small kernel
 _SECRET, _SEAL_BYTES = "secret", 32  # the file of the secret; bytes of it and of a seal
 
 

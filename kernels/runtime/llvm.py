@@ -20,7 +20,7 @@ __all__ = ["Assembler", "Loaded", "compile_object", "versions"]
 # Optimization passes on the assembly are left out on purpose. The text is written as it should run, and they would
 # undo the splitting of long functions. Instruction selection and register allocation at level 1 give code as fast as
 # at level 2. They take a third to an eighth of the time (forward dynamics of chains, 2,000 to 18,000 operations).
-# Level 0 takes 45 % of the time of level 1 (path lengths of a shoulder, 230,000 operations), and its code 10 to 27 %
+# Level 0 takes 45 % of the time of level 1 (a formula of 230,000 operations), and its code 10 to 27 %
 # longer. No level changes the order of operations on floats, so that the bits are the same.
 _MAX_KEPT_CODE_BYTES = 32 * 2**20  # bytes of the machine code of units that is kept for kernels to come
 

@@ -3,7 +3,7 @@
     program = Program("tree", {"q": 30, "a": 50})
     program.formula(poses, ["q"], {"pose": (12, 18)})
     program.table(
-        muscle, 50,
+        spring, 50,
         gather={"ends": ("pose", ends), "activation": ("a", range(50))},   # ends: (50, 2) rows of pose
         parameters={"strength": strengths},
         add={"wrench": ("load", ends)},                                   # into the rows of a zeroed buffer (12, 6)

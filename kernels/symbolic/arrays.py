@@ -33,6 +33,7 @@ from myoquat.kernels.symbolic.elements import (
 from myoquat.kernels.symbolic.terms import Tracer
 
 __all__ = [
+    "ADVICE",
     "Argument",
     "SymbolArray",
     "arctan2",
@@ -46,6 +47,8 @@ __all__ = [
     "symbols_of",
     "symbols_sympy",
 ]
+
+ADVICE: dict[str, str] = {}  # by the name of a class whose objects are no arrays, what to write instead
 
 
 if TYPE_CHECKING:
@@ -247,8 +250,8 @@ def as_array(x: Any) -> np.ndarray:
         return (array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array).view(SymbolArray)
     if isinstance(x, (list, tuple)) and _mentions_symbols(x):
         return _stacked([_entry(v) for v in x])
-    if hasattr(x, "as_quat"):
-        raise TypeError("a SciPy Rotation is no array of numbers: `myoquat.joints.quaternion_from_rotation` takes it")
+    if type(x).__name__ in ADVICE:
+        raise TypeError(ADVICE[type(x).__name__])
     try:
         array = np.asarray(x)
     except ValueError as error:

@@ -86,8 +86,8 @@ def _casadi(function: Callable[[Any], Any], point: Any) -> np.ndarray:
     x = symbols_casadi("x", point.shape)
     y = function(x)
     column = as_casadi_vector(x)
-    # Row by row in reverse: each pass sees one output's own part of the graph, which is short where outputs are
-    # muscles. It shares factors better than CasADi's joint passes (860 against 1,400 operations for six muscles).
+    # Row by row in reverse: each pass sees one output's own part of the graph, which is short where outputs have
+    # little in common. It shares factors better than CasADi's joint passes (860 against 1,400 operations for six).
     rows = [casadi.gradient(row, column).T for row in casadi.vertsplit(as_casadi_vector(y))]
     J = casadi.substitute(casadi.vertcat(*rows), column, as_casadi_vector(point))
     return SymbolArray.from_casadi(J).reshape((*y.shape, *x.shape))
