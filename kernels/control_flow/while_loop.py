@@ -25,7 +25,7 @@ from myoquat.kernels.symbolic.records import Structure, arrays_of, flattened, nu
 from myoquat.kernels.symbolic.terms import Scalar, Term
 from myoquat.kernels.tracing.adjoints import no_derivative
 from myoquat.kernels.tracing.context import pending_constructs, shared_trace
-from myoquat.kernels.tracing.tape import Ends, Inner, OfLoop, Traced
+from myoquat.kernels.tracing.tape import Ends, Inner, OfLoop, Shape, Traced
 from myoquat.kernels.tracing.trace import name_of, trace
 
 __all__ = ["PendingLoop", "WhileLoop", "call_where", "fixed_point", "while_loop"]
@@ -42,14 +42,14 @@ State = TypeVar("State")
 class PendingLoop:
     """A loop met while a formula was traced.
 
-    step              the formula of a step
+    step              the traced formula of a step
     count             how often it is taken at most
-    start, constants  what goes in
+    start, constants  what goes in: the state, parameters, and symbols of the formula that the body closes over
     where             which states it is for (1 or 0)
     results           the symbols that stand for what comes out
     """
 
-    step: Step
+    step: Traced
     count: int
     start: list[Scalar]
     constants: list[Scalar]
@@ -69,16 +69,26 @@ class PendingLoop:
     @property
     def name(self) -> str:
         """That of the formula which is repeated."""
-        return _name_of(self.step)
+        return self.traced().name
 
     def traced(self) -> "WhileLoop":
-        """The loop with its step traced, once for all loops that share it."""
-        step, inputs = self.step, {"state": len(self.start), "constants": len(self.constants)}
-        traced = shared_trace(
-            "steps", (*_parts(step), *inputs.values()), MAX_STEPS_KEPT,
-            lambda: trace(step, inputs, {"state": inputs["state"]}, f"{self.name}_step"),
-        )  # fmt: skip
-        return WhileLoop(traced, self.count)
+        """The loop."""
+        return WhileLoop(self.step, self.count)
+
+
+def _traced_step(step: Step, state: int, constants: int) -> tuple[Traced, list[Term]]:
+    """A step traced once for all loops that share it, and the terms of the formula around it that it closes over.
+    These are further constants. A step that closes over any is traced for its loop alone."""
+    closed: list[Term] = []
+
+    def traced() -> Traced:
+        return trace(step, {"state": state, "constants": constants}, {"state": state}, f"{_name_of(step)}_step", closed)
+
+    found = shared_trace("steps", (*_parts(step), state, constants), MAX_STEPS_KEPT, traced, lambda: not closed)
+    if not closed:
+        return found, closed
+    inputs: dict[str, Shape] = {"state": (state,), "constants": (constants + len(closed),)}
+    return replace(found, signature=replace(found.signature, inputs=inputs)), closed
 
 
 def _name_of(step: Any) -> str:
@@ -149,7 +159,8 @@ def while_loop(
     parameters  a record of what else the body needs, with the same batch axes or axes of length 1; None: body(state)
     where       (...), a state for which it is false stays at its start
 
-    Nothing else that changes may enter the two formulas.
+    In a kernel the two formulas may also close over symbols of the formula around them. On floats the body sees only
+    the states that go on: what has batch axes is a parameter. Nothing else that changes may enter the two formulas.
 
     Use it in formulas that are compiled: the machine code holds the body once. On floats NumPy runs it, and the body
     sees only the states that go on; on CasADi symbols it is unrolled. Raises ValueError where the body changes the
@@ -189,8 +200,10 @@ def while_loop(
     result = symbols_of(tracer, (sum(map(np.size, arrays)) + again,))
     chosen = np.asarray(np.where(np.logical_and(cond(state), where), 1.0, 0.0)).item()
     step = partial(_packed_step, cond, body, *shapes) if again else partial(_packed_body, body, *shapes)
-    start = [*_flat(arrays), *[1.0] * again]
-    pending.append(PendingLoop(step, max_steps, start, _flat(given), chosen, list(np.asarray(result).flat)))
+    start, constants = [*_flat(arrays), *[1.0] * again], _flat(given)
+    traced, closed = _traced_step(step, len(start), len(constants))
+    constants += closed
+    pending.append(PendingLoop(traced, max_steps, start, constants, chosen, list(np.asarray(result).flat)))
     found: State = _unpacked(shapes[0], result)
     return found
 

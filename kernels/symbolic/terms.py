@@ -339,9 +339,10 @@ _METHODS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def ordered(outputs: Sequence[Term]) -> list[Term]:
-    """The terms that the outputs need, each after its arguments and near to what needs it first."""
-    found: dict[Term, None] = {}
+def ordered(outputs: Sequence[Term], leaves: Sequence[Term] = ()) -> list[Term]:
+    """The terms that the outputs need, each after its arguments and near to what needs it first; first the leaves,
+    behind which nothing is needed."""
+    found: dict[Term, None] = dict.fromkeys(leaves)
     waiting = [*reversed(outputs)]
     while waiting:
         term = waiting[-1]

@@ -80,16 +80,22 @@ def sharing() -> AbstractContextManager[None]:
     return sharing_traces() if _kept.get() is None else nullcontext()
 
 
-def shared_trace(table: str, key: Any, limit: int, make: Callable[[], T]) -> T:
-    """The trace that a table has under a key, made where it has none; of more than `limit` the oldest goes."""
+def shared_trace(
+    table: str, key: Any, limit: int, make: Callable[[], T], lasts: Callable[[], bool] = lambda: True
+) -> T:
+    """The trace that a table has under a key, made where it has none, and kept if it `lasts`; of more than `limit` the
+    oldest goes."""
     tables = _kept.get()
     assert tables is not None  # `trace` shares
     kept: OrderedDict[Any, T] = tables.setdefault(table, OrderedDict())
-    if key not in kept:
-        kept[key] = make()
+    if key in kept:
+        return kept[key]
+    made = make()
+    if lasts():
+        kept[key] = made
         while len(kept) > limit:
             kept.popitem(last=False)
-    return kept[key]
+    return made
 
 
 # ---- Within one tracing, what a formula asks for again of the same symbols is not computed again ---------------

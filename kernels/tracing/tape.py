@@ -34,6 +34,7 @@ __all__ = [
     "Tape",
     "Traced",
     "arguments",
+    "closed_over",
     "in_casadi",
     "in_terms",
     "interpret",
@@ -164,18 +165,38 @@ def interpret(tape: Tape, inputs: Sequence[Any], apply: Apply, calls: Sequence[I
     return [values[i] for i in tape.outputs[:own]]
 
 
-def tape_of(tracer: Tracer, inputs: Sequence[Term], outputs: Sequence[Scalar]) -> Tape:
-    """What the outputs need of a tracer, the flat inputs in order. ValueError for a symbol that is none of them."""
+def closed_over(inputs: Sequence[Term], outputs: Sequence[Scalar]) -> list[Term]:
+    """The terms behind outputs that depend on other symbols than the inputs, and on none of these, as near to the
+    outputs as they are."""
+    moving, outside = set(inputs), set[Term]()
+    found: dict[Term, None] = {}
+    wanted = [x for x in outputs if type(x) is Term]
+    for term in ordered(wanted):
+        if term in moving:
+            continue
+        if any(x in moving for x in term.arguments):
+            moving.add(term)
+            found |= dict.fromkeys(x for x in term.arguments if x in outside)
+        elif term.operation == "input" or any(x in outside for x in term.arguments):
+            outside.add(term)
+    return list(found | dict.fromkeys(x for x in wanted if x in outside))
+
+
+def tape_of(tracer: Tracer, inputs: Sequence[Term], outputs: Sequence[Scalar], closed: Sequence[Term] = ()) -> Tape:
+    """What the outputs need of a tracer, the flat inputs in order, those among them that are `closed` over whatever
+    they are. ValueError for a symbol that is none of them."""
     wanted = [x if type(x) is Term else tracer.constant(x) for x in outputs]  # type: ignore[arg-type]
     input_indices = {term: k for k, term in enumerate(inputs)}
     nodes: list[Node] = []
     at: dict[Term | None, int] = {None: -1}
-    for term in ordered(wanted):
+    for term in ordered(wanted, closed):
         number: float = term.number
-        if term.operation == "input":
+        if term.operation == "input" or (closed and term in input_indices):
             if term not in input_indices:
                 raise ValueError("the formula uses a symbol that is not among its arguments")
-            number = input_indices[term]
+            at[term] = len(nodes)
+            nodes.append(_new(Node, ("input", -1, -1, -1, input_indices[term])))
+            continue
         at[term] = len(nodes)
         nodes.append(_new(Node, (term.operation, at[term.a], at[term.b], at[term.c], number)))
     return Tape(nodes, [at[term] for term in wanted], len(inputs))

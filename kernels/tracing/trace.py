@@ -12,7 +12,7 @@ import numpy as np
 from myoquat.kernels.symbolic.arrays import as_array, symbols_of
 from myoquat.kernels.symbolic.terms import Term, Tracer
 from myoquat.kernels.tracing.context import memoized_results, pending_constructs, sharing, unrolled_constructs
-from myoquat.kernels.tracing.tape import PendingConstruct, Shape, Signature, Tape, Traced, tape_of
+from myoquat.kernels.tracing.tape import PendingConstruct, Shape, Signature, Tape, Traced, closed_over, tape_of
 
 __all__ = ["Formula", "as_list", "name_of", "needed_constructs", "shape_of", "tape_inside_loop", "trace"]
 
@@ -39,8 +39,11 @@ def trace(
     inputs: Mapping[str, Any],
     outputs: Sequence[str] | Mapping[str, Any] | None = None,
     name: str | None = None,
+    closed: list[Term] | None = None,
 ) -> Traced:
     """A formula, or several with the same inputs, run once on symbols.
+
+    closed: receives the terms of another tracing over which the formula closes; the tape takes them after its inputs.
 
     Raises TypeError if a formula branches on a value or uses what has no meaning on symbols, with the formula's line.
     Raises ValueError for shapes or names that disagree with `outputs`.
@@ -53,7 +56,8 @@ def trace(
     pending: list[PendingConstruct] = []
     tokens = pending_constructs.set(pending), memoized_results.set({})
     try:
-        named = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
+        with sharing():
+            named = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
     finally:
         pending_constructs.reset(tokens[0])
         memoized_results.reset(tokens[1])
@@ -61,10 +65,12 @@ def trace(
     operands = [x for array in symbols.values() for x in np.asarray(array).flat]
     results = [x for value in named.values() for x in np.asarray(value).flat]
     needed = needed_constructs(results, pending)
-    for construct in needed:
-        operands, results = [*operands, *construct.results], [*results, *construct.operands]
+    given = [x for construct in needed for x in construct.results]
+    results += [x for construct in needed for x in construct.operands]
+    if closed is not None:
+        closed += closed_over([*operands, *given], results)
     try:
-        tape = tape_of(tracer, operands, results)
+        tape = tape_of(tracer, [*operands, *(closed or ()), *given], results, closed or ())
     except ValueError as error:
         raise ValueError(f"kernel '{name}': {error}") from None
     with sharing():

@@ -22,7 +22,7 @@ def modules_within(package):
 @pytest.mark.parametrize("package", [core, kernels], ids=lambda package: package.__name__)
 def test_every_module_declares_its_names(package):
     modules = modules_within(package)
-    assert len(modules) > 10
+    assert len(modules) > 6  # those of subpackages were found
     for module in modules:
         missing = [name for name in module.__all__ if not hasattr(module, name)]
         assert not missing, (module.__name__, missing)

@@ -177,3 +177,34 @@ def test_function_is_called_where_its_condition_holds(rng):
         expected = np.stack([np.where(on, 1.0 / x, -7.0), np.where(on & (x > 0), 1.0, 0.0)], axis=-1)
     np.testing.assert_array_equal(formula(x), expected)
     np.testing.assert_array_equal(kernels.compile(formula, {"x": ()})(x), expected)
+
+
+def test_a_body_closes_over_symbols_of_the_formula_around_it():
+    """Newton's method for square roots, of which the number is no parameter; and a loop inside a body that does so."""
+
+    def square_root(a):
+        step = lambda s: (0.5 * (s[0] + a / s[0]), np.abs(0.5 * (a / s[0] - s[0])))  # noqa: E731
+        return while_loop(lambda s: s[1] > 1e-12, step, (a + 1.0, a + 1.0), max_steps=40)[0]
+
+    def powers(a):
+        def outer(state):
+            inner = lambda s: (s[0] + a * state[0], s[1] + 1.0)  # noqa: E731
+            return while_loop(lambda s: s[1] < 3.0, inner, (state[0], 0.0 * a), max_steps=9)[0], state[1] + 1.0
+
+        return while_loop(lambda s: s[1] < 2.0, outer, (1.0 + 0.0 * a, 0.0 * a), max_steps=9)[0]
+
+    np.testing.assert_allclose(kernels.compile(square_root, {"a": ()})([4.0, 9.0]), [2.0, 3.0], rtol=1e-15)
+    np.testing.assert_allclose(kernels.compile(powers, {"a": ()})([0.5, 2.0]), [2.5**2, 7.0**2], rtol=1e-15)
+    with pytest.raises(ValueError, match="has no derivative"):
+        kernels.compile(square_root, {"a": ()}).jacobian()
+
+
+def test_two_loops_with_one_body_close_over_their_own_symbols():
+    def formula(a, b):
+        return np.stack([_added(a), _added(b)])
+
+    np.testing.assert_allclose(kernels.compile(formula, {"a": (), "b": ()})(1.0, 2.0), [6.0, 12.0], rtol=0)
+
+
+def _added(c):
+    return while_loop(lambda s: s[1] < 5.0, lambda s: (s[0] + c, s[1] + 1.0), (c, 0.0 * c), max_steps=9)[0]
