@@ -42,6 +42,7 @@ from myoquat.muscle.states import forces
 __all__ = [
     "Instant",
     "acts_on_bodies",
+    "check_placed",
     "elastic_muscles",
     "energy",
     "energy_rate",
@@ -113,22 +114,29 @@ def wrenches(model: SystemLike, at: Instant) -> Array:
     that only has a torque, and a muscle whose path is a function of coordinates alone.
     """
     system = system_of(model)
+    if isinstance(model, Model) and at.passive:
+        check_placed(model)
     total = body_wrenches(system, at.q, _loads(model, at))
     if isinstance(model, Model) and at.passive:
         for force in model.forces:
             if isinstance(force, MeasuredForce) and not force.in_joints:
                 total = total + force.wrenches(system, at.q, at.u)
-            elif not (force.in_joints or isinstance(force, LoadingForce)):
-                raise ModelError(
-                    "it does not say on which bodies it acts, so that the loads of joints are not determined. Make it "
-                    "a MeasuredForce or a LoadingForce, let it be in_joints, or take the model without",
-                    element=force.element,
-                )
     tension = tensions(model, at)
     if tension is None:
         return total
     assert isinstance(model, Model)
     return total + path_formulas.wrenches(system, model.muscles, at.q, tension)
+
+
+def check_placed(model: Model) -> None:
+    """ModelError for a passive force that does not say where it acts."""
+    for force in model.forces:
+        if not (force.in_joints or isinstance(force, (LoadingForce, MeasuredForce))):
+            raise ModelError(
+                "it does not say on which bodies it acts, so that the loads of joints are not determined. Make it a "
+                "MeasuredForce or a LoadingForce, let it be in_joints, or take the model without",
+                element=force.element,
+            )
 
 
 def acts_on_bodies(model: Model) -> bool:

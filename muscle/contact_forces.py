@@ -5,7 +5,7 @@ import numpy as np
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import joined
-from myoquat.muscle.acting import wrenches
+from myoquat.muscle.acting import check_placed, wrenches
 from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.forces import Contact, ContactForce
 from myoquat.muscle.model import Model
@@ -84,6 +84,8 @@ def force_wrenches(
     >>> mq.muscle.force_wrenches(model, [0.099], [0.0])[0].round(2) + 0.0  # the floor lifts the ball
     array([0.  , 4.71, 0.  , 0.  , 0.  , 0.  ])
     """
+    check_types(model=(model, Model))
+    check_placed(model)
     call = MuscleCall(model).q(q).u(u).time(time)
     return call.run_muscles("force_wrenches", call.at_instant(wrenches), 2, out, backend)
 

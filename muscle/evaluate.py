@@ -22,6 +22,7 @@ from myoquat.muscle.checks import check_laws
 from myoquat.muscle.eliminated import eliminated_components
 from myoquat.muscle.laws.equilibrium import LawType, equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model
+from myoquat.muscle.path import on_bones
 from myoquat.muscle.segments import tables
 from myoquat.muscle.segments.flags import flags
 from myoquat.muscle.segments.lengths import JACOBIANS, carried_bodies, carried_wrenches, lengths, wrenches
@@ -252,6 +253,7 @@ def muscle_wrenches(
     (2, 6)
     """
     check_types(model=(model, Model))
+    on_bones(model.muscles)
     names, size = model.muscle_names, len(model.muscles)
     call = MuscleCall(model).q(q).put("tensions", tensions, check_state("tensions", tensions, size, names), size)
 
@@ -278,6 +280,7 @@ def unit_wrenches(
     check_types(model=(model, Model))
     system = model.system
     carried = carried_bodies(system, body)
+    on_bones(model.muscles)
     call = MuscleCall(model).q(q)
     formula = lambda q: carried_wrenches(system, model.muscles, q, carried)  # noqa: E731
     return call.run_muscles(f"unit_wrenches {carried[0]}", formula, 2, out, backend)
@@ -345,6 +348,8 @@ def acting_wrenches(
     >>> mq.muscle.acting_wrenches(model, [0.0], [0.0], controls=[2.0])[0] + 0.0  # 10 N along y, at 1 m
     array([ 0., 10.,  0.,  0.,  0., 10.])
     """
+    check_types(model=(model, Model))
+    acting.check_placed(model)
     call = MuscleCall(model).q(q).u(u).time(time)
     if controls is not None:
         call.controls(controls)

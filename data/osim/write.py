@@ -93,6 +93,9 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
         if muscle.activation is not None and force.tag not in TIMES:
             unwritten.count("activations of muscles", muscle.name)
         paths.add(force, muscle)
+    for muscle in original.muscles:
+        if muscle.anatomy is not None:
+            unwritten.count("paths of points that fitted paths replace", muscle.name)
     add_passive(forces, original.system, unwritten)
     add_limits(forces, system, model.limits)
     add_forces(forces, model.forces)
@@ -113,7 +116,9 @@ def _prepared(model: Model) -> Model:
     def on(things: Any) -> Any:
         return tuple(replace(thing, body=new) if thing.body == was else thing for thing in things)
 
-    muscles = tuple(replace(muscle, path=on(muscle.path), wraps=on(muscle.wraps)) for muscle in model.muscles)
+    muscles = tuple(
+        replace(muscle, path=on(muscle.path), wraps=on(muscle.wraps), anatomy=None) for muscle in model.muscles
+    )
     return replace(
         model,
         system=system,

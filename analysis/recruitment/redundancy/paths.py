@@ -12,7 +12,7 @@ from myoquat.kernels import Kernel, compile
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, on_bones
 from myoquat.muscle.segments.lengths import carried_bodies, carried_wrenches, lengths, velocity_jacobian
 from myoquat.muscle.segments.tables import tables_pay
 
@@ -38,6 +38,8 @@ def paths_along(model: Model, q: Array, joints: Sequence[int]) -> Paths:
     """At poses q (t, nq), of the joints of these bodies, by their numbers."""
     system, count, m = model.system, len(joints), len(model.muscles)
     q = MuscleCall(model).q(q).inputs["q"].array
+    if count:
+        on_bones(model.muscles)
     apart = tables_pay(model.muscles)  # then lengths and J have programs of their own
     if apart and not count:
         return Paths(path_lengths(model, q), path_jacobian(model, q), np.zeros((len(q), 0, m, 3)),
