@@ -1,10 +1,12 @@
 """Many problems of optimal control of one structure: the same kernels with other numbers, sample by sample."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -17,9 +19,12 @@ from myoquat.analysis.studies.definition.vary import Axis, axes_of, parameters_o
 from myoquat.analysis.studies.storage.durable import check_links
 from myoquat.analysis.studies.storage.errors import StoreError
 from myoquat.core.arguments import PATH, check_types
+from myoquat.core.content import FOREIGN, digest, is_foreign
 from myoquat.core.progress import progress_bar
 from myoquat.core.typing import Array
 from myoquat.data.files import read_text
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.kernels.tracing.trace import trace
 from myoquat.muscle import Model
 
 __all__ = ["ProblemStudy"]
@@ -97,8 +102,10 @@ class ProblemStudy:
         last iterate of the sample is kept too, as "interrupted". `resume`: go on there. Solved samples are read, and
         the interrupted one starts at its last iterate. Samples that were not reached are "failed" with NaN.
 
-        FileExistsError for a folder that holds results, unless `resume`. ValueError for those of another study, and
-        StoreError for damaged ones and for a folder with links.
+        FileExistsError for a folder that holds results, unless `resume`. ValueError for those of another study, with
+        the names of what differs, and StoreError for damaged ones and for a folder with links. A study is another one
+        if anything differs that changes a number: values, fields of the problem with all data in them, what formulas of
+        one's own compute, the solver's options and the guess. Names of goals and printing change none.
         """
         check_types(output=(output, (*PATH, type(None))))
         place = None if output is None else _Folder(Path(output), self, resume)
@@ -126,6 +133,58 @@ class ProblemStudy:
         spread = np.std(self.values, axis=0)
         off = (self.values[solved] - self.values[sample]) / np.where(spread > 0, spread, 1.0)
         return found[solved[int(np.argmin(np.sum(off**2, axis=1)))]]
+
+
+# ---- what tells a study from others ------------------------------------------------------------------------------
+
+NOT_OF_RESULTS = ("name", "print_level")  # fields that change no number
+
+
+def _described(study: ProblemStudy) -> dict[str, Any]:
+    """All that changes a number, as JSON can hold it: names and values of the parameters, a digest of the rest by part.
+
+    Functions count by what they compute: the traced formulas of the program.
+    """
+    problem = study.problem_of(0)
+    parts = {f.name: getattr(study.problem, f.name) for f in fields(study.problem)}
+    parts |= {"intervals": study.problem.mesh, "transcription": study.problem.method}
+    guess = study.guess.sites if isinstance(study.guess, Solution) else study.guess
+    parts |= {"solver": study.solver, "guess": guess}
+    described = {name: digest(*_content(part)) for name, part in parts.items()}
+    posed = problem.posed(study.guess)
+    formulas = [block.formula for block in posed.discretization.program.blocks]
+    traced = [trace(f, {"v": f.size, "d": max(f.data, 1)}, f.outputs, f.name).identity() for f in formulas]
+    own = [goal for goal in problem.statement.integrals if is_foreign(type(goal))]
+    times = problem.start + problem.mesh * posed.discretization.duration(posed.x)
+    samples = [goal.samples(problem.plant, times) for goal in own]
+    described |= {"formulas": digest(*traced), "data of own goals": digest(*_content(samples))}
+    return {"names": list(study.names), "values": study.values.tolist(), **described}
+
+
+def _content(value: Any) -> Iterator[str | bytes]:
+    """The content of a part, piece by piece: numbers by their bits, records by their fields, functions by none."""
+    if isinstance(value, (Model, ArticulatedSystem)):
+        yield value.content_key.removeprefix(FOREIGN)
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield type(value).__qualname__
+        for f in fields(value):
+            if f.name not in NOT_OF_RESULTS:
+                yield f.name
+                yield from _content(getattr(value, f.name))
+    elif isinstance(value, Mapping):
+        for key in sorted(value, key=str):
+            yield str(key)
+            yield from _content(value[key])
+    elif isinstance(value, (list, tuple)) and not all(isinstance(x, (int, float)) for x in value):
+        yield str(len(value))
+        for item in value:
+            yield from _content(item)
+    elif isinstance(value, (int, float, list, tuple, np.ndarray, np.generic)):
+        array = np.asarray(value)
+        yield str(array.shape)
+        yield np.ascontiguousarray(array, dtype=float).tobytes() if array.dtype.kind in "biuf" else str(array.tolist())
+    else:
+        yield repr(value) if isinstance(value, (str, Enum, NoneType)) else type(value).__qualname__
 
 
 # ---- results ---------------------------------------------------------------------------------------------------
@@ -166,7 +225,7 @@ class _Folder:
 
     def __init__(self, path: Path, study: ProblemStudy, resume: bool) -> None:
         self.path, self.study = path, study
-        described = {"names": list(study.names), "values": study.values.tolist(), "problem": repr(study.problem)}
+        described = _described(study)
         index = path / INDEX
         if index.exists() and not resume:
             raise FileExistsError(f"{path} holds results of a study; resume=True goes on with them")
@@ -175,7 +234,9 @@ class _Folder:
             check_links(path)
             self.index = _index_of(index)
             if self.index["study"] != described:
-                raise ValueError(f"{path} holds results of a study of other parameters, values or problem")
+                stored = self.index["study"] if isinstance(self.index["study"], Mapping) else {}
+                other = [name for name, value in described.items() if stored.get(name) != value]
+                raise ValueError(f"{path} holds results of another study; what differs: {', '.join(other)}")
         path.mkdir(parents=True, exist_ok=True)
 
     def _file(self, sample: int) -> Path:

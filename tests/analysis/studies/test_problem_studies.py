@@ -14,6 +14,7 @@ import myoquat as mq
 from myoquat.analysis.control import Duration, Effort, Equations, Ipopt, OwnGoal, Problem
 from myoquat.analysis.studies import ProblemStudy, StoreError
 from myoquat.analysis.studies.problems import INDEX
+from myoquat.data import Forces
 
 ENDS = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.0}}
 
@@ -74,7 +75,7 @@ def test_an_interrupt_keeps_the_last_iterate_and_the_study_goes_on_there(problem
     assert list(second.status.values) == ["solved"] * 3
     assert second["x"].values[0] == pytest.approx(first["x"].values[0], abs=0)
     assert second.objective.values == pytest.approx(study.run(progress=False).objective.values, rel=1e-6)
-    with pytest.raises(ValueError, match="a study of other parameters, values or problem"):
+    with pytest.raises(ValueError, match="another study; what differs: values"):
         study_of(slow, (1.0, 5.0)).run(folder, resume=True, progress=False)
 
 
@@ -134,3 +135,54 @@ def test_results_with_a_link_inside_are_not_resumed(stored, tmp_path):
     (tmp_path / "results" / "sample_000000.npz").symlink_to(tmp_path / "victim")
     with pytest.raises(StoreError, match="is a link"):
         study.run(tmp_path / "results", resume=True, progress=False)
+
+
+def pushed(force):
+    time, none = np.array([0.0, 1.0]), np.zeros((2, 1, 3))
+    return Forces(time, ("push",), ("block",), none + np.array([force, 0.0, 0.0]), none, none)
+
+
+OTHERS = {
+    "goals": {"goals": (Effort(weight=100.0),)},
+    "final": {"final": {"x": 5.0, "x_dot": 0.0}},
+    "initial": {"initial": {"x": 0.5, "x_dot": 0.0}},
+    "bounds": {"bounds": {"x": (-1.0, 7.0)}},
+    "loads": {"loads": pushed(2.0)},
+    "intervals": {"intervals": 7},
+    "transcription": {"transcription": "trapezoid"},
+    "torques": {"torques": {"x_dot": 2.0}},
+    "duration": {"duration": 2.0},
+}
+
+
+@pytest.mark.parametrize("field", OTHERS)
+def test_results_of_another_problem_are_not_taken_for_those_of_this_one(problem, tmp_path, field):
+    loaded = replace(problem, loads=pushed(1.0), goals=(Effort(weight=1.0),))
+    study_of(loaded, (1.0,), solver=Ipopt(max_iterations=0)).run(tmp_path, progress=False)
+    other = replace(loaded, **({"loads": pushed(1.0), "duration": 0.5} if field == "duration" else OTHERS[field]))
+    with pytest.raises(ValueError, match=f"another study; what differs: .*{field}"):
+        study_of(other, (1.0,), solver=Ipopt(max_iterations=0)).run(tmp_path, resume=True, progress=False)
+
+
+def test_formulas_of_users_count_by_what_they_compute_and_names_do_not_count(problem, tmp_path):
+    """What a global of a formula holds changes the study; another function that computes the same does not."""
+    factor = [1.0]
+
+    def cost(point):
+        return factor[0] * point["x_dot.torque"] ** 2
+
+    def run(formula, name="", solver=None, **options):
+        own = replace(problem, goals=(OwnGoal(formula, name=name),))
+        return study_of(own, (1.0,), solver=solver or Ipopt()).run(tmp_path, progress=False, **options)
+
+    assert run(cost).objective.values == pytest.approx([12.0])
+    assert run(lambda point: 1.0 * point["x_dot.torque"] ** 2, "other", resume=True).objective.values == pytest.approx(
+        [12.0]
+    )
+    run(cost, solver=Ipopt(print_level=1), resume=True)
+    factor[0] = 3.0
+    with pytest.raises(ValueError, match=r"what differs: formulas$"):
+        run(cost, resume=True)
+    factor[0] = 1.0
+    with pytest.raises(ValueError, match=r"what differs: solver$"):
+        run(cost, solver=Ipopt(tolerance=1e-3), resume=True)
