@@ -34,30 +34,12 @@ from myoquat.muscle.forces import (
 )
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
+from . import compiled
 from .case import POINTS, STEP, WEIGHTS, Case
+from .checks import Broken, NotHere, close
 from .features import FEATURES
 
-__all__ = ["LAWS", "Broken", "Law", "NotHere", "close"]
-
-
-class Broken(AssertionError):
-    """A law does not hold."""
-
-
-class NotHere(Exception):
-    """The case has nothing that the law speaks of."""
-
-
-def close(what: str, found: Any, expected: Any, tolerance: float = 1e-8) -> None:
-    """Broken unless two arrays agree, relative to the largest entry (at least 1)."""
-    found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
-    if found.shape != expected.shape:
-        raise Broken(f"{what}: shapes {found.shape} and {expected.shape}")
-    size = max(1.0, *(np.abs(x).max(initial=0.0) for x in (found, expected)))
-    error = np.abs(found - expected).max(initial=0.0) / size
-    if not error <= tolerance:
-        worst = np.unravel_index(np.argmax(np.abs(found - expected)), found.shape) if found.shape else ()
-        raise Broken(f"{what}{list(map(int, worst))}: {found[worst]:.9g}, not {expected[worst]:.9g} ({error:.1e})")
+__all__ = ["LAWS", "Law"]
 
 
 def along(case: Case, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
@@ -349,6 +331,7 @@ class Law(NamedTuple):
 
     check: Callable[[Case], None]
     levels: Mapping[str, Sequence[str]] = MappingProxyType({})
+    every: int = 1  # of so many rows it takes one, since its kernels take seconds
 
     def row(self, row: Mapping[str, str]) -> dict[str, str]:
         """The row with levels of which the law speaks: others are replaced, by one that follows from the row."""
@@ -396,6 +379,18 @@ ONE_SURFACE = {"wrap": tuple(name for name in FEATURES["wrap"] if name != "two")
 POINTS_ONLY = {"path": ("straight", "via", "pulley")}
 MUSCLES = {"law": tuple(name for name in FEATURES["law"] if name != "none")}
 
+FREE = {"constraint": ("none",), "coupler": ("none",)}
+SMOOTH = {
+    "joint": tuple(name for name in FEATURES["joint"] if name not in ("custom", "reversed")),
+    "path": ("straight", "via", "moving", "pulley", "polynomial", "fitted"),
+    "wrap": ("none", "sphere", "cylinder"),
+    "activation": ("none", "smooth", "quintic"),
+    "contact": ("none", "smooth"),
+    "integrator": ("rk4", "lie_rk4", "semi_implicit_euler", "variational", "radau"),
+}
+SMOOTH_LAWS = {"law": ("none", "degroote elastic", "degroote rigid", "exponential", "cubic", "path actuator", "spring"),
+               "start": ("zero",)}  # fmt: skip
+
 LAWS: dict[str, Law] = {
     "inverse": Law(inverse_and_forward, ONE_SURFACE),
     "momentum": Law(momentum, ONE_SURFACE | {"passive": ("none", "damping", "stiffness", "tip")}),
@@ -407,4 +402,9 @@ LAWS: dict[str, Law] = {
     "osim": Law(osim, ONE_SURFACE | IN_OSIM),
     "mjcf": Law(mjcf, ONE_SURFACE | IN_MJCF),
     "symmetry": Law(path_symmetry, MUSCLES | POINTS_ONLY),
+    "batches": Law(compiled.batches, ONE_SURFACE, 10),
+    "parameters": Law(compiled.parameters, ONE_SURFACE | FREE | {"parameters": ("bodies", "muscles", "actuators")}, 10),
+    "derivatives": Law(compiled.derivatives, SMOOTH | SMOOTH_LAWS, 20),
+    "steps": Law(compiled.steps, SMOOTH | FREE, 20),
+    "Hessian": Law(compiled.second_derivatives, SMOOTH | FREE | SMOOTH_LAWS, 20),
 }
