@@ -1,7 +1,7 @@
 """Steps of environments: semi-implicit Euler with implicit damping of joints, each state with a clock of its own."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from myoquat.core.records import unchecked
@@ -50,9 +50,8 @@ class ImplicitlyDamped(VariedEquations):
         return super().parameters | {"clock": ()}
 
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
-        equations = self.fixed(given.get("p"))
-        damped = replace(equations, model=with_implicit_damping(equations.muscled, self.step))
-        return damped.acceleration(t, q, u, given)
+        damped = self.of_model(with_implicit_damping(self.muscled, self.step))
+        return super(ImplicitlyDamped, damped).acceleration(t, q, u, given)
 
 
 class StepsByClock(SemiImplicitEuler):

@@ -80,30 +80,33 @@ class Stepper:
 
     def start(self, q: Array, u: Array, p: Array | None) -> Array:
         """(n, size) states at poses q and speeds u, muscles not active; ValueError for one off the constraints."""
-        if self.problem.constraint_arrays is not None:
-            try:
-                self.problem.constraint_arrays.check(q, u)
-            except ValueError as error:
-                raise ValueError(f"task: {str(error).partition(';')[0]}") from None
+        try:
+            self.problem.check_start(q, u, p if self.names else None)
+        except ValueError as error:
+            raise ValueError(f"task: {str(error).partition(';')[0]}") from None
         return self.method.begin(self.equations, q, u, *self._own_start(q, p))
 
     def _own_start(self, q: Array, p: Array | None) -> tuple[Array, ...]:
         if not self.equations.own:
             return ()
-        quiet = self._prescribed(np.zeros((len(q), self.equations.muscles)))
+        quiet = self._prescribed(np.zeros((len(q), self.equations.muscles)), p)
         if not state_names(self.model):
             activation = (quiet[:, : len(self.equations.excited)],) if self.equations.excited else ()
-            delayed = tuple(np.tile(x, (len(q), 1)) for x in self.equations.delayed_start)
+            start = self.equations.delayed_start(p if self.names else None)
+            delayed = tuple(np.broadcast_to(x, (len(q), x.shape[-1])) for x in start)
             return (*activation, *delayed)
         name = "excitation" if self.equations.excited else "activation"
         inputs = Inputs(activation=quiet, excitation=quiet) if self.equations.excited else Inputs(activation=quiet)
         return self.problem.own_start(q, {name: quiet}, inputs, p if self.names else None)
 
-    def _prescribed(self, quiet: Array) -> Array:
+    def _prescribed(self, quiet: Array, p: Array | None) -> Array:
         """(n, m) the inputs of muscles where episodes begin: zero but for those that the model prescribes."""
         name = "excitation" if self.equations.excited else "activation"
-        found = self.equations.prescribed(np.array(self.task.start_time), {name: quiet})
-        return np.asarray(found.get(name, quiet))
+        start = np.array(self.task.start_time)
+        if p is None or not any(own.startswith("inputs.") for own in self.names):
+            return np.asarray(self.equations.prescribed(start, {name: quiet}).get(name, quiet))
+        rows = [self.equations.fixed(own).prescribed(start, {name: row}) for own, row in zip(p, quiet, strict=True)]
+        return np.stack([own.get(name, row) for own, row in zip(rows, quiet, strict=True)])
 
     def advance(self, x: Array, actions: Array, time: Array, p: Array | None) -> tuple[Array, Array]:
         """(x (n, size), failed (n,)) after one action (n, m + k) each, from times (n,) [s] since the reset. A failed

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ class Coordinate(Record):
     Kept as data: the equations of motion leave every coordinate free, locked ones too.
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("range",)
     name: str
     range: tuple[float, float] | None = None
     locked: bool = False

@@ -317,6 +317,7 @@ class FittedPoint(DrivenPoint):
     """
 
     on_body: ClassVar[bool] = False
+    constants: ClassVar[tuple[str, ...]] = ("position", "fitted")
     length: PoseFunction
     fitted: FittedSet | None = None
     straight: tuple[PathPoint, ...] = ()

@@ -35,6 +35,7 @@ class LengthPoint(DrivenPoint):
     """
 
     on_body: ClassVar[bool] = False
+    constants: ClassVar[tuple[str, ...]] = ("position",)
     coordinates: tuple[str, ...]
     length: MultivariatePolynomial
 

@@ -1,8 +1,9 @@
 """Inputs of a model that it has itself: controls and excitations as functions of time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -51,25 +52,35 @@ class PrescribedInput(Record):
 
 @dataclass(frozen=True)
 class InputsOverTime:
-    """What a model's own `inputs` say for every one of `names`: a function of the time."""
+    """What a model's own `inputs` say for every one of `names`: a function of the time.
+
+    varied, numbers  `Parameters` of the model with numbers of its inputs, and their values (..., k)
+    """
 
     inputs: tuple[PrescribedInput, ...]
     names: tuple[str, ...]
+    varied: Any = None
+    numbers: Array | None = None
 
     def __call__(self, t: ArrayLike) -> Array:
-        """(..., n) the values at times t (...) [s]; zero where the inputs say nothing."""
-        result: Array = self._kernel(real_array("t", t))
+        """(..., n) the values at times t (...) [s], with `numbers` (..., t, n) at t (t,); zero where the inputs say
+        nothing."""
+        p = () if self.numbers is None else (self.numbers[..., None, :],)
+        result: Array = self._kernel(real_array("t", t), *p)
         return result
 
     @cached_property
     def _kernel(self) -> kernels.Compiled:
+        names = () if self.varied is None else self.varied.names
+        sizes: dict[str, Any] = {"t": ()} | ({} if self.varied is None else {"p": len(names)})
         return kernel_for(
-            ("inputs over time", content_key(self)),
-            lambda content: kernels.compile(self._values, {"t": ()}, ["values"], name="inputs", content=content),
+            ("inputs over time", content_key(self.inputs), self.names, names),
+            lambda content: kernels.compile(self._values, sizes, ["values"], name="inputs", content=content),
         )
 
-    def _values(self, t: Array) -> Array:
-        return np.stack(list((dict.fromkeys(self.names, 0.0 * t) | self.prescribed(t)).values()), axis=-1)
+    def _values(self, t: Array, *p: Array) -> Array:
+        own = replace(self, inputs=self.varied.bind(p[0]).inputs) if p else self
+        return np.stack(list((dict.fromkeys(self.names, 0.0 * t) | own.prescribed(t)).values()), axis=-1)
 
     def prescribed(self, t: Array) -> dict[str, Array]:
         """The values (...) at times t (...) of those of `names` that the inputs prescribe."""

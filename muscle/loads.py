@@ -42,7 +42,7 @@ def world_point(poses: Poses, body: str, point: ArrayLike) -> Array:
     return p + matvec(R, as_array(point))
 
 
-def unit_vector(direction: Sequence[float], R: Array | None = None) -> Array:
+def unit_vector(direction: Sequence[float] | Array, R: Array | None = None) -> Array:
     """(..., 3) the unit vector along a direction of the world, or of a body at the rotation R (..., 3, 3)."""
     n = as_array(direction)
     unit: Array = n / np.sqrt(dot(n, n))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -56,6 +56,7 @@ class Model(Record):
     array([5.])
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("start_q", "start_u")
     system: ArticulatedSystem
     muscles: tuple[Muscle, ...] = ()
     name: str = "model"

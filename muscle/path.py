@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import ClassVar
 
 from myoquat.core.records import Record
 from myoquat.joints.errors import ModelError
@@ -29,6 +30,7 @@ class Pulley(Record):
     (1.0, 0.0, 0.5)
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("divisor",)
     point: int
     divisor: Positive
 
@@ -72,6 +74,7 @@ class Muscle(Record):
     'flexor'
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("anatomy",)
     name: str
     path: tuple[PathPoint, ...]
     law: ForceLaw | None = None

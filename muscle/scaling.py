@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.scaling import scaled_system
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.evaluate import path_lengths
+from myoquat.muscle.fitted import FittedPoint
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.scaled_parts import Stretch, scaled_constraint, scaled_force
@@ -25,10 +27,11 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     `myoquat.joints.multibody.scaling.scaled_system` describes mass and keep_masses.
 
     Points, surfaces, markers and the points of constraints, passive forces and contacts are scaled with their bodies
-    (`myoquat.muscle.scaled_parts`). Raises ModelError for constraints and forces that have no rule. Lengths of a force
-    law grow as the path does: of the optimal fiber, the slack tendon, a resting ligament. The lengths of a rod and of a
-    spring between points grow as the distance of their points. All this is in the pose at the start with couplers
-    followed. Forces stay. A coupler that drives a slide grows by the factor of the body that the slide starts from.
+    (`myoquat.muscle.scaled_parts`). Raises ModelError for constraints and forces that have no rule, and for paths that
+    were fitted. Lengths of a force law grow as the path does: of the optimal fiber, the slack tendon, a resting
+    ligament. The lengths of a rod and of a spring between points grow as the distance of their points. All this is in
+    the pose at the start with couplers followed. Forces stay. A coupler that drives a slide grows by the factor of the
+    body that the slide starts from.
     """
     unit = np.ones(3)
     muscles = tuple(_muscle(muscle, factors) for muscle in model.muscles)
@@ -54,8 +57,14 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
 
 
 def _muscle(muscle: Muscle, factors: Factors) -> Muscle:
-    """The muscle on the scaled path."""
+    """The muscle on the scaled path; ModelError for one that was fitted to the lengths before."""
     unit = np.ones(3)
+    if any(isinstance(point, FittedPoint) for point in muscle.path) and any(np.any(s != 1) for s in factors.values()):
+        raise ModelError(
+            "its path was fitted to lengths of the model as it is: scale the model with its own paths, then fit them "
+            "again with fit_paths",
+            element=f"muscle {muscle.name!r}",
+        )
     return replace(
         muscle,
         path=tuple(point.scaled(factors.get(point.body, unit)) for point in muscle.path),

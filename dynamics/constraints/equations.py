@@ -31,7 +31,8 @@ __all__ = ["Constraints"]
 
 class Constraints:
     """Formulas of several constraints on a system, in their order, `redundant` if they may imply each other. ModelError
-    for one that names what is not there. `weightless` says it for a system of symbols, of which it cannot be found.
+    for one that names what is not there. `weightless` says it for a system of symbols, of which it cannot be found and
+    which is not checked.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -47,7 +48,7 @@ class Constraints:
         self, system: ArticulatedSystem, constraints: Sequence[Constraint], redundant: bool = False,
         weightless: bool | None = None,
     ) -> None:  # fmt: skip
-        for constraint in constraints:
+        for constraint in constraints if weightless is None else ():
             constraint.check(system)
         self.system, self.parts, self.redundant = system, tuple(constraints), redundant
         self._weightless = weightless
@@ -122,7 +123,7 @@ class Constraints:
         pose, M that of the first one. Poses move by the error of a step. Another M would therefore change the point on
         the constraints by the product of that and its own size, not the distance from them."""
         parts = [c for c in self.parts if c.position(self.system, q, t).shape[-1]]
-        held, metric = Constraints(self.system, parts, self.redundant), self._metric(q, t)
+        held, metric = Constraints(self.system, parts, self.redundant, self._weightless), self._metric(q, t)
         for _ in range(newton_steps if held.parts else 0):
             step = _least(metric, held.position_jacobian(q, t), -held.position(q, t), self.redundant)
             q = state.integrate(self.system.layout, q, step)

@@ -17,7 +17,7 @@ from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.tracing.trace import trace
 
-__all__ = ["ConstraintArrays"]
+__all__ = ["MAX_START_VIOLATION", "ConstraintArrays"]
 
 MAX_START_VIOLATION = 1e-6  # beyond it a start is refused
 MAX_NEWTON_STEPS = 20  # of Newton's method for a start; it ends when a step no longer helps

@@ -1,7 +1,8 @@
 """What every fixed-step method can do."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import ClassVar
 
 from myoquat.core.content import is_foreign
@@ -36,11 +37,33 @@ class FixedStep(ABC):
     def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
         """The step of the method's state."""
 
+    def varied_formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
+        """The step, whose equations have the numbers that vary in them (`StateEquations.at`)."""
+        whole = self.formula(equations, stabilization)
+
+        def varied(part: str, before: int) -> Callable[..., Array] | None:
+            """A part of the formula, whose values follow so many arguments."""
+
+            def run(*given: Array) -> Array:
+                own, values = equations.at(given[before:])
+                found: Array = getattr(self.formula(own, stabilization), part)(*given[:before], *values)
+                return found
+
+            return None if getattr(whole, part) is None else run
+
+        return replace(
+            whole,
+            step=varied("step", 3),
+            slope=varied("slope", 2),
+            project=varied("project", 2),
+            bound=varied("bound", 2),
+        )
+
     def loop(
         self, equations: StateEquations, stabilization: str, lanes: int | None, content: str | None = None
     ) -> StepLoop:
         """The compiled loop over the method's state; `content` as for `myoquat.kernels.step_loop`."""
-        return self.formula(equations, stabilization).loop(
+        return self.varied_formula(equations, stabilization).loop(
             equations.size,
             inputs=equations.inputs,
             parameters=equations.parameters,

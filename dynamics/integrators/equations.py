@@ -6,19 +6,20 @@ lengths. After them come the activations of actuators that follow their controls
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
 from myoquat.core.content import content_key
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated
-from myoquat.dynamics.constraints import Constraint, Constraints
+from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined, vector
 from myoquat.joints.validation import system_of
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle import actuators
 from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.inputs import InputsOverTime
@@ -44,6 +45,7 @@ class StateEquations:
     feedback         ((name of an input, its law), ...): inputs that are functions of t, q and u, not of time alone.
     own_inputs       names of inputs, such as "controls", in which the columns that the model's own `inputs` prescribe
                      follow these.
+    weightless       as of `Constraints`, for a model of symbols.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -60,6 +62,7 @@ class StateEquations:
     redundant: bool = False
     feedback: tuple[tuple[str, Law], ...] = ()
     own_inputs: tuple[str, ...] = ()
+    weightless: bool | None = None
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -93,9 +96,8 @@ class StateEquations:
         """The controls that act by activations, which follow them with a delay."""
         return tuple(actuators.delayed(self.model)) if isinstance(self.model, Model) else ()
 
-    @property
-    def delayed_start(self) -> tuple[Array, ...]:
-        """((n,),) where these activations start; () without any."""
+    def delayed_start(self, p: Array | None = None) -> tuple[Array, ...]:
+        """((..., n),) where these activations start, with the numbers p (..., k) that vary; () without any."""
         return (np.array([a.activation for a in actuators.delayed(self.muscled).values()]),) if self.delayed else ()
 
     @property
@@ -152,6 +154,26 @@ class StateEquations:
     def named(self, values: Sequence[Any]) -> dict[str, Any]:
         """The arguments of a formula after x, by name."""
         return dict(zip((*self.inputs, *self.parameters), values, strict=True))
+
+    def at(self, values: Sequence[Any]) -> tuple["StateEquations", Sequence[Any]]:
+        """The equations with the numbers that vary, from the values after x, and the other values."""
+        return self, values
+
+    def fixed(self, p: Array | None) -> "StateEquations":
+        """The equations with the numbers p (n,) that vary in the model."""
+        return self
+
+    def of_model(self, model: Model | ArticulatedSystem) -> Self:
+        """The same equations of a model with other numbers, whose own constraints have these numbers too."""
+        count = len(constraints_of(self.model))
+        own = constraints_of(model) if self.constraints else ()
+        weightless = self.constrained.weightless if self.constraints else None
+        return replace(self, model=model, constraints=(*own, *self.constraints[count:]), weightless=weightless)
+
+    @property
+    def constrained(self) -> Constraints:
+        """The constraints on the system."""
+        return Constraints(self.system, self.constraints, self.redundant, self.weightless)
 
     # ---- formulas --------------------------------------------------------------------------------------------
 
@@ -252,9 +274,9 @@ class StateEquations:
                 bounds[k] = 0.0, 1.0
         for k, actuator in enumerate(actuators.delayed(self.muscled).values() if self.delayed else ()):
             bounds[len(self.of_muscles) + k] = actuator.activation_bounds
-        low, high = np.array(bounds).T
-        if not np.isfinite([low, high]).any():
+        if all(isinstance(end, float) and np.isinf(end) for bound in bounds for end in bound):
             return own
+        low, high = (as_array(ends) for ends in zip(*bounds, strict=True))
         within: Array = np.minimum(np.maximum(own, low), high)
         return within
 
@@ -263,7 +285,7 @@ class StateEquations:
         tau = self.force(t, q, u, given)
         if not self.constraints:
             return articulated.forward(self.system, q, u, tau)
-        held = Constraints(self.system, self.constraints, self.redundant)
+        held = self.constrained
         rest = held.stabilization(q, u, t, given["time_constant"]) if self.baumgarte else None
         return held.acceleration(q, u, t, tau, rest)[0]
 
@@ -302,8 +324,7 @@ class StateEquations:
         """(..., size) x with every quaternion divided by its length, then brought onto the constraints at time t."""
         q, u = self.split(self.normalized(x))
         if self.constraints:
-            held = Constraints(self.system, self.constraints, self.redundant)
-            q, u = held.nearest(q, u, t + np.zeros(()), newton_steps=1)
+            q, u = self.constrained.nearest(q, u, t + np.zeros(()), newton_steps=1)
         return joined([q, u, *([self.rest(x)] if self.own else [])])
 
     def _by_quaternion(self, q: Array, ball: Transform, otherwise: Transform) -> Array:

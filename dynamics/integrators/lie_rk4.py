@@ -72,7 +72,7 @@ class LieRungeKutta4(FixedStep):
             method=ExplicitMethod(
                 (0.0, 0.5, 0.5, 1.0), ((0,), (1,), (0, 2), (0, 1, 2, 3)), (second, second, fourth, last)
             ),
-            project=(lambda x: equations.stabilized(x, stabilization))
+            project=(lambda t, x, *values: equations.stabilized(x, stabilization, t))
             if stabilization in ("projection", "norm")
             else None,
             bound=equations.beyond,

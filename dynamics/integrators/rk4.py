@@ -26,7 +26,7 @@ class RungeKutta4(FixedStep):
     def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
         return StepFormula(
             slope=equations.rate,
-            project=(lambda x: equations.stabilized(x, stabilization))
+            project=(lambda t, x, *values: equations.stabilized(x, stabilization, t))
             if stabilization in ("projection", "norm")
             else None,
             bound=equations.beyond,

@@ -18,7 +18,7 @@ class StepFormula:
 
     step     (t, h, x, *values) -> x, with the inputs at t + node h; or
     slope    (t, x, *values) -> xdot, stepped by the stages of `method`, then
-    project  x -> x, the return to |Q| = 1 and to the constraints.
+    project  (t, x, *values) -> x, the return to |Q| = 1 and to the constraints at the end t of the step.
     bound    (t, x, *values) -> number, positive where a state is to stop.
 
     >>> import numpy as np
@@ -31,7 +31,7 @@ class StepFormula:
     step: Callable[..., Array] | None = None
     slope: Callable[..., Array] | None = None
     method: ExplicitMethod = RUNGE_KUTTA_4
-    project: Callable[[Array], Array] | None = None
+    project: Callable[..., Array] | None = None
     bound: Callable[..., Array] | None = None
     node: float = 0.0
 
@@ -45,7 +45,7 @@ class StepFormula:
         for node, indices, update in zip(self.method.c, self.method.slope_indices, self.method.updates, strict=True):
             slopes.append(self.slope(t + node * h, at, *values))
             at = update(x, h, *(slopes[j] for j in indices))
-        return at if self.project is None else self.project(at)
+        return at if self.project is None else self.project(t + h, at, *values)
 
     def loop(self, size: int, **options: Any) -> StepLoop:
         """The compiled loop over steps of states (size,); options as for `myoquat.kernels.step_loop`."""

@@ -1,9 +1,9 @@
 """The equations of motion with numbers of the model as inputs: parameter studies, and batches of models."""
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from myoquat.core.content import content_key
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 
@@ -19,8 +20,8 @@ __all__ = ["VariedEquations"]
 
 @dataclass(frozen=True)
 class VariedEquations(StateEquations):
-    """The motion of a model with the numbers `varied` as the parameter "p". A run stops where an entry of (q, u) leaves
-    `limits`, ((entry, low, high), ...).
+    """The motion of a model with the numbers `varied` as "p", the last of its parameters. A run stops where an entry of
+    (q, u) leaves `limits`, ((entry, low, high), ...).
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -48,16 +49,34 @@ class VariedEquations(StateEquations):
     def parameters(self) -> dict[str, Any]:
         return super().parameters | ({"p": (len(self.names),)} if self.names else {})
 
-    def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
-        return self.fixed(given.get("p")).acceleration(t, q, u, given)
+    def at(self, values: Sequence[Any]) -> tuple[StateEquations, Sequence[Any]]:
+        if not self.names:
+            return self, values
+        place = [*self.inputs, *self.parameters].index("p")
+        return self.fixed(values[place]), [*values[:place], *values[place + 1 :]]
 
-    def own_rate(self, q: Array, u: Array, given: Mapping[str, Any]) -> list[Array]:
-        return self.fixed(given.get("p")).own_rate(q, u, given)
-
-    def fixed(self, p: Array | None) -> StateEquations:
+    def fixed(self, p: Array | None) -> Self:
         """The equations of the model with p (n,) in it, as all other fields say."""
-        kept = {f.name: getattr(self, f.name) for f in fields(StateEquations)}
-        return StateEquations(**kept | {"model": self.bound(p)})
+        return replace(self if p is None else self.of_model(self.bound(p)), varied=None)
+
+    def over_time(self, model: Model, names: tuple[str, ...], p: Array | None) -> InputsOverTime:
+        """The model's own inputs of these names over time, with their numbers among p (..., n)."""
+        columns = [k for k, name in enumerate(self.names) if name.startswith("inputs.")]
+        if p is None or not columns:
+            return InputsOverTime(model.inputs, names)
+        varied = Parameters.of(model, [self.names[k] for k in columns])
+        return InputsOverTime(model.inputs, names, varied, p[..., columns])
+
+    def delayed_start(self, p: Array | None = None) -> tuple[Array, ...]:
+        start = super().delayed_start()
+        if not start or p is None or self.varied is None:
+            return start
+        columns = [*np.broadcast_arrays(*start[0], p[..., 0])[:-1]]
+        for k, actuator in enumerate(self.delayed):
+            for column, location in enumerate(self.varied.locations):
+                if location.steps == ("actuators", actuator, "activation"):
+                    columns[k] = p[..., column]
+        return (np.stack(columns, axis=-1),)
 
     def bound(self, p: Array | None) -> Model | ArticulatedSystem:
         """The model with p (n,) in it; the model as it is for None."""

@@ -47,8 +47,11 @@ class StepAdjoint:
             z = joined([(t + node * h)[..., None], states[-1], given])
             slopes.append(out_of_line_call(_slope, (self,), z, self.size))
             states.append(update(x, h, *(slopes[j] for j in indices)))
-        at = after if self.step.project is None else _gradient(self.step.project, states[-1], after)
-        by_x, by_values = np.zeros(self.size), np.zeros(self.values_size)
+        at, by_values = after, np.zeros(self.values_size)
+        if self.step.project is not None:
+            whole = _gradient(lambda z: self._projected(t + h, z), joined([states[-1], given]), after)
+            at, by_values = self._split(whole)
+        by_x = np.zeros(self.size)
         by_slope: list[Any] = [np.zeros(self.size)] * len(slopes)
         for stage in reversed(range(len(slopes))):
             indices = method.slope_indices[stage]
@@ -74,6 +77,11 @@ class StepAdjoint:
     def _stepped(self, t: Array, h: Array, z: Array) -> Array:
         x, values = self._parts(z)
         return self.step(t, h, x, *values)
+
+    def _projected(self, t: Array, z: Array) -> Array:
+        assert self.step.project is not None
+        x, values = self._parts(z)
+        return self.step.project(t, x, *values)
 
     def _slope(self, t: Array, z: Array) -> Array:
         assert self.step.slope is not None

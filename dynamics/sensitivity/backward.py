@@ -52,7 +52,7 @@ def backward_loop(method: FixedStep, equations: StateEquations, lanes: int | Non
 def _loop(method: FixedStep, equations: StateEquations, lanes: int | None, content: str | None) -> StepLoop:
     n, m = equations.size, sum(equations.inputs.values())
     shapes = (*((size,) for size in equations.inputs.values()), *map(tuple, equations.parameters.values()))
-    adjoint = StepAdjoint(method.formula(equations, "projection"), n, shapes)
+    adjoint = StepAdjoint(method.varied_formula(equations, "projection"), n, shapes)
 
     def step(t: Array, h: Array, z: Array, time: Array, state: Array, push: Array, keep: Array, *values: Any) -> Array:
         by_x, by_values = adjoint(time, h, state, values, z[:n])

@@ -33,7 +33,7 @@ class StepChain:
     @property
     def formula(self) -> StepFormula:
         """The step."""
-        return self.method.formula(self.equations, self.stabilization)
+        return self.method.varied_formula(self.equations, self.stabilization)
 
     def __call__(
         self, t: float, h: float, x: Array, values: Sequence[Array], constants: Sequence[Any] = ()
@@ -134,8 +134,11 @@ def _slope(equations: StateEquations, step: StepFormula) -> Callable[..., tuple[
     return lambda t, h, x, *values: _differentiated(equations, lambda x, *v: slope(t, x, *v), x, values)
 
 
-def _projection(project: Callable[[Array], Array]) -> Callable[..., tuple[Array, Array]]:
+def _projection(project: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]:
     def formula(t: Array, h: Array, x: Array, *values: Array) -> tuple[Array, Array]:
-        return project(x), jacobian_at(lambda d: project(x + d), np.zeros(x.shape[-1]), like=x)
+        def moved(d: Array) -> Array:
+            return project(t + h, x + d, *values)
+
+        return project(t + h, x, *values), jacobian_at(moved, np.zeros(x.shape[-1]), like=x)
 
     return formula

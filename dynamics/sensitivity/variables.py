@@ -8,9 +8,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated, inverse
-from myoquat.dynamics.constraints import Constraints
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.regularity import singular_velocity
 from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives
 from myoquat.dynamics.sensitivity.recursions import has_recursion, inverse_derivatives
 from myoquat.joints.multibody import state
@@ -106,8 +104,7 @@ class DynamicsVariables:
             if self.forward:
                 return articulated.forward(system, q, u, values["tau"] + force, f_ext)
             return inverse.inverse(system, q, u, values["udot"], f_ext) - force
-        weightless = singular_velocity(self.system) is not None
-        held = Constraints(system, bound.constraints, bound.redundant, weightless)
+        held = bound.constrained
         if self.forward:
             outside = 0.0 if f_ext is None else inverse.external(system, q, f_ext)
             return joined([*held.acceleration(q, u, t, values["tau"] + force + outside)])
@@ -154,7 +151,7 @@ class DynamicsVariables:
         if self.varied is None:
             return self.equations
         model = self.varied.bind(values["parameters"])
-        return replace(self.equations, model=model if self.acting else system_of(model))
+        return self.equations.of_model(model) if self.acting else replace(self.equations, model=system_of(model))
 
     def _own_force(self, equations: StateEquations, t: Any, values: Mapping[str, Any]) -> Array:
         """(..., nu) of muscles, limits, passive forces and actuators; zero where they do not act."""

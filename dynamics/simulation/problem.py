@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from myoquat import kernels
 from myoquat.core.arguments import check_type, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
+from myoquat.dynamics.constraints.evaluate import MAX_START_VIOLATION
 from myoquat.dynamics.integrators import StateEquations, VariedEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, is_constant
@@ -18,7 +20,9 @@ from myoquat.dynamics.simulation.feedback import Law, StateFeedback, check_retur
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION, MethodChoice
 from myoquat.dynamics.simulation.sampled import SampledFeedback
 from myoquat.dynamics.simulation.starts import MuscleStarts
+from myoquat.joints.compiled import kernel_for
 from myoquat.joints.multibody.checks import check_state
+from myoquat.joints.stacking import joined
 from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import equilibrium_states
@@ -56,11 +60,9 @@ class Problem:
             check_laws(model)
         self.choice, self.system = choice, system_of(model)
         self.model = model if isinstance(model, Model) else self.system
-        self.varied = _varied(self.model, list(parameters), choice.name, constraints)
-        equations: StateEquations = (
-            StateEquations(self.model, external_torque, choice.baumgarte, tuple(constraints), redundant)
-            if self.varied is None
-            else VariedEquations(self.model, external_torque, choice.baumgarte, varied=self.varied)
+        self.varied = _varied(self.model, list(parameters), choice.name)
+        equations: StateEquations = VariedEquations(
+            self.model, external_torque, choice.baumgarte, tuple(constraints), redundant, varied=self.varied
         )
         self.feedback = dict(feedback or {})
         self.equations = replace(equations, feedback=_laws(equations, self.feedback))
@@ -96,6 +98,33 @@ class Problem:
             shapes = ", ".join(f"{name} {value.shape}" for name, value in found.items())
             raise ValueError(f"parameters: the arrays do not broadcast: {shapes}") from None
         return self.varied.check(together)
+
+    def check_start(self, q: Array, u: Array, p: Array | None, t: float = 0.0) -> None:
+        """ValueError for a run that starts off the constraints, which the numbers p (..., n) of each run may move."""
+        if self.constraint_arrays is None:
+            return
+        if p is None:
+            self.constraint_arrays.check(q, u, t)
+            return
+        system, equations = self.system, self.equations
+
+        def violated(q: Array, u: Array, t: Array, p: Array) -> Array:
+            held = equations.fixed(p).constrained
+            return joined([held.position(q, t), held.rate(q, u, t)])
+
+        sizes = {"q": system.nq, "u": system.nu, "t": (), "p": len(self.names)}
+        kernel = kernel_for(
+            ("start on constraints", equations.key),
+            lambda content: kernels.compile(violated, sizes, ["violated"], name="start", content=content),
+        )
+        off = np.abs(np.asarray(kernel(q, u, t, p)))
+        if not (off <= MAX_START_VIOLATION).all():
+            *run, row = (int(i) for i in np.argwhere(~(off <= MAX_START_VIOLATION))[0])
+            raise ValueError(
+                f"the start of run {', '.join(map(str, run)) or 0} violates the constraints "
+                f"with its own parameters: row {row} is off by "
+                f"{off[(*run, row)]:.3g}, allowed is {MAX_START_VIOLATION:g}; give each run a q0, u0 on its constraints"
+            )
 
     # ---- inputs of the muscles and torques ---------------------------------------------------------------------
 
@@ -137,7 +166,7 @@ class Problem:
             raise ValueError("activation: the model has no muscles")
         if self.equations.actuated:
             assert isinstance(self.model, Model)
-            given = _own_controls(self.model) if inputs.controls is None else inputs.controls
+            given = self._own_controls(self.model, inputs) if inputs.controls is None else inputs.controls
             yield "controls", given, self.model.check_controls
         elif inputs.controls is not None and _has_values(inputs.controls):
             raise ValueError("controls: the model has no actuators")
@@ -166,8 +195,19 @@ class Problem:
         if not self.equations.excited and activation is not None:
             return activation
         if _prescribes(model):
-            return InputsOverTime(model.inputs, model.muscle_names)
+            return self._own_inputs(model, model.muscle_names, inputs)
         return _default_activation(model) if activation is None else activation
+
+    def _own_controls(self, model: Model, inputs: Inputs) -> ControlLike:
+        """The controls that the model has itself; zero without."""
+        if not any(own.name in model.control_names for own in model.inputs):
+            return np.zeros(len(model.control_names))
+        return self._own_inputs(model, model.control_names, inputs)
+
+    def _own_inputs(self, model: Model, names: tuple[str, ...], inputs: Inputs) -> InputsOverTime:
+        """The model's own inputs of these names, with the numbers of each run where theirs vary."""
+        assert isinstance(self.equations, VariedEquations)
+        return self.equations.over_time(model, names, self.values(inputs.parameters))
 
     def fed_back(self, inputs: Inputs, t: Array | float, q: Array, u: Array) -> dict[str, Array]:
         """(..., n) what compiled feedback gives at times t and states q (..., nq), u (..., nu), checked; NaN where
@@ -198,7 +238,7 @@ class Problem:
     ) -> tuple[Array, ...]:
         """The states of muscles at the start, where inputs have the values `given`, and the activations of delayed
         actuators."""
-        return *self.muscle_start(q, given, inputs, p), *self.equations.delayed_start
+        return *self.muscle_start(q, given, inputs, p), *self.equations.delayed_start(p)
 
     def muscle_start(
         self, q: Array, given: Mapping[str, Array], inputs: Inputs, p: Array | None = None
@@ -264,33 +304,18 @@ def _laws(equations: StateEquations, feedback: Mapping[str, StateFeedback]) -> t
     return tuple(found.items())
 
 
-def _varied(
-    model: SystemLike, names: Sequence[str], method: str, constraints: Sequence[Constraint]
-) -> Parameters | None:
+def _varied(model: SystemLike, names: Sequence[str], method: str) -> Parameters | None:
     """The numbers of the model with these names, None for none; ValueError for what a simulation cannot vary."""
     if not names:
         return None
     if method not in BY_ACCELERATION:
         raise ValueError(f"parameters vary with methods {', '.join(BY_ACCELERATION)}, not {method!r}")
-    if constraints:
-        raise ValueError("parameters do not vary under constraints: simulate one model after the other")
-    varied = Parameters.of(model, names)
-    for name in varied.names:
-        if name.startswith(("start_q.", "start_u.")) or name.endswith(".activation"):
-            raise ValueError(f"parameters: {name!r} is an input of its own: q0, u0, activation")
-    return varied
+    return Parameters.of(model, names).acting("q0, u0, activation")
 
 
 def _prescribes(model: Model) -> bool:
     """Whether the model has inputs of its own for muscles."""
     return any(own.name in model.muscle_names for own in model.inputs)
-
-
-def _own_controls(model: Model) -> ControlLike:
-    """The controls that the model has itself; zero without."""
-    if not any(own.name in model.control_names for own in model.inputs):
-        return np.zeros(len(model.control_names))
-    return InputsOverTime(model.inputs, model.control_names)
 
 
 def _default_activation(model: Model) -> Array:

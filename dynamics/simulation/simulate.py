@@ -82,7 +82,7 @@ def simulate(
     muscle_states  (..., ns) start of `myoquat.muscle.state_names`, such as the fiber lengths [m] of elastic tendons; by
                    default in equilibrium at rest. Stiff tendons need small steps, or radau: a StiffnessWarning says so.
     parameters     numbers of the model by name or pattern (`myoquat.muscle.parameter_names`), arrays (...): a model for
-                   each run. With rk4, lie_rk4, semi_implicit_euler, without constraints.
+                   each run. With rk4, lie_rk4, semi_implicit_euler.
     events         `Event`s to look for with an adaptive method, kept in `Trajectory.occurrences`.
     project_start  True moves the start onto |Q| = 1 and the constraints; else one off by more than 1e-6 is refused.
     progress       True, False, or None for a bar on long runs in a terminal.
@@ -113,7 +113,10 @@ def _moved(
     solver, inputs, output = options
     choice = MethodChoice.of(solver.method, solver.stabilization, solver.rtol)
     timing = Timing(duration, solver.step, output.output_step, output.start_time)
-    start = Start.of(model, *state, constraints_of(model, constraints), solver.project_start, output.start_time)
+    start = Start.of(
+        model, *state, constraints_of(model, constraints), solver.project_start, output.start_time,
+        bool(inputs.parameters),
+    )  # fmt: skip
     if choice.adaptive:
         solution = _adaptive(model, start, timing, inputs, choice, output.events)
     else:

@@ -1,6 +1,5 @@
 """Where the muscles' states of every sample begin: in equilibrium, with the numbers of that sample."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ class MuscleStarts:
 
     def _formula(self, q: Array, p: Array) -> tuple[Array, ...]:
         """Path lengths (m,), and of every type of laws its numbers (names, laws)."""
-        bound = replace(self.equations, model=self.equations.bound(p if self.equations.names else None)).muscled
+        bound = self.equations.fixed(p if self.equations.names else None).muscled
         values = [numbers_of(law_type, laws) for law_type, laws in elastic(bound).items()]
         return (
             lengths(bound.system, bound.muscles, q),

@@ -9,7 +9,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.equations import forward_dynamics
-from myoquat.dynamics.integrators import StateEquations, VariedEquations
+from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.regularity import check_pose
 from myoquat.dynamics.simulation.controls import Control, element
 from myoquat.dynamics.simulation.run import Run
@@ -61,9 +61,7 @@ def _advice(equations: StateEquations, q: Array) -> str:
 
 def _equations_of(equations: StateEquations, parameters: Array | None, where: tuple[int, ...]) -> StateEquations:
     """The equations of one element of the batch, its own numbers in the model."""
-    if parameters is None or not isinstance(equations, VariedEquations):
-        return equations
-    return equations.fixed(element(parameters, where))
+    return equations if parameters is None else equations.fixed(element(parameters, where))
 
 
 def _acceleration_norm(

@@ -23,6 +23,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["Constraint", "Holonomic", "NonHolonomic", "PointForce", "check_bodies", "check_coordinates", "point_of"]
@@ -156,4 +157,4 @@ def check_coordinates(system: ArticulatedSystem, *names: str) -> None:
 def point_of(system: ArticulatedSystem, q: Array, body: str, point: ArrayLike) -> Array:
     """(..., 3) a body's point in the world."""
     R, p = system.poses(q)[body]
-    return p + matvec(R, np.asarray(point, dtype=float))
+    return p + matvec(R, as_array(point))

@@ -1,6 +1,7 @@
 """Loops: points, frames, distances and axes of two bodies held together."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types.direction import perpendiculars, unit_axis
 from myoquat.joints.vectors import axial, matvec, vecmat
-from myoquat.kernels.symbolic.arrays import arctan2
+from myoquat.kernels.symbolic.arrays import arctan2, as_array
 
 __all__ = ["ORIGIN", "Distance", "Pair", "ParallelAxes", "PointLoop", "PointOnLine", "Vector", "Weld"]
 
@@ -71,7 +72,7 @@ class PointLoop(Pair):
     def position_jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) difference of the Jacobians of both points, which is cheaper than derivatives of phi."""
         ends = (self.first, self.first_point), (self.second, self.second_point)
-        first, second = (frames.jacobian(system, q, body, np.array(point))[..., :3, :] for body, point in ends)
+        first, second = (frames.jacobian(system, q, body, as_array(point))[..., :3, :] for body, point in ends)
         return (first - second)[..., self._held, :]
 
     def point_forces(self, multipliers: Array) -> list[PointForce]:
@@ -80,8 +81,8 @@ class PointLoop(Pair):
         none = 0.0 * multipliers[..., 0]
         F = np.stack([held.get(i, none) for i in range(3)], axis=-1)
         return [
-            PointForce(self.first, np.array(self.first_point), F),
-            PointForce(self.second, np.array(self.second_point), -F),
+            PointForce(self.first, as_array(self.first_point), F),
+            PointForce(self.second, as_array(self.second_point), -F),
         ]
 
     @property
@@ -133,6 +134,7 @@ class PointOnLine(Pair):
     array([0.1, 0.2])
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("axis",)
     first_point: Vector = ORIGIN
     axis: Vector = (0.0, 0.0, 1.0)
     second_point: Vector = ORIGIN
@@ -162,6 +164,7 @@ class ParallelAxes(Pair):
     array([0., 0.])
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("first_axis", "second_axis")
     first_axis: Vector = (0.0, 0.0, 1.0)
     second_axis: Vector = (0.0, 0.0, 1.0)
 
@@ -169,7 +172,7 @@ class ParallelAxes(Pair):
         poses = system.poses(q)
         (R1, _), (R2, _) = poses[self.first], poses[self.second]
         E = np.stack(perpendiculars(unit_axis(self.first_axis)))
-        axis = matvec(R2, np.array(unit_axis(self.second_axis)))
+        axis = matvec(R2, as_array(unit_axis(self.second_axis)))
         result: Array = (E @ (np.swapaxes(R1, -1, -2) @ axis[..., None]))[..., 0]
         return result
 
@@ -197,7 +200,7 @@ class Weld(Pair):
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         poses = system.poses(q)
         R1, R2 = (
-            poses[body][0] @ rotation_matrix(quaternion_from_euler(np.array(angles), "XYZ"))
+            poses[body][0] @ rotation_matrix(quaternion_from_euler(as_array(angles), "XYZ"))
             for body, angles in ((self.first, self.first_angles), (self.second, self.second_angles))
         )
         apart = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)

@@ -1,6 +1,7 @@
 """A ball that rolls on a plane without slipping."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types.direction import unit_axis
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["Rolling"]
@@ -34,6 +36,7 @@ class Rolling(NonHolonomic):
     array([0., 0., 0.])
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("normal",)
     body: str
     radius: float
     centre: Vector = (0.0, 0.0, 0.0)
@@ -44,14 +47,14 @@ class Rolling(NonHolonomic):
         check_bodies(system, self.body)
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
-        over = point_of(system, q, self.body, self.centre) - np.array(self.plane_point)
-        result: Array = (np.sum(over * np.array(unit_axis(self.normal)), axis=-1) - self.radius)[..., None]
+        over = point_of(system, q, self.body, self.centre) - as_array(self.plane_point)
+        result: Array = (np.sum(over * as_array(unit_axis(self.normal)), axis=-1) - self.radius)[..., None]
         return result
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         R, _ = system.poses(q)[self.body]
-        n = np.array(unit_axis(self.normal))
-        foot = np.array(self.centre) - self.radius * vecmat(n, R)
+        n = as_array(unit_axis(self.normal))
+        foot = as_array(self.centre) - self.radius * vecmat(n, R)
 
         def along(s: Array) -> Array:  # the material point that touches now
             R, p = system.poses(state.displaced(system.layout, q, s * u))[self.body]

@@ -12,6 +12,7 @@ from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import vecmat
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["OnSurface"]
 
@@ -47,8 +48,8 @@ class OnSurface(Pair):
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         R, _ = system.poses(q)[self.first]
         d = point_of(system, q, self.second, self.second_point) - point_of(system, q, self.first, self.first_point)
-        turned = rotation_matrix(quaternion_from_euler(np.array(self.first_angles), "XYZ"))
-        s = vecmat(vecmat(d, R), turned) / np.array(self.radii)
-        n = s / np.array(self.radii)
+        turned = rotation_matrix(quaternion_from_euler(as_array(self.first_angles), "XYZ"))
+        s = vecmat(vecmat(d, R), turned) / as_array(self.radii)
+        n = s / as_array(self.radii)
         result: Array = ((np.sum(s * s, axis=-1) - 1) / (2 * np.sqrt(np.sum(n * n, axis=-1))))[..., None]
         return result

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,7 @@ class NaturalSpline(AxisFunction):
     (0.9321, 0.3624)
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("x", "y")
     x: tuple[float, ...]
     y: tuple[float, ...]
     degree: int = 3

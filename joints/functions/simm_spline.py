@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,6 +33,7 @@ class SimmSpline(AxisFunction):
     (0.93, 0.93)
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("x", "y")
     x: tuple[float, ...]
     y: tuple[float, ...]
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class Body(Record):
     1.4
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("shapes",)
     name: str
     parent: str
     joint: Joint

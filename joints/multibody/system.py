@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class ArticulatedSystem(Record):
     ('upper.Q0', 'upper.Q1', 'upper.Q2', 'upper.Q3', 'fore.angle')
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("shapes",)
     bodies: tuple[Body, ...]
     ground: str = "ground"
     gravity: Vector = (0.0, 0.0, -9.81)

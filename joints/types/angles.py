@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -74,6 +75,7 @@ class Angles(Record):
     array([ 0.25,  0.75, -0.5 ])
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("axes", "factors", "offsets", "mixing", "dependents", "ranges")
     names: tuple[str, str, str]
     axes: tuple[Vector3, Vector3, Vector3]
     factors: Vector3 = (1.0, 1.0, 1.0)

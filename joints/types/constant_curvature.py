@@ -16,7 +16,7 @@ from myoquat.joints.ranges import Positive
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.euler import EulerJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.symbolic.arrays import arctan2
+from myoquat.kernels.symbolic.arrays import arctan2, as_array
 
 __all__ = ["ConstantCurvatureJoint"]
 
@@ -83,7 +83,7 @@ class ConstantCurvatureJoint(CoordinateJoint):
         return R, self.length * g * (R[..., :, 1] + ROD_AXIS)
 
     def _angles(self, q: Array) -> Array:
-        angles: Array = q + np.array(self.rest)
+        angles: Array = q + as_array(self.rest)
         return angles
 
     def subspace(self, q: Array) -> tuple[Array, Array]:

@@ -34,6 +34,7 @@ class Axis(Record):
     array([0.  , 0.  , 0.03])
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("direction",)
     direction: tuple[float, float, float]
     coordinate: int | None
     function: AxisFunction = field(default_factory=Linear)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ __all__ = ["AxisJoint", "DirectedJoint", "perpendiculars", "unit_axis"]
 class AxisJoint(CoordinateJoint):
     """A joint with one `axis`, the same in joint and child frame, kept at unit length; ValueError for a bad one."""
 
+    constants: ClassVar[tuple[str, ...]] = ("axis",)
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.euler import FACTS as EULER_FACTS
 from myoquat.joints.types.euler import EulerJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["EllipsoidJoint"]
 
@@ -62,7 +63,7 @@ class EllipsoidJoint(CoordinateJoint):
 
     def transform(self, q: Array) -> tuple[Array, Array]:
         R, _ = self.euler_joint.transform(q)
-        return R, np.array(self.radii) * R[..., :, 2]
+        return R, as_array(self.radii) * R[..., :, 2]
 
     def subspace(self, q: Array) -> tuple[Array, Array]:
         """S_omega = B(phi), S_v = R^T D R (b x e) for the columns b of B."""
@@ -84,7 +85,7 @@ class EllipsoidJoint(CoordinateJoint):
 
     def _slid(self, R: Array, x: Array) -> Array:
         """R^T D R x."""
-        return vecmat(np.array(self.radii) * matvec(R, x), R)
+        return vecmat(as_array(self.radii) * matvec(R, x), R)
 
     def random(self, n: int, rng: "np.random.Generator") -> Array:
         """Uniform over the rotations, not over the angles."""

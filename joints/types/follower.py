@@ -78,6 +78,7 @@ class FollowerJoint(CoordinateJoint):
     """
 
     kind: ClassVar[str] = "follower"
+    constants: ClassVar[tuple[str, ...]] = ("ball", "turns", "frame")
     leader: str
     ball: Joint
     turns: tuple[Turn, ...]

@@ -40,6 +40,7 @@ class UniversalJoint(CoordinateJoint):
     """
 
     kind: ClassVar[str] = "universal"
+    constants: ClassVar[tuple[str, ...]] = ("first", "second")
     first: tuple[float, float, float] = (1.0, 0.0, 0.0)
     second: tuple[float, float, float] = (0.0, 1.0, 0.0)
 

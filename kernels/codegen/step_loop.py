@@ -36,7 +36,7 @@ class StepPlan:
     slope_indices    which slopes each of the updates takes
     step     (t, h, x, inputs, parameters) -> x, with inputs at `node`; instead of `slope` and `updates`
     bound    (t, x, inputs, parameters) -> a number that stops a lane when it is positive
-    project  x -> x, where it is not part of the last update
+    project  (t, x, inputs, parameters) -> x, after the updates
     """
 
     size: int
@@ -176,7 +176,7 @@ class _Writer:
         given = {"t": at.time, "h": at.h, "x": at.stage, **at.inputs, **at.parameters}
         if plan.slope is not None:
             self._body("slope", plan.slope, given, at.slope, calls=len(at.slopes) + 1)
-            self._updates()
+            self._updates(given)
         if plan.step is not None:
             self._body("step", plan.step, given, at.following)
         if plan.bound is not None:
@@ -195,16 +195,16 @@ class _Writer:
         self.operations += cost.operations * calls
         self.price += cost.price * calls
 
-    def _updates(self) -> None:
+    def _updates(self, given: Ports) -> None:
         """update_k: the state of stage k (of the step, at the end) from the slopes before it."""
         at, plan = self.at, self.plan
         end = at.following if plan.project is None else at.stage
         for stage, (body, indices) in enumerate(zip(plan.updates, plan.slope_indices, strict=True), start=1):
             ports = [at.state, at.h, *(at.slope_of(j) for j in indices)]
-            given = dict(zip(body.signature.inputs, ports, strict=True))
-            self._body(f"update_{stage}", body, given, end if stage > len(at.slopes) else at.stage)
+            taken = dict(zip(body.signature.inputs, ports, strict=True))
+            self._body(f"update_{stage}", body, taken, end if stage > len(at.slopes) else at.stage)
         if plan.project is not None:
-            self._body("project", plan.project, {"x": at.stage}, at.following)
+            self._body("project", plan.project, given, at.following)
 
     # ---- acceptance -----------------------------------------------------------------------------------------
 
@@ -270,6 +270,7 @@ class _Writer:
                 slots.copy_port(b, at.slope, at.slope_of(stage))
                 b.line(f"call void @update_{stage + 1}(ptr %frame)")
             if plan.project is not None:
+                self._time(b, 1.0)
                 b.line("call void @project(ptr %frame)")
         after = b.let("add i64 %s, 1")
         b.line(f"call void @accept(ptr %frame, i64 {after})")

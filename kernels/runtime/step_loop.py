@@ -283,7 +283,7 @@ def step_loop(
     rhs         (t, x, *inputs, *parameters) -> xdot, stepped by `method`: a name in `METHODS`, a Tableau, or
                 ExplicitMethod where a step is more than a sum; or
     step        (t, h, x, *inputs, *parameters) -> x after the step, with the inputs at t + node h.
-    project     x -> x, after each step of a method (e.g. normalization).
+    project     (t, x, *inputs, *parameters) -> x, after each step of a method (e.g. normalization), t its end.
     bound       (t, x, *inputs, *parameters) -> number, after every step; a state stops where it is positive (or true).
     inputs      name -> shape, may change with time.
     parameters  name -> shape, constant.
@@ -366,8 +366,8 @@ class _Wanted:
             slope=None if self.rhs is None else _body(f"{name}_rhs", self.rhs, arguments, wanted),
             c=() if stages is None else stages.c,
             slope_indices=() if stages is None else stages.slope_indices,
-            updates=() if stages is None else _updates(name, self.state, stages, self.project),
-            project=_projection(name, self.state, stages, self.project),
+            updates=() if stages is None else _updates(name, self.state, stages),
+            project=None if self.project is None else _traced(f"{name}_project", self.project, arguments, wanted),
             step=None if self.step is None else _body(f"{name}_step", self.step, stepped, wanted),
             node=self.node,
             bound=None if self.bound is None else _traced(f"{name}_bound", self.bound, arguments, ()),
@@ -401,28 +401,15 @@ def _traced(name: str, formula: Formula, arguments: Mapping[str, Shape], wanted:
     return body
 
 
-def _updates(name: str, state: int, stages: ExplicitMethod, project: Formula | None) -> tuple[Body, ...]:
-    """One body per stage from the second on, and one for the whole step, with the projection but for entrywise ones."""
+def _updates(name: str, state: int, stages: ExplicitMethod) -> tuple[Body, ...]:
+    """One body per stage from the second on, and one for the whole step."""
     bodies: list[Body] = []
     shape = () if stages.entrywise else (state,)
     for stage, (formula, indices) in enumerate(zip(stages.updates, stages.slope_indices, strict=True), start=1):
         arguments: dict[str, Shape] = {"x": shape, "h": (), **{f"slope{j}": shape for j in indices}}
-        if project is not None and stage == len(stages.c) and not stages.entrywise:
-            formula = _then(formula, project)
         body = _traced(f"{name}_update{stage}", formula, arguments, shape)
         bodies.append(Entrywise(body, state) if stages.entrywise else body)
     return tuple(bodies)
-
-
-def _projection(name: str, state: int, stages: ExplicitMethod | None, project: Formula | None) -> Traced | None:
-    """The projection by itself, after updates of every component by itself."""
-    if project is None or stages is None or not stages.entrywise:
-        return None
-    return _traced(f"{name}_project", project, {"x": (state,)}, (state,))
-
-
-def _then(first: Formula, second: Formula) -> Formula:
-    return lambda *arguments: second(first(*arguments))
 
 
 class StepLoop:

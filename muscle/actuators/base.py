@@ -104,6 +104,7 @@ class ScalarActuator(Actuator):
     ((-1.0, 1.0),)
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("lower", "upper")
     optimal_force: float = field(default=1.0, kw_only=True)
     lower: float = field(default=-math.inf, kw_only=True)
     upper: float = field(default=math.inf, kw_only=True)

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.actuators.base import ORIGIN, Actuator, Vector
 from myoquat.muscle.loads import Load, Poses, world_point
 
@@ -43,5 +42,5 @@ class BodyActuator(Actuator):
         torque, force = f[..., :3], f[..., 3:]
         if not self.in_world:
             torque, force = matvec(poses[self.body][0], torque), matvec(poses[self.body][0], force)
-        at = np.array(self.point) if self.point_in_world else world_point(poses, self.body, self.point)
+        at = as_array(self.point) if self.point_in_world else world_point(poses, self.body, self.point)
         return [Load(self.body, at, force, torque)]

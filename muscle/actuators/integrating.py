@@ -41,8 +41,6 @@ class IntegratingCoordinateActuator(CoordinateActuator):
         """(...) da/dt [1/s]: the formula, on floats and symbols."""
         rate = control + 0.0 * activation
         low, high = self.activation_bounds
-        if math.isinf(low) and math.isinf(high):
-            return rate
         outwards = ((activation >= high) & (rate > 0)) | ((activation <= low) & (rate < 0))
         stopped: Array = np.where(outwards, 0.0, rate)
         return stopped

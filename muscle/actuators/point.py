@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from myoquat.core.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.actuators.base import ORIGIN, ScalarActuator, Vector
 from myoquat.muscle.loads import Load, Poses, unit_vector, world_point
 
@@ -35,5 +34,5 @@ class PointActuator(ScalarActuator):
 
     def loads(self, poses: Poses, f: Array) -> list[Load]:
         force = f * unit_vector(self.direction, None if self.direction_in_world else poses[self.body][0])
-        at = np.array(self.point) if self.point_in_world else world_point(poses, self.body, self.point)
+        at = as_array(self.point) if self.point_in_world else world_point(poses, self.body, self.point)
         return [Load(self.body, at, force)]

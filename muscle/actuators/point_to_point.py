@@ -8,6 +8,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import dot
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.actuators.base import ORIGIN, ScalarActuator, Vector
 from myoquat.muscle.loads import Load, Poses, world_point
 
@@ -38,7 +39,7 @@ class PointToPointActuator(ScalarActuator):
 
     def loads(self, poses: Poses, f: Array) -> list[Load]:
         ends = ((self.first, self.first_point), (self.second, self.second_point))
-        first, second = (np.array(p) if self.in_world else world_point(poses, body, p) for body, p in ends)
+        first, second = (as_array(p) if self.in_world else world_point(poses, body, p) for body, p in ends)
         d = first - second
         force = f * (d / np.sqrt(dot(d, d))[..., None])
         return [Load(self.first, first, force), Load(self.second, second, -force)]

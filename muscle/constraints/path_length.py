@@ -1,6 +1,7 @@
 """Constraints on path lengths: ropes that are held, and pairs of ropes that drive each other."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,6 +37,7 @@ class PathLengthConstraint(Holonomic):
     array([0.])
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("path", "other")
     path: Muscle
     rest_length: float
     coefficients: tuple[float, ...] = (0.0, 1.0)

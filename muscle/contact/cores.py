@@ -8,8 +8,9 @@ cylinders are opened: their cores are smaller by a tenth of the least half lengt
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,8 @@ class Core:
 
     support: Support
     sizes: Array
-    radius: float
-    reach: float
+    radius: Any
+    reach: Any
 
 
 def core_of(surface: ContactSurface) -> Core:
@@ -102,19 +103,26 @@ def _end(x: Array, half: Array) -> Array:
 
 
 def _ellipsoid(surface: Any) -> Core:
-    radius = min(surface.radii) ** 2 / max(surface.radii)
-    return Core(_of_ellipsoid, as_array((*surface.radii, radius)), radius, max(surface.radii))
+    longest = reduce(np.maximum, surface.radii)
+    radius = reduce(np.minimum, surface.radii) ** 2 / longest
+    return Core(_of_ellipsoid, as_array((*surface.radii, radius)), radius, longest)
 
 
 def _box(surface: Any) -> Core:
-    radius = ROUNDING * min(surface.half_sizes)
-    return Core(_of_box, as_array(surface.half_sizes) - radius, radius, math.hypot(*surface.half_sizes))
+    radius = ROUNDING * reduce(np.minimum, surface.half_sizes)
+    return Core(_of_box, as_array(surface.half_sizes) - radius, radius, _norm(surface.half_sizes))
 
 
 def _cylinder(surface: Any) -> Core:
-    radius = ROUNDING * min(surface.radius, surface.half_length)
+    radius = ROUNDING * np.minimum(surface.radius, surface.half_length)
     sizes = as_array((surface.radius - radius, surface.half_length - radius))
-    return Core(_of_cylinder, sizes, radius, math.hypot(surface.radius, surface.half_length))
+    return Core(_of_cylinder, sizes, radius, _norm((surface.radius, surface.half_length)))
+
+
+def _norm(sizes: Sequence[Any]) -> Array:
+    """() the length of a vector of sizes, floats or symbols."""
+    length: Array = np.sqrt(dot(as_array(sizes), as_array(sizes)))
+    return length
 
 
 def _hull(surface: Any) -> Core:

@@ -165,11 +165,12 @@ def _on_core(first: ContactSurface, second: ContactSurface, poses: Poses, margin
     batch = np.broadcast_shapes(*(poses[surface.body][1].shape[:-1] for surface in surfaces))
     placed = [_placed(core, surface, poses, batch) for core, surface in zip(cores, surfaces, strict=True)]
     between = placed[1].p - placed[0].p
-    reach = max(margin, 0.0) + sum(core.reach for core in cores)
+    beyond = np.maximum(margin, 0.0)
+    reach = beyond + sum(core.reach for core in cores)
     near = dot(between, between) < reach * reach
     found = call_where(closest_points_of_solids, tuple(placed), near, ClosestPoints(placed[0].p, placed[1].p))
     touching = _between(cores, found, placed)
-    apart = reach - max(margin, 0.0) - np.sqrt(np.maximum(dot(between, between), reach * reach))
+    apart = reach - beyond - np.sqrt(np.maximum(dot(between, between), reach * reach))
     return replace(touching, depth=np.where(near, touching.depth, apart))
 
 
@@ -199,7 +200,7 @@ def _between(cores: Sequence[Core], found: ClosestPoints, placed: Sequence[Place
 def _placed(core: Core, surface: Any, poses: Poses, batch: tuple[int, ...]) -> PlacedCore:
     """The core of a surface in the world, with all batch axes."""
     R = poses[surface.body][0]
-    if getattr(surface, "orientation", IDENTITY) != IDENTITY:
+    if may_be_nonzero(as_array(getattr(surface, "orientation", IDENTITY)) - IDENTITY):
         R = R @ rotation_matrix(as_array(surface.orientation))
     center = world_point(poses, surface.body, surface.position)
     parts = (core.sizes, 1), (R, 2), (center, 1)

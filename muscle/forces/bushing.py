@@ -37,7 +37,7 @@ class FrameForce(MeasuredForce):
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:
         poses = system.poses(q)
         (R1, p1), (R2, p2) = (
-            (R @ rotation_matrix(quaternion_from_euler(np.array(angles), "XYZ")), p + matvec(R, np.array(point)))
+            (R @ rotation_matrix(quaternion_from_euler(as_array(angles), "XYZ")), p + matvec(R, as_array(point)))
             for (R, p), angles, point in (
                 (poses[self.first], self.first_angles, self.first_point),
                 (poses[self.second], self.second_angles, self.second_point),

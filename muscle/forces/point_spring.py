@@ -8,6 +8,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import vector
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.forces.base import MeasuredForce
 
 __all__ = ["PointForce", "PointSpring"]
@@ -29,7 +30,7 @@ class PointForce(MeasuredForce):
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:
         poses = system.poses(q)
         (R1, p1), (R2, p2) = poses[self.first], poses[self.second]
-        d = p1 + matvec(R1, np.array(self.first_point)) - p2 - matvec(R2, np.array(self.second_point))
+        d = p1 + matvec(R1, as_array(self.first_point)) - p2 - matvec(R2, as_array(self.second_point))
         return vector([np.sqrt(np.sum(d * d, axis=-1))])
 
     def check(self, system: ArticulatedSystem) -> None:

@@ -11,6 +11,7 @@ from myoquat.joints.functions.onset import engaged, engaged_energy
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_multiply
 from myoquat.joints.vectors import axial, dot, matvec
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.forces.base import MeasuredForce
 from myoquat.muscle.forces.rotation_limit import joint_rotation
 from myoquat.muscle.loads import unit_vector
@@ -73,25 +74,31 @@ class SwingTwistLimit(MeasuredForce):
         return self.depths(joint_rotation(system, self.body, q))
 
     def force(self, x: Array, rate: Array) -> Array:
-        return -np.array([self.swing_stiffness, self.twist_stiffness]) * x * engaged(x, self.transition)
+        return -as_array([self.swing_stiffness, self.twist_stiffness]) * x * engaged(x, self.transition)
 
     def depths(self, R: Array) -> Array:
         """(..., 2) d_s and d_t at rotations R (..., 3, 3): the formula, on floats and symbols."""
-        a, c = unit_vector(self.axis), unit_vector(self.center if any(self.center) else self.axis)
+        a, c = self._directions
         turned = matvec(R, a)
         along, beta = dot(a, turned), dot(c, turned)
         trace = R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2]
         spin = dot(a, axial(R))
         (lower, upper), half = self.twist, self._half
         middle = (lower + upper) / 2
-        swung = 0.0 * along if self.swing >= np.pi else (np.cos(self.swing) - beta) / np.sin(self.swing)
+        cone = (np.cos(self.swing) - beta) / np.sin(self.swing)
         level = (1 + along) / 2 * np.cos(half) - np.cos(middle) * (trace - along) / 2 - np.sin(middle) * spin
-        twisted = 0.0 * along if half >= np.pi else level / np.sin(half)
+        swung, twisted = np.where(self.swing < np.pi, cone, 0.0), np.where(half < np.pi, level / np.sin(half), 0.0)
         return np.stack([swung, twisted], axis=-1)
+
+    @property
+    def _directions(self) -> tuple[Array, Array]:
+        """(3,), (3,) the unit vectors a and c."""
+        axis, center = as_array(self.axis), as_array(self.center)
+        return unit_vector(axis), unit_vector(np.where(dot(center, center) > 0, center, axis))
 
     def stored(self, x: Array) -> Array:
         e = engaged_energy(x, self.transition)
-        result: Array = np.sum(np.array([self.swing_stiffness, self.twist_stiffness]) * e, axis=-1)
+        result: Array = np.sum(as_array([self.swing_stiffness, self.twist_stiffness]) * e, axis=-1)
         return result
 
     def sample(self, count: int, rng: "np.random.Generator") -> Array:
@@ -99,7 +106,7 @@ class SwingTwistLimit(MeasuredForce):
 
         Directions are even on the cap and twists on the range, since the volume of rotations is sin(beta) dbeta dphi
         dt."""
-        a, c = (np.asarray(unit_vector(v)) for v in (self.axis, self.center if any(self.center) else self.axis))
+        a, c = map(np.asarray, self._directions)
         first = np.cross(c, np.eye(3)[np.argmin(np.abs(c))])
         first /= np.linalg.norm(first)
         cosine, phi = rng.uniform(np.cos(min(self.swing, np.pi)), 1.0, count), rng.uniform(0, 2 * np.pi, count)

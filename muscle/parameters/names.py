@@ -8,22 +8,23 @@
     muscles.m2.activation
     start_q.A.Q0, start_u.A.omega_x    by the names of coordinates and velocities
 
-Components may also be counted: position.2 is position.z. Axes of joints cannot be varied, nor points of splines, since
-their coefficients are solved for once. A multiplier of a spline can be varied.
+Components may also be counted: position.2 is position.z. Parts of one name are counted too. `Record.constants` are not
+listed: axes of joints, points of splines, whose coefficients are solved for once, and numbers without effect on a
+motion. A multiplier of a spline can be varied.
 """
 
 import numbers
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from math import nan
 from typing import Any
 
 from myoquat.core.lazy_imports import difflib
-from myoquat.joints.functions import NaturalSpline, SimmSpline
-from myoquat.joints.multibody.body import Body
+from myoquat.core.records import Record, declared
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.validation import SystemLike
+from myoquat.muscle.fitted import FittedPoint
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 
@@ -31,10 +32,8 @@ __all__ = ["Location", "ParameterIndex", "known", "parameter_index", "parameter_
 
 COMPONENTS = {"inertia": ("xx", "yy", "zz", "xy", "xz", "yz"), "orientation": ("Q0", "Q1", "Q2", "Q3")}
 SPATIAL = {"position", "center_of_mass", "gravity"}
-SKIPPED = {"anatomy", "axis", "first", "second", "direction", "shapes", "start_q", "start_u"}
 ELIDED = {(Model, "system"), (Muscle, "law")}  # levels that a name leaves out
 START = ("start_q", "start_u")
-SPLINES = (SimmSpline, NaturalSpline)
 
 
 @dataclass(frozen=True)
@@ -44,13 +43,27 @@ class Location:
     steps: tuple[str | int, ...]
     value: float
 
+    @property
+    def starts(self) -> bool:
+        """Whether it is part of the state at the start."""
+        return self.steps[0] in START
+
+    @property
+    def activates(self) -> bool:
+        """Whether it is the activation of a muscle where none is given."""
+        return self.steps[0] == "muscles" and self.steps[2:] == ("activation",)
+
 
 @dataclass(frozen=True)
 class ParameterIndex:
-    """The locations of all numbers of a model by name, and aliases of some names."""
+    """The locations of all numbers of a model by name, and aliases of some names.
+
+    `withheld` has the names of numbers that the fit of a muscle's path contains, and the muscle.
+    """
 
     locations: dict[str, Location] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    withheld: dict[str, str] = field(default_factory=dict)
 
     def find(self, pattern: str) -> list[str]:
         """The names that a name or a pattern with `*` and `?` stands for; `*` runs across dots.
@@ -63,6 +76,12 @@ class ParameterIndex:
         found = [self.aliases.get(name, name) for name in known if fnmatchcase(name, pattern)]
         if found:
             return list(dict.fromkeys(found))
+        muscles = [muscle for name, muscle in self.withheld.items() if fnmatchcase(name, pattern)]
+        if muscles:
+            raise ValueError(
+                f"the path of muscle {muscles[0]!r} was fitted to lengths that depend on {pattern!r}, and would not "
+                "follow it: vary the model with its own paths, or fit the paths of each model again"
+            )
         nearest = difflib.get_close_matches(pattern, known, 3, 0.0)
         hint = f"; the nearest are {', '.join(nearest)}" if nearest else ""
         raise ValueError(f"the model has no parameter {pattern!r}{hint}")
@@ -90,7 +109,14 @@ def parameter_index(model: SystemLike) -> ParameterIndex:
     """Every number of a Model or an ArticulatedSystem; TypeError for anything else."""
     model = known(model)
     found = ParameterIndex()
+    fits = _fitted_bodies(model) if isinstance(model, Model) else {}
+    bodies = model.system.bodies if isinstance(model, Model) else model.bodies
     for name, alias, location in _walk(model, (), (), ()):
+        steps = location.steps[isinstance(model, Model) :]
+        body = bodies[int(steps[1])].name if steps[0] == "bodies" else ""
+        if body in fits and steps[2] in ("position", "orientation", "joint"):
+            found.withheld[name] = found.withheld[alias] = fits[body]
+            continue
         found.locations[name] = location
         if alias != name:
             found.aliases[alias] = name
@@ -121,44 +147,64 @@ Step = tuple[str | int, ...]
 Found = tuple[str, str, Location]
 
 
-def _walk(node: Any, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
+def _walk(node: Record, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
     """(name, name with components counted, location) of every number at and below `node`."""
-    for f in () if isinstance(node, SPLINES) else fields(node):
-        if f.name in SKIPPED:
+    for name, single, floating in declared(type(node)):
+        if name in node.constants:
             continue
-        value = getattr(node, f.name)
-        word = () if (type(node), f.name) in ELIDED else (f.name,)
-        if _holds_floats(f.type):
-            yield from _numbers(f.name, value, (*steps, f.name), (*words, *word), (*counted, *word))
-        else:
-            yield from _inside(value, (*steps, f.name), (*words, *word), (*counted, *word))
+        value = getattr(node, name)
+        word = () if (type(node), name) in ELIDED else (name,)
+        here = (*steps, name), (*words, *word), (*counted, *word)
+        if single and (value is None or isinstance(value, numbers.Real)):
+            yield _found(*here[1:], Location(here[0], nan if value is None else float(value)))
+        elif floating and isinstance(value, tuple):
+            yield from _components(name, value, *here)
+        elif isinstance(value, Record):
+            yield from _walk(value, *here)
+        elif isinstance(value, tuple):
+            yield from _parts(node, value, *here)
 
 
-def _inside(value: Any, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
-    if is_dataclass(value):
-        yield from _walk(value, steps, words, counted)
-    elif isinstance(value, tuple):
-        for i, item in enumerate(value):
-            if not is_dataclass(item):
-                continue
-            word = item.name if isinstance(item, (Body, Muscle)) else str(getattr(item, "name", "") or i)
-            yield from _walk(item, (*steps, i), (*words, word), (*counted, word))
+def _parts(
+    node: Record, parts: tuple[Any, ...], steps: Step, words: tuple[str, ...], counted: tuple[str, ...]
+) -> Iterator[Found]:
+    """The numbers in records of a tuple. A part has its name, or its number where others have the name too."""
+    names = [str(getattr(part, "name", "")) for part in parts]
+    pathless = isinstance(node, Muscle) and steps[-1] == "path" and not all(point.on_body for point in parts)
+    for i, (part, name) in enumerate(zip(parts, names, strict=True)):
+        if isinstance(part, Record) and not (pathless and getattr(part, "on_body", False)):
+            word = name if name and names.count(name) == 1 else str(i)
+            yield from _walk(part, (*steps, i), (*words, word), (*counted, word))
 
 
-def _numbers(key: str, value: Any, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
-    if isinstance(value, tuple):
-        labels = COMPONENTS.get(key) or (("x", "y", "z") if key in SPATIAL else tuple(map(str, range(len(value)))))
-        for i, (label, x) in enumerate(zip(labels, value, strict=True)):
-            if isinstance(x, numbers.Real):
-                yield _found((*words, label), (*counted, str(i)), Location((*steps, i), float(x)))
-    elif isinstance(value, numbers.Real) or (value is None and key != "spring_mount"):
-        yield _found(words, counted, Location(steps, nan if value is None else float(value)))
+def _components(
+    key: str, values: tuple[Any, ...], steps: Step, words: tuple[str, ...], counted: tuple[str, ...]
+) -> Iterator[Found]:
+    labels = COMPONENTS.get(key) or (("x", "y", "z") if key in SPATIAL else tuple(map(str, range(len(values)))))
+    for i, (label, x) in enumerate(zip(labels, values, strict=True)):
+        if isinstance(x, numbers.Real):
+            yield _found((*words, label), (*counted, str(i)), Location((*steps, i), float(x)))
 
 
 def _found(words: tuple[str, ...], counted: tuple[str, ...], location: Location) -> Found:
     return ".".join(words), ".".join(counted), location
 
 
-def _holds_floats(annotation: Any) -> bool:
-    """True for a field declared as `float`, `tuple[float, ...]` or `float | None`."""
-    return "float" in str(annotation)
+# ---- what fitted paths forbid ----------------------------------------------------------------------------------------
+
+
+def _fitted_bodies(model: Model) -> dict[str, str]:
+    """The bodies whose position and joint the length of a fitted path contains, as it was fitted, by that muscle.
+
+    These are the bodies whose joints move the path. Those that are fixed to others count too, because the path may
+    have run from them.
+    """
+    found: dict[str, str] = {}
+    for muscle in model.muscles:
+        driving = {
+            name for point in muscle.path if isinstance(point, FittedPoint) for name in point.driving(model.system)
+        }
+        for body in model.system.bodies if driving else ():
+            if body.joint.nu == 0 or driving & set(body.names_of_coordinates):
+                found[body.name] = muscle.name
+    return found

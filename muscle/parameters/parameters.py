@@ -55,6 +55,16 @@ class Parameters:
                 chosen[name] = pattern
         return cls(known(model), tuple(chosen), tuple(found.locations[name] for name in chosen))
 
+    def acting(self, inputs: str) -> "Parameters":
+        """The same; ValueError for a number that the equations of motion do not read. Those of the start and the
+        activations of muscles are such numbers, and `inputs` says what gives them."""
+        for name, location in zip(self.names, self.locations, strict=True):
+            if location.starts or location.activates:
+                raise ValueError(f"parameters: {name!r} is an input of its own: {inputs}")
+            if location.steps[0] == "markers":
+                raise ValueError(f"parameters: {name!r} has no effect on a motion")
+        return self
+
     @cached_property
     def defaults(self) -> np.ndarray:
         """(n,) the model's own values; NaN for one that the model leaves open."""

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-__all__ = ["Record", "unchecked"]
+__all__ = ["Record", "declared", "unchecked"]
 
 
 class Record(metaclass=ABCMeta):  # noqa: B024 - its subclasses have abstract methods
@@ -19,11 +19,16 @@ class Record(metaclass=ABCMeta):  # noqa: B024 - its subclasses have abstract me
     declared as floats or tuples of floats. An array where one number is declared, symbols, and whatever else is given
     stay as they are, for the checks of the class. A subclass with a `__post_init__` of its own calls
     `super().__post_init__()` first.
+
+    `constants` names fields that no parameter of a model varies (`myoquat.muscle.parameter_names`): choices, data, and
+    numbers of which others are computed once.
     """
+
+    constants: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         own_type: Any = type(self)
-        for name, single, floating in _declared(own_type):
+        for name, single, floating in declared(own_type):
             given = getattr(self, name)
             if single and np.ndim(given):
                 continue
@@ -41,7 +46,7 @@ def unchecked(record: Any, changes: Mapping[str, Any]) -> Any:
 
 
 @cache
-def _declared(own_type: type[Any]) -> tuple[tuple[str, bool, bool], ...]:
+def declared(own_type: type[Any]) -> tuple[tuple[str, bool, bool], ...]:
     """For every field its name, whether it is declared as one number, and whether it holds floats only."""
     hints = get_type_hints(own_type)
     return tuple((f.name, _single(hints[f.name]), _floating(hints[f.name])) for f in fields(own_type))

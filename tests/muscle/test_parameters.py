@@ -7,14 +7,26 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
+from myoquat.analysis.motion import scale_model
 from myoquat.data import load_model
 from myoquat.dynamics import energy, inverse
 from myoquat.dynamics.articulated import forward
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
 from myoquat.joints.multibody.sampling import random_system
-from myoquat.joints.types import Axis, CustomJoint
-from myoquat.muscle import ExponentialMuscle, Model, Muscle, PathPoint
+from myoquat.joints.types import Axis, CustomJoint, PrismaticJoint
+from myoquat.muscle import (
+    ExponentialMuscle,
+    Model,
+    ModelError,
+    Muscle,
+    PathPoint,
+    PoseFunction,
+    PoseVariables,
+    PrescribedInput,
+    fitted_path,
+)
+from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.parameters import Parameters, parameter_names
 from myoquat.muscle.segments.lengths import lengths
 from myoquat.muscle.states import torques
@@ -244,3 +256,23 @@ def test_wrong_shapes():
     for call in (parameters.bind, parameters.check):
         with pytest.raises(ValueError, match=r"shape .*expected .*bodies.A.mass, bodies.B.mass"):
             call([1.0, 2.0, 3.0])
+
+
+def test_numbers_that_a_fitted_path_contains_are_withheld_with_a_reason():
+    length = PoseFunction(PoseVariables(("A",), ((1.0, 0.0, 0.0, 0.0),)), ((0, 0, 0, 0), (1, 1, 0, 0)), (3.0, 0.1))
+    model = TWO_LINK.with_fitted_paths({"m1": fitted_path(length)})
+    names = parameter_names(model)
+    assert not [name for name in names if name.startswith(("bodies.A.position", "muscles.m1.path.0"))]
+    assert {"bodies.B.position.x", "bodies.A.mass", "muscles.m1.path.1.length.coefficients.0"} <= set(names)
+    with pytest.raises(ValueError, match=r"muscle 'm1' was fitted .* 'bodies.A.position.x'.* fit the paths"):
+        Parameters.of(model, "bodies.A.position.x")
+    with pytest.raises(ModelError, match=r"muscle 'm1': its path was fitted .* then fit them again"):
+        scale_model(model, factors={"A": 1.2})
+
+
+def test_parts_of_one_name_are_counted():
+    sled = Body("sled", "ground", PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+    ramps = tuple(PrescribedInput("motor", Linear(factor)) for factor in (2.0, 3.0))
+    model = Model(ArticulatedSystem((sled,)), actuators=(CoordinateActuator("motor", "x"),), inputs=ramps)
+    bound = Parameters.of(model, ["inputs.0.function.factor", "inputs.1.function.factor"]).bind([5.0, 7.0])
+    assert [own.function.factor for own in bound.inputs] == [5.0, 7.0]

@@ -133,11 +133,11 @@ class Engine:
     def _own_start(self, q: Array, given: dict[str, Any]) -> tuple[Array, ...]:
         """The states of muscles and actuators where every run begins; none for a model without."""
         if self.starts is None:
-            return self.equations.delayed_start
+            return self.equations.delayed_start(given.get("p"))
         control = given["excitation" if self.equations.excited else "activation"]
         at_start = self._prescribed(self._along(control, np.zeros(1))[..., 0, :], given.get("p"))
         of_muscles = self.starts(q, at_start, given.get("p"))
-        return *of_muscles, *self.equations.delayed_start
+        return *of_muscles, *self.equations.delayed_start(given.get("p"))
 
     def _prescribed(self, given: Array, p: Array | None) -> Array:
         """(samples, m) the inputs of muscles at the start: those that the model prescribes, but activations that it
@@ -147,9 +147,7 @@ class Engine:
         own = InputsOverTime(model.inputs, model.muscle_names)
         if study.activation is not None or not own.prescribed(np.zeros(())):
             return given
-        varied = any(name.startswith("inputs.") for name in equations.names)
-        models = [equations.bound(row) for row in p] if varied and p is not None else [model]
-        values = np.array([InputsOverTime(each.inputs, own.names)(0.0) for each in models])  # type: ignore[union-attr]
+        values = equations.over_time(model, own.names, p)(np.zeros(1))[..., 0, :]
         known = own.prescribed(np.zeros(())).keys()
         excited, muscles = bool(equations.excited), model.muscles
         follows = [m.name in known and not (excited and m.activation is not None) for m in muscles]

@@ -119,6 +119,7 @@ class Wrap(Record, ABC):
     [('sphere', {'radius': 0.02}), ('cylinder', {'radius': 0.03, 'length': 0.1})]
     """
 
+    constants: ClassVar[tuple[str, ...]] = ("hint",)
     body: str
     position: tuple[float, ...] = (0.0, 0.0, 0.0)
     orientation: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
@@ -247,13 +248,8 @@ class Wrap(Record, ABC):
 
     @property
     def sided(self) -> bool:
-        """Whether a path with both ends behind runs past the front. Of several pieces of a path between points, such a
-        surface acts on one (`contacts`)."""
+        """Whether a path with both ends behind runs past the front."""
         return False
-
-    def in_the_way(self, A: Array, B: Array) -> Array:
-        """(...) whether a `sided` surface lies across the straight line from A to B (..., 3), with an end in front."""
-        raise NotImplementedError
 
     @property
     def divides(self) -> bool:

@@ -5,11 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import myoquat as mq
 from myoquat.data import load_model
 from myoquat.dynamics import potential_energy, simulate
 from myoquat.dynamics.constraints import Distance
 from myoquat.dynamics.simulation import Simulator, Trajectory
+from myoquat.joints.functions import Linear
 from myoquat.muscle import Parameters
+from myoquat.muscle.actuators import CoordinateActuator
+from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.forces import PointSpring
 
 GIVEN = {
@@ -107,7 +111,7 @@ def test_saved_and_tabled(model, tmp_path):
         (
             {"bodies.A.mass": 5.0},
             {"constraints": (Distance("ground", "B", (0, 0, 0), (0, 0, -1), 1.9),), "project_start": True},
-            "under constraints",
+            "on its own constraints",
         ),
     ],
 )
@@ -122,3 +126,24 @@ def test_a_simulator_needs_what_it_varies(model):
         simulator(np.array(model.start_q), np.zeros(model.system.nu), 0.01)
     with pytest.raises(ValueError, match="varies none"):
         Simulator(model)(np.array(model.start_q), np.zeros(model.system.nu), 0.01, parameters={"bodies.A.mass": 1.0})
+
+
+def test_numbers_of_couplers_and_own_inputs_vary_with_each_run():
+    """Two sleds b = k a, pushed by f t: a'' (m_a + k^2 m_b) = f t, so that a' = f t^2 / 2 / (m_a + k^2 m_b)."""
+    sleds = [mq.Body(n, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=(n,)) for n in "ab"]
+    model = mq.Model(
+        mq.ArticulatedSystem(tuple(sleds)),
+        couplers=(Coupler("gear", "b", "a", Linear()),),
+        actuators=(CoordinateActuator("motor", "a"),),
+        inputs=(mq.muscle.PrescribedInput("motor", Linear(6.0)),),
+    )
+    k, f = np.array([1.0, 2.0, 3.0]), np.array([6.0, 12.0, 18.0])
+    varied = {"couplers.gear.scale": k, "inputs.motor.function.factor": f}
+    for method in ("rk4", "lie_rk4", "semi_implicit_euler"):
+        way = mq.simulate(model, duration=1.0, step=1e-3, method=method, parameters=varied)
+        speed = f / 2 / (1.0 + k * k)
+        tolerance = 2e-3 if method == "semi_implicit_euler" else 1e-9
+        np.testing.assert_allclose(way.u[:, -1], np.stack([speed, k * speed], axis=-1), rtol=tolerance)
+        np.testing.assert_allclose(way.q[:, -1, 1], k * way.q[:, -1, 0], atol=1e-12)
+    with pytest.raises(ValueError, match="the start of run 1 violates the constraints with its own parameters"):
+        mq.simulate(model, [1.0, 1.0], [0.0, 0.0], duration=1e-2, parameters={"couplers.gear.scale": k})

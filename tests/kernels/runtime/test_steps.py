@@ -125,7 +125,7 @@ def test_projection_and_whole_steps(start):
     def turn(t, x):
         return np.stack([-x[1], x[0]])
 
-    run = step_loop(2, rhs=turn, method="euler", project=lambda x: x / np.sqrt(x @ x))(start, h=0.1, steps=50)
+    run = step_loop(2, rhs=turn, method="euler", project=lambda t, x: x / np.sqrt(x @ x))(start, h=0.1, steps=50)
     np.testing.assert_allclose(np.linalg.norm(run.states[:, 1:], axis=-1), 1.0, rtol=1e-15)
     leap = step_loop(2, step=lambda t, h, x: x + h * np.stack([np.cos(t), x[0] * 0.0 + 1.0]))
     final = leap(np.zeros(2), h=0.5, steps=3, start=1.0).final
@@ -140,7 +140,7 @@ def test_long_states_are_moved_in_loops_with_the_same_bits():
     runs = [
         step_loop(
             n, rhs=lambda t, x, drive: drive * x[::-1], inputs={"drive": n}, method="euler", lanes=lanes,
-            project=lambda x: x / np.sqrt(np.sum(x * x)),
+            project=lambda t, x: x / np.sqrt(np.sum(x * x)),
         )(x0, h=0.1, steps=3, drive=LinearInterpolation([0.0, 0.5], rows))
         for lanes in (1, 8)
     ]  # fmt: skip
