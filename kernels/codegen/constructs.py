@@ -4,7 +4,7 @@ A construct that is called from the middle of a formula reads and writes slots o
 for each type how it is written; adding a construct adds one row.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.driver import Port, end_panels, write_panel
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.loops import FormulaPorts, shared, suffix, write_lanes, write_loop
-from myoquat.kernels.codegen.lower import emit_values, write_table
+from myoquat.kernels.codegen.lower import RowWriter, Source, Target, row_of_tables, write_table
 from myoquat.kernels.codegen.parts import (
     NANOSECONDS_PER_OPERATION,
     CallForm,
@@ -265,52 +265,26 @@ class _StageOfType(NamedTuple):
 
 
 def _write_stage(module: Module, name: str, placed: _StageOfType) -> Cost:
-    """Define `void name(ptr frame, ptr row)`: what a member does, its line of the table at `row`."""
-    tape = rewritten(placed.stage.tape, fused=True)
+    """Define `void name(ptr frame, ptr row)`: what a member does, its line of the table at `row`. It writes nothing
+    that it reads, but for sums."""
+    tape, member_type, stage = rewritten(placed.stage.tape, fused=True), placed.type, placed.stage
     b = module.builder()
-    writer = _StageWriter(b, placed)
-    for number, value in enumerate(emit_values(b, tape, writer.leaf, writer.ready, writer.split)):
-        if number not in writer.written:
-            writer.ready(number, value)
+    block_bytes, *rest = [b.load(b.offset("%row", 8 * column), "i64") for column in range(1, _TABLE_COLUMNS)]
+    block, take, before, give = (b.offset("%frame", at) for at in (block_bytes, *rest[1:]))
+    numbers, count = b.offset(f"@{placed.numbers}", rest[0]), member_type.numbers.shape[1]
+    come = tape.inputs - member_type.block - count
+    sources = [
+        *(Source(block, k, unchanging=True) for k in range(member_type.block)),
+        *(Source(numbers, k, number=True) for k in range(count)),
+        *(Source(take, k, unchanging=True) for k in range(come)),
+    ]
+    gone = range(len(tape.outputs) - len(stage.slots))
+    mode = ("add", False, before) if placed.summed else ("store",)
+    targets = [*(Target(block, slot) for slot in stage.slots), *(Target(give, k, *mode) for k in gone)]
+    RowWriter(b, block_bytes, sources, targets).write(tape)
     b.line("ret void")
     module.define(name, "void", "ptr %frame, ptr %row", b)
     return price(tape)
-
-
-class _StageWriter:
-    """Where a stage finds its inputs and leaves its outputs. It writes nothing that it reads, but for sums."""
-
-    def __init__(self, b: Builder, placed: _StageOfType) -> None:
-        self.b, (self.type, self.stage, self.summed, table) = b, placed
-        self.block_bytes, *rest = [b.load(b.offset("%row", 8 * column), "i64") for column in range(1, _TABLE_COLUMNS)]
-        self.block, self.take, self.before, self.give = (b.offset("%frame", at) for at in (self.block_bytes, *rest[1:]))
-        self.numbers = b.offset(f"@{table}", rest[0])
-        self.written: set[int] = set()
-
-    def leaf(self, index: int) -> str:
-        """The register of an input."""
-        b, own, numbers = self.b, self.type.block, self.type.numbers.shape[1]
-        if index < own:
-            return b.load_unchanging(b.slot(self.block, index))
-        if index < own + numbers:
-            return b.splat(b.load(b.offset(self.numbers, 8 * (index - own)), "double"))
-        return b.load_unchanging(b.slot(self.take, index - own - numbers))
-
-    def ready(self, number: int, value: str) -> None:
-        """Store an output."""
-        b, indices = self.b, self.stage.slots
-        self.written.add(number)
-        if number < len(indices):
-            b.store(value, b.slot(self.block, indices[number]))
-            return
-        placed = number - len(indices)
-        if self.summed:
-            value = b.add(b.load(b.slot(self.before, placed)), value)
-        b.store(value, b.slot(self.give, placed))
-
-    def split(self) -> None:
-        """A new block of code."""
-        self.b.split(self.block_bytes)
 
 
 # ---- walks over cells, a loop for every type of visits -----------------------------------------------------
@@ -375,12 +349,24 @@ def _slots_of_cells(frame: Frame, walk: CellWalk, result: Port | None) -> tuple[
 
 
 def _write_type(module: Module, name: str, visit_type: TracedVisit, slots: np.ndarray) -> Cost:
-    """Define `void name(ptr frame, i64 first, i64 last)`: these visits."""
+    """Define `void name(ptr frame, i64 first, i64 last)`: these visits. What lies in blocks that are read is written
+    last."""
     tape = rewritten(visit_type.tape, fused=True)
+    firsts = {block.first.tobytes(): block.first for block in (*visit_type.takes, *visit_type.gives)}
+    columns, read = list(firsts), {block.first.tobytes() for block in visit_type.takes}
+    table = np.stack([slots[first] for first in firsts.values()], axis=-1)
     b = module.builder()
     with b.loop("%first", "%last") as visit:
-        writer = _VisitWriter(b, name, visit_type, slots, visit)
-        writer.rest(emit_values(b, tape, writer.leaf, writer.ready, writer.split))
+        pointers, _ = row_of_tables(b, name, visit, table, np.zeros(0))
+
+        def places(blocks: Sequence[Block]) -> Iterator[tuple[str, int, bool]]:
+            for block in blocks:
+                first = block.first.tobytes()
+                yield from ((pointers[columns.index(first)], k, first in read) for k in _behind(block, slots))
+
+        sources = [Source(pointer, k) for pointer, k, _ in places(visit_type.takes)]
+        targets = [Target(pointer, k, late=late) for pointer, k, late in places(visit_type.gives)]
+        RowWriter(b, visit, sources, targets).write(tape)
     b.line("ret void")
     module.define(name, "void", "ptr %frame, i64 %first, i64 %last", b)
     return price(tape)
@@ -393,52 +379,6 @@ def _behind(block: Block, slots: np.ndarray) -> list[int]:
         raise ValueError("cells of one block have other where among their panels in some visits")
     behind: list[int] = found[0].tolist()
     return behind
-
-
-class _VisitWriter:
-    """Where a visit finds what it takes and leaves what it gives. What lies in blocks that are read is written last."""
-
-    def __init__(self, b: Builder, name: str, visit_type: TracedVisit, slots: np.ndarray, visit: str) -> None:
-        self.b, self.visit = b, visit
-        size, blocks = 8 * b.lanes, [*visit_type.takes, *visit_type.gives]
-        firsts: list[bytes] = [block.first.tobytes() for block in blocks]
-        columns = list(dict.fromkeys(firsts))
-        table = np.stack([slots[blocks[firsts.index(x)].first] for x in columns], axis=-1).astype(np.int64) * size
-        b.module.constants(f"{name}_offsets", table)
-        row = b.offset(f"@{name}_offsets", b.let(f"mul i64 {visit}, {8 * len(columns)}"))
-        pointers = [b.offset("%frame", b.load(b.offset(row, 8 * k), "i64")) for k in range(len(columns))]
-        self.read, self.given = (
-            [(pointers[columns.index(block.first.tobytes())], k) for block in part for k in _behind(block, slots)]
-            for part in (visit_type.takes, visit_type.gives)
-        )
-        read = {block.first.tobytes() for block in visit_type.takes}
-        self.late = [block.first.tobytes() in read for block in visit_type.gives for _ in block.behind]
-        self.written: set[int] = set()
-
-    def leaf(self, index: int) -> str:
-        """The register of an input."""
-        pointer, k = self.read[index]
-        return self.b.load(self.b.slot(pointer, k))
-
-    def ready(self, number: int, value: str) -> None:
-        """Store an output, unless its cell may still be read."""
-        if not self.late[number]:
-            self._store(number, value)
-
-    def rest(self, values: list[str]) -> None:
-        """Store all others."""
-        for number, value in enumerate(values):
-            if number not in self.written:
-                self._store(number, value)
-
-    def split(self) -> None:
-        """A new block of code."""
-        self.b.split(self.visit)
-
-    def _store(self, number: int, value: str) -> None:
-        pointer, k = self.given[number]
-        self.written.add(number)
-        self.b.store(value, self.b.slot(pointer, k))
 
 
 # ---- the table ---------------------------------------------------------------------------------------------

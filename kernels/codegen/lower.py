@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from myoquat.kernels.codegen import elementary, slots
 from myoquat.kernels.codegen.elementary import ARITY
 from myoquat.kernels.codegen.ir import Builder, Module
@@ -21,7 +23,17 @@ from myoquat.kernels.control_flow.map_rows import RowMap
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.tape import Node, Tape, arguments
 
-__all__ = ["SkippedRegion", "emit_straight", "emit_values", "skipped_region", "write_table"]
+__all__ = [
+    "RowWriter",
+    "SkippedRegion",
+    "Source",
+    "Target",
+    "emit_straight",
+    "emit_values",
+    "row_of_tables",
+    "skipped_region",
+    "write_table",
+]
 
 
 MIN_COST = 60  # of a region, in additions, from which a branch pays
@@ -499,6 +511,83 @@ class _Split:
         self.last[place.base] = max(self.last.get(place.base, 0), place.slot)
         value = b.load_unchanging(place.of(b))
         return b.truth(value) if node.operation in _TRUTH else value
+
+
+# ---- rows of tables ----------------------------------------------------------------------------------------
+
+
+class Source(NamedTuple):
+    """Where a row finds an input: a slot behind a pointer, of which it may be known that nothing writes it; or a number
+    of a table that is the same in all lanes."""
+
+    pointer: str
+    slot: int
+    unchanging: bool = False
+    number: bool = False
+
+
+class Target(NamedTuple):
+    """Where a row leaves an output: a slot behind a pointer, by "store", "add" or "least".
+
+    A `late` one is written last, since inputs may lie there. `before`: the pointer to what a sum is so far, where that
+    lies elsewhere.
+    """
+
+    pointer: str
+    slot: int
+    mode: str = "store"
+    late: bool = False
+    before: str = ""
+
+
+class RowWriter:
+    """A row that is written, in a loop over a table or in a function that takes one. `counter` is never negative."""
+
+    def __init__(self, b: Builder, counter: str, sources: Sequence[Source], targets: Sequence[Target]) -> None:
+        self.b, self.counter, self.sources, self.targets = b, counter, sources, targets
+        self.written: set[int] = set()
+
+    def write(self, tape: Tape) -> None:
+        """The code of a tape from the sources to the targets."""
+        values = emit_values(self.b, tape, self._read, self._ready, lambda: self.b.split(self.counter))
+        for number, value in enumerate(values):
+            if number not in self.written:
+                self._store(number, value)
+
+    def _read(self, index: int) -> str:
+        b, (pointer, slot, unchanging, number) = self.b, self.sources[index]
+        if number:
+            return b.splat(b.load(b.offset(pointer, 8 * slot), "double"))
+        return b.load_unchanging(b.slot(pointer, slot)) if unchanging else b.load(b.slot(pointer, slot))
+
+    def _ready(self, number: int, value: str) -> None:
+        if not self.targets[number].late:
+            self._store(number, value)
+
+    def _store(self, number: int, value: str) -> None:
+        b, target = self.b, self.targets[number]
+        address = b.slot(target.pointer, target.slot)
+        if target.mode == "add":
+            value = b.add(b.load(b.slot(target.before, target.slot) if target.before else address), value)
+        elif target.mode == "least":
+            there = b.load(address)
+            value = b.select(b.compare("olt", value, there), value, there)
+        b.store(value, address)
+        self.written.add(number)
+
+
+def row_of_tables(b: Builder, name: str, row: str, slots: np.ndarray, numbers: np.ndarray) -> tuple[list[str], str]:
+    """Of row number `row` of the tables @name_offsets and @name_numbers, which are defined here: pointers to the slots
+    (rows, n) of the frame, and where its numbers (rows, c) begin."""
+    offsets, own = slots.astype(np.int64) * (8 * b.lanes), ""
+    if numbers.size:
+        b.module.constants(f"{name}_numbers", numbers)
+        own = b.offset(f"@{name}_numbers", b.let(f"mul i64 {row}, {8 * numbers.shape[1]}"))
+    if not offsets.size:
+        return [], own
+    b.module.constants(f"{name}_offsets", offsets)
+    line = b.offset(f"@{name}_offsets", b.let(f"mul i64 {row}, {8 * offsets.shape[1]}"))
+    return [b.offset("%frame", b.load(b.offset(line, 8 * k), "i64")) for k in range(offsets.shape[1])], own
 
 
 def write_table(module: Module, name: str, element: RowMap, tape: Tape, rows: int, results: int) -> None:

@@ -5,7 +5,7 @@ machine code it is a function on the frame of a kernel (`write`).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.body import write_formula
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.lower import emit_values
+from myoquat.kernels.codegen.lower import RowWriter, Source, Target, row_of_tables
 from myoquat.kernels.codegen.parts import Call, CallForm, Cost, MultiBlock, Ports, price, take_ports
 from myoquat.kernels.codegen.slots import Frame
 from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, is_symbolic
@@ -211,16 +211,18 @@ class TableStage(Stage):
         return digest(*parts)
 
     def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Shapes) -> Cost:
-        tape = rewritten(self.formula.tape, fused=True)
-        loop = _TableLoop(self, module, name, buffers, shapes)
-        b = loop.b
+        tape, b = rewritten(self.formula.tape, fused=True), module.builder()
         for key in self.zeroes:
             _zero(b, buffers[key])
+        rows = _Rows(self, buffers, shapes)
+        numbers = np.concatenate(
+            [np.zeros((self.count, 0)), *(v.reshape(self.count, -1) for v in self.parameters.values())], axis=1
+        )
         with b.loop(0, self.count) as element:
-            loop.enter(element)
-            loop.scatter_rest(emit_values(b, tape, loop.leaf, loop.scatter, loop.split))
+            pointers, own = row_of_tables(b, name, element, rows.table, numbers)
+            sources = [*rows.sources(pointers, own, numbers.shape[1])]
+            RowWriter(b, element, sources, rows.targets(pointers)).write(tape)
         b.line("ret void")
-        loop.define_tables()
         module.define(name, "void", "ptr %frame", b)
         cost = price(tape)
         return Cost(cost.operations * self.count, cost.price * self.count)
@@ -335,123 +337,54 @@ def _zero(b: Builder, port: Port) -> None:
         b.store(0.0, b.offset(start, b.let(f"mul i64 {k}, {8 * b.lanes}")))
 
 
-class _TableLoop:
-    """Addresses inside the loop: gathered rows through a table of byte offsets, parameters through one of numbers."""
+class _Rows:
+    """The rows of buffers that elements gather from and scatter to, as columns of a table of slots; equal columns are
+    shared. `columns`: those of each link, one for every row that an element takes."""
 
-    def __init__(
-        self, stage: TableStage, module: Module, name: str, buffers: Ports, shapes: Mapping[str, Shape]
-    ) -> None:
-        self.stage = stage
-        self.name = name
-        self.b = module.builder()
-        self.buffers = buffers
-        self.shapes = shapes
-        self.offsets: list[np.ndarray] = []  # per pointer, (count,) bytes from the frame
-        self.numbers = np.concatenate(
-            [np.zeros((stage.count, 0)), *(v.reshape(stage.count, -1) for v in stage.parameters.values())], axis=1
-        )
-        links = {**stage.gathered, **stage.outputs}
-        self.links = {key: self._pointers(link) for key, link in links.items()}
-        self.targets = self._targets()
-        self.written: set[int] = set()
-        self.pointers: dict[int, str] = {}
-        self.leaves: list[tuple[str, int, int]] = self._leaves()
-        self.row = self.parameters = self.element = ""
+    def __init__(self, stage: TableStage, buffers: Ports, shapes: Shapes) -> None:
+        self.stage, self.buffers, self.shapes = stage, buffers, shapes
+        self._slots: list[np.ndarray] = []
+        self.columns = {key: self._columns(link) for key, link in {**stage.gathered, **stage.outputs}.items()}
 
-    def _row_length(self, buffer: str) -> int:
+    @property
+    def table(self) -> np.ndarray:
+        """(count, columns) slots."""
+        return np.array(self._slots, dtype=np.int64).reshape(len(self._slots), self.stage.count).T
+
+    def _length(self, buffer: str) -> int:
         return math.prod(self.shapes[buffer][1:])
 
-    def _pointers(self, link: Link) -> list[int]:
-        """Columns of the offset table for a link, one per row that an element takes; equal columns are shared."""
+    def _columns(self, link: Link) -> list[int]:
         columns = []
         for column in link.rows.reshape(len(link.rows), -1).T:
-            wanted = self.buffers[link.buffer].slot + column * self._row_length(link.buffer)
-            found = [k for k, known in enumerate(self.offsets) if np.array_equal(known, wanted)]
+            wanted = self.buffers[link.buffer].slot + column * self._length(link.buffer)
+            found = [k for k, known in enumerate(self._slots) if np.array_equal(known, wanted)]
             if not found:
-                self.offsets.append(wanted)
-            columns.append(found[0] if found else len(self.offsets) - 1)
+                self._slots.append(wanted)
+            columns.append(found[0] if found else len(self._slots) - 1)
         return columns
 
-    def _leaves(self) -> list[tuple[str, int, int]]:
-        """Where each flat input of the element is: ('row', pointer, slot), ('number', 0, column), ('slot', 0, slot)."""
-        leaves: list[tuple[str, int, int]] = []
+    def sources(self, pointers: Sequence[str], numbers: str, count: int) -> Iterator[Source]:
+        """Where each flat input of an element is: in gathered rows, among its numbers, or in shared buffers."""
         for key, link in self.stage.gathered.items():
-            length = self._row_length(link.buffer)
-            leaves += [("row", pointer, k) for pointer in self.links[key] for k in range(length)]
-        leaves += [("number", 0, k) for k in range(self.numbers.shape[1])]
-        for key in self.stage.shared:
-            port = self.buffers[key]
-            leaves += [("slot", 0, port.slot + k) for k in range(port.length)]
-        return leaves
+            for column in self.columns[key]:
+                yield from (Source(pointers[column], k) for k in range(self._length(link.buffer)))
+        yield from (Source(numbers, k, number=True) for k in range(count))
+        for port in map(self.buffers.__getitem__, self.stage.shared):
+            yield from (Source("%frame", port.slot + k) for k in range(port.length))
 
-    def define_tables(self) -> None:
-        """The constant tables, row after row of an element."""
-        size = 8 * self.b.lanes
-        offsets = np.array(self.offsets, dtype=np.int64).reshape(len(self.offsets), self.stage.count).T * size
-        if offsets.size:
-            self.b.module.constants(f"{self.name}_offsets", offsets)
-        if self.numbers.size:
-            self.b.module.constants(f"{self.name}_numbers", self.numbers)
-
-    def enter(self, element: str) -> None:
-        """Find the element's rows: one pointer per gathered or scattered row."""
-        b, self.element = self.b, element
-        if self.numbers.size:
-            offset = b.let(f"mul i64 {element}, {8 * self.numbers.shape[1]}")
-            self.parameters = b.offset(f"@{self.name}_numbers", offset)
-        if self.offsets:
-            self.row = b.offset(f"@{self.name}_offsets", b.let(f"mul i64 {element}, {8 * len(self.offsets)}"))
-        for k in range(len(self.offsets)):
-            self.pointers[k] = b.offset("%frame", b.load(b.offset(self.row, 8 * k), "i64"))
-
-    def split(self) -> None:
-        """A new block of code."""
-        self.b.split(self.element)
-
-    def leaf(self, index: int) -> str:
-        """The register of a flat input of the element."""
-        b = self.b
-        tag, pointer, k = self.leaves[index]
-        if tag == "number":
-            return b.splat(b.load(b.offset(self.parameters, 8 * k), "double"))
-        return b.load(b.slot(self.pointers[pointer] if tag == "row" else "%frame", k))
-
-    def _targets(self) -> list[tuple[str, int, int, bool]]:
-        """Of each flat output: how it is written, its pointer and slot there, and whether no input reads its buffer."""
-        stage = self.stage
+    def targets(self, pointers: Sequence[str]) -> list[Target]:
+        """Where each flat output of an element goes: last, if an input reads the buffer."""
+        stage, found = self.stage, []
         gathered = [link.buffer for link in stage.gathered.values()]
         read = {self.buffers[buffer].slot for buffer in (*stage.shared, *gathered)}
-        targets = []
         for key, shape in stage.formula.signature.outputs.items():
-            tag = next(mode for mode, links in stage.written.items() if key in links)
+            mode = next(mode for mode, links in stage.written.items() if key in links)
             buffer = stage.outputs[key].buffer
-            length, apart = self._row_length(buffer), self.buffers[buffer].slot not in read
+            length, late = self._length(buffer), self.buffers[buffer].slot in read
             for k in range(math.prod(shape)):
-                targets.append((tag, self.links[key][k // length], k % length, apart))
-        return targets
-
-    def scatter(self, position: int, value: str) -> None:
-        """Store an output of the element, add it to what is there, or keep the smaller; not yet where inputs lie."""
-        if self.targets[position][3]:
-            self._write(position, value)
-
-    def scatter_rest(self, values: list[str]) -> None:
-        """The outputs that are not yet written."""
-        for position, value in enumerate(values):
-            if position not in self.written:
-                self._write(position, value)
-
-    def _write(self, position: int, value: str) -> None:
-        b = self.b
-        tag, pointer, slot, _ = self.targets[position]
-        address = b.slot(self.pointers[pointer], slot)
-        if tag == "add":
-            value = b.add(b.load(address), value)
-        elif tag == "least":
-            there = b.load(address)
-            value = b.select(b.compare("olt", value, there), value, there)
-        b.store(value, address)
-        self.written.add(position)
+                found.append(Target(pointers[self.columns[key][k // length]], k % length, mode, late))
+        return found
 
 
 @dataclass(frozen=True)
