@@ -42,14 +42,16 @@ State = TypeVar("State")
 class PendingLoop:
     """A loop met while a formula was traced.
 
-    step              the traced formula of a step
+    name              that of the formula which is repeated
+    step              traces a step
     count             how often it is taken at most
     start, constants  what goes in: the state, parameters, and symbols of the formula that the body closes over
     where             which states it is for (1 or 0)
     results           the symbols that stand for what comes out
     """
 
-    step: Traced
+    name: str
+    step: Callable[[], Traced]
     count: int
     start: list[Scalar]
     constants: list[Scalar]
@@ -66,14 +68,9 @@ class PendingLoop:
         first, last = len(self.start), len(operands) - 1
         return replace(self, start=operands[:first], constants=operands[first:last], where=operands[last])
 
-    @property
-    def name(self) -> str:
-        """That of the formula which is repeated."""
-        return self.traced().name
-
     def traced(self) -> "WhileLoop":
-        """The loop."""
-        return WhileLoop(self.step, self.count)
+        """The loop with its step traced."""
+        return WhileLoop(self.step(), self.count)
 
 
 def _traced_step(step: Step, state: int, constants: int) -> tuple[Traced, list[Term]]:
@@ -201,9 +198,13 @@ def while_loop(
     chosen = np.asarray(np.where(np.logical_and(cond(state), where), 1.0, 0.0)).item()
     step = partial(_packed_step, cond, body, *shapes) if again else partial(_packed_body, body, *shapes)
     start, constants = [*_flat(arrays), *[1.0] * again], _flat(given)
-    traced, closed = _traced_step(step, len(start), len(constants))
-    constants += closed
-    pending.append(PendingLoop(traced, max_steps, start, constants, chosen, list(np.asarray(result).flat)))
+    make: Callable[[], tuple[Traced, list[Term]]] = partial(_traced_step, step, len(start), len(constants))
+    flat = list(np.asarray(result).flat)
+    if any(getattr(part, "__closure__", None) or hasattr(part, "__self__") for part in _parts(step)):
+        traced = make()  # now, since what it closes over goes in
+        constants += traced[1]
+        make = lambda: traced  # noqa: E731
+    pending.append(PendingLoop(_name_of(body), lambda: make()[0], max_steps, start, constants, chosen, flat))
     found: State = _unpacked(shapes[0], result)
     return found
 
