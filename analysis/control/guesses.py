@@ -1,5 +1,6 @@
 """Where the search starts: a motion at every site, from data, from a former solution, or from the ends."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,19 +8,20 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.discretization import Sites, Statement
-from myoquat.analysis.control.goals.tracking import TrackPose
-from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
+from myoquat.analysis.control.goals.tracking import TrackMarkers, TrackOrientations, TrackPose
+from myoquat.analysis.control.plants import ModelPlant, MuscledPlant, PrescribedPlant
 from myoquat.analysis.control.quantities import Quantities
 from myoquat.analysis.control.splines import interpolated_pose, interpolated_velocity
 from myoquat.analysis.control.transcriptions.base import Layout
+from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
 from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array
-from myoquat.data.motions import Motion
+from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = ["default_sites", "sites_of_mapping", "sites_of_motion", "with_fibers"]
+__all__ = ["default_sites", "sites_at_rest", "sites_of_mapping", "sites_of_motion", "with_fibers"]
 
 DEFAULT_ACTIVATION = 0.3  # of muscles without a guess
 
@@ -33,12 +35,14 @@ class Frame:
 
 
 def default_sites(statement: Statement, layout: Layout, frame: Frame) -> Sites:
-    """The first tracked motion; otherwise evenly from the fixed pose at the start to the one at the end."""
+    """The first tracked motion, or the poses that fit tracked markers and sensors best; otherwise evenly from the fixed
+    pose at the start to the one at the end."""
     tracked = [goal.motion for goal in statement.goals if isinstance(goal, TrackPose)]
+    tracked = tracked or _fitted(statement, layout)
     if tracked:
         return sites_of_motion(statement, layout, tracked[0])
     plant, system = statement.plant, statement.plant.system
-    sites = _still(statement, layout)
+    sites = sites_at_rest(statement, layout)
     if system is None:
         return with_fibers(statement, layout, sites)
     model = getattr(plant, "model", None)
@@ -52,11 +56,38 @@ def default_sites(statement: Statement, layout: Layout, frame: Frame) -> Sites:
     return with_fibers(statement, layout, Sites(sites.duration, q, sites.fields | {"u": u}))
 
 
+def _fitted(statement: Statement, layout: Layout) -> list[Motion]:
+    """[the motion at the nodes] that fits the markers and sensors that goals follow, by inverse kinematics; [] without
+    such goals, and where poses are no unknowns."""
+    plant, span = statement.plant, statement.duration
+    followed = [goal for goal in statement.goals if isinstance(goal, (TrackMarkers, TrackOrientations))]
+    if not followed or not isinstance(plant, ModelPlant) or not isinstance(plant.model, Model) or len(layout.nodes) < 2:
+        return []
+    times = statement.start + layout.fractions[layout.nodes] * span[0]
+    parts: dict[type, Markers | Orientations] = {}
+    weights: dict[str, float] = {}
+    sensors: tuple[Sensor, ...] = ()
+    for goal in followed:
+        if type(goal) in parts:
+            continue  # the first of each type
+        weights |= goal.weights
+        if isinstance(goal, TrackMarkers):
+            parts[type(goal)] = goal.markers.resampled(times, np.inf)
+        else:
+            sensors, names = goal.sensors, tuple(sensor.name for sensor in goal.sensors)
+            parts[type(goal)] = goal.orientations.select(names).resampled(times, np.inf)
+    data: Any = tuple(parts[kind] for kind in (TrackMarkers, TrackOrientations) if kind in parts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MotionWarning)  # names that only the recording has, and locks on the way
+        fit = inverse_kinematics(plant.model, data if len(data) == 2 else data[0], weights, sensors=sensors)
+    return [Motion(plant.system, times, fit.q)]
+
+
 def _filled(pose: Array | None, otherwise: Array) -> Array:
     return otherwise if pose is None else np.where(np.isnan(pose), otherwise, pose)
 
 
-def _still(statement: Statement, layout: Layout) -> Sites:
+def sites_at_rest(statement: Statement, layout: Layout) -> Sites:
     """At rest: zero velocities and rates, states and controls as near to zero as their bounds allow."""
     plant, count = statement.plant, len(layout.fractions)
     low, high = statement.duration
@@ -117,7 +148,7 @@ def _inside(bounds: Array) -> tuple[Array, Array]:
 
 def sites_of_motion(statement: Statement, layout: Layout, motion: Motion) -> Sites:
     """A recorded motion at every site, its rates by splines; states and controls as at rest."""
-    sites = _still(statement, layout)
+    sites = sites_at_rest(statement, layout)
     times = statement.start + layout.fractions * sites.duration
     q, u = interpolated_pose(motion, times), interpolated_velocity(motion, times)
     udot = np.gradient(u, times, axis=0) if len(times) > 1 else 0.0 * u

@@ -275,8 +275,9 @@ class Problem:
         watch   called with the `Progress` at every iterate. Where it returns True, and after an interrupt from the
                 keyboard, the solver stops. It then returns the iterate with `Status.INTERRUPTED`.
 
-        Without a guess the solver starts from the first tracked motion. If there is none, it starts evenly from the
-        initial to the final pose, at rest, with small activations. Values out of bounds are moved inside; in a Motion
+        Without a guess the solver starts from the first tracked motion, or from the poses that fit tracked markers and
+        sensors best, by inverse kinematics. If there are none, it starts evenly from the initial to the final pose, at
+        rest, with small activations. Values out of bounds are moved inside; in a Motion
         or a mapping they raise ValueError.
 
         Raises ValueError where a goal or a constraint is not finite at the guess, with its name and the time. Raises

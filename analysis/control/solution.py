@@ -25,7 +25,8 @@ from myoquat.muscle.parameters.names import known
 
 __all__ = ["Solution", "goals_at", "solution_of"]
 
-MIN_STEPS, MOST = 6, 0.8  # from how many intervals on velocities may alternate, and at what part of the nodes
+ALTERNATING_NODES = 5  # in a row at which a velocity goes up and down
+ALTERNATING_SHARE = 0.05  # of the greatest velocity by which it does
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,6 +70,8 @@ class Solution:
 
     def __repr__(self) -> str:
         what = "converged" if self.success else f"NOT SOLVED: {self.status.sentence}"
+        if self.success and self.alternating:
+            what += f", but velocities alternate from node to node: {', '.join(self.alternating)}"
         return f"<Solution objective {self.objective:.6g}, {self.iterations} iterations, {self.seconds:.3g} s, {what}>"
 
     @property
@@ -260,6 +263,12 @@ class Solution:
         lines.append(f"Objective {self.objective:.8g}:")
         lines += [f"  {name}: {value:.8g}" for name, value in self.goals.items()]
         lines += [] if self.success else [*self._weak_controls(), *self._obstacles()]
+        if self.alternating:
+            lines.append(
+                f"{', '.join(map(repr, self.alternating))}: from node to node up and down, which is no motion of the "
+                "model. The midpoint rule has velocities at the nodes and goals in the middle, where they cancel. Does "
+                "a goal count these velocities, and the controls that act on them? Hermite-Simpson has goals at nodes."
+            )
         each = ", ".join(f"{name} {error:.2g}" for name, error in self.norm_errors.items())
         lines += [*self.explanation.lines(), f"Greatest error of |Q|: {each or '0'}."]
         return "\n".join([*lines, *mesh_lines(self.meshes)])
@@ -281,13 +290,14 @@ class Solution:
                 f"The derivative of activation dynamics jumps where excitation and activation are equal "
                 f"({len(plant.jumping)} muscles, such as {plant.jumping[0]!r}); see Model.with_smooth_activation()."
             )
-        names = [name for name, u in zip(plant.velocity_names, self.u.T, strict=True) if _alternates(u)]
-        if names:
-            found.append(
-                f"{', '.join(map(repr, names))}: from node to node up and down. Does a goal count these velocities, "
-                "and the controls that act on them?"
-            )
         return found
+
+    @cached_property
+    def alternating(self) -> tuple[str, ...]:
+        """The velocities that go up and down from node to node, by more than 5 % of their greatest value: an artefact
+        of the transcription, also where the solver converged."""
+        names = self.statement.plant.velocity_names
+        return tuple(name for name, u in zip(names, self.u.T, strict=True) if _alternates(u))
 
     def simulate(self, rtol: float = 1e-9) -> Forward:
         """A forward simulation of the controls from the first state. Its difference from this motion is the error of
@@ -312,12 +322,16 @@ class Solution:
 
 
 def _alternates(values: Array) -> bool:
-    """Whether most changes (t,) from node to node take the last one back, and are most of what changes."""
-    steps = np.diff(values)
-    if len(steps) < MIN_STEPS:
+    """Whether values (t,) go up and down at several nodes in a row. Their bends, of 4 a for an alternation of +-a, then
+    change sign at each."""
+    bends = np.diff(values, 2)
+    if len(bends) < ALTERNATING_NODES:
         return False
-    turns = np.mean(steps[1:] * steps[:-1] < 0)
-    return bool(turns > MOST and np.abs(np.diff(steps)).sum() > np.abs(steps).sum())
+    turned = bends * (-1.0) ** np.arange(len(bends))
+    rows = np.lib.stride_tricks.sliding_window_view(turned, ALTERNATING_NODES)
+    in_turn = (rows > 0).all(axis=1) | (rows < 0).all(axis=1)
+    size = np.abs(rows).mean(axis=1) / 4
+    return bool((in_turn & (size > ALTERNATING_SHARE * np.abs(values).max())).any())
 
 
 def _resampled(layout: Layout, name: str, values: Array, at: Array) -> Array:

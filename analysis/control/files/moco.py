@@ -259,7 +259,8 @@ def sites_of_trajectory(statement: Statement, layout: Layout, trajectory: MocoTr
     """The sites `otherwise` with what a trajectory knows of pose, velocities, activations and controls, and fibers in
     equilibrium. A duration that is free is that of the trajectory.
 
-    Raises ValueError where it does not cover the duration, and for coordinates that the model does not have.
+    Raises ValueError where it does not cover the duration, and for coordinates and controls that the model does not
+    have.
     """
     duration = otherwise.duration
     if not statement.fixed:
@@ -294,6 +295,12 @@ def _known_controls(plant: Plant, trajectory: MocoTrajectory) -> dict[int, Array
     found = {label.rpartition("/")[2]: np.asarray(x) for label, x in trajectory.controls.items()}
     added = {name.partition("_jointset_")[2]: x for name, x in found.items() if re.fullmatch(ADDED, name)}
     driven = _driven_coordinates(plant) if isinstance(plant, MuscledPlant) else {}
+    expected = {*plant.control_names, *(name for name in found if name.partition("_jointset_")[2] in driven.values())}
+    if unknown := [name for name in found if name not in expected]:
+        raise ValueError(
+            f"guess: the trajectory has controls that the problem has not: {', '.join(unknown)}; "
+            f"those of the problem: {', '.join(plant.control_names) or 'none'}"
+        )
     known: dict[int, Any] = {k: found.get(name) for k, name in enumerate(plant.control_names)}
     known |= {plant.control_names.index(name): added.get(label) for name, label in driven.items()}
     return {k: x for k, x in known.items() if x is not None}

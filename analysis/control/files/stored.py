@@ -8,7 +8,7 @@ import numpy as np
 
 from myoquat.analysis.control.discretization import Sites
 from myoquat.analysis.control.explanation import Explanation
-from myoquat.analysis.control.guesses import Frame, default_sites
+from myoquat.analysis.control.guesses import sites_at_rest
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.solvers.ipopt import Iterates
 from myoquat.analysis.control.solvers.statuses import Status
@@ -33,7 +33,7 @@ def save_sites(path: Path, sites: Sites) -> None:
 def load_sites(path: Path, statement: Statement, layout: Layout) -> Sites:
     """What `save_sites` wrote of this problem; ValueError for a file that is damaged, or of another problem."""
     found = read_arrays(path, "motion of a problem")
-    expected = default_sites(statement, layout, Frame(None, None))
+    expected = sites_at_rest(statement, layout)
     shapes = {"duration": (), "q": expected.q.shape} | {f"field_{name}": x.shape for name, x in expected.fields.items()}
     for name, shape in shapes.items():
         array = found.get(name)

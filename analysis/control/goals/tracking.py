@@ -194,9 +194,9 @@ class TrackCoordinates(FollowsTable):
 class TrackMarkers(IntegralGoal):
     """The integral of sum_i w_i |p_i - p_ref_i|^2 [m^2] over recorded markers, by the names of the model's markers.
 
-    Markers that the model does not have are left out. weights: 1 where a name is missing. Gaps are bridged by straight
-    lines. Raises ValueError for markers in other axes than the ground's, none in common, and times that they do not
-    cover.
+    Markers that the model does not have are left out. weights: 1 where a name is missing. Between the frames splines of
+    the fifth degree go through the positions; gaps are bridged by straight lines. Raises ValueError for markers in
+    other axes than the ground's, none in common, and times that they do not cover.
 
     >>> from myoquat.analysis.control import TrackMarkers
     >>> from myoquat.data import Markers
@@ -233,12 +233,17 @@ class TrackMarkers(IntegralGoal):
         return 3 * len(self._own(plant))
 
     def samples(self, plant: Plant, time: Array) -> Array:
-        columns = [column for column, *_ in self._own(plant)]
-        at = self.markers.resampled(time, np.inf).positions[:, columns]
-        if np.isnan(at).any():
-            missing = self.markers.names[columns[int(np.argwhere(np.isnan(at))[0][1])]]
-            raise ValueError(f"goal {self.title!r}: the marker {missing!r} is not seen at an end of the motion")
-        return at.reshape(len(time), -1)
+        bridged, found = self.markers.resampled(self.markers.time, np.inf), []
+        for column, *_ in self._own(plant):
+            seen = ~bridged.missing[:, column]
+            try:
+                found.append(interpolated_rows(bridged.time[seen], bridged.positions[seen, column], time))
+            except ValueError:
+                name = bridged.names[column]
+                raise ValueError(
+                    f"goal {self.title!r}: the marker {name!r} is not seen at an end of the motion"
+                ) from None
+        return np.concatenate(found, axis=1)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         poses, total = point.system.poses(point.q), np.zeros(())
