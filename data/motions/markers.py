@@ -25,11 +25,14 @@ from myoquat.data.motions.series import (
     interpolated,
     to_columns,
 )
+from myoquat.data.reports import ImplausibleValues
 from myoquat.data.trc import read_markers, write_markers
 from myoquat.data.trc.read import AXES
 from myoquat.joints.errors import ModelError
 
 __all__ = ["Markers", "load_markers"]
+
+MIN_JUMP_M, JUMP_STEPS = 1e-3, 10.0  # a jump is longer than both: a distance, and so many usual steps of the marker
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +134,9 @@ class Markers:
         write_markers(self.to_dataframe(), path, units=units, overwrite=overwrite)
 
 
-def load_markers(path: str | Path, axes: ArrayLike | str | None = None, *, strict: bool = False) -> Markers:
+def load_markers(
+    path: str | Path, axes: ArrayLike | str | None = None, *, strict: bool = False, at_origin: str = "missing"
+) -> Markers:
     """The markers of a .trc or .c3d file, in metres; a frame in which a marker was not seen is NaN.
 
     axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
@@ -139,6 +144,9 @@ def load_markers(path: str | Path, axes: ArrayLike | str | None = None, *, stric
     and line for a file that is broken or of another type, or that does not say its units. A .trc file whose NumFrames
     is wrong is read with an ImplausibleWarning, or raises the error if `strict`. A .c3d file is read in a process of
     its own, which a damaged file may end without harm; starting it takes 0.2 s.
+
+    at_origin: many programs write 0 0 0 for a marker that was not seen. With "missing", frames in which a marker jumps
+    to exactly this point are gaps. One ImplausibleWarning lists them, an error if `strict`. "position" keeps them.
 
     >>> import tempfile
     >>> from myoquat.data import Markers, load_markers
@@ -150,6 +158,8 @@ def load_markers(path: str | Path, axes: ArrayLike | str | None = None, *, stric
     array([ 0.11,  0.  , -0.02])
     """
     check_types(path=(path, PATH))
+    if at_origin not in ("missing", "position"):
+        raise ValueError(f"at_origin is 'missing' or 'position', not {at_origin!r}")
     path = Path(path)
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".trc": partial(read_markers, strict=strict),
@@ -160,4 +170,31 @@ def load_markers(path: str | Path, axes: ArrayLike | str | None = None, *, stric
     if not path.exists():
         raise ModelError("no such file", file=path)
     markers = Markers.from_dataframe(readers[path.suffix.lower()](path))  # whose names and times the readers checked
+    if at_origin == "missing":
+        markers = _without_jumps_to_origin(markers, path, strict)
     return markers if axes is None else markers.turned(axes)
+
+
+def _without_jumps_to_origin(markers: Markers, path: Path, strict: bool) -> Markers:
+    """The markers with gaps where they jump to 0 0 0, which a report lists."""
+    implausible, positions = ImplausibleValues(), markers.positions.copy()
+    for k, name in enumerate(markers.names):
+        x = markers.positions[:, k]
+        frames = [frame for a, b in gaps_of((x == 0).all(axis=-1)) if _jumps(x, a, b) for frame in range(a, b)]
+        if frames:
+            positions[frames, k] = np.nan
+            span = f"{markers.time[frames[0]]:g} to {markers.time[frames[-1]]:g} s"
+            what = "markers that jump to exactly 0 0 0, taken as missing unless at_origin='position'"
+            implausible.count(what, f"{name} in {len(frames)} frames, {span}")
+    implausible.report(path, strict)
+    return replace(markers, positions=positions)
+
+
+def _jumps(x: Array, first: int, after: int) -> bool:
+    """Whether positions (t, 3) jump to rows `first` to `after` - 1, which are at the origin, from the nearest rows."""
+    seen = ~np.isnan(x[:, 0]) & (x != 0).any(axis=-1)
+    steps = np.linalg.norm(np.diff(x, axis=0), axis=-1)[seen[1:] & seen[:-1]]
+    least = max(MIN_JUMP_M, JUMP_STEPS * float(np.median(steps)) if len(steps) else 0.0)
+    before, behind = np.flatnonzero(seen[:first]), after + np.flatnonzero(seen[after:])
+    near = [*before[-1:], *behind[:1]]
+    return bool(near) and all(float(np.linalg.norm(x[row])) > least for row in near)

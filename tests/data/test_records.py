@@ -23,6 +23,7 @@ from myoquat.data import (
 )
 from myoquat.data.c3d import read as c3d
 from myoquat.data.c3d import read_child as c3d_child
+from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.storage import read_motion
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, with_rotations
 from myoquat.joints.errors import ModelError
@@ -171,6 +172,37 @@ def test_names_that_stand_two_columns_apart(tmp_path):
     markers = load_markers(path)
     assert markers.names == ("A", "B")
     np.testing.assert_array_equal(markers.positions, [[[1, 2, 3], [4, 5, 6]]])
+
+
+def walking(**zeros):
+    """Two markers that move evenly, which are at 0 0 0 in some frames."""
+    positions = np.linspace([[0.5, 0.1, 0.2], [-0.1, 0.0, 0.0]], [[0.7, 0.1, 0.3], [0.1, 0.0, 0.0]], 21)
+    for name, frames in zeros.items():
+        positions[frames, "AB".index(name)] = 0.0
+    return Markers(np.arange(21) / 100, ("A", "B"), positions)
+
+
+@pytest.mark.parametrize("units", ["m", "mm"])
+def test_markers_that_jump_to_the_origin_are_missing(tmp_path, units):
+    """Marker B moves through the origin at frame 10, which is no jump; A was not seen in four frames and at the end."""
+    walking(A=[4, 5, 6, 7, 20]).save(tmp_path / "x.trc", units=units)
+    with pytest.warns(ImplausibleWarning, match=r"jump to exactly 0 0 0.*\(A in 5 frames, 0.04 to 0.2 s\)"):
+        seen = load_markers(tmp_path / "x.trc")
+    assert np.flatnonzero(seen.missing[:, 0]).tolist() == [4, 5, 6, 7, 20]
+    assert not seen.missing[:, 1].any()
+    kept = load_markers(tmp_path / "x.trc", at_origin="position")
+    np.testing.assert_allclose(kept.positions, walking(A=[4, 5, 6, 7, 20]).positions, atol=1e-12)
+    with pytest.raises(ModelError, match="A in 5 frames"):
+        load_markers(tmp_path / "x.trc", strict=True)
+    with pytest.raises(ValueError, match="at_origin is 'missing' or 'position'"):
+        load_markers(tmp_path / "x.trc", at_origin="gap")
+
+
+def test_markers_at_the_origin_without_a_jump_stay(tmp_path):
+    walking().save(tmp_path / "x.trc")
+    assert not load_markers(tmp_path / "x.trc").missing.any()
+    walking(A=range(21)).save(tmp_path / "y.trc", units="mm")
+    assert not load_markers(tmp_path / "y.trc").missing.any()
 
 
 # ---- c3d ---------------------------------------------------------------------------------------------------------
