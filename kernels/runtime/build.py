@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.content import digest, package_digest
-from myoquat.core.lazy_imports import metadata
+from myoquat.core.lazy_imports import version_of
 from myoquat.kernels.codegen.body import notes_of, write_kernel
 from myoquat.kernels.codegen.driver import ENTRY
 from myoquat.kernels.codegen.ir import Module, Units
@@ -234,7 +234,7 @@ def info() -> dict[str, Any]:
         "versions": {
             "python": platform.python_version(),
             "numpy": np.__version__,
-            "casadi": metadata.version("casadi"),
+            "casadi": version_of("casadi"),
             **versions(),
         },
         "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},

@@ -33,10 +33,11 @@ def _initialize() -> None:
 
 def _target_machine(target: Target) -> Any:
     _initialize()
-    machine = llvm.Target.from_triple(target.triple)
-    # The small code model needs position independence beside it: without, calls into libm do not reach.
-    return machine.create_target_machine(
-        cpu=target.cpu, features=target.features, opt=target.optimization, codemodel="small", reloc="pic"
+    # The small code model needs position independence beside it: without, calls into libm do not reach. Windows has no
+    # JITLink, and LLVM's older linker may place code and constants further apart than small addresses reach.
+    codemodel, reloc = ("large", "static") if target.windows else ("small", "pic")
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=target.optimization, codemodel=codemodel, reloc=reloc
     )
 
 
@@ -138,16 +139,15 @@ class Assembler:
 class Loaded:
     """The object files of a kernel linked into this process; their function `name` lives as long as this instance.
 
-    JITLink puts each file into one piece of memory, as the small code model needs. If neighbouring memory is used up,
-    LLVM's older engine may place code and constants further apart than its addresses reach. It then ends the process. A
-    linker of its own for every kernel gives all of its memory back.
+    JITLink puts each file into one piece of memory, as the small code model needs. Where there is none, on Windows,
+    LLVM's older linker places code with large addresses. A linker of its own for every kernel gives back its memory.
     """
 
     def __init__(self, objects: Iterable[bytes], target: Target, name: str) -> None:
         library = llvm.JITLibraryBuilder().add_current_process().export_symbol(name)
         for code in objects:
             library.add_object_img(code)
-        linker = llvm.create_lljit_compiler(_target_machine(target), use_jit_link=True)
+        linker = llvm.create_lljit_compiler(_target_machine(target), use_jit_link=not target.windows)
         self._library = library.link(linker, "kernel")
         self._linker = linker
         self._name = name

@@ -12,7 +12,6 @@ Each can be given as an argument, or by an environment variable that is read at 
 import atexit
 import functools
 import os
-import platform
 import shutil
 import stat
 import sys
@@ -120,6 +119,11 @@ class Target:
     fma: bool
     optimization: int = 1
 
+    @property
+    def windows(self) -> bool:
+        """Whether the code is for Windows."""
+        return _is_windows(self.triple)
+
 
 def target(cpu: str | None = None) -> Target:
     """The processor to compile for: `cpu`, else MYOQUAT_CPU, else this machine; and MYOQUAT_OPTIMIZATION.
@@ -140,20 +144,39 @@ def _processor(cpu: str | None) -> Target:
     name = cpu or os.environ.get("MYOQUAT_CPU") or "native"
     if name == "native":
         return _native()
-    if name not in _LEVELS or platform.machine().lower() not in ("x86_64", "amd64"):
-        allowed = ", ".join(["native", *_LEVELS])
-        raise ValueError(f"MYOQUAT_CPU={name!r} is not known on {platform.machine()}; allowed: {allowed}")
-    lanes, fma = _LEVELS[name]
-    return Target(name, "", _native().triple, lanes, fma)
+    native = _native()
+    architecture = _architecture(native.triple)
+    levels = _LEVELS if architecture == "x86_64" else {}
+    if name not in levels:
+        raise ValueError(
+            f"MYOQUAT_CPU={name!r} is not known on {architecture}; allowed: {', '.join(['native', *levels])}"
+        )
+    lanes, fma = levels[name]
+    return Target(name, "", native.triple, lanes, fma)
+
+
+def _architecture(triple: str) -> str:
+    """x86_64, aarch64 or another architecture of an LLVM triple, which Apple and Windows spell in their own ways."""
+    name = triple.partition("-")[0].lower()
+    return {"amd64": "x86_64", "x86_64h": "x86_64", "arm64": "aarch64", "arm64e": "aarch64"}.get(name, name)
+
+
+def _is_windows(triple: str) -> bool:
+    return "windows" in triple
 
 
 @functools.cache
 def _native() -> Target:
     triple = llvm.get_default_triple()
-    if sys.platform == "win32":
+    if _is_windows(triple):
+        if _architecture(triple) == "aarch64":  # LLVM would end the process: AArch64FrameLowering knows no such frame
+            raise RuntimeError(
+                "kernels cannot be compiled by Python for Windows on ARM; install Python for Windows x86-64 instead, "
+                "which runs on this machine too"
+            )
         triple += "-elf"  # the in-memory linker does not take COFF objects
     features = llvm.get_host_cpu_features()
-    if platform.machine().lower() in ("arm64", "aarch64"):
+    if _architecture(triple) == "aarch64":
         lanes, fma = 2, True
     else:
         lanes = 8 if features.get("avx512f") else 4 if features.get("avx") else 2

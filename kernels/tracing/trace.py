@@ -147,7 +147,7 @@ def _place(trail: TracebackType | None) -> str:
     while trail is not None:
         code = trail.tb_frame.f_code
         path = Path(code.co_filename)
-        if _KERNELS not in path.parents and "site-packages" not in path.parts:
+        if _KERNELS not in path.parents and not {"site-packages", "dist-packages"} & {*path.parts}:
             source = linecache.getline(code.co_filename, trail.tb_lineno).strip()
             found = f", {path.name}:{trail.tb_lineno} `{source}`" if source else f", {path.name}:{trail.tb_lineno}"
         trail = trail.tb_next

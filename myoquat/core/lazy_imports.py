@@ -26,6 +26,7 @@ __all__ = [
     "sympy",
     "tomlkit",
     "torch",
+    "version_of",
     "xarray",
 ]
 
@@ -82,6 +83,14 @@ def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError:
     install = f"python -m pip install '.[{extra}]'"
     reason = f"{error.name} is not installed; in a copy of the repository and a virtual environment, this installs it"
     return MissingExtraError(f"{reason}: {install}", name=error.name)
+
+
+def version_of(library: str) -> str:
+    """The version of a library that is installed, this package included, or "not installed"."""
+    try:
+        return str(metadata.version(library))
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def is_imported(name: str) -> bool:

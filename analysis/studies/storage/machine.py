@@ -8,19 +8,20 @@ compared.
 
 import functools
 import hashlib
-from importlib.metadata import PackageNotFoundError, version
+import importlib.util
+import platform
 from pathlib import Path
 
 import llvmlite.binding as llvm
+import numpy as np
 
-import myoquat
+from myoquat.core.lazy_imports import version_of
 from myoquat.kernels.runtime.settings import target
 
 __all__ = [
     "SOURCE_FOLDERS",
     "fingerprint",
     "machine",
-    "release",
     "surroundings",
 ]
 
@@ -46,20 +47,17 @@ def machine() -> dict[str, str]:
     return {"cpu": built_for.cpu, "features": features, "fma": str(built_for.fma)}
 
 
-def release() -> str:
-    """The version of myoquat, "unknown" where it is not installed."""
-    try:
-        return version("myoquat")
-    except PackageNotFoundError:
-        return "unknown"
-
-
 @functools.cache
 def fingerprint() -> dict[str, str]:
-    """The code that computes: a digest of its "sources", and the versions of myoquat and of the libraries it uses."""
-    libraries = {name: version(name) for name in ("numpy", "scipy", "casadi", "llvmlite")}
+    """The code that computes: a digest of its "sources", the versions of myoquat and of the libraries it uses, the C
+    library, and a digest of the instructions that NumPy chose. With other ones the last digits of elementary functions
+    on arrays differ."""
+    libraries = {name: version_of(name) for name in ("myoquat", "numpy", "scipy", "casadi", "llvmlite")}
     compiler = ".".join(map(str, llvm.llvm_version_info))
-    return {"sources": _digest(), "myoquat": release(), **libraries, "llvm": compiler}
+    found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+    numpy_simd = hashlib.sha256(" ".join(found).encode()).hexdigest()[:16]
+    libc = " ".join(platform.libc_ver()).strip() or platform.platform(terse=True)
+    return {"sources": _digest(), **libraries, "llvm": compiler, "libc": libc, "numpy_simd": numpy_simd}
 
 
 def surroundings() -> dict[str, dict[str, str]]:
@@ -68,13 +66,23 @@ def surroundings() -> dict[str, dict[str, str]]:
 
 
 def _digest() -> str:
-    """SHA-256 of the sources in `SOURCE_FOLDERS`, line endings aside, by their paths in the package."""
+    """SHA-256 of the sources in `SOURCE_FOLDERS`, line endings aside, by their paths in the package. The package knows
+    where the folders are, as a clone without symbolic links has them elsewhere."""
     total = hashlib.sha256()
-    package = Path(myoquat.__file__).parent
     for name in SOURCE_FOLDERS:
-        folder = package / name
-        for path in sorted(folder.rglob("*.py")):
+        folder = _folder(name)
+        sources = sorted(folder.rglob("*.py"))
+        if not sources:
+            raise RuntimeError(f"no sources are in {folder}, so that results cannot name the code that computed them")
+        for path in sources:
             content = path.read_bytes().replace(b"\r\n", b"\n")
             total.update(f"{name}/{path.relative_to(folder).as_posix()}\n{len(content)}\n".encode())
             total.update(content)
     return total.hexdigest()[:32]
+
+
+def _folder(name: str) -> Path:
+    """The folder of a package of this one."""
+    found = importlib.util.find_spec(f"myoquat.{name.replace('/', '.')}")
+    (folder,) = found.submodule_search_locations or () if found else ()
+    return Path(folder)

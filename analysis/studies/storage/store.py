@@ -29,8 +29,9 @@ from myoquat.analysis.studies.storage.errors import StoreError, entry_of
 from myoquat.analysis.studies.storage.groups import consolidate, group_at
 from myoquat.analysis.studies.storage.layout import Variable, coordinates, sizes, variables
 from myoquat.analysis.studies.storage.lock import Lock
-from myoquat.analysis.studies.storage.machine import fingerprint, machine, release
+from myoquat.analysis.studies.storage.machine import fingerprint, machine
 from myoquat.core.arguments import PATH, check_types
+from myoquat.core.lazy_imports import version_of
 from myoquat.core.typing import Array
 
 __all__ = [
@@ -71,7 +72,7 @@ def attributes(study: Specification, code: Mapping[str, str]) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "format_version": VERSION,
-        "myoquat": release(),
+        "myoquat": version_of("myoquat"),
         "fingerprints": json.dumps([_code_of(code)]),
         "machine": json.dumps(machine()),
         "study": json.dumps(description(study)),
@@ -180,7 +181,7 @@ def _check_results(path: Path) -> dict[str, Any]:
     if type(found.get("format_version")) is not int or found["format_version"] not in READABLE:
         raise StoreError(
             f"{path} holds results in format version {found.get('format_version')}, written by myoquat "
-            f"{found.get('myoquat')}; myoquat {release()} reads versions {', '.join(map(str, READABLE))}"
+            f"{found.get('myoquat')}; myoquat {version_of('myoquat')} reads versions {', '.join(map(str, READABLE))}"
         )
     types = {"myoquat": str, "machine": dict, "study": dict, "fingerprints": list}
     for key in types if found["format_version"] > 1 else list(types)[:-1]:
@@ -267,7 +268,7 @@ class Store:
         if found["format_version"] != VERSION:
             raise StoreError(
                 f"{path} was begun by myoquat {found['myoquat']} in format version {found['format_version']}, which "
-                f"can be read but not resumed; myoquat {release()} writes version {VERSION}"
+                f"can be read but not resumed; myoquat {version_of('myoquat')} writes version {VERSION}"
             )
         _check_study(found, study, path)
         if not any_code:
@@ -422,10 +423,10 @@ def _code_of(code: Mapping[str, str]) -> dict[str, Any]:
 
 def _check_code(found: Mapping[str, Any], code: Mapping[str, str], path: Path) -> None:
     """StoreError if other code than this has computed any block, or may have."""
-    if found.get("myoquat") != release():
+    if found.get("myoquat") != version_of("myoquat"):
         raise StoreError(
-            f"{path} was begun with myoquat {found.get('myoquat')}; this is {release()}, which may compute other bits. "
-            + _ANY_CODE
+            f"{path} was begun with myoquat {found.get('myoquat')}; this is {version_of('myoquat')}, which may compute "
+            "other bits. " + _ANY_CODE
         )
     own = _code_of(code)
     fingerprints = entry_of(found, "fingerprints", path)
