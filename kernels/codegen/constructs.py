@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.kernels.codegen import slots
-from myoquat.kernels.codegen.driver import Port, end_panels, write_panel
+from myoquat.kernels.codegen.driver import Port, write_panel
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.loops import FormulaPorts, shared, suffix, write_lanes, write_loop
 from myoquat.kernels.codegen.lower import RowWriter, Source, Target, row_of_tables, write_table
@@ -328,9 +328,8 @@ def _write_panels(b: Builder, name: str, walk: CellWalk, where: tuple[np.ndarray
         copy(b, f"{name}_known{k}", [(Place(own[i]), Place(int(slots[i]))) for i in cells if i in own])
         _write_runs(b, name, walk.order[begun : panel.until])
         for start, stop in panel.ranges:
-            write_panel(b, rows, b.slot("%frame", int(slots[start])), start, stop - start, walk.size)
+            write_panel(b, rows, b.slot("%frame", int(slots[start])), start, stop - start)
         begun = panel.until
-    end_panels(b)
 
 
 def _slots_of_cells(frame: Frame, walk: CellWalk, result: Port | None) -> tuple[np.ndarray, dict[int, int] | None]:

@@ -26,7 +26,6 @@ __all__ = [
     "PROTOTYPE",
     "Port",
     "addresses_of_rows",
-    "end_panels",
     "move_packed",
     "read_rows",
     "write_driver",
@@ -40,7 +39,6 @@ _MAX_SINGLE_COLUMNS = 2  # last columns up to which each is moved by itself
 _MAX_BLOCKS_IN_PLACE = 2  # column blocks up to which a call would take a noticeable part of the time
 _MAX_UNROLLED_BLOCKS = 4  # column blocks beyond which they are walked in a loop
 _CACHE_LINE_BYTES = 64  # bytes of memory that come together
-_MIN_BYTES_PAST_CACHES = 2**20  # bytes of W rows from which they would drive the slots out of the second cache
 _PREFETCHED_ROWS = 64  # rows between the one that is read and the one that is asked for
 _PREFETCHED_COLUMNS = 64  # columns between the one that is written and the one that is asked for
 _STRIDED = "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots, i64 %length"
@@ -72,40 +70,18 @@ def addresses_of_rows(b: Builder, rows: str, stride: str, first: str, last: str)
     return addresses
 
 
-def write_panel(b: Builder, rows: str, slots: str, start: int, length: int, whole: int) -> None:
-    """The numbers start ... start + length - 1 of W rows of `whole` numbers, from slots.
-
-    `rows` points to the addresses of the rows.
-
-    Stores past the caches are in no order with others until `end_panels`."""
+def write_panel(b: Builder, rows: str, slots: str, start: int, length: int) -> None:
+    """The numbers start ... start + length - 1 of W rows, from slots; `rows` points to the addresses of the rows."""
     b.module.once("write_panel", lambda: _define_panel(b.module))
-    numbers = f"i64 {8 * start}, i64 {length}, i1 {int(8 * b.lanes * whole >= _MIN_BYTES_PAST_CACHES)}"
-    b.line(f"call void @write_panel(ptr {rows}, ptr {slots}, {numbers})")
-
-
-def end_panels(b: Builder) -> None:
-    """All panels of a row are written."""
-    b.line("fence seq_cst")
+    b.line(f"call void @write_panel(ptr {rows}, ptr {slots}, i64 {8 * start}, i64 {length})")
 
 
 def _define_panel(module: Module) -> None:
     b = module.builder()
     addresses = [b.offset(b.load(b.offset("%rows", 8 * lane), "ptr"), "%start") for lane in range(b.lanes)]
-    transfer = _Transfer(b, "%slots", 0, packed=False)
-    if 8 * b.lanes == _CACHE_LINE_BYTES:
-        together = b.let("mul i64 %length, 8")
-        for address in addresses:
-            together = b.let(f"or i64 {together}, {b.let(f'ptrtoint ptr {address} to i64')}")
-        odd = b.let(f"and i64 {together}, {_CACHE_LINE_BYTES - 1}")
-        around, through = b.label("around"), b.label("through")
-        b.fork(b.let(f"and i1 %long, {b.let(f'icmp eq i64 {odd}, 0')}"), around, through)
-        b.begin(around)
-        transfer.move_past_caches(addresses)
-        b.line("ret void")
-        b.begin(through)
-    transfer.move_any(addresses, reading=False)
+    _Transfer(b, "%slots", 0, packed=False).move_any(addresses, reading=False)
     b.line("ret void")
-    module.define("write_panel", "void", "ptr %rows, ptr %slots, i64 %start, i64 %length, i1 %long", b, shared=True)
+    module.define("write_panel", "void", "ptr %rows, ptr %slots, i64 %start, i64 %length", b, shared=True)
 
 
 def write_shared_slots(
@@ -156,28 +132,9 @@ def _define_packed(module: Module, name: str, reading: bool) -> None:
     b = module.builder()
     addresses = [b.offset("%rows", b.let(f"mul i64 %length, {8 * lane}")) for lane in range(b.lanes)]
     ahead = b.let(f"mul i64 %length, {8 * _PREFETCHED_ROWS}")
-    transfer = _Transfer(b, "%slots", ahead, packed=True)
-    if not reading and 8 * b.lanes == _CACHE_LINE_BYTES:
-        around, through = b.label("around"), b.label("through")
-        b.fork(_fills_caches(b), around, through)
-        b.begin(around)
-        transfer.move_past_caches(addresses)
-        b.line("fence seq_cst")  # such stores are in no order with others
-        b.line("ret void")
-        b.begin(through)
-    transfer.move_any(addresses, reading)
+    _Transfer(b, "%slots", ahead, packed=True).move_any(addresses, reading)
     b.line("ret void")
     module.define(name, "void", _PACKED, b, shared=True)
-
-
-def _fills_caches(b: Builder) -> str:
-    """Whether W rows are as long as a cache, and of whole lines."""
-    begin = b.let("ptrtoint ptr %rows to i64")
-    together = b.let(f"or i64 {begin}, {b.let('mul i64 %length, 8')}")
-    odd = b.let(f"and i64 {together}, {_CACHE_LINE_BYTES - 1}")
-    whole = b.let(f"icmp eq i64 {odd}, 0")
-    long = b.let(f"icmp sge i64 %length, {_MIN_BYTES_PAST_CACHES // (8 * b.lanes)}")
-    return b.let(f"and i1 {whole}, {long}")
 
 
 class _Transfer:
@@ -236,17 +193,6 @@ class _Transfer:
             self.move_block(rows, column, 1, reading)
         b.jump(end)
         b.begin(end)
-
-    def move_past_caches(self, rows: list[str]) -> None:
-        """All columns of rows of whole lines, without the caches: they hold the slots that are read.
-
-        Such stores are in no order with others before a fence."""
-        b = self.b
-        with b.loop(0, "%length", b.lanes) as column:
-            start = b.let(f"mul i64 {column}, 8")
-            values = self._transposed([b.load(self._slot(column, k)) for k in range(b.lanes)])
-            for row, value in zip(rows, values, strict=True):
-                b.store_past_caches(value, b.offset(row, start))
 
     def move_block(self, rows: list[str], column: str, width: int, reading: bool) -> None:
         """The columns from `column` on, as many as `width`."""

@@ -17,7 +17,7 @@ import numpy as np
 __all__ = ["METADATA", "Builder", "Module", "Units", "Value", "double"]
 
 
-METADATA = ("!0 = !{}", "!1 = !{i32 1}")  # of loads of what nothing writes, and of stores past the caches
+METADATA = "!0 = !{}"  # of loads of what nothing writes
 
 UNIT_CHARACTERS = 200_000  # characters of a unit, about: fewer than a thousand operations
 _UNITS_BEFORE_GROWTH = 4  # units after which they grow: each takes its time when the kernel is loaded from the cache
@@ -69,7 +69,7 @@ class Units:
         """Give a unit away: functions, and how it knows what else they refer to."""
         elsewhere = sorted(name for name in wanted if name not in functions)
         known = [self._known[name] for name in elsewhere if name in self._known]
-        self._give("\n".join([*known, *functions.values(), *METADATA, ""]))
+        self._give("\n".join([*known, *functions.values(), METADATA, ""]))
 
 
 # ---- modules and builders ----------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class Module:
 
     def text(self) -> str:
         """The whole module as assembly."""
-        return "\n".join([*self._declarations.values(), *self._globals, *self._functions.values(), *METADATA, ""])
+        return "\n".join([*self._declarations.values(), *self._globals, *self._functions.values(), METADATA, ""])
 
 
 def _head(name: str, result: str, parameters: str, linkage: str = "hidden", facts: str = "") -> str:
@@ -449,10 +449,6 @@ class Builder:
 
     def store(self, a: Value, address: str, llvm_type: str | None = None) -> None:
         self.line(f"store {llvm_type or self.T} {self._float(a)}, ptr {address}, align 8")
-
-    def store_past_caches(self, a: Value, address: str) -> None:
-        """Store a register of a whole cache line at its place without reading the line."""
-        self.line(f"store {self.T} {self._float(a)}, ptr {address}, align 64, !nontemporal !1")
 
     def prefetch(self, address: str, to_write: bool = False) -> None:
         """Ask for the cache line of an address that will be read, or written; it need not be there."""
