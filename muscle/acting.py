@@ -153,7 +153,10 @@ def tensions(model: SystemLike, at: Instant) -> Array | None:
 
 def energy(model: Model, q: Array) -> Array:
     """(...) [J] what limits, passive forces and elastic muscles, such as ligaments, store at q (..., nq)."""
-    total, elastic = _passive_energy(model, q), elastic_muscles(model)
+    total: Array = np.zeros(q.shape[:-1])
+    for part in _passive(model):
+        total = total + part.energy(model.system, q)
+    elastic = elastic_muscles(model)
     found = path_formulas.lengths(model.system, elastic, q) if elastic else q[..., :0]
     for k, muscle in enumerate(elastic):
         assert muscle.law is not None
@@ -164,10 +167,9 @@ def energy(model: Model, q: Array) -> Array:
 def energy_rate(model: Model, q: Array, u: Array) -> Array:
     """(...) [W] the rate of `energy` at velocities u (..., nu)."""
     system, elastic = model.system, elastic_muscles(model)
-    slope = jacobian_at(
-        lambda motion: _passive_energy(model, system.displaced(q, motion))[..., None], np.zeros(system.nu), like=q
-    )
-    total: Array = np.sum(slope[..., 0, :] * u, axis=-1)
+    total: Array = np.zeros(q.shape[:-1])
+    for part in _passive(model):
+        total = total + part.energy_rate(system, q, u)
     if not elastic:
         return total
     found = paths(system, elastic, q, u)  # a path's speed does not ask for derivatives of its contacts
@@ -192,14 +194,6 @@ def elastic_muscles(model: Model) -> tuple[Muscle, ...]:
 
 def _passive(model: Model) -> tuple[PassiveForce, ...]:
     return *model.limits, *model.forces
-
-
-def _passive_energy(model: Model, q: Array) -> Array:
-    """(...) [J] what limits and passive forces store."""
-    total: Array = np.zeros(q.shape[:-1])
-    for part in _passive(model):
-        total = total + part.energy(model.system, q)
-    return total
 
 
 def _actuators(model: SystemLike, at: Instant) -> list[tuple[Actuator, Array]]:

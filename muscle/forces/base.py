@@ -49,6 +49,14 @@ class PassiveForce(Record, ABC):
         floats and symbols."""
         return np.zeros(())
 
+    def energy_rate(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
+        """(...) [W] the rate of `energy` at velocities u (..., nu): the formula, on floats and symbols."""
+        slope = jacobian_at(
+            lambda motion: self.energy(system, system.displaced(q, motion))[..., None], np.zeros(system.nu), like=q
+        )
+        result: Array = np.sum(slope[..., 0, :] * u, axis=-1)
+        return result
+
     @property
     def element(self) -> str:
         """The force in words, for messages."""

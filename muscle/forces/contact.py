@@ -115,15 +115,21 @@ class ContactForce(LoadingForce):
         return [self._contact(k, pair, poses, shifts) for k, pair in enumerate(self.pairs)]
 
     def _contact(self, k: int, pair: tuple[ContactSurface, ContactSurface], poses: Poses, shifts: Poses) -> Contact:
-        first, second = (surface.body for surface in pair)
-        place = touch(*pair, poses, self.margin)
-        point = self.center(k, place)
-        v = point_velocity(shifts, poses, first, point) - point_velocity(shifts, poses, second, point)
-        speed = dot(v, place.normal)
+        place, point, v, speed = self.approach(k, pair, poses, shifts)
         slip = v - speed[..., None] * place.normal
         pressure, drag = self.pressed(k, place, speed, dot(slip, slip))
         force = pressure[..., None] * place.normal + drag[..., None] * slip
-        return Contact(first, second, point, force, pressure)
+        return Contact(pair[0].body, pair[1].body, point, force, pressure)
+
+    def approach(
+        self, k: int, pair: tuple[ContactSurface, ContactSurface], poses: Poses, shifts: Poses
+    ) -> tuple[Touch, Array, Array, Array]:
+        """Where a pair touches, the point (..., 3) [m] where it presses, the velocity (..., 3) [m/s] of the first body
+        against the second there, and its part along the normal, which is the rate of the depth."""
+        place = touch(*pair, poses, self.margin)
+        point = self.center(k, place)
+        first, second = (point_velocity(shifts, poses, surface.body, point) for surface in pair)
+        return place, point, first - second, dot(first - second, place.normal)
 
     def loads(self, poses: Poses, shifts: Poses, t: Array | None = None) -> list[Load]:
         found = []

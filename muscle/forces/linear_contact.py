@@ -72,6 +72,14 @@ class LinearContact(ContactForce):
         d = np.maximum(place.depth + self.margin, 0.0)
         return self.stiffness / 2 * d * d
 
+    def energy_rate(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
+        """The pressure at rest times the rate of the depth: an iteration finds the depth of solids, which then has no
+        derivative."""
+        poses = system.poses(q)
+        shifts = system.shifts(q, u, poses, system.ground)
+        place, _, _, speed = self.approach(0, self.pairs[0], poses, shifts)
+        return self.pressed(0, place, 0.0 * speed, 0.0 * speed)[0] * speed
+
     def check(self, system: ArticulatedSystem) -> None:
         check_ranges(self, self.element)
         for surface in (self.first, self.second):

@@ -28,12 +28,14 @@ from myoquat.muscle.actuators import (
 from myoquat.muscle.forces import (
     Bushing,
     BushingExpressions,
+    ContactEllipsoid,
     ContactHalfSpace,
     ContactMaterial,
     ContactSphere,
     CoordinateFriction,
     CoordinateSpring,
     HuntCrossley,
+    LinearContact,
     PointExpression,
     PointSpring,
     PrescribedForce,
@@ -64,6 +66,8 @@ FORCES = (
     BushingExpressions("ring", "thigh", "shank", moments=("3*theta_x", "0", "0"), forces=("20*delta_z", "0", "0")),
     SmoothSphereHalfSpace("smooth", SOLE, FLOOR, 1e5, 1.0, 0.8, 0.5, 0.3, 0.1),
     HuntCrossley("rubber", (ContactMaterial((SOLE, FLOOR), 1e5, 1.0, 0.8, 0.5, 0.3),), 0.1),
+    LinearContact("stone", ContactEllipsoid("toe", "shank", (0, 0, -0.6), radii=(0.1, 0.12, 0.15)),
+                  ContactEllipsoid("rock", WORLD, (-0.4, 0, -1.25), radii=(0.2, 0.3, 0.15)), 1e4, 10.0, 0.5),
     CoordinateSpring("closer", "knee", stiffness=3.0, rest=0.1, damping=0.2),
     CoordinateFriction("brake", "knee", friction=0.5),
     RotationLimit("turn", "thigh", upper=0.1, stiffness=20.0, transition=0.05, damping=0.3),
@@ -239,10 +243,9 @@ def test_power_of_a_ligament_around_an_ellipsoid_is_the_rate_of_energy():
 
 def test_quantities_of_a_run_follow_its_own_numbers():
     """Each run against a model that is built with its numbers."""
-    names = ("forces.spring.stiffness", "muscles.ligament.stiffness", "bodies.shank.mass")
-    names = tuple(name for name in names if name in mq.muscle.parameter_names(EVERYTHING))
-    values = {name: np.array([0.5, 2.0]) * 100.0 for name in names[:-1]} | {names[-1]: np.array([1.0, 2.0])}
-    model = replace(EVERYTHING, forces=tuple(f for f in FORCES if f.name not in ("disc", "ring", "cone", "turn")))
+    names = ("forces.spring.stiffness", "muscles.ligament.stiffness", "actuators.thruster.optimal_force")
+    values = {name: np.array([0.5, 2.0]) * size for name, size in zip(names, (100.0, 300.0, 20.0), strict=True)}
+    model = replace(EVERYTHING, forces=FORCES[:2], muscles=MUSCLES[:2], actuators=ACTUATORS[:1])
     both = run(model, parameters=values)
     binding = mq.muscle.Parameters.of(model, names)
     for i in range(2):
