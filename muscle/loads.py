@@ -13,6 +13,7 @@ from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = [
     "Load",
+    "LoadFrames",
     "Poses",
     "body_wrenches",
     "carried_force",
@@ -34,6 +35,31 @@ class Load:
     point: Array
     force: Array
     torque: Array | None = None
+
+
+@dataclass(frozen=True)
+class LoadFrames:
+    """Where external loads act: bodies, frames of force and torque, frames of the points."""
+
+    bodies: tuple[str, ...] = ()
+    force_frames: tuple[str, ...] = ()
+    point_frames: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Numbers per time: force, torque and point of each load."""
+        return 9 * len(self.bodies)
+
+    def acting(self, system: ArticulatedSystem, q: Array, loads: Array) -> list[Load]:
+        """The loads on bodies of numbers (..., 9 n): a force, a torque and a point of each."""
+        poses, acting = system.poses(q), []
+        for k, (body, frame, point_frame) in enumerate(
+            zip(self.bodies, self.force_frames, self.point_frames, strict=True)
+        ):
+            force, torque, point = (loads[..., 9 * k + 3 * i : 9 * k + 3 * i + 3] for i in range(3))
+            R = poses[frame][0]
+            acting.append(Load(body, world_point(poses, point_frame, point), matvec(R, force), matvec(R, torque)))
+        return acting
 
 
 def world_point(poses: Poses, body: str, point: ArrayLike) -> Array:

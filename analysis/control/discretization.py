@@ -11,7 +11,7 @@ from myoquat.analysis.control.blocks import Block, BlockFormula
 from myoquat.analysis.control.changes import change_instances
 from myoquat.analysis.control.formulas import constraint_rows, one_number
 from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.plants.loads import load_numbers, load_numbers_at
+from myoquat.analysis.control.plants.loads import load_numbers_at
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.program import Program
 from myoquat.analysis.control.statement import Rows, Sites, Statement
@@ -180,7 +180,7 @@ class Discretization:
         times = statement.start + fractions * statement.duration[0]
         parts = [fractions[:, None]]
         if statement.loads is not None and statement.fixed:
-            parts.append(load_numbers(statement.loads.resampled(times)))
+            parts.append(statement.loads.resampled(times).numbers)
         parts.append(statement.plant.samples(times))
         parts += [np.asarray(goal.samples(statement.plant, times)) for goal in statement.integrals]
         return np.concatenate(parts, axis=1)

@@ -22,7 +22,7 @@ from myoquat.joints.types import FloatingJoint
 from myoquat.joints.validation import SystemLike, system_of
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.evaluate import limit_torques
-from myoquat.muscle.loads import Load, body_wrenches, world_point
+from myoquat.muscle.loads import LoadFrames, body_wrenches
 from myoquat.muscle.model import Model
 
 __all__ = ["JointTorques", "external_wrenches", "inverse_dynamics_of_motion", "velocity_row"]
@@ -208,20 +208,16 @@ def external_wrenches(model: SystemLike, motion: MotionLike, loads: Forces) -> A
     if not len(motion.time) or not loads.bodies:
         return np.zeros((len(motion.time), len(system.bodies), 6))
     names = loads.bodies, loads.force_frames, loads.point_frames
+    frames = LoadFrames(*names)
+    numbers = loads.resampled(motion.time).numbers
 
-    def wrenches(q: Array, force: Array, torque: Array, point: Array) -> Array:
-        poses = system.poses(q)
-        acting = []
-        for k, (body, frame, point_frame) in enumerate(zip(*names, strict=True)):
-            R = poses[frame][0]
-            at = world_point(poses, point_frame, point[..., k, :])
-            acting.append(Load(body, at, matvec(R, force[..., k, :]), matvec(R, torque[..., k, :])))
-        return body_wrenches(system, q, acting)
+    def wrenches(q: Array, numbers: Array) -> Array:
+        return body_wrenches(system, q, frames.acting(system, q, numbers))
 
-    loads = loads.resampled(motion.time)
-    inputs = {"q": Input(motion.q, motion.q, (system.nq,))}
-    for name, given in (("force", loads.force), ("torque", loads.torque), ("point", loads.point)):
-        inputs[name] = Input(given, given, given.shape[1:])
+    inputs = {
+        "q": Input(motion.q, motion.q, (system.nq,)),
+        "numbers": Input(numbers, numbers, (frames.width,)),
+    }
     return evaluate("external_wrenches", (system.content_key, names), wrenches, inputs, 2)
 
 

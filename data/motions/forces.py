@@ -79,6 +79,12 @@ class Forces:
         on = ", ".join(f"{name} on {body or '?'}" for name, body in zip(self.names, self.bodies, strict=True))
         return f"<Forces {on}; {frames_in(self.time)}>"
 
+    @property
+    def numbers(self) -> Array:
+        """(t, 9 n) force, torque and point of each load, one after the other."""
+        rows: Array = np.stack([self.force, self.torque, self.point], axis=2).reshape(len(self.time), -1)
+        return rows
+
     def applied_to(self, bodies: Mapping[str, str]) -> "Forces":
         """The loads on these bodies, load -> body; others stay where they are. ValueError for an unknown load."""
         indices_of("load", bodies, self.names)

@@ -5,7 +5,6 @@ from typing import Any
 
 from myoquat.analysis.control.plants.acting import Acting
 from myoquat.analysis.control.plants.base import Plant
-from myoquat.analysis.control.plants.loads import LoadFrames
 from myoquat.analysis.control.plants.model import ModelPlant
 from myoquat.analysis.control.plants.muscled import MuscledPlant
 from myoquat.analysis.control.plants.own import Equations, OwnPlant
@@ -13,11 +12,11 @@ from myoquat.analysis.control.plants.parameters import UnknownParameters, parame
 from myoquat.analysis.control.plants.prescribed import PrescribedPlant
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.validation import SystemLike, system_of
+from myoquat.muscle.loads import LoadFrames
 from myoquat.muscle.model import Model
 
 __all__ = [
     "Equations",
-    "LoadFrames",
     "ModelPlant",
     "MuscledPlant",
     "OwnPlant",

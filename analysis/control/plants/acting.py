@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from myoquat.analysis.control.plants.loads import LoadFrames
 from myoquat.analysis.control.plants.parameters import UnknownParameters
+from myoquat.muscle.loads import LoadFrames
 
 __all__ = ["Acting"]
 

@@ -1,6 +1,6 @@
 """External loads on the bodies of a model, as numbers of every point, and as forces of the model."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,52 +8,18 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Forces
 from myoquat.joints.functions import AxisFunction, Constant, PiecewiseLinear
 from myoquat.joints.functions.pieces import chosen
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import vector
 from myoquat.joints.validation import SystemLike, system_of
-from myoquat.joints.vectors import matvec
 from myoquat.muscle.forces import PrescribedForce
-from myoquat.muscle.loads import Load, world_point
 from myoquat.muscle.model import Model
 
-__all__ = ["LoadFrames", "load_numbers", "load_numbers_at", "with_loads"]
-
-
-@dataclass(frozen=True)
-class LoadFrames:
-    """Where external loads act: bodies, frames of force and torque, frames of the points."""
-
-    bodies: tuple[str, ...] = ()
-    force_frames: tuple[str, ...] = ()
-    point_frames: tuple[str, ...] = ()
-
-    @property
-    def width(self) -> int:
-        """Numbers per time: force, torque and point of each load."""
-        return 9 * len(self.bodies)
-
-    def acting(self, system: ArticulatedSystem, q: Array, loads: Array) -> list[Load]:
-        """The loads on bodies of numbers (..., 9 n): a force, a torque and a point of each."""
-        poses, acting = system.poses(q), []
-        for k, (body, frame, point_frame) in enumerate(
-            zip(self.bodies, self.force_frames, self.point_frames, strict=True)
-        ):
-            force, torque, point = (loads[..., 9 * k + 3 * i : 9 * k + 3 * i + 3] for i in range(3))
-            R = poses[frame][0]
-            acting.append(Load(body, world_point(poses, point_frame, point), matvec(R, force), matvec(R, torque)))
-        return acting
-
-
-def load_numbers(loads: Forces) -> Array:
-    """(t, 9 n) force, torque and point of each load at its own times."""
-    stacked = np.stack([loads.force, loads.torque, loads.point], axis=2)
-    rows: Array = stacked.reshape(len(loads.time), 9 * len(loads.names))
-    return rows
+__all__ = ["load_numbers_at", "with_loads"]
 
 
 def load_numbers_at(loads: Forces, t: Array) -> Array:
-    """(..., 9 n) the same at times t (...) [s], numbers or symbols, by straight lines between the rows: the formula."""
-    rows = load_numbers(loads)
+    """(..., 9 n) `Forces.numbers` at times t (...) [s], numbers or symbols, by straight lines between the rows: the
+    formula."""
+    rows = loads.numbers
     slopes = np.diff(rows, axis=0) / np.diff(loads.time)[:, None]
     start, *entries = chosen(t, loads.time[:-1], loads.time[:-1], *rows[:-1].T, *slopes.T)
     n = rows.shape[1]
