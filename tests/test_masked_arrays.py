@@ -213,6 +213,8 @@ def own():
         "muscle_forces": muscle,
         "muscle_torques": muscle,
         "actuator_forces": muscle,
+        "acting_torques": muscle,
+        "acting_wrenches": muscle,
         "activation_rates": muscle,
         "metabolic_power": moving,
         "simulate": simulated,
@@ -311,6 +313,7 @@ BY_NAME = {"values", "parameters", "factors", "coordinates"}  # dictionaries: th
 # Optional arguments without which a call ends before it sees the others.
 ALSO = {
     "track": ("activation",),
+    "acting_torques": ("activation", "state"),
     "states_from_motion": ("in_degrees",),
     "Simulator.__call__": ("parameters",),
 }
