@@ -6,19 +6,31 @@ from pathlib import Path
 import numpy as np
 from lxml import etree
 
+from myoquat.data.elements import written
 from myoquat.data.files import check_output, write_text
 from myoquat.data.mjcf.elements import add
+from myoquat.data.mjcf.reading.bodies import SLIP_SPEEDS
+from myoquat.data.mjcf.writing.actuators import Actuators
 from myoquat.data.mjcf.writing.bodies import Bodies
 from myoquat.data.mjcf.writing.equalities import add_equalities
 from myoquat.data.mjcf.writing.joints import Joints
 from myoquat.data.mjcf.writing.limits import add_limits
 from myoquat.data.mjcf.writing.sites import Sites, why_no_tendon
-from myoquat.data.mjcf.writing.tendons import add_tendons
+from myoquat.data.mjcf.writing.tendons import add_tendons, combination_of
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.conversion.convert import convert_velocities
 from myoquat.joints.errors import ModelError
-from myoquat.muscle.forces import RotationLimit
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle.actuators import (
+    ActivationCoordinateActuator,
+    Actuator,
+    CoordinateActuator,
+    IntegratingCoordinateActuator,
+    PointActuator,
+    TorqueActuator,
+)
+from myoquat.muscle.forces import CoordinateFriction, CoordinateSpring, RotationLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 
@@ -39,7 +51,8 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
     One UnwrittenWarning reports what MuJoCo cannot represent, or ModelError if `strict`:
 
-    - laws of muscles other than actuators and springs, and activation dynamics
+    - laws of muscles that MuJoCo has not, and activation dynamics other than MuJoCo's
+    - actuators of several coordinates or bodies; those of coordinates, points and axes of a body are written
     - muscles on moving or conditional points, or around other surfaces than a sphere or a cylinder at a time
     - ends of cylinders, and fitted functions
     - the side of a `WrapCylinder`: in MuJoCo a path with both ends behind that clears the cylinder runs straight
@@ -49,7 +62,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
     Limits become soft constraints with the resting stiffness of the model's. Ranges without one are written as such and
     not enforced, locks are not. Raises ModelError for joints and inertias that MuJoCo refuses, for constraints other
-    than couplers, and for passive forces other than limits of ball joints.
+    than couplers, and for passive forces other than limits of ball joints, dry friction, and springs of actuators.
     """
     path, unwritten = check_output(path, overwrite), UnwrittenParts()
     root = etree.Element("mujoco", model=model.name)
@@ -60,32 +73,86 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
 
 def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
-    for force in model.forces:
-        if not isinstance(force, RotationLimit):
-            raise ModelError("passive forces are not written to MuJoCo's files", element=force.element)
+    system, coordinates = model.system, {c.name: c for c in model.coordinates}
+    biases, frictions = _forces(model)
     for constraint in model.constraints:
         raise ModelError("constraints are not written to MuJoCo's files", element=constraint.label)
-    for actuator in model.actuators:
-        unwritten.count("actuators", actuator.name)
     for given in model.inputs:
         unwritten.count("inputs over time", given.name)
-    system, coordinates = model.system, {c.name: c for c in model.coordinates}
     add(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
     add(root, "option", gravity=system.gravity)
-    muscles = [muscle for muscle in model.muscles if _has_tendon(muscle, unwritten)]
+    fixed = {muscle.name for muscle in model.muscles if combination_of(muscle) is not None}
+    spatial = [m for m in model.muscles if m.name not in fixed and _has_tendon(m, unwritten)]
     u = np.zeros(system.nu) if model.start_u is None else np.array(model.start_u)
     u = convert_velocities(system, replace(system, velocity_frame="child"), model.start, u)
     coupled = {coupler.dependent: coupler for coupler in model.couplers}
-    joints, sites = Joints(unwritten, system.ground, coordinates, coupled), Sites(muscles, model.markers, unwritten)
+    joints, sites = Joints(unwritten, system.ground, coordinates, coupled), Sites(spatial, model.markers, unwritten)
+    driven = [actuator for actuator in model.actuators if _is_written(actuator, system)]
+    for actuator in driven:
+        if isinstance(actuator, (PointActuator, TorqueActuator)):
+            sites.of_actuator(actuator)
     Bodies(system, (model.start, u), joints, sites, unwritten).add(add(root, "worldbody"))
-    controls = add_tendons(root, muscles, sites, unwritten)
+    kept = {muscle.name for muscle in spatial}
+    for muscle in model.muscles:
+        combination = combination_of(muscle)
+        if combination is not None and set(combination[0]) <= set(joints.refs):
+            kept.add(muscle.name)
+        elif combination is not None:
+            unwritten.count("muscles along functions of coordinates that are no joints, left out", muscle.name)
+    actuators = Actuators(root, unwritten)
+    add_tendons(root, [m for m in model.muscles if m.name in kept], sites, actuators, unwritten)
+    for actuator in model.actuators:
+        if actuator in driven and getattr(actuator, "coordinate", None) in (None, *joints.refs):
+            actuators.add_actuator(actuator, biases.get(actuator.name), sites)
+        else:
+            unwritten.count("actuators", actuator.name)
+    _add_friction(root, frictions, joints, unwritten)
     add_equalities(root, joints, coordinates, unwritten)
     add_limits(root, model, joints, unwritten)
     for group in model.groups:
         unwritten.count("groups of muscles", group.name)
     if joints.qpos:
-        ctrl = tuple(controls) or None
-        add(add(root, "keyframe"), "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel), ctrl=ctrl)
+        given = {"ctrl": tuple(actuators.ctrl) or None, "act": tuple(actuators.act) or None}
+        add(add(root, "keyframe"), "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel), **given)
+
+
+def _forces(model: Model) -> tuple[dict[str, CoordinateSpring], list[CoordinateFriction]]:
+    """The springs that belong to actuators, by the names of these, and the dry friction of coordinates. ModelError for
+    a force that MuJoCo's files have not, because the model would move otherwise."""
+    drives = {f"{a.name}_bias": a for a in model.actuators if isinstance(a, CoordinateActuator)}
+    biases: dict[str, CoordinateSpring] = {}
+    frictions = []
+    for force in model.forces:
+        drive = drives.get(force.name)
+        if isinstance(force, CoordinateFriction):
+            frictions.append(force)
+        elif isinstance(force, CoordinateSpring) and drive is not None and drive.coordinate == force.coordinate:
+            biases[drive.name] = force
+        elif not isinstance(force, RotationLimit):
+            raise ModelError("passive forces are not written to MuJoCo's files", element=force.element)
+    return biases, frictions
+
+
+def _is_written(actuator: Actuator, system: ArticulatedSystem) -> bool:
+    """Whether MuJoCo has such an actuator of a joint or a site."""
+    if isinstance(actuator, TorqueActuator):
+        return actuator.second == system.ground and not actuator.in_world
+    if isinstance(actuator, PointActuator):
+        return not actuator.point_in_world and not actuator.direction_in_world
+    return type(actuator) in (CoordinateActuator, ActivationCoordinateActuator, IntegratingCoordinateActuator)
+
+
+def _add_friction(
+    root: Element, frictions: list[CoordinateFriction], joints: Joints, unwritten: UnwrittenParts
+) -> None:
+    elements = {str(element.get("name")): element for element in root.iter("joint")}
+    for force in frictions:
+        joint = elements.get(force.coordinate) if force.coordinate in joints.refs else None
+        if joint is None or joint.get("frictionloss"):
+            raise ModelError("MuJoCo's files have one dry friction of a hinge or a slide", element=force.element)
+        joint.set("frictionloss", written(force.friction))
+        if force.slip_speed != SLIP_SPEEDS[str(joint.get("type"))]:
+            unwritten.count("speeds of slip, which MuJoCo's dry friction has not", force.name)
 
 
 def _has_tendon(muscle: Muscle, unwritten: UnwrittenParts) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from myoquat.data.mjcf.elements import add
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
+from myoquat.muscle.actuators import PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import PathPoint
@@ -29,7 +30,7 @@ SIDE_SITE_RADII = 3.0  # radii from the axis at which the site lies that tells a
 
 
 def why_no_tendon(muscle: Muscle) -> str | None:
-    """Why MuJoCo has no tendon along this path; None if it has."""
+    """Why MuJoCo has no tendon through the points of this path; None if it has."""
     if any(type(point) is not PathPoint for point in muscle.path):
         return "on moving or conditional points"
     if any(not isinstance(wrap, (WrapSphere, WrapCylinder)) for wrap in muscle.wraps):
@@ -52,8 +53,19 @@ class Sites:
                 self._put(point.body, "site", name=self.of(muscle, k), pos=point.position, size=SITE_RADIUS_M)
             for k, wrap in enumerate(muscle.wraps, start=1):
                 self._add_surface(wrap.surface, f"{muscle.name}-W{k}", unwritten)
+        self._named = {(marker.body, tuple(marker.position)): marker.name for marker in markers}
         for marker in markers:
             self._put(marker.body, "site", name=marker.name, pos=marker.position, size=SITE_RADIUS_M)
+
+    def of_actuator(self, actuator: PointActuator | TorqueActuator) -> str:
+        """The site at which an actuator acts: that of a marker, or one of its own, which `add` then writes."""
+        point = isinstance(actuator, PointActuator)
+        body, place = (actuator.body, actuator.point) if point else (actuator.first, (0.0, 0.0, 0.0))  # type: ignore[union-attr]
+        key = body, tuple(place)
+        if key not in self._named:
+            self._named[key] = f"{actuator.name}-site"
+            self._put(body, "site", name=self._named[key], pos=place, size=SITE_RADIUS_M)
+        return self._named[key]
 
     def of(self, muscle: Muscle, k: int) -> str:
         """The site of point k of a path."""

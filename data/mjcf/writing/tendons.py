@@ -1,54 +1,82 @@
-"""Paths as spatial tendons, and the force laws that MuJoCo has for them."""
+"""Paths as tendons, and the force laws that MuJoCo has for them."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from myoquat.data.mjcf.elements import add
+from myoquat.data.mjcf.reading.fixed_tendons import Combination, on_offset_path
+from myoquat.data.mjcf.reading.tendons import SLIP_SPEED
+from myoquat.data.mjcf.writing.actuators import Actuators, law_of
 from myoquat.data.mjcf.writing.sites import Sites
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
-from myoquat.muscle.laws import PathActuator, PathSpring
+from myoquat.muscle.functional import LengthPoint
+from myoquat.muscle.laws import ForceLaw, PathFriction, PathSpring, SlackSpring
 from myoquat.muscle.path import Muscle
 
-__all__ = ["add_tendons"]
+__all__ = ["add_tendons", "combination_of"]
 
 
-def add_tendons(root: Element, muscles: Sequence[Muscle], sites: Sites, unwritten: UnwrittenParts) -> list[float]:
-    """A <spatial> tendon for every muscle; an actuator for a force of the activation alone, a spring for one without
-    damping. Other laws are noted: their tendons pull nothing. The actuators' controls at the start."""
-    controls: list[float] = []
+def combination_of(muscle: Muscle) -> tuple[Combination, float] | None:
+    """The coefficients by coordinate and the offset of a path whose length is linear in coordinates; None for another
+    path."""
+    end = muscle.path[-1]
+    if len(muscle.path) != 2 or not isinstance(end, LengthPoint) or end.length.order != 1:
+        return None
+    offset, *coefficients = end.length.coefficients
+    return dict(zip(end.coordinates, reversed(coefficients), strict=True)), offset
+
+
+def add_tendons(
+    root: Element, muscles: Sequence[Muscle], sites: Sites, actuators: Actuators, unwritten: UnwrittenParts
+) -> None:
+    """A <spatial> or <fixed> tendon for every muscle, with a spring, a damper and dry friction, or an actuator. Other
+    laws are noted: their tendons pull nothing."""
     if not muscles:
-        return controls
-    tendons, actuators = add(root, "tendon"), add(root, "actuator")
+        return
+    tendons = add(root, "tendon")
     for muscle in muscles:
-        tendon = add(tendons, "spatial", name=muscle.name, **_spring(muscle, unwritten))
-        divisors = {pulley.point: pulley.divisor for pulley in muscle.pulleys}
-        for k in range(len(muscle.path)):
-            if k in divisors:
-                add(tendon, "pulley", divisor=divisors[k])
-            for wrap in muscle.wraps if k else ():
-                if wrap.acts(k):
-                    geom, side = sites.surface(wrap)
-                    add(tendon, "geom", geom=geom, sidesite=side)
-            add(tendon, "site", site=sites.of(muscle, k))
-        if isinstance(muscle.law, PathActuator):
-            pull = -muscle.law.max_isometric_force
-            add(actuators, "motor", name=muscle.name, tendon=muscle.name, gear=pull, ctrllimited=True,
-                ctrlrange=(0.0, 1.0))  # fmt: skip
-            controls.append(muscle.activation or 0.0)
-            if muscle.activation_dynamics is not None:
-                unwritten.count("activation dynamics of actuators", muscle.name)
-    if not controls:
-        root.remove(actuators)
-    return controls
+        combination = combination_of(muscle)
+        law = muscle.law
+        if combination is None:
+            _add_spatial(tendons, muscle, sites, _passive(law, unwritten, muscle.name))
+        else:
+            law = None if law is None else on_offset_path(law, -combination[1])
+            tendon = add(tendons, "fixed", name=muscle.name, **_passive(law, unwritten, muscle.name))
+            for name, coefficient in combination[0].items():
+                add(tendon, "joint", joint=name, coef=coefficient)
+        driven = law_of(law)
+        if driven is not None:
+            actuators.add_muscle(muscle, driven)
+        elif not isinstance(law, (PathFriction, SlackSpring)) and not (
+            isinstance(law, PathSpring) and not law.dissipation
+        ):
+            law_name = "without a law" if law is None else f"with law {law.kind!r}"
+            unwritten.count(f"muscles {law_name}, whose tendons pull nothing", muscle.name)
 
 
-def _spring(muscle: Muscle, unwritten: UnwrittenParts) -> dict[str, Any]:
-    """Attributes of a tendon that pulls as a spring."""
-    law = muscle.law
+def _add_spatial(tendons: Element, muscle: Muscle, sites: Sites, passive: dict[str, Any]) -> None:
+    tendon = add(tendons, "spatial", name=muscle.name, **passive)
+    divisors = {pulley.point: pulley.divisor for pulley in muscle.pulleys}
+    for k in range(len(muscle.path)):
+        if k in divisors:
+            add(tendon, "pulley", divisor=divisors[k])
+        for wrap in muscle.wraps if k else ():
+            if wrap.acts(k):
+                geom, side = sites.surface(wrap)
+                add(tendon, "geom", geom=geom, sidesite=side)
+        add(tendon, "site", site=sites.of(muscle, k))
+
+
+def _passive(law: ForceLaw | None, unwritten: UnwrittenParts, name: str) -> dict[str, Any]:
+    """Attributes of a tendon that pulls by its length and speed."""
     if isinstance(law, PathSpring) and not law.dissipation:
         return {"stiffness": law.stiffness, "springlength": (0.0, law.resting_length)}
-    if not isinstance(law, PathActuator):
-        law_name = "without a law" if law is None else f"with law {law.kind!r}"
-        unwritten.count(f"muscles {law_name}, whose tendons pull nothing", muscle.name)
+    if isinstance(law, SlackSpring):
+        ends = law.shortest_length, law.longest_length
+        return {"stiffness": law.stiffness, "damping": law.damping or None, "springlength": ends}
+    if isinstance(law, PathFriction):
+        if law.slip_speed != SLIP_SPEED:
+            unwritten.count("speeds of slip, which MuJoCo's dry friction has not", name)
+        return {"frictionloss": law.friction}
     return {}
