@@ -1,7 +1,6 @@
 """Muscles, motors, servos and dry friction in MuJoCo's files: read, written and read they are the same model, and
 MuJoCo accelerates both files alike."""
 
-
 import numpy as np
 import pytest
 
