@@ -43,7 +43,6 @@ from myoquat.muscle.forces import (
     SmoothSphereHalfSpace,
     SwingTwistLimit,
 )
-from myoquat.muscle.scaling import scaled
 
 PART = {"mass": 1.3, "inertia": (0.1, 0.12, 0.14, 0.01, 0.0, 0.02), "center_of_mass": (0.05, 0.02, -0.3)}
 SYSTEM = mq.ArticulatedSystem(
@@ -215,11 +214,9 @@ def test_a_muscle_that_is_only_a_function_says_so_wherever_bones_are_pulled(fitt
             call()
 
 
-def test_fitted_muscles_keep_their_own_paths_in_files_and_scaled_models(fitted, tmp_path):
+def test_fitted_muscles_keep_their_own_paths_in_files(fitted, tmp_path):
     fitted.save(tmp_path / "fitted.toml")
     assert mq.load_model(tmp_path / "fitted.toml").muscles == fitted.muscles
-    grown = scaled(fitted, {"shank": np.array([1.0, 1.0, 2.0])}).muscles[0].anatomy
-    assert grown.path[1].position == (0.05, 0.0, -0.2)
 
 
 def test_power_of_a_ligament_around_an_ellipsoid_is_the_rate_of_energy():
