@@ -76,7 +76,7 @@ def _fitted(statement: Statement, layout: Layout) -> list[Motion]:
         else:
             sensors, names = goal.sensors, tuple(sensor.name for sensor in goal.sensors)
             parts[type(goal)] = goal.orientations.select(names).resampled(times, np.inf)
-    data: Any = tuple(parts[kind] for kind in (TrackMarkers, TrackOrientations) if kind in parts)
+    data: Any = tuple(parts[own] for own in (TrackMarkers, TrackOrientations) if own in parts)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MotionWarning)  # names that only the recording has, and locks on the way
         fit = inverse_kinematics(plant.model, data if len(data) == 2 else data[0], weights, sensors=sensors)

@@ -51,7 +51,7 @@ class CustomJoint(CoordinateJoint):
     R = R(a1, f1) R(a2, f2) R(a3, f3) over `rotations`. Each axis is fixed in the frame that the rotations before it
     have reached. The child's origin is at the sum of f_k t_k over `translations`, whose axes are in the joint frame.
     Axes need not be orthogonal. `units` of the coordinates are "rad", "m", or "1" for a number that is neither an angle
-    nor a length. Where they are left out they follow from the axes, as OpenSim's motion types do: a coordinate is an
+    nor a length. Where they are left out they follow from the axes, as OpenSim's motion types do. A coordinate is an
     angle if a rotation is the coordinate itself or its opposite, by a line of slope 1 or -1. It is a length if a
     translation is. Otherwise it has no unit, for example where a rotation is a curve of it. Tables in degrees hold
     angles in degrees, and the other coordinates as they are. Raises ValueError for more than six coordinates, three

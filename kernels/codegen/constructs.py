@@ -358,13 +358,13 @@ def _write_type(module: Module, name: str, visit_type: TracedVisit, slots: np.nd
     with b.loop("%first", "%last") as visit:
         pointers, _ = row_of_tables(b, name, visit, table, np.zeros(0))
 
-        def places(blocks: Sequence[Block]) -> Iterator[tuple[str, int, bool]]:
+        def columns_of(blocks: Sequence[Block]) -> Iterator[tuple[str, int, bool]]:
             for block in blocks:
                 first = block.first.tobytes()
                 yield from ((pointers[columns.index(first)], k, first in read) for k in _behind(block, slots))
 
-        sources = [Source(pointer, k) for pointer, k, _ in places(visit_type.takes)]
-        targets = [Target(pointer, k, late=late) for pointer, k, late in places(visit_type.gives)]
+        sources = [Source(pointer, k) for pointer, k, _ in columns_of(visit_type.takes)]
+        targets = [Target(pointer, k, late=late) for pointer, k, late in columns_of(visit_type.gives)]
         RowWriter(b, visit, sources, targets).write(tape)
     b.line("ret void")
     module.define(name, "void", "ptr %frame, i64 %first, i64 %last", b)

@@ -140,7 +140,7 @@ class Loaded:
     """The object files of a kernel linked into this process; their function `name` lives as long as this instance.
 
     JITLink puts each file into one piece of memory, as the small code model needs. Where there is none, on Windows,
-    LLVM's older linker places code with large addresses. A linker of its own for every kernel gives back its memory.
+    LLVM's older linker takes code with large addresses. A linker of its own for every kernel gives back its memory.
     """
 
     def __init__(self, objects: Iterable[bytes], target: Target, name: str) -> None:

@@ -84,5 +84,9 @@ def _digest() -> str:
 def _folder(name: str) -> Path:
     """The folder of a package of this one."""
     found = importlib.util.find_spec(f"myoquat.{name.replace('/', '.')}")
-    (folder,) = found.submodule_search_locations or () if found else ()
-    return Path(folder)
+    folders = found.submodule_search_locations if found else None
+    if not folders:
+        raise RuntimeError(
+            f"the package myoquat.{name} is missing, so that results cannot name the code that computed them"
+        )
+    return Path(folders[0])

@@ -56,7 +56,7 @@ def test_info_names_libraries_that_are_not_installed(monkeypatch):
 
 
 def test_machine_code_for_windows_is_made_with_large_addresses_in_elf():
-    """LLVM places it wherever memory is free, since Windows has no JITLink. Its older linker takes objects in ELF."""
+    """LLVM may link it into any free memory, since Windows has no JITLink. Its older linker takes objects in ELF."""
     here = settings.target()
     if not here.triple.startswith("x86_64"):
         pytest.skip("LLVM's targets of other processors are not initialized")
