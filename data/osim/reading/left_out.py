@@ -3,7 +3,7 @@
 from myoquat.data.osim.reading.components import GEOMETRY
 from myoquat.data.osim.reading.obstacles import OBSTACLE
 
-__all__ = ["CHANGES", "change_of"]
+__all__ = ["CHANGES", "COSMETIC", "change_of"]
 
 MOVES = "moves the bodies in OpenSim, not here"
 SEEN = "changes no motion"
@@ -17,6 +17,17 @@ CHANGES: dict[str, str] = {
     "ObjectGroup": SEEN,
     "Delp1990Muscle_Deprecated": "the path has no force law",
 }  # fmt: skip
+
+
+COSMETIC = {  # properties of OpenSim's objects that are not read, because lengths and motions do not depend on them
+    *("frame_geometry", "moment_visual_scale", "force_visual_scale", "visual_aspect_ratio", "ModelVisualPreferences"),
+    *("force_visualization_radius", "force_visualization_scale_factor", "publications", "length_units", "force_units"),
+    "compute_dissipation_energy",  # whether a force adds up what it dissipates
+    "assembly_accuracy",  # of the solver: closer here
+    "is_free_to_satisfy_constraints",  # of the assembly, which moves free coordinates alone here
+    "tendon_compliance_dynamics_mode",  # how a solver states the same equations
+    *("default_fiber_length", "default_normalized_tendon_force"),  # first guesses: fibers start in equilibrium
+}
 
 
 def change_of(tag: str) -> str:

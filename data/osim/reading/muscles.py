@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from myoquat.data.document import last_name, numbers, objects, pair, text
-from myoquat.data.osim.force_laws.laws import read_activation, read_activation_dynamics, read_law
+from myoquat.data.document import last_name, number, numbers, objects, pair, text
+from myoquat.data.osim.force_laws.laws import MUSCLES, read_activation, read_activation_dynamics, read_law
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functions import function_in
 from myoquat.data.osim.reading.contact import Contacts
@@ -25,6 +25,10 @@ __all__ = ["has_path", "read_groups", "read_muscle"]
 
 GEOMETRY = "GeometryPath"
 PATHS = (GEOMETRY, FUNCTIONAL, OBSTACLES)
+UNREAD = {  # bounds of the control of a muscle: the value that says nothing, and the sign of the direction that binds
+    "min_control": (0.01, 1.0),
+    "max_control": (1.0, -1.0),
+}
 
 
 def has_path(element: Any) -> bool:
@@ -50,6 +54,10 @@ def read_muscle(
         points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
         wraps, path_wraps = surfaces.along(path, len(points), unsupported)
     name = str(element.get("name"))
+    for tag, (idle, sign) in UNREAD.items() if element.tag in MUSCLES else ():
+        limit = element.find(tag)
+        if limit is not None and sign * (number(element, tag) - idle) > 0:
+            unsupported.count(element, f"{tag}: its activation goes from its least to 1")
     return Muscle(name, points, law, read_activation(element), dynamics, wraps, path_wraps=path_wraps)
 
 
