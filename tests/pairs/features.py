@@ -584,7 +584,8 @@ def _points(d: Draft) -> tuple[PathPoint, ...]:
 
 def _moving(d: Draft) -> tuple[PathPoint, ...]:
     first, middle, last = _points(d)
-    (x, _), (y, _) = d.coordinate(), d.coordinate()
+    x, _ = d.coordinate()
+    y = d.choice(x, d.coordinate()[0])
     knots = (-4.0, -1.0, 0.0, 1.0, 4.0)
     functions = (
         Linear(0.05, middle.position[0]),

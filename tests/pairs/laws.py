@@ -39,7 +39,7 @@ from .case import POINTS, STEP, WEIGHTS, Case
 from .checks import Broken, NotHere, close
 from .features import FEATURES
 
-__all__ = ["LAWS", "Law"]
+__all__ = ["IN_MJCF", "IN_OSIM", "LAWS", "Law", "redescribed", "saved"]
 
 
 def along(case: Case, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
@@ -177,6 +177,8 @@ def charts(case: Case) -> None:
 
 def redescribed(case: Case, other: Model) -> Case:
     """The case with another description of the same model."""
+    if set(other.system.body_names) != set(case.system.body_names):
+        raise NotHere(f"other bodies: {other.system.body_names}")
     q, u = in_system(case.system, other.system, case.q, case.u)
     made = replace_case(case, model=other, q=q, u=u)
     made.torque = np.zeros(u.shape)
@@ -237,19 +239,23 @@ def toml(case: Case) -> None:
             raise Broken(f"{f.name}: {getattr(again, f.name)!r}, not {getattr(case.model, f.name)!r}"[:600])
 
 
-def _written(case: Case, name: str) -> Case:
-    """The case of the model that a file gives back; NotHere where the writer says that it cannot keep everything."""
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        path = Path(folder) / name
+def saved(case: Case, path: Path) -> Path:
+    """The model in a file; NotHere where the writer says that it cannot keep everything."""
+    muscles = tuple(replace(muscle, activation=None) for muscle in case.model.muscles)  # which no file has
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        muscles = tuple(replace(muscle, activation=None) for muscle in case.model.muscles)  # which no file has
         try:
             replace(case.model, muscles=muscles).save(path, strict=True)
         except ModelError as error:
             raise NotHere(str(error)) from error
-        again = load_model(path)
-    if set(again.system.body_names) != set(case.system.body_names):
-        raise NotHere(f"other bodies: {again.system.body_names}")
+    return path
+
+
+def _written(case: Case, name: str) -> Case:
+    """The case of the model that a file gives back."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = load_model(saved(case, Path(folder) / name))
     return redescribed(case, again)
 
 
@@ -405,6 +411,6 @@ LAWS: dict[str, Law] = {
     "batches": Law(compiled.batches, ONE_SURFACE, 10),
     "parameters": Law(compiled.parameters, ONE_SURFACE | FREE | {"parameters": ("bodies", "muscles", "actuators")}, 10),
     "derivatives": Law(compiled.derivatives, SMOOTH | SMOOTH_LAWS, 20),
-    "steps": Law(compiled.steps, SMOOTH | FREE, 20),
+    "steps": Law(compiled.steps, SMOOTH | FREE | SMOOTH_LAWS, 20),
     "Hessian": Law(compiled.second_derivatives, SMOOTH | FREE | SMOOTH_LAWS, 20),
 }

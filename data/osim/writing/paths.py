@@ -15,6 +15,7 @@ from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.osim.writing.obstacles import Obstacles, is_hinted
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import Constant
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.fitted import FittedPoint, PoseFunction, fitted_path
 from myoquat.muscle.functional import LengthPoint, function_path
@@ -153,12 +154,20 @@ class Paths:
                 f"OpenSim's moving points have no position beside their functions, this one has {point.position}",
                 element=element,
             )
-        fallback = next(filter(None, point.coordinates), next(iter(self._coordinate_paths), ""))
+        driving = {  # a constant component has a coordinate in OpenSim too, the same one
+            name: point.ranges[k] if point.ranges else None
+            for k, name in enumerate(point.coordinates)
+            if name and not isinstance(point.functions[k], Constant)
+        }
+        if len(driving) > 1:
+            raise ModelError(
+                f"one coordinate moves a point in OpenSim, not {' and '.join(map(repr, driving))}", element=element
+            )
+        for name, limits in driving.items():
+            self._check_range(name, limits, element)
+        (name,) = driving or (next(iter(self._coordinate_paths), ""),)
         for k, axis in enumerate("xyz"):
-            name = point.coordinates[k]
-            if name:
-                self._check_range(name, point.ranges[k] if point.ranges else None, element)
-            add(entry, f"socket_{axis}_coordinate", self._place(name or fallback, element))
+            add(entry, f"socket_{axis}_coordinate", self._place(name, element))
             add_function(add(entry, f"{axis}_location"), point.functions[k], element)
 
     def _check_range(self, name: str, given: tuple[float, float] | None, element: str) -> None:

@@ -365,6 +365,11 @@ def with_muscle(**changes):
         (with_muscle(path=(THELEN.path[0], replace(MOVING, position=(0.1, 0.0, 0.0)))), "no position beside"),
         (with_muscle(path=(THELEN.path[0], replace(MOVING, ranges=()))), r"that of 'out' is \(-1.0, 1.0\), not None"),
         (
+            with_muscle(path=(THELEN.path[0], replace(MOVING, coordinates=("out", "flex", "out"),
+                    functions=(Linear(), Linear(), Linear())))),  # OpenSim 4.6 does not open such a file
+            "muscle 'thelen': one coordinate moves a point in OpenSim, not 'out' and 'flex'",
+        ),
+        (
             with_muscle(path=(THELEN.path[0], replace(MOVING, functions=(Odd(), Linear(), Linear())))),
             "muscle 'thelen': OpenSim has no function like Odd",
         ),

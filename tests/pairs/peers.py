@@ -1,0 +1,122 @@
+"""What other engines say of the files that are written: accelerations of MuJoCo and OpenSim."""
+
+import json
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from myoquat import load_model
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.vectors import matvec
+
+from .case import Case
+from .checks import NotHere, close
+from .laws import IN_MJCF, IN_OSIM, redescribed, saved
+
+__all__ = ["IN_OPENSIM", "MUJOCO", "OPENSIM", "in_mujoco", "written"]
+
+IN_OPENSIM = """
+answer = []
+for path in arguments:
+    asked = json.load(open(path + '.json'))
+    model = opensim.Model(path)
+    state = model.initSystem()
+    found = []
+    for row in asked:
+        state.setTime(row['t'])
+        for c in (model.getCoordinateSet().get(i) for i in range(model.getCoordinateSet().getSize())):
+            c.setValue(state, row['q'][c.getName()], False)
+            c.setSpeedValue(state, row['u'][c.getName()])
+        for name, value in row['states'].items():
+            model.setStateVariableValue(state, name, value)
+        model.realizeVelocity(state)
+        controls = opensim.Vector(row['controls']) if row['controls'] else opensim.Vector()
+        model.setControls(state, controls)
+        model.realizeAcceleration(state)
+        found.append({n: model.getCoordinateSet().get(n).getAccelerationValue(state) for n in row['q']})
+    answer.append(found)
+"""
+
+
+OPENSIM = IN_OSIM | {  # what it is asked for: accelerations of models whose muscles start from known states
+    "lock": ("none",),
+    "actuator": ("none", "coordinate", "body", "point", "torque", "two points"),
+    "activation": ("piecewise",),
+    "law": ("none", "thelen elastic", "millard elastic", "spring", "ligament", "blankevoort"),
+    "wrap": ("none", "sphere"),  # its path around a cylinder is longer, by up to 1e-3
+}
+
+
+MUJOCO = IN_MJCF | {  # its couplers are soft, and a free body inside a tree has several joints there
+    "coupler": ("none",),
+    "joint": ("revolute", "fixed", "prismatic", "spherical", "universal", "custom ball"),
+}
+
+
+def in_mujoco(case: Case) -> None:
+    """MuJoCo's accelerations of the file that is written."""
+    mujoco = pytest.importorskip("mujoco")
+    with tempfile.TemporaryDirectory() as folder:
+        path = saved(case, Path(folder) / "model.xml")
+        told, engine = redescribed(case, load_model(path)), mujoco.MjModel.from_xml_path(str(path))
+    system, data = told.system, mujoco.MjData(engine)
+    places = {}
+    for body, at_q, at_u in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        for k, name in enumerate(body.names_of_coordinates):
+            places[name] = places[body.name] = (at_q, at_u, k)
+    for i in range(len(told.q)):
+        q, u = told.q[i], told.u[i]
+        expected = []
+        for j in range(engine.njnt):
+            name, first, speed = engine.joint(j).name, engine.jnt_qposadr[j], engine.jnt_dofadr[j]
+            body = engine.body(engine.jnt_bodyid[j]).name
+            at_q, at_u, k = places[name] if name in places else places[body]
+            x, v, a = q[at_q], u[at_u], told.udot[i][at_u]
+            if len(x) == 7:
+                R = rotation_matrix(x[3:])
+                data.qpos[first : first + 7], data.qvel[speed : speed + 6] = (
+                    x,
+                    np.concatenate([matvec(R, v[:3]), v[3:]]),
+                )
+                expected.append(np.concatenate([matvec(R, a[:3] + np.cross(v[3:], v[:3])), a[3:]]))
+            elif len(x) == 4:
+                data.qpos[first : first + 4], data.qvel[speed : speed + 3] = x, v
+                expected.append(a)
+            else:
+                data.qpos[first], data.qvel[speed] = x[k], v[k]
+                expected.append(a[k : k + 1])
+        mujoco.mj_forward(engine, data)
+        close(f"MuJoCo's acceleration in state {i}", np.concatenate([*expected, np.zeros(0)]), data.qacc, 1e-6)
+
+
+def written(case: Case, path: Path) -> list[dict[str, float]]:
+    """Write the model and, beside it, the states that OpenSim is asked for; the accelerations that are expected."""
+    saved(case, path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        told = redescribed(case, load_model(path))
+    system, names = told.system, told.system.coordinate_names
+    if system.nq != system.nu:
+        raise NotHere("a quaternion")
+    rows: list[dict[str, Any]] = []
+    for i in range(len(told.q)):
+        states = {
+            f"/forceset/{name.replace('.', '/')}": value
+            for name, value in zip(told.equations.own, told.own[i].tolist(), strict=True)
+        }
+        controls = [told.given()[name][i].tolist() for name in ("excitation", "controls") if name in told.inputs]
+        rows.append(
+            {
+                "t": float(told.t[i]),
+                "q": dict(zip(names, told.q[i].tolist(), strict=True)),
+                "u": dict(zip(names, told.u[i].tolist(), strict=True)),
+                "states": states,
+                "controls": [x for part in controls for x in part],
+            }
+        )
+    Path(f"{path}.json").write_text(json.dumps(rows))
+    return [dict(zip(names, row.tolist(), strict=True)) for row in told.udot]
