@@ -1,12 +1,17 @@
 """Every pair of features: a few hundred cases of `tests.pairs`, whose laws need no reference."""
 
+import contextlib
+import warnings
+
 import numpy as np
 import pytest
 
 from tests.pairs.array import covering_array, missing_pairs
-from tests.pairs.checks import Broken, close
+from tests.pairs.case import made
+from tests.pairs.checks import Broken, NotHere, close
 from tests.pairs.features import FEATURES
-from tests.pairs.laws import LAWS
+from tests.pairs.laws import LAWS, Law
+from tests.pairs.peers import IN_OPENSIM, MUJOCO, OPENSIM, in_mujoco, written
 from tests.pairs.run import run
 
 CASES = 12  # of every law in NumPy, a few of those that are compiled: `python -m tests.pairs N` runs any number
@@ -19,6 +24,34 @@ def test_law_holds_where_features_meet(law):
     report = run(count, seed=20261128, laws=[law])
     assert report.checked >= count
     assert not report.failures, "\n".join(map(str, report.failures))
+
+
+@pytest.mark.peers
+def test_mujoco_agrees_with_written_files():
+    for case in cases(Law(in_mujoco, MUJOCO), 8):
+        in_mujoco(case)
+
+
+@pytest.mark.peers
+def test_opensim_agrees_with_written_files(tmp_path, in_opensim):
+    expected = {}
+    for k, case in enumerate(cases(Law(written, OPENSIM), 12)):
+        with contextlib.suppress(NotHere):
+            expected[str(tmp_path / f"m{k}.osim")] = written(case, tmp_path / f"m{k}.osim")
+    assert len(expected) >= 6
+    for path, found in zip(expected, in_opensim(IN_OPENSIM, *expected), strict=True):
+        for state, wanted in zip(found, expected[path], strict=True):
+            close(path, list(wanted.values()), [state[name] for name in wanted], 1e-6)
+
+
+def cases(law, count):
+    """Cases of a law, without external torques."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for k, row in enumerate(covering_array(LEVELS, np.random.default_rng(8))[:count]):
+            case = made(law.row(row), k)
+            case.torque = 0.0 * case.torque
+            yield case
 
 
 def test_every_pair_of_levels_occurs():

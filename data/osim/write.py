@@ -101,7 +101,7 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     add_forces(forces, model.forces)
     add_actuators(forces, model.actuators)
     _add_groups(forces, model)
-    add_inputs(element, model.inputs)
+    add_inputs(element, model.inputs, (*model.muscle_names, *(actuator.name for actuator in model.actuators)))
     add_surfaces(element, surfaces, obstacles)
     _add_markers(element, model)
 

@@ -1,5 +1,6 @@
 """Controllers of a file: those that prescribe controls as functions of time."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from myoquat.data.osim.functions import add_function, can_read, read_function
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.storage import read_motion
 from myoquat.data.xml import Element, complain
+from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, NaturalSpline, PiecewiseConstant
 from myoquat.muscle.inputs import PrescribedInput
 
@@ -94,10 +96,16 @@ def _prescribed(element: Element, known: tuple[str, ...]) -> list[PrescribedInpu
     return [PrescribedInput(name, read_function(one)) for name, one in zip(names, functions, strict=True)]
 
 
-def add_inputs(parent: Element, inputs: tuple[PrescribedInput, ...]) -> None:
-    """A controller for all inputs; another one for each further function of a name."""
+def add_inputs(parent: Element, inputs: tuple[PrescribedInput, ...], actuators: Collection[str]) -> None:
+    """A controller for all inputs; another one for each further function of a name. ModelError for one that is none of
+    the `actuators` of the file: OpenSim prescribes one control of each."""
     groups: list[list[PrescribedInput]] = []
     for given in inputs:
+        if given.name not in actuators:
+            raise ModelError(
+                "OpenSim prescribes actuators that have one control; this is one of several",
+                element=f"input {given.name!r}",
+            )
         free = next((one for one in groups if given.name not in {other.name for other in one}), None)
         if free is None:
             groups.append([given])

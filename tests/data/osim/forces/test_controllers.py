@@ -19,6 +19,7 @@ from myoquat.joints.functions import (
     SmoothStep,
 )
 from myoquat.muscle import PrescribedInput
+from myoquat.muscle.actuators import BodyActuator
 
 POINTS = """<GeometryPath><PathPointSet><objects>
 <PathPoint name="a"><socket_parent_frame>/ground</socket_parent_frame><location>{} 0 0</location></PathPoint>
@@ -147,6 +148,15 @@ def test_a_model_names_what_it_has():
     model = mq.load_model("two_link")
     with pytest.raises(ModelError, match="input 'm9': there is no muscle and no control"):
         mq.Model(model.system, model.muscles, inputs=(PrescribedInput("m9", Constant(0.5)),))
+
+
+def test_one_of_several_controls_of_an_actuator_is_not_written(tmp_path):
+    """OpenSim 4.6 refuses such a file: "number of control functions does not match the number of actuators"."""
+    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    ramp = (PrescribedInput("push.force_x", Linear(2.0)),)
+    model = mq.Model(mq.ArticulatedSystem((sled,)), actuators=(BodyActuator("push", "sled"),), inputs=ramp)
+    with pytest.raises(ModelError, match=r"input 'push.force_x': OpenSim prescribes actuators that have one control"):
+        model.save(tmp_path / "sled.osim")
 
 
 def test_what_no_function_names_is_zero(model):
