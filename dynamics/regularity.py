@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from myoquat.core.content import FOREIGN
+from myoquat.core.content import FOREIGN, BoundedTable
 from myoquat.core.typing import Array
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.factor import ancestors
@@ -17,8 +17,8 @@ PIVOT_TOLERANCE = 1e-11  # of M = L^T D L, relative to the diagonal of M
 MIN_NAMED_SHARE = 0.05  # of the greatest part of a motion: what is named of it
 MAX_KEPT_RESULTS = 1024
 
-_least: dict[str, float] = {}  # by content: see `_least_share`
-_singular: dict[str, int | None] = {}  # by content: the first velocity without inertia of its own
+_least: BoundedTable[float] = BoundedTable(MAX_KEPT_RESULTS)  # by content: see `_least_share`
+_singular: BoundedTable[int | None] = BoundedTable(MAX_KEPT_RESULTS)  # the first velocity without inertia of its own
 
 
 def check_regular(system: ArticulatedSystem, constrained: bool = False) -> None:
@@ -75,24 +75,20 @@ def check_pose(system: ArticulatedSystem, M: Array) -> None:
 def singular_velocity(system: ArticulatedSystem) -> int | None:
     """A velocity whose pivot in M = L^T D L vanishes at random poses; None for a regular matrix."""
     key = system.content_key
-    if key not in _singular or key.startswith(FOREIGN):
-        if len(_singular) >= MAX_KEPT_RESULTS:
-            _singular.clear()
-        _singular[key] = _vanishing_pivot(system)
-    return _singular[key]
+    return _singular.get(key, lambda: _vanishing_pivot(system), lambda: not key.startswith(FOREIGN))
 
 
 def _least_share(system: ArticulatedSystem) -> float:
     """The least eigenvalue of M at random poses, over its diagonal."""
     key = system.content_key
-    if key not in _least or key.startswith(FOREIGN):
-        if len(_least) >= MAX_KEPT_RESULTS:
-            _least.clear()
+
+    def least() -> float:
         M = mass(system, system.random(RANDOM_POSES, np.random.default_rng(0)))
         size = np.sqrt(np.abs(np.einsum("...ii->...i", M)))
         size = np.where(size > 0, size, 1.0)
-        _least[key] = float(np.linalg.eigvalsh(M / (size[..., :, None] * size[..., None, :])).min(initial=0.0))
-    return _least[key]
+        return float(np.linalg.eigvalsh(M / (size[..., :, None] * size[..., None, :])).min(initial=0.0))
+
+    return _least.get(key, least, lambda: not key.startswith(FOREIGN))
 
 
 def _vanishing_pivot(system: ArticulatedSystem) -> int | None:

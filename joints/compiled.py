@@ -1,7 +1,5 @@
 """Compiled kernels by content: equal content asks for a kernel once, whoever asks."""
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.content import content_key, lasting_content
+from myoquat.core.content import BoundedTable, content_key, lasting_content
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.kernels import formula, is_symbolic
 from myoquat.kernels.runtime.build import code_kept
@@ -30,10 +28,9 @@ class _Traced(Protocol):
 
 Compiled = TypeVar("Compiled", bound=_Traced)
 
-_kernels: OrderedDict[Hashable, Any] = OrderedDict()
+_kernels: BoundedTable[Any] = BoundedTable(MAX_KEPT_KERNELS)
 _calculation: ContextVar[dict[Hashable, Any] | None] = ContextVar("_calculation", default=None)
 _programs: ContextVar[set[str] | None] = ContextVar("_programs", default=None)
-_lock = threading.Lock()
 
 
 def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compiled:
@@ -46,19 +43,14 @@ def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compil
     Such code may read what no key says, for example a global of a notebook that has changed since. It is traced at
     every call, and its machine code is found by the traced program.
     """
-    with _lock:
-        if key in _kernels:
-            _kernels.move_to_end(key)
-            kept: Compiled = _kernels[key]
-            return kept
-    content = lasting_content(key)
-    if content is None:
-        return _of_user_code(key, build)
-    kernel = build(content)
-    with _lock:
-        kept = _kernels.setdefault(key, kernel)
-        while len(_kernels) > MAX_KEPT_KERNELS:
-            _kernels.popitem(last=False)
+    lasting: list[bool] = []
+
+    def make() -> Compiled:
+        content = lasting_content(key)
+        lasting.append(content is not None)
+        return _of_user_code(key, build) if content is None else build(content)
+
+    kept: Compiled = _kernels.get(key, make, lambda: lasting[0])
     return kept
 
 

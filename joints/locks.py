@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from myoquat.core.content import FOREIGN
+from myoquat.core.content import FOREIGN, BoundedTable
 from myoquat.core.typing import Array
 from myoquat.joints.conversion.balls import rotation_angles
 from myoquat.joints.euler import CONDITION_LIMIT, check_lock, condition_euler
@@ -29,7 +29,7 @@ NEAR_SINE = 1e-3  # what a stopped simulation reports
 NEAR_HALF_TURNS = 1e-7  # from a lock, within which the sine decides; rounding of 1e6 half turns is 1000 times less
 MAX_KNOWN_SYSTEMS = 1024
 
-_known: dict[str, "_Locks"] = {}  # by content of the system
+_known: "BoundedTable[_Locks]" = BoundedTable(MAX_KNOWN_SYSTEMS)  # by content of the system
 
 
 @dataclass(frozen=True)
@@ -185,11 +185,7 @@ def _first(locked: Array) -> tuple[int, ...] | None:
 def _locks(system: ArticulatedSystem) -> _Locks:
     """The locks of all joints, kept by the content of the system."""
     key = system.content_key
-    if key not in _known or key.startswith(FOREIGN):
-        if len(_known) >= MAX_KNOWN_SYSTEMS:
-            _known.clear()
-        _known[key] = _Locks(_found(system))
-    return _known[key]
+    return _known.get(key, lambda: _Locks(_found(system)), lambda: not key.startswith(FOREIGN))
 
 
 def _found(system: ArticulatedSystem) -> Iterator[_Lock]:

@@ -5,9 +5,7 @@ import itertools
 import json
 import os
 import platform
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.content import digest, package_digest
+from myoquat.core.content import BoundedTable, digest, package_digest
 from myoquat.core.lazy_imports import version_of
 from myoquat.kernels.codegen.body import notes_of, write_kernel
 from myoquat.kernels.codegen.driver import ENTRY
@@ -91,8 +89,7 @@ class Code:
 
 
 _keeping: ContextVar[bool] = ContextVar("_keeping", default=False)
-_codes: OrderedDict[str, Code] = OrderedDict()
-_lock = threading.Lock()
+_codes: BoundedTable[Code] = BoundedTable(MAX_KEPT_CODES)
 
 
 @contextmanager
@@ -110,16 +107,7 @@ def build(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Pa
     key = digest(recipe.identity(), json.dumps(_circumstances(target, lanes), sort_keys=True))
     if not _keeping.get():
         return _built(recipe, prototype, target, lanes, folder, key)
-    with _lock:
-        code = _codes.get(key)
-    if code is None:
-        code = _built(recipe, prototype, target, lanes, folder, key)
-    with _lock:
-        _codes[key] = code
-        _codes.move_to_end(key)
-        while len(_codes) > MAX_KEPT_CODES:
-            _codes.popitem(last=False)
-    return code
+    return _codes.get(key, lambda: _built(recipe, prototype, target, lanes, folder, key))
 
 
 def _built(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Path | None, key: str) -> Code:

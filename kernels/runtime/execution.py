@@ -104,9 +104,8 @@ def split_and_run(
                 return
             own.run(*part)
 
-    if threads not in _pools:
-        _pools[threads] = ThreadPoolExecutor(threads - 1, thread_name_prefix="kernels")
-    others = [_pools[threads].submit(work) for _ in range(threads - 1)]
+    pool = _pools.get(threads) or _pools.setdefault(threads, ThreadPoolExecutor(threads - 1, "kernels"))
+    others = [pool.submit(work) for _ in range(threads - 1)]
     try:
         work()
     except BaseException:

@@ -1,7 +1,6 @@
 """What a tracing knows of itself: the constructs that it has met, the results and traces that it shares."""
 
 import functools
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -9,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from myoquat.core.content import BoundedTable
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic
 from myoquat.kernels.symbolic.elements import is_term, is_traced
 from myoquat.kernels.symbolic.terms import Tracer
@@ -51,7 +51,7 @@ def unrolled_constructs() -> Iterator[None]:
 # Traces that formulas share: the step of a loop and a called formula are traced once for all that have them.
 
 
-Kept = dict[str, OrderedDict[Any, Any]]  # table -> key -> trace, the oldest first
+Kept = dict[str, BoundedTable[Any]]  # by the name of the table
 T = TypeVar("T")
 
 _of_package: Kept = {}
@@ -87,15 +87,8 @@ def shared_trace(
     oldest goes."""
     tables = _kept.get()
     assert tables is not None  # `trace` shares
-    kept: OrderedDict[Any, T] = tables.setdefault(table, OrderedDict())
-    if key in kept:
-        return kept[key]
-    made = make()
-    if lasts():
-        kept[key] = made
-        while len(kept) > limit:
-            kept.popitem(last=False)
-    return made
+    kept: BoundedTable[T] = tables.setdefault(table, BoundedTable(limit))
+    return kept.get(key, make, lasts)
 
 
 # ---- Within one tracing, what a formula asks for again of the same symbols is not computed again ---------------

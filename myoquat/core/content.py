@@ -18,20 +18,33 @@ import os
 import secrets
 import struct
 import sys
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from types import NoneType
-from typing import Any
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from myoquat.core.lazy_imports import masked
 
-__all__ = ["FOREIGN", "content_digest", "content_key", "digest", "is_foreign", "lasting_content", "package_digest"]
+__all__ = [
+    "FOREIGN",
+    "BoundedTable",
+    "content_digest",
+    "content_key",
+    "digest",
+    "is_foreign",
+    "lasting_content",
+    "package_digest",
+]
+
+T = TypeVar("T")
 
 FOREIGN = "~"
 _PACKAGE = "myoquat"
@@ -41,6 +54,34 @@ _LENGTH = struct.Struct("<Q")
 
 _foreign: "WeakKeyDictionary[type, bool]" = WeakKeyDictionary()
 _met: ContextVar[bool] = ContextVar("met", default=False)  # whether what is being encoded has foreign parts
+
+
+# ---- what is kept by content -------------------------------------------------------------------------------
+
+
+class BoundedTable(Generic[T]):
+    """What is kept by key, for all threads of a process. Of more than `limit` the one goes that was not asked for the
+    longest. Two threads may make the same thing at once; the one that was ready first is kept."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], T], lasts: Callable[[], bool] = lambda: True) -> T:
+        """What is kept under the key, made where there is nothing, and kept if it `lasts` then."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = make()
+        if not lasts():
+            return made
+        with self._lock:
+            found = self._kept.setdefault(key, made)
+            while len(self._kept) > self._limit:
+                self._kept.popitem(last=False)
+        return found
 
 
 # ---- digests of parts --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from myoquat.kernels.runtime.execution import split_and_run
+from myoquat.kernels.tracing.context import shared_trace, sharing_traces
 
 
 @pytest.mark.parametrize("threads", [2, 3, 5])
@@ -48,3 +49,29 @@ def test_little_work_stays_with_the_caller():
     names = []
     split_and_run(lambda begin, end: names.append((threading.current_thread(), begin, end)), 640, 8, 4, nanoseconds=9e5)
     assert names == [(threading.current_thread(), 0, 640)]
+
+
+def test_a_trace_that_another_thread_throws_out_meanwhile_is_found():
+    """Of a table with one place: between the question whether a key is there and its value it was a KeyError."""
+
+    def others():
+        with sharing_traces("content"):
+            shared_trace("test of threads", "another", 1, lambda: 2)
+
+    class Asked:
+        asked = 0
+
+        def __hash__(self):
+            self.asked += 1
+            if self.asked == 2:  # the key was there a moment ago
+                thread = threading.Thread(target=others)
+                thread.start()
+                thread.join(timeout=0.2)
+            return 1
+
+    key = Asked()
+    with sharing_traces("content"):
+        key.asked = 2
+        assert shared_trace("test of threads", key, 1, lambda: 1) == 1
+        key.asked = 0
+        assert shared_trace("test of threads", key, 1, lambda: 3) == 1
