@@ -1,7 +1,6 @@
 """Small symmetric systems, solved by formulas without branches that run on floats and symbols alike. They are those of
 the articulated-body recursion at every joint, of constraints and of independent coordinates."""
 
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -22,23 +21,16 @@ def inverse3(S: Array) -> Array:
     return result
 
 
-DEPENDENT_PIVOT = 1e-10  # a pivot below this part of the greatest diagonal entry belongs to a row that others imply
-
-
-def solve_small(D: Array, B: Array, dependent: bool = False) -> Array:
+def solve_small(D: Array, B: Array) -> Array:
     """(..., n, m) D^-1 B for a symmetric positive definite D (..., n, n) of a few rows and B (..., n, m).
-
-    If `dependent`, D may be positive semi-definite, with B in its range. The solution is then zero in the rows that
-    earlier rows imply.
 
     By the root-free Cholesky factorization D = L P L^T, P diagonal, without pivoting. Source: G. H. Golub, C. F. Van
     Loan, Matrix Computations, 4th ed., Johns Hopkins 2013, section 4.1.2.
     """
     n = D.shape[-1]
-    if n == 1 and not dependent:
+    if n == 1:
         return B / D
-    least = DEPENDENT_PIVOT * reduce(np.maximum, [D[..., i, i][..., None] for i in range(n)]) if dependent else None
-    factors = Factors([[D[..., i, j][..., None] for j in range(i + 1)] for i in range(n)], least)
+    factors = Factors([[D[..., i, j][..., None] for j in range(i + 1)] for i in range(n)])
     return np.stack(factors.solve([B[..., i, :] for i in range(n)]), axis=-2)
 
 

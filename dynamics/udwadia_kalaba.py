@@ -8,16 +8,16 @@ fails, and what it costs (`python -m benchmarks constraints` measures it):
     form        singular M          redundant A    inconsistent b        cost (n = 30, k = 10)
     classical   fails               yes            least squares in M    1: a matrix root
     working     fails               yes            least squares in M    0.4: a Cholesky factor of M
-    augmented   if (M; A) has       yes            least squares in M_A  0.9: A^+, then as working
+    augmented   if (M; A) has       yes            least squares in M_A  0.9: as working, twice
                 full rank
     kkt         if (M; A) has       fails          fails                 0.7: an LU factor of n + k
                 full rank
-    priorities  if the levels with  yes            level by level        2.7: an SVD a level
+    priorities  if the levels with  yes            level by level        2.7: a factorization a level
                 M have full rank
 
-The classical form is weak at poses where rows of A become dependent. There the pseudo-inverse drops singular values
-below the tolerance instead of dividing by them, and the rank says so. Only the classical form needs a matrix root;
-`priorities` ranks constraints that contradict each other.
+The forms differ in the metric. In each, `myoquat.dynamics.rows` takes rows of A, scaled to length one, as long as more
+than the tolerance is left of one across those that it has taken, and the rank says how many. Only the classical form
+needs a matrix root; `priorities` ranks constraints that contradict each other.
 """
 
 from collections.abc import Sequence
@@ -28,12 +28,11 @@ import numpy as np
 
 from myoquat.core.arguments import check_type, real_array
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
 from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.vectors import matvec
 
-__all__ = ["RANK_TOLERANCE", "Constrained", "augmented", "classical", "kkt", "priorities", "working"]
-
-RANK_TOLERANCE = 1e-10  # singular values below this part of the largest count as zero
+__all__ = ["Constrained", "augmented", "classical", "kkt", "priorities", "working"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,9 @@ class Constrained:
     residual: np.ndarray
 
 
-def classical(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: float = RANK_TOLERANCE) -> Constrained:
+def classical(
+    M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: Array | float = RANK_TOLERANCE
+) -> Constrained:
     """a = a_free + M^-1/2 (A M^-1/2)^+ (b - A a_free): the form of Udwadia and Kalaba, the reference for the others.
     ValueError for singular M.
 
@@ -73,12 +74,14 @@ def classical(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance:
     _check_regular(values[..., 0], values[..., -1])
     root = _times(vectors / np.sqrt(values)[..., None, :], np.swapaxes(vectors, -1, -2))  # M^-1/2
     free = _apply(_times(root, root), Q)
-    plus, rank = _pseudo_inverse(_times(A, root), tolerance)
-    a = free + _apply(root, _apply(plus, b - _apply(A, free)))
-    return _result(M, Q, A, b, a, rank)
+    rows = Rows(_times(root, np.swapaxes(A, -1, -2)), tolerance)
+    a = free + _apply(root, rows.motion(b - _apply(A, free)))
+    return _result(M, Q, A, b, a, rows.rank)
 
 
-def working(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: float = RANK_TOLERANCE) -> Constrained:
+def working(
+    M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: Array | float = RANK_TOLERANCE
+) -> Constrained:
     """The same a with L^-T in place of M^-1/2, M = L L^T: no matrix root. ValueError for singular M.
 
     >>> import numpy as np
@@ -91,15 +94,17 @@ def working(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: f
         L = np.linalg.cholesky(M)
     except np.linalg.LinAlgError:
         raise ValueError("the mass matrix is singular: use augmented or kkt") from None
-    C = np.swapaxes(np.linalg.solve(L, np.swapaxes(A, -1, -2)), -1, -2)  # A L^-T
+    Y = np.linalg.solve(L, np.swapaxes(A, -1, -2))
     free = np.linalg.solve(L, Q[..., None])[..., 0]  # L^T a_free
-    plus, rank = _pseudo_inverse(C, tolerance)
-    y = free + _apply(plus, b - _apply(C, free))
-    a = np.linalg.solve(np.swapaxes(L, -1, -2), y[..., None])[..., 0]
-    return _result(M, Q, A, b, a, rank)
+    rows = Rows(Y, tolerance)
+    x = free + rows.motion(b - _apply(np.swapaxes(Y, -1, -2), free))
+    a = np.linalg.solve(np.swapaxes(L, -1, -2), x[..., None])[..., 0]
+    return _result(M, Q, A, b, a, rows.rank)
 
 
-def augmented(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: float = RANK_TOLERANCE) -> Constrained:
+def augmented(
+    M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: Array | float = RANK_TOLERANCE
+) -> Constrained:
     """The motion for a singular M, from M_A = M + A^+ A and Q + A^+ b in place of M and Q.
 
     They give the same a, if M and A together have full rank. ValueError if they do not: then the motion is not
@@ -111,12 +116,12 @@ def augmented(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance:
     array([2., 2.])
     """
     M, Q, A, b = _arrays(M, Q, A, b)
-    plus, _ = _pseudo_inverse(A, tolerance)
-    heavy = M + _times(plus, A)
+    rows = Rows(np.swapaxes(A, -1, -2), tolerance)
+    heavy = M + rows.projector
     least = np.linalg.eigvalsh(heavy)
-    if np.any(least[..., 0] <= tolerance * least[..., -1]):
+    if np.any(least[..., 0] <= np.asarray(tolerance) * least[..., -1]):
         raise ValueError("mass matrix and constraints together are singular: they do not determine the motion")
-    found = working(heavy, Q + _apply(plus, b), A, b, tolerance)
+    found = working(heavy, Q + rows.motion(b), A, b, tolerance)
     return _result(M, Q, A, b, found.acceleration, found.rank)
 
 
@@ -142,7 +147,7 @@ def kkt(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike) -> Constrained:
 
 def priorities(
     M: ArrayLike, Q: ArrayLike, levels: Sequence[tuple[Any, Any]], weights: Sequence[Any] | None = None,
-    tolerance: float = RANK_TOLERANCE,
+    tolerance: Array | float = RANK_TOLERANCE,
 ) -> Constrained:  # fmt: skip
     """Least constraint, level by level.
 
@@ -167,10 +172,10 @@ def priorities(
         _, _, A, b = _arrays(M, Q, A, b)
         root = np.sqrt(np.ones(A.shape[-2]) if weights is None else real_array("weights", weights[i]))
         B = root[:, None] * A
-        plus, found = _pseudo_inverse(_times(B, N), tolerance, np.linalg.norm(B, ord=2, axis=(-2, -1)))
-        a = a + _apply(N, _apply(plus, root * (b - _apply(A, a))))
-        N = _times(N, np.eye(n) - _times(plus, _times(B, N)))
-        rank = rank + found
+        rows = Rows(np.swapaxes(_times(B, N), -1, -2), tolerance, np.linalg.norm(B, axis=-1))
+        a = a + _apply(N, rows.motion(root * (b - _apply(A, a))))
+        N = _times(N, np.eye(n) - rows.projector)
+        rank = rank + rows.rank
     free = np.linalg.pinv(_times(np.swapaxes(N, -1, -2), _times(M, N)), rcond=tolerance, hermitian=True)
     a = a + _apply(N, _apply(free, _apply(np.swapaxes(N, -1, -2), Q - _apply(M, a))))
     A = np.concatenate([np.asarray(A, float) for A, _ in levels], axis=-2)
@@ -195,15 +200,6 @@ def _arrays(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike) -> tuple[Arr
 def _check_regular(least: Array, greatest: Array) -> None:
     if np.any(least <= np.finfo(float).eps * 10 * greatest):
         raise ValueError("the mass matrix is singular: use augmented or kkt")
-
-
-def _pseudo_inverse(A: Array, tolerance: float, scale: Array | None = None) -> tuple[Array, Array]:
-    """(A^+, rank), singular values below tolerance times the largest, or times `scale`, taken as zero."""
-    U, s, Vt = np.linalg.svd(A, full_matrices=False)
-    top = s.max(axis=-1, initial=0.0) if scale is None else scale
-    kept = s > tolerance * np.asarray(top)[..., None]
-    inverse = np.where(kept, 1 / np.where(kept, s, 1.0), 0.0)
-    return _times(np.swapaxes(Vt, -1, -2) * inverse[..., None, :], np.swapaxes(U, -1, -2)), kept.sum(axis=-1)
 
 
 def _result(M: Array, Q: Array, A: Array, b: Array, a: Array, rank: Array) -> Constrained:

@@ -12,7 +12,7 @@ accepted wherever floats are.
 
 from myoquat.joints.conversion.balls import ball_joint_obstacle
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities, with_rotations
-from myoquat.joints.errors import CoordinateWarning, ModelError
+from myoquat.joints.errors import ConstraintWarning, CoordinateWarning, ModelError
 from myoquat.joints.euler import (
     SEQUENCES,
     condition_euler,
@@ -109,6 +109,7 @@ __all__ = [
     "Body",
     "BodyIndex",
     "ConstantCurvatureJoint",
+    "ConstraintWarning",
     "CoordinateIndex",
     "CoordinateJoint",
     "CoordinateWarning",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-__all__ = ["CoordinateWarning", "ModelError", "OffSphereError", "in_file", "shortened"]
+__all__ = ["ConstraintWarning", "CoordinateWarning", "ModelError", "OffSphereError", "in_file", "shortened"]
 
 MAX_CHARACTERS = {"message": 1000, "element": 200}  # characters: names and values of a file stand in both
 
@@ -30,6 +30,24 @@ class CoordinateWarning(UserWarning):
     ...     p = mq.joints.point_position(gate, [90.0], "gate")
     >>> print(caught[0].message)
     coordinate 'gate.angle' is 90 rad, 14.3 turns: are these degrees? np.deg2rad(...) gives radians
+    """
+
+
+class ConstraintWarning(UserWarning):
+    """Constraints that contradict each other: the motion comes as near to all of them as it can.
+
+    >>> import warnings
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import CoordinateCoupler
+    >>> from myoquat.joints.functions import Linear, Polynomial
+    >>> slide = mq.joints.PrismaticJoint((1, 0, 0))
+    >>> pair = mq.ArticulatedSystem(tuple(mq.Body(name, "ground", slide, mass=1.0) for name in "ab"))
+    >>> both = [CoordinateCoupler("a.position", "b.position", f) for f in (Linear(1.0), Polynomial((0.0, 1.0, 1.0)))]
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     motion = mq.simulate(pair, [0.0, 0.0], [1.0, 1.0], 0.01, constraints=both)
+    >>> caught[0].category.__name__
+    'ConstraintWarning'
     """
 
 

@@ -17,7 +17,7 @@ from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
-from myoquat.dynamics.constraints.least import least_motions
+from myoquat.dynamics.rows import least_motions
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.multibody.system import ArticulatedSystem

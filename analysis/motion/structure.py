@@ -23,7 +23,7 @@ from myoquat.core.typing import Array
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.own import as_constraint
 from myoquat.dynamics.factor import ancestors
-from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
+from myoquat.dynamics.rows import Rows
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.constraints.base import PointForce
 from myoquat.joints.constraints.loops import Pair
@@ -301,8 +301,9 @@ class PoseStructure:
         A[..., self.touched] = touched
         if open_ is not None:
             A = A * open_[..., None, :]
-        back = np.linalg.pinv(A, rcond=RANK_TOLERANCE)
-        return back, np.eye(n) - back @ A
+        rows = Rows(np.swapaxes(A, -1, -2))
+        back = np.swapaxes(rows.multiplier_columns(np.eye(n)), -1, -2)  # (A^+)^T = (A^T)^+
+        return back, np.eye(n) - rows.projector
 
     def with_touched(self, values: Array, others: Array) -> Array:
         """(..., n) values (..., c) of the velocities that are touched, and others (..., n) elsewhere."""

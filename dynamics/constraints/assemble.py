@@ -9,8 +9,8 @@ from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
-from myoquat.dynamics.constraints.least import least_motions
 from myoquat.dynamics.constraints.own import constraints_of
+from myoquat.dynamics.rows import least_motions
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.validation import SystemLike, system_of

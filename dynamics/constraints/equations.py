@@ -1,9 +1,8 @@
 """All constraints of a system together: residuals, Jacobian and bias, and the motion that satisfies them.
 
-The formulas here have no branches: S = A M^-1 A^T is factorized without pivoting. Constraints may be declared
-redundant. Rows that others before them imply are then left out, as far as S shows them at the pose. Their forces are
-zero. For pseudo-inverses see `myoquat.dynamics.udwadia_kalaba`, which works on the arrays A and b of
-`constraint_equations`.
+The formulas here have no branches. Rows that are independent are solved by S = A M^-1 A^T, factorized without pivoting.
+Constraints may be declared redundant. `myoquat.dynamics.rows` then finds their rank at each pose, and gives
+the least forces, and the motion that comes nearest to rows that contradict each other.
 
 Where bodies without mass make M singular, M + A^T A stands for M, and Q + A^T b for the forces Q. All motions with A a
 = b satisfy the same equations with these. The motion is determined if M + A^T A is regular. Source: F. E. Udwadia, A.
@@ -21,6 +20,7 @@ from myoquat.core.typing import Array
 from myoquat.dynamics import composite, factor, inverse
 from myoquat.dynamics.blocks import solve_small
 from myoquat.dynamics.regularity import singular_velocity
+from myoquat.dynamics.rows import Rows, pose_tolerance
 from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -95,14 +95,14 @@ class Constraints:
         if self.weightless:
             force = force + vecmat(b, A)
         free = metric.solve(force)
-        multipliers = _multipliers(metric, A, b - matvec(A, free), self.redundant)
-        return free + metric.solve(vecmat(multipliers, A)), multipliers
+        change, multipliers = self._solved(metric, A, b - matvec(A, free), (q, t))
+        return free + change, multipliers
 
     def carried(self, q: Array, t: Array, force: Array) -> tuple[Array, Array]:
         """(A^T lambda (..., nu), lambda (..., k)): the part of a generalized force (..., nu) that the constraints
         carry. The lambda leave least of it in the metric of M^-1: A M^-1 A^T lambda = A M^-1 force."""
         A, metric = self.jacobian(q, t), self._metric(q, t)
-        multipliers = _multipliers(metric, A, matvec(A, metric.solve(force)), self.redundant)
+        _, multipliers = self._solved(metric, A, matvec(A, metric.solve(force)), (q, t))
         return vecmat(multipliers, A), multipliers
 
     def stabilization(self, q: Array, u: Array, t: Array, time_constant: Array) -> Array:
@@ -125,9 +125,23 @@ class Constraints:
         parts = [c for c in self.parts if c.position(self.system, q, t).shape[-1]]
         held, metric = Constraints(self.system, parts, self.redundant, self._weightless), self._metric(q, t)
         for _ in range(newton_steps if held.parts else 0):
-            step = _least(metric, held.position_jacobian(q, t), -held.position(q, t), self.redundant)
+            step, _ = held._solved(metric, held.position_jacobian(q, t), -held.position(q, t), (q, t))
             q = state.integrate(self.system.layout, q, step)
-        return q, u + _least(metric, self.jacobian(q, t), -self.rate(q, u, t), self.redundant)
+        return q, u + self._solved(metric, self.jacobian(q, t), -self.rate(q, u, t), (q, t))[0]
+
+    def tolerance(self, q: Array, t: Array) -> Array:
+        """(...) of the rank of the rows at a pose: `pose_tolerance`."""
+        return pose_tolerance(self.position(q, t), self.position_jacobian(q, t))
+
+    def _solved(self, metric: "_Metric", A: Array, wanted: Array, pose: tuple[Array, Array]) -> tuple[Array, Array]:
+        """(M^-1 A^T lambda (..., nu), lambda (..., k)): the least motion with A (...) = wanted (..., k) at a pose and
+        time, and the multipliers that cause it."""
+        if not self.redundant:
+            multipliers = solve_small(metric.inverse_product(A), wanted[..., None])[..., 0]
+            return metric.solve(vecmat(multipliers, A)), multipliers
+        rows = Rows(metric.halved(A), self.tolerance(*pose))
+        x = rows.motion(wanted)
+        return metric.motion(x), rows.multipliers(x)
 
     def position_jacobian(self, q: Array, t: Array) -> Array:
         """(..., h, nu) d phi / d motion."""
@@ -154,23 +168,23 @@ class _Metric(NamedTuple):
         """(..., nu) M^-1 force."""
         return factor.solve(self.order, self.F, force[..., None])[..., 0]
 
+    def halved(self, A: Array) -> Array:
+        """(..., nu, k) Y = D^-1/2 L^-T A^T, with Y^T Y = A M^-1 A^T."""
+        Y = factor.descended(self.order, self.F, np.swapaxes(A, -1, -2))
+        halved: Array = np.sqrt(np.diagonal(self.F, axis1=-2, axis2=-1))[..., None] * Y
+        return halved
+
+    def motion(self, x: Array) -> Array:
+        """(..., nu) L^-1 D^-1/2 x: M^-1 A^T lambda of x = Y lambda."""
+        roots = np.sqrt(np.diagonal(self.F, axis1=-2, axis2=-1))
+        return factor.ascended(self.order, self.F, (x / roots)[..., None])[..., 0]
+
     def inverse_product(self, A: Array) -> Array:
         """(..., k, k) A M^-1 A^T = Y^T D^-1 Y with Y = L^-T A^T. Y is as sparse as the branches that the rows reach."""
         Y = factor.descended(self.order, self.F, np.swapaxes(A, -1, -2))
         inverse_pivots = np.diagonal(self.F, axis1=-2, axis2=-1)
         product: Array = np.swapaxes(Y, -1, -2) @ (inverse_pivots[..., None] * Y)
         return product
-
-
-def _multipliers(metric: _Metric, A: Array, wanted: Array, redundant: bool) -> Array:
-    """(..., k) lambda with A M^-1 A^T lambda = wanted (..., k)."""
-    found: Array = solve_small(metric.inverse_product(A), wanted[..., None], redundant)[..., 0]
-    return found
-
-
-def _least(metric: _Metric, A: Array, wanted: Array, redundant: bool) -> Array:
-    """(..., nu) M^-1 A^T lambda: the least motion with A (...) = wanted (..., k)."""
-    return metric.solve(vecmat(_multipliers(metric, A, wanted, redundant), A))
 
 
 def _stacked(parts: list[Any]) -> Array:

@@ -1,5 +1,6 @@
 """Constraints evaluated on arrays through kernels, and the forms that redundant constraints need."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,17 @@ from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.wrenches import constraint_wrenches
 from myoquat.dynamics.equations import bias_force, forward_dynamics, joint_reactions, mass_matrix
 from myoquat.dynamics.regularity import check_pose
-from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, augmented, working
+from myoquat.dynamics.rows import Rows
+from myoquat.dynamics.udwadia_kalaba import Constrained, augmented, working
 from myoquat.joints.compiled import kernel_for
-from myoquat.joints.vectors import matvec
+from myoquat.joints.errors import ConstraintWarning
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.tracing.trace import trace
 
 __all__ = ["MAX_START_VIOLATION", "ConstraintArrays"]
 
 MAX_START_VIOLATION = 1e-6  # beyond it a start is refused
+MIN_INDEPENDENT_PART = 1e-2  # of a row across the others, below which rows are solved with pivots
 MAX_NEWTON_STEPS = 20  # of Newton's method for a start; it ends when a step no longer helps
 
 
@@ -61,6 +65,10 @@ class ConstraintArrays:
         """(..., k, nu) A."""
         return self._evaluated("A", self.constraints.jacobian, q=q, t=t)
 
+    def tolerance(self, q: ArrayLike, t: ArrayLike) -> Array:
+        """(...) of the rank of A at a pose."""
+        return self._evaluated("tolerance", self.constraints.tolerance, q=q, t=t)
+
     def bias(self, q: Array, u: Array, t: ArrayLike) -> Array:
         """(..., k) b."""
         return self._evaluated("b", self.constraints.bias, q=q, u=u, t=t)
@@ -75,31 +83,34 @@ class ConstraintArrays:
         (...).
 
         They come from the working form of `myoquat.dynamics.udwadia_kalaba`. Where the mass matrix is singular, they
-        come from the augmented form. Constraints may be redundant.
+        come from the augmented form. Constraints may be redundant. Where they contradict each other, `residual` is not
+        zero.
         """
         A, b = self.jacobian(q, t), self.bias(q, u, t)
         if self.constraints.weightless:
             M = self._evaluated("M", lambda q: composite.mass(self.system, q), q=q)
-            return augmented(M, tau - bias_force(self.system, q, u), A, b)
+            return augmented(M, tau - bias_force(self.system, q, u), A, b, self.tolerance(q, t))
         M = mass_matrix(self.system, q)
-        return working(M, matvec(M, forward_dynamics(self.system, q, u, tau)), A, b)
+        return working(M, matvec(M, forward_dynamics(self.system, q, u, tau)), A, b, self.tolerance(q, t))
 
     def joint_reactions(self, q: Array, u: Array, tau: Array, t: ArrayLike, f_ext: Array | None = None) -> Array:
         """(..., bodies, 6) what the joints transmit beside the constraints, with arguments as for `motion`. The motion
         does not determine the forces of redundant constraints, so the least forces are taken. `f_ext`: wrenches on the
         bodies, whose generalized forces are part of tau."""
         found = self.motion(q, u, tau, t)
-        back = np.linalg.pinv(np.swapaxes(self.jacobian(q, t), -1, -2), rcond=RANK_TOLERANCE)
-        wrenches = self.wrenches(q, t, matvec(back, found.force))
+        rows = Rows(np.swapaxes(self.jacobian(q, t), -1, -2), self.tolerance(q, t))
+        wrenches = self.wrenches(q, t, rows.multipliers(found.force))
         return joint_reactions(self.system, q, u, found.acceleration, wrenches if f_ext is None else wrenches + f_ext)
 
     def rank(self, q: ArrayLike, t: ArrayLike) -> int:
         """Rank of A at one pose, in the metric of M; ModelError where the motion is not determined there."""
-        A, M = self.jacobian(q, t), self.metric(real_array("q", q), t)
-        check_pose(self.system, M)
-        C = np.linalg.solve(np.linalg.cholesky(M), A.T)
-        s = np.linalg.svd(C, compute_uv=False)
-        return int((s > RANK_TOLERANCE * s.max(initial=0.0)).sum())
+        return int(Rows(np.linalg.solve(self._factor(q, t), self.jacobian(q, t).T), self.tolerance(q, t)).rank)
+
+    def dependent(self, q: ArrayLike, t: ArrayLike) -> bool:
+        """Whether less than a hundredth of a row is left across others at a pose. Such rows need pivots: the pivots of
+        S = A M^-1 A^T lose twice the digits."""
+        L = self._factor(q, t)
+        return bool(Rows(np.linalg.solve(L, self.jacobian(q, t).T), MIN_INDEPENDENT_PART).rank < self.count)
 
     def check(self, q: Array, u: Array, t: float = 0.0) -> None:
         """ValueError, saying by how much, for a state (..., nq), (..., nu) off the constraints by more than 1e-6."""
@@ -119,6 +130,30 @@ class ConstraintArrays:
                 raise ValueError(
                     f"{what}: {name} row {row} is off by {worst:.3g}, allowed is {MAX_START_VIOLATION:g}; {fix}"
                 )
+
+    def warn_contradictions(self, q: Array, u: Array, t: ArrayLike) -> None:
+        """A ConstraintWarning if no acceleration satisfies the rows A udot = b at a state (..., nq), (..., nu), to 1e-6
+        of b and to the distance of the state from the constraints. States that are not finite are left out."""
+        batch = np.broadcast_shapes(q.shape[:-1], np.shape(t))
+        q, u = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, u))
+        finite = np.isfinite(q).all(axis=-1) & np.isfinite(u).all(axis=-1)
+        q, u, times = q[finite], u[finite], np.broadcast_to(np.asarray(t, dtype=float), batch).reshape(-1)[finite]
+        b, tolerance = self.bias(q, u, times), self.tolerance(q, times)
+        Y = np.linalg.solve(np.linalg.cholesky(self.metric(q, times)), np.swapaxes(self.jacobian(q, times), -1, -2))
+        off = np.abs(vecmat(Rows(Y, tolerance).motion(b), Y) - b)
+        allowed = np.maximum(MAX_START_VIOLATION, tolerance) * (1 + np.abs(b).max(axis=-1, initial=0.0))
+        bad = off > allowed[:, None]
+        if bad.any():
+            first = int(np.argmax(bad.any(axis=-1)))
+            row = int(np.argmax(off[first]))
+            sizes = [c.rate(self.system, q[first], u[first], times[first]).shape[-1] for c in self.constraints.parts]
+            part = self.constraints.parts[int(np.searchsorted(np.cumsum(sizes), row, side="right"))]
+            warnings.warn(
+                f"constraints contradict each other at {times[first]:g} s: the acceleration that comes nearest to all "
+                f"misses that of {part.label} by {off[first, row]:.3g}",
+                ConstraintWarning,
+                stacklevel=5,
+            )
 
     def nearest(self, q: Array, u: Array, t: float = 0.0) -> tuple[Array, Array]:
         """A state (nq,), (nu,) moved onto the constraints, along M^-1 A^T, rank-revealing; ValueError if
@@ -159,11 +194,15 @@ class ConstraintArrays:
 
     def _least(self, A: Array, q: Array, t: float, wanted: Array) -> Array:
         """The smallest motion in the metric of M with A motion = wanted; ModelError where that is not determined."""
-        M = self.metric(q, t)
+        L = self._factor(q, t)
+        found: Array = np.linalg.solve(L.T, Rows(np.linalg.solve(L, A.T), self.tolerance(q, t)).motion(wanted))
+        return found
+
+    def _factor(self, q: ArrayLike, t: ArrayLike) -> Array:
+        """L of the metric L L^T of a pose; ModelError where the motion is not determined."""
+        M = self.metric(real_array("q", q), t)
         check_pose(self.system, M)
-        L = np.linalg.cholesky(M)
-        C = np.linalg.solve(L, A.T).T
-        return np.linalg.solve(L.T, np.linalg.pinv(C, rcond=RANK_TOLERANCE) @ wanted)
+        return np.linalg.cholesky(M)
 
     def _evaluated(self, name: str, formula: Any, **given: ArrayLike) -> Array:
         """A formula of these arguments in this order, times t (...) and others (..., n), through its kernel. For one

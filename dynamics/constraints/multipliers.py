@@ -25,7 +25,7 @@ from myoquat.core.typing import Array
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.constraints.own import constraints_of
-from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
+from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
 from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic, PolynomialCoupler, Prescribed
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -48,6 +48,7 @@ class ConstrainedMotion:
 
     rows  A (t, k, nu): first those of `Model.constraints` on bodies, `count` of them, then the rest, then the locks.
     map   (t, k, nu): multipliers = map r, where r are the generalized forces that the motion lacks.
+    rank  (t,) of A; null (t, k, k) projects onto the multipliers that change no motion.
 
     ModelError for a constraint on velocities, whose force on bodies is not known. ValueError, with the frame, where the
     mass matrix is singular.
@@ -86,22 +87,18 @@ class ConstrainedMotion:
         return ConstraintArrays(Constraints(self.model.system, self.on_bodies))
 
     def _decompose(self) -> None:
-        """A L^-T = U S V with M = L L^T: the map U S^-1 V L^-1, and the null space of A^T."""
+        """With M = L L^T, the rows in this metric: the map (L^-1 A^T)^+ L^-1, and the null space of A^T."""
         M = self._arrays.metric(self.q, self.time)
         try:
             L = np.linalg.cholesky(M)
         except np.linalg.LinAlgError:
             frame = int(np.argmax(np.linalg.cond(M)))
             raise ValueError(f"frame {frame}: the mass matrix is singular, so that no force is determined") from None
-        back = np.linalg.inv(L)
-        U, s, V = np.linalg.svd(self.rows @ np.swapaxes(back, -1, -2))
-        size = np.zeros((*s.shape[:-1], self.rows.shape[-2]))
-        size[..., : s.shape[-1]] = s
-        kept = size > RANK_TOLERANCE * size.max(axis=-1, keepdims=True, initial=0.0)
-        inverse = np.where(kept, 1.0 / np.where(kept, size, 1.0), 0.0)[..., : s.shape[-1]]
-        few, self._back = s.shape[-1], back
-        self.map: Array = (U[..., :few] * inverse[..., None, :]) @ V[..., :few, :] @ back
-        self.null: Array = np.where(kept[..., None, :], 0.0, U)
+        self._back = np.linalg.inv(L)
+        self._tolerance = self._arrays.tolerance(self.q, self.time) if self.constraints else RANK_TOLERANCE
+        rows = Rows(self._back @ np.swapaxes(self.rows, -1, -2), self._tolerance)
+        self.rank, self.null = rows.rank, rows.null
+        self.map: Array = rows.multiplier_columns(self._back)
 
     # ---- forces ------------------------------------------------------------------------------------------------
 
@@ -130,21 +127,12 @@ class ConstrainedMotion:
         n = len(self.q)
         motors = np.broadcast_to(self._back[..., list(driven)], (n, self.model.system.nu, len(driven)))
         held = self._back @ np.swapaxes(self.rows, -1, -2)
-        U, s, V = np.linalg.svd(np.concatenate([motors, held], axis=-1), full_matrices=False)
-        kept = s > RANK_TOLERANCE * s.max(axis=-1, keepdims=True, initial=0.0)
-        short = kept.sum(axis=-1) < len(driven) + self.rank
+        rows = Rows(np.concatenate([motors, held], axis=-1), self._tolerance)
+        short = rows.rank < len(driven) + self.rank
         if short.any():
             raise ValueError(f"at frame {int(np.argmax(short))} they push against the constraints, so that neither is "
                              "determined; name fewer")  # fmt: skip
-        y = np.where(kept, vecmat(matvec(self._back, lacking), U) / np.where(kept, s, 1.0), 0.0)
-        result: Array = vecmat(y, V)[:, len(driven) :]
-        return result
-
-    @property
-    def rank(self) -> Array:
-        """(t,) of A."""
-        lost = np.abs(self.null).max(axis=-2, initial=0.0) > 0
-        return np.asarray(self.rows.shape[-2] - lost.sum(axis=-1))
+        return rows.multipliers(matvec(self._back, lacking))[:, len(driven) :]
 
     def force(self, multipliers: Array, rows: slice = slice(None)) -> Array:
         """(t, nu) the generalized forces A^T lambda of some rows."""

@@ -8,7 +8,7 @@ step that it would have taken next.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, TypeAlias
 
@@ -17,14 +17,11 @@ import numpy as np
 from myoquat import kernels
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
-from myoquat.dynamics.constraints import ConstraintArrays, Constraints
-from myoquat.dynamics.equations import mass_matrix
 from myoquat.dynamics.integrators import Radau, StateEquations
 from myoquat.dynamics.simulation.controls import Control
 from myoquat.dynamics.simulation.events import Event, Occurrence
 from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, BY_SCIPY, MethodChoice
 from myoquat.dynamics.simulation.schedule import Timing
-from myoquat.dynamics.udwadia_kalaba import working
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Kernel, Outcome
 
@@ -55,17 +52,13 @@ class AdaptiveRun:
 
 @dataclass(frozen=True)
 class AdaptiveProblem:
-    """The equations of one state with its inputs, and what to do at every step.
-
-    redundant: the constraints depend on each other, so that a pseudo-inverse solves for their forces.
-    """
+    """The equations of one state with its inputs, and what to do at every step."""
 
     equations: StateEquations
     controls: dict[str, Control]
     choice: MethodChoice
     timing: Timing
     events: Sequence[Event] = ()
-    redundant: bool = False
 
     @cached_property
     def constants(self) -> tuple[Any, ...]:
@@ -87,9 +80,6 @@ class AdaptiveProblem:
         equations = self.equations
         if not equations.constraints:
             return equations.project(x)
-        if self.redundant:
-            q, u = equations.split(replace(equations, constraints=()).project(x))
-            return np.concatenate([*self._constraint_arrays.nearest(q, u, t), equations.rest(x)])
         formula = lambda x, t: equations.project(x, t)  # noqa: E731
         sizes: dict[str, Any] = {"x": equations.size, "t": ()}
         key = ("projected", equations.key)
@@ -102,17 +92,10 @@ class AdaptiveProblem:
         """The state as it is stored: on the manifold, if it is to be kept there."""
         return self.projected(t, x) if self.choice.projects else x.copy()
 
-    @property
-    def _constraint_arrays(self) -> ConstraintArrays:
-        return ConstraintArrays(Constraints(self.equations.system, self.equations.constraints))
-
     # ---- slopes ----------------------------------------------------------------------------------------------
 
     def slope(self) -> Slope:
         """xdot(t, x)."""
-        if self.redundant:
-            loose = replace(self, equations=replace(self.equations, constraints=()), redundant=False)
-            return self._least_constraint(loose.slope())
         single = self._kernel(lanes=1).single()
         return lambda t, x: np.asarray(single(t, x, *self._given(t)))
 
@@ -127,23 +110,6 @@ class AdaptiveProblem:
             return []
         q, u = self.equations.split(self.projected(t, x))
         return [event.at(self.equations.model, t, q, u) for event in self.events]
-
-    def _least_constraint(self, free: Slope) -> Slope:
-        """The slope under redundant constraints, from arrays: `free` is the slope without them."""
-        equations, system, arrays = self.equations, self.equations.system, self._constraint_arrays
-
-        def slope(t: float, x: Array) -> Array:
-            q, u = equations.split(self.projected(t, x) if self.choice.projects else x)
-            rate = free(t, x)
-            M = mass_matrix(system, q)
-            b = arrays.bias(q, u, t)
-            if equations.baumgarte:
-                b = b - 2 / self.constants[0] * arrays.rate(q, u, t)
-            udot = equations.split(rate)[1]
-            a = working(M, M @ udot, arrays.jacobian(q, t), b).acceleration
-            return np.concatenate([rate[: system.nq], a, equations.rest(rate)])
-
-        return slope
 
     def _given(self, t: float | Array) -> list[Any]:
         """The inputs, (n,) at a time or (k, n) at times (k,), and the parameters."""

@@ -71,7 +71,7 @@ def simulate(
                    and this its start. Where a call gives no excitations or controls, the model's own `inputs` hold.
     torque         (nu,) on u [N m, N], in the same forms; zero by default.
     constraints    `myoquat.dynamics.constraints` that the motion satisfies beside the model's own constraints and
-                   couplers; not redundant ones with radau.
+                   couplers, redundant ones too. A ConstraintWarning says where they contradict each other.
     method         of fixed step: "rk4", "lie_rk4", "semi_implicit_euler", "variational" (symplectic); adaptive:
                    "dop853" (the default with rtol), "rk45", "radau" (implicit, for stiff muscles).
     stabilization  "projection" brings |Q| to 1 and the state onto the constraints along M^-1 A^T after each step.
@@ -122,6 +122,8 @@ def _moved(
     else:
         solution = _fixed_step(model, start, timing, inputs, choice, output)
     trajectory = solution.trajectory()
+    if start.redundant and (arrays := solution.problem.constraint_arrays) is not None:
+        arrays.warn_contradictions(trajectory.q, trajectory.u, trajectory.time)
     stopped = stop_message(solution.problem.equations, solution.run, solution.controls, trajectory.parameters)
     _warn(stopped, SimulationWarning)
     _warn(None if choice.adaptive else stiffness_message(trajectory, choice.name, timing.counted.h), StiffnessWarning)
@@ -176,11 +178,6 @@ def _fixed_step(
     """By a compiled loop, all states side by side."""
     if output.events:
         raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {choice.name!r}")
-    if start.rank < start.rank_nearby:
-        raise ValueError(
-            f"{start.count} constraints of rank {start.rank} at the start, but {start.rank_nearby} off them. Those "
-            "that are redundant only where they hold need an adaptive method, one of dop853 and rk45 (rtol=...)"
-        )
     simulator = Simulator(
         model, method=choice.name, stabilization=choice.stabilization, external_torque=inputs.torque is not None,
         constraints=start.constraints, parameters=inputs.parameters, redundant=start.redundant,
@@ -217,18 +214,12 @@ def _adaptive(
     """By SciPy's solvers, state after state."""
     if inputs.parameters:
         raise ValueError("parameters need a method of fixed step, rk4, lie_rk4 or euler; adaptive ones take one model")
-    if start.redundant and choice.name == "radau":
-        raise ValueError("method 'radau' needs independent constraints; the other methods take redundant ones")
     problem = Problem(
-        model, choice, start.constraints, external_torque=inputs.torque is not None, feedback=compiled_feedback(inputs)
-    )
-    if start.redundant and problem.constraint_arrays is not None and problem.constraint_arrays.constraints.weightless:
-        raise ValueError(
-            f"{start.count} constraints of rank {start.rank} at the start: on bodies without mass they must be "
-            "independent. Leave out those that others imply, or give the bodies a mass"
-        )
+        model, choice, start.constraints, external_torque=inputs.torque is not None, redundant=start.redundant,
+        feedback=compiled_feedback(inputs),
+    )  # fmt: skip
     controls = problem.controls(inputs)
-    whole = AdaptiveProblem(problem.equations, controls, choice, timing, tuple(events), start.redundant)
+    whole = AdaptiveProblem(problem.equations, controls, choice, timing, tuple(events))
     given = problem.at_start(controls, inputs, timing.start, (start.q, start.u))
     states = (start.q, start.u, *problem.own_start(start.q, given, inputs))
     run, steps, occurrences = solve_batch(whole, states)

@@ -15,25 +15,15 @@ from myoquat.joints.validation import SystemLike, system_of
 
 __all__ = ["Start"]
 
-SAMPLED_POSES, POSE_DEVIATION = 3, 1e-2  # poses beside a start, and their standard deviation [rad, m]
-
 
 @dataclass(frozen=True)
 class Start:
-    """A checked start, q (..., nq) and u (..., nu), on the constraints. The number of their rows, their least rank
-    there, and their greatest one at poses nearby, where they do not hold."""
+    """A checked start, q (..., nq) and u (..., nu), on the constraints, `redundant` if some nearly depend on others."""
 
     q: Array
     u: Array
     constraints: tuple[Constraint, ...] = ()
-    count: int = 0
-    rank: int = 0
-    rank_nearby: int = 0
-
-    @property
-    def redundant(self) -> bool:
-        """True if the constraints depend on each other."""
-        return self.rank < self.count
+    redundant: bool = False
 
     @classmethod
     def of(
@@ -80,17 +70,7 @@ class Start:
                 q[where], u[where] = arrays.nearest(q[where], u[where], time)
         if not varied:
             arrays.check(q, u, time)
-        ranks = [arrays.rank(q[where], time) for where in np.ndindex(batch)]
-        count, rank = arrays.count, min(ranks, default=0)
-        nearby = (
-            max((_rank_nearby(arrays, q[where], time) for where in np.ndindex(batch)), default=0)
-            if rank < count
-            else rank
-        )
-        return cls(q, u, arrays.constraints.parts, count, rank, nearby)
-
-
-def _rank_nearby(arrays: ConstraintArrays, q: Array, time: float) -> int:
-    """The greatest rank of the constraints at a few poses near q (nq,), off the constraints."""
-    steps = np.random.default_rng(0).normal(size=(SAMPLED_POSES, arrays.system.nu)) * POSE_DEVIATION
-    return max(arrays.rank(arrays.system.integrate(q, step), time) for step in steps)
+        redundant = any(arrays.dependent(q[where], time) for where in np.ndindex(batch))
+        if redundant and not varied:
+            arrays.warn_contradictions(q, u, time)
+        return cls(q, u, arrays.constraints.parts, redundant)

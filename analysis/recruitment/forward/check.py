@@ -73,7 +73,7 @@ def track(
     the model has. Couplers and constraints hold, locked coordinates stay where they start. Where the simulation fails,
     a SimulationWarning says when, and the frames after are left out. Raises ValueError for a motion of another system,
     without u, of a single frame or off the constraints. It is raised for arrays that do not fit or are not finite,
-    activations outside [0, 1], redundant constraints, and forces that depend on time.
+    activations outside [0, 1], and forces that depend on time.
 
     >>> import numpy as np
     >>> import myoquat as mq

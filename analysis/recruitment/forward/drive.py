@@ -69,8 +69,7 @@ class Drive:
     """A model, as `driven_model` gives it, and the motion (q, u, udot) that it has to follow.
 
     Raises ValueError for a motion of another system, without u, with fewer than two frames, or that starts off the
-    model's constraints. It is raised for redundant constraints, forces that depend on time, and a bandwidth that is not
-    positive.
+    model's constraints. It is raised for forces that depend on time, and a bandwidth that is not positive.
     """
 
     def __init__(self, model: Model, motion: Motion, bandwidth: ArrayLike) -> None:
@@ -86,10 +85,8 @@ class Drive:
             raise ValueError(f"{timed.element}: it depends on time; give it as loads or torque")
         held = (*constraints_of(model), *_locks(model, motion))
         start = Start.of(model, motion.q[0], motion.u[0], held, False)
-        if start.redundant:
-            raise ValueError(f"{start.count} constraints of rank {start.rank}: redundant ones cannot be simulated here")
         self.model, self.motion, self.bandwidth = model, motion, w
-        self._simulator = Simulator(model, external_torque=True, constraints=held)
+        self._simulator = Simulator(model, external_torque=True, constraints=held, redundant=start.redundant)
 
     def run(self, law: Law, step: float) -> Driven:
         """From the first frame to the last, or to where the simulation fails, in steps of at most `step` [s]."""

@@ -14,7 +14,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
 from myoquat.dynamics.constraints.assemble import mobilities
-from myoquat.dynamics.constraints.least import least_motions
+from myoquat.dynamics.rows import least_motions
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 

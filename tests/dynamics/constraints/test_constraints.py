@@ -19,6 +19,7 @@ from myoquat.dynamics.constraints import (
     Weld,
 )
 from myoquat.joints import ArticulatedSystem, ModelError, frame_jacobian, quaternion_from_euler, rotation_matrix
+from myoquat.joints.errors import ConstraintWarning
 from myoquat.joints.functions import Linear, Polynomial
 from myoquat.joints.multibody.system import Body
 from myoquat.joints.types import FixedJoint, FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
@@ -254,11 +255,41 @@ def test_redundant_constraints_go_through_the_rank_revealing_form():
     q0, u0 = np.r_[0.0, 0.0, 0.0, START], np.r_[0.0, 0.0, 0.0, SPIN]
     twice = [PointLoop("b0", "ground"), PointLoop("b0", "ground")]
     reference = simulate(hanging(), START, SPIN, 0.2, rtol=1e-12, output_step=0.1)
-    for given in ({"rtol": 1e-10}, {"step": 1e-3}, {"step": 1e-3, "method": "lie_rk4"}):
+    radau = {"rtol": 1e-10, "method": "radau"}
+    for given in ({"rtol": 1e-10}, {"step": 1e-3}, {"step": 1e-3, "method": "lie_rk4"}, radau):
         way = simulate(free(), q0, u0, 0.2, constraints=twice, output_step=0.1, **given)
         np.testing.assert_allclose(way.q[:, 3:], reference.q, atol=1e-9)
-    with pytest.raises(ValueError, match="needs independent constraints; the other methods take redundant ones"):
-        simulate(free(), q0, u0, 0.2, constraints=twice, method="radau")
+
+
+SLOPES = (1.0, 1.0 + 1e-5)  # of couplers: one, and one that is nearly the same
+
+
+def pendulums():
+    part = {"mass": 1.0, "center_of_mass": (0.3, 0, -0.3), "inertia": (0.1, 0.1, 0.1, 0, 0, 0)}
+    return ArticulatedSystem(tuple(Body(name, "ground", RevoluteJoint((0, 1, 0)), **part) for name in "ab"))
+
+
+def scaled_difference(system, q, t):
+    return 1e6 * (q[..., :1] - q[..., 1:])
+
+
+@pytest.mark.parametrize("order", [(0, 1), (0, 1, 2), (2, 1, 0), (1, 0, 1, 2), (2, 0, 1)])
+@pytest.mark.parametrize("solver", [{"step": 5e-3}, {"rtol": 1e-6}])
+def test_couplers_hold_in_every_order_scale_and_number(order, solver):
+    """a = b and a = (1 + 1e-5) b leave no motion, whatever other rows repeat one of them."""
+    rows = [CoordinateCoupler("a.angle", "b.angle", Linear(slope)) for slope in SLOPES]
+    rows.append(PositionFormula(scaled_difference))
+    way = simulate(pendulums(), [0.0, 0.0], [0.0, 0.0], 0.1, constraints=[rows[k] for k in order], **solver)
+    assert np.abs(way.q).max() < 1e-14
+
+
+@pytest.mark.parametrize("solver", [{"step": 5e-3}, {"rtol": 1e-6}])
+def test_constraints_that_contradict_each_other_warn(solver):
+    """a = b and a = b + b^2 agree at zero, but ask for accelerations that differ by 2 b'^2: each misses half."""
+    both = [CoordinateCoupler("a.angle", "b.angle", f, name=n)
+            for n, f in (("line", Linear(1.0)), ("curve", Polynomial((0.0, 1.0, 1.0))))]  # fmt: skip
+    with pytest.warns(ConstraintWarning, match=r"contradict each other at 0 s: .*(line|curve).* by 0\.25"):
+        simulate(pendulums(), [0.0, 0.0], [0.5, 0.5], 0.02, constraints=both, **solver)
 
 
 def test_the_acceleration_obeys():

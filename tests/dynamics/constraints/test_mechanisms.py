@@ -1,7 +1,6 @@
 """Closed-loop benchmark mechanisms, in short."""
 
 import numpy as np
-import pytest
 
 from benchmarks.own.mechanisms import ANDREWS_END, andrews, andrews_start, bricard, four_bars
 from myoquat.dynamics import simulate
@@ -28,9 +27,11 @@ def test_four_bars_pass_their_singular_configurations():
 
 def test_bricard_moves_though_the_count_says_it_cannot():
     system, closed, q0 = bricard()
-    with pytest.raises(ValueError, match="5 constraints of rank 4"):
-        simulate(system, q0, duration=0.1, constraints=closed)
-    way = simulate(system, q0, duration=1.0, rtol=1e-8, constraints=closed)
+    for solver in ({"rtol": 1e-8}, {"step": 5e-3}):
+        moves_with_its_energy(simulate(system, q0, duration=1.0, constraints=closed, **solver))
+
+
+def moves_with_its_energy(way):
     assert np.ptp(way.q[:, 0]) > 0.5
     np.testing.assert_allclose(way.energy, way.energy[0], atol=1e-6)
     assert np.abs(way.constraint_drift).max() < 1e-12

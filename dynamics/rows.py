@@ -1,0 +1,255 @@
+"""One solve of constrained motion: the rows of constraints in the metric of the masses, whatever their rank.
+
+Let M = B B^T and Y = B^-1 A^T, a column for each row of A. The least motion B^-T x that comes nearest to A udot = b,
+and the least multipliers lambda whose forces A^T lambda cause it, are
+
+    x = (Y^T)^+ w,    lambda = Y^+ x,    w = b - A a_free.
+
+`Rows` finds both by a complete orthogonal factorization Y = P C K^-1. The columns of P are orthogonal and those of Y,
+scaled to length one by K, chosen by pivoting: each step takes the column of which most is left. Where no more than the
+tolerance is left of any column, the others are sums of those that were taken. A second orthogonal factorization, of
+(C K^-1)^T, gives the least multipliers, and the motion nearest to rows that contradict each other. Constraints on
+separate branches of a tree share no row of Y: each such block is factored by itself.
+
+The formulas have no branches, run on floats and symbols, and their derivatives are those of the rows taken at a pose.
+Sources: G. H. Golub, C. F. Van Loan, Matrix Computations, 4th ed., Johns Hopkins 2013, sections 5.2.8 (modified
+Gram-Schmidt), 5.4.2 (column pivoting), 5.4.7 (complete orthogonal decomposition).
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.vectors import dot, matvec, vecmat
+from myoquat.kernels import Kernel, compile
+from myoquat.kernels.symbolic.arrays import is_symbolic, may_be_nonzero
+
+__all__ = ["RANK_TOLERANCE", "Rows", "least_motions", "pose_tolerance"]
+
+RANK_TOLERANCE = 1e-10  # of a row's length: where less is left of it across the rows taken before, they imply it
+TOLERANCE_PER_DISTANCE = 10.0  # [1/rad, 1/m] how fast directions of rows change with the distance from the constraints
+MAX_TOLERANCE = 1e-2  # far from the constraints
+MAX_COMPILED_PRODUCTS = 1000  # of k rows with nu entries, k k nu: 0.3 s of compilation
+ROUND_OFF_ROW = 1e-13  # of the longest row: a shorter one is the round-off of a row of zeros
+
+
+class Rows:
+    """The columns Y (..., n, k) of constraint rows, factored, with a `tolerance` (...) of their rank.
+
+    `lengths` (..., k), by default those of the columns, are what the tolerance is a part of.
+
+    >>> import numpy as np
+    >>> from myoquat.dynamics.rows import Rows
+    >>> twice = Rows(np.array([[1.0, 1.0], [0.0, 0.0]]))  # two equal rows on two unit masses
+    >>> x = twice.motion(np.array([4.0, 4.0]))
+    >>> x, twice.multipliers(x), int(twice.rank)
+    (array([4., 0.]), array([2., 2.]), 1)
+    """
+
+    def __init__(self, Y: Array, tolerance: Array | float = RANK_TOLERANCE, lengths: Array | None = None) -> None:
+        self.shape = Y.shape
+        squares = np.sum(Y * Y, axis=-2) if lengths is None else lengths * lengths
+        self._zero: Array = 0.0 * np.sum(squares, axis=-1) + 0.0 * tolerance
+        longest = reduce(np.maximum, [squares[..., i] for i in range(self.shape[-1])], self._zero)
+        real = squares > (ROUND_OFF_ROW**2 * longest)[..., None]
+        roots = np.where(real, np.sqrt(np.where(real, squares, 1.0)), 0.0)
+        inverses = np.where(real, 1.0 / np.where(real, roots, 1.0), 0.0)
+        self._blocks = [
+            _Block(Y[..., rows, :][..., members], (roots[..., members], inverses[..., members]), tolerance,
+                   members, rows)
+            for members, rows in _separate(Y)
+        ]  # fmt: skip
+
+    @property
+    def rank(self) -> Array:
+        """(...) the number of rows that were taken."""
+        return sum((block.rank for block in self._blocks), self._zero)
+
+    def motion(self, wanted: Array) -> Array:
+        """(..., n) x, the least of those for which Y^T x comes nearest to `wanted` (..., k)."""
+        found: list[Array] = [self._zero] * self.shape[-2]
+        for block in self._blocks:
+            x = block.motion(wanted[..., block.members])
+            for place, row in enumerate(block.rows):
+                found[row] = x[..., place]
+        return _vector(found, wanted)
+
+    def multipliers(self, x: Array) -> Array:
+        """(..., k) lambda, the least of those for which Y lambda comes nearest to x (..., n)."""
+        return self.multiplier_columns(x[..., None])[..., 0]
+
+    def multiplier_columns(self, X: Array) -> Array:
+        """(..., k, m) lambda, a column for each of X (..., n, m)."""
+        found: list[Array] = [self._zero[..., None] * X[..., 0, :]] * self.shape[-1]
+        for block in self._blocks:
+            multipliers = block.multipliers(X[..., block.rows, :])
+            for place, i in enumerate(block.members):
+                found[i] = multipliers[..., place, :]
+        return np.stack(np.broadcast_arrays(*found, subok=True), axis=-2) if found else 0.0 * X[..., :0, :]
+
+    @property
+    def projector(self) -> Array:
+        """(..., n, n) onto the span of Y: Y Y^+."""
+        n = self.shape[-2]
+        found = np.zeros((*self._zero.shape, n, n))
+        for block in self._blocks:
+            place = np.array(block.rows)
+            found[..., place[:, None], place] = sum(
+                p[..., :, None] * p[..., None, :] * inverse[..., None, None] for _, p, inverse, _ in block.steps
+            )
+        return found
+
+    @property
+    def null(self) -> Array:
+        """(..., k, k) the projector onto the multipliers that cause no force: Y null = 0."""
+        k = self.shape[-1]
+        found = np.broadcast_to(np.eye(k), (*self._zero.shape, k, k)).copy()
+        for block in self._blocks:
+            own = np.broadcast_to(np.eye(len(block.members)), (*self._zero.shape, *(len(block.members),) * 2))
+            for h, inverse in block.row_space:
+                own = own - h[..., :, None] * h[..., None, :] * inverse[..., None, None]
+            place = np.array(block.members)
+            found[..., place[:, None], place] = own * (block.rank < len(place))[..., None, None]
+        return found
+
+
+class _Block:
+    """Rows that share velocities: `members` of all rows, by columns of their `rows` of Y.
+
+    scaled  (lengths, inverse lengths) (..., k) of the columns, zero for columns of round-off.
+    """
+
+    def __init__(
+        self, Y: Array, scaled: tuple[Array, Array], tolerance: Array | float, members: list[int], rows: list[int]
+    ) -> None:
+        self.members, self.rows, (self.lengths, self.inverse_lengths) = members, rows, scaled
+        k, left = len(members), Y * self.inverse_lengths[..., None, :]
+        before = np.triu(np.ones((k, k)), 1)  # x @ before: sums of the entries before each one
+        is_open = 1.0 + 0.0 * self.lengths
+        # of each step: the choice of its row, one-hot, the direction, its inverse square, the part of each row along it
+        self.steps: list[tuple[Array, Array, Array, Array]] = []
+        for _ in range(min(k, len(rows))):
+            sizes = np.sum(left * left, axis=-2)
+            greatest = reduce(np.maximum, [sizes[..., i] for i in range(k)])
+            enough = greatest > tolerance * tolerance
+            longest = np.where((sizes >= greatest[..., None]) & enough[..., None], is_open, 0.0)
+            choice = np.where(longest @ before > 0.0, 0.0, longest)  # the first of equal ones
+            direction = matvec(left, choice)
+            for _, earlier, scale, _ in self.steps:  # a second time: a short one has lost digits
+                direction = direction - (dot(earlier, direction) * scale)[..., None] * earlier
+            inverse = np.where(enough, 1.0 / np.where(enough, dot(direction, direction), 1.0), 0.0)
+            parts = choice + (1.0 - choice) * vecmat(direction, left) * inverse[..., None]
+            left = (1.0 - choice)[..., None, :] * (left - direction[..., :, None] * parts[..., None, :])
+            is_open = is_open * (1.0 - choice)
+            self.steps.append((choice, direction, inverse, parts))
+        self.rank: Array = np.sum(1.0 - is_open, axis=-1)
+        self._factor_parts()
+
+    def _factor_parts(self) -> None:
+        """h and its inverse square for each step, orthogonal, and the m with g_s = h_s + sum of m_ts h_t over t < s: g
+        are the parts along a direction of the rows as they are, not scaled."""
+        self.row_space: list[tuple[Array, Array]] = []
+        self.mixed: list[list[Array]] = []
+        for _, _, inverse, parts in self.steps:
+            h, along = parts * self.lengths, list[Array]()
+            for other, scale in self.row_space:
+                along.append(dot(other, h) * scale)
+                h = h - along[-1][..., None] * other
+            square = dot(h, h)
+            kept = (inverse > 0.0) & (square > 0.0)
+            self.row_space.append((h, np.where(kept, 1.0 / np.where(kept, square, 1.0), 0.0)))
+            self.mixed.append(along)
+
+    def motion(self, wanted: Array) -> Array:
+        """(..., n) of `Rows.motion`, on the block's rows of Y."""
+        missing, along = wanted * self.inverse_lengths, list[Array]()
+        for choice, _, _, parts in self.steps:  # the rows taken hold exactly
+            along.append(dot(choice, missing))
+            missing = (1.0 - choice) * (missing - parts * along[-1][..., None])
+        left, nearest = missing * self.lengths, list[Array]()
+        for h, inverse in self.row_space:  # least squares of what the others miss: round-off where they agree
+            nearest.append(dot(h, left) * inverse)
+            left = left - nearest[-1][..., None] * h
+        for s in reversed(range(len(nearest))):
+            for t in range(s + 1, len(nearest)):
+                nearest[s] = nearest[s] - self.mixed[t][s] * nearest[t]
+        x = np.zeros(len(self.rows))
+        for a, d, (_, direction, inverse, _) in zip(along, nearest, self.steps, strict=True):
+            x = x + ((a + d) * inverse)[..., None] * direction
+        return x
+
+    def multipliers(self, X: Array) -> Array:
+        """(..., k, m) of `Rows.multiplier_columns`, from the block's rows of X (..., n, m)."""
+        scaled = 0.0 * self.lengths[..., None]
+        for choice, direction, inverse, parts in reversed(self.steps):
+            rest = vecmat(direction, X) * inverse[..., None] - vecmat(parts, scaled)
+            scaled = scaled + choice[..., None] * rest[..., None, :]
+        basic = scaled * self.inverse_lengths[..., None]
+        least: Array = sum(
+            h[..., None] * (vecmat(h, basic) * inverse[..., None])[..., None, :] for h, inverse in self.row_space
+        )
+        return np.where((self.rank < len(self.members))[..., None, None], least, basic)
+
+
+def pose_tolerance(phi: Array, P: Array) -> Array:
+    """(...) the tolerance of the rank at a pose. Rows that depend on each other where constraints hold, as those of
+    three parallel rods, are independent at a distance from there, by about this distance: the greatest of phi
+    (..., h) over the length of its row in P (..., h, nu) [rad, m]."""
+    if not phi.shape[-1]:
+        return RANK_TOLERANCE + np.zeros(phi.shape[:-1])
+    squares = np.sum(P * P, axis=-1)
+    longest = reduce(np.maximum, [squares[..., i] for i in range(phi.shape[-1])])
+    real = squares > (ROUND_OFF_ROW**2 * longest)[..., None]
+    distances = np.where(real, phi * phi / np.where(real, squares, 1.0), 0.0)
+    greatest = reduce(np.maximum, [distances[..., i] for i in range(phi.shape[-1])])
+    some = greatest > 0.0  # the root of zero has no derivative
+    distance = np.where(some, np.sqrt(np.where(some, greatest, 1.0)), 0.0)
+    return np.minimum(RANK_TOLERANCE + TOLERANCE_PER_DISTANCE * distance, MAX_TOLERANCE)
+
+
+def least_motions(A: Array, wanted: Array) -> Array:
+    """(n, nu) the least x that comes nearest to A x = wanted, A (n, k, nu) and wanted (n, k): in the metric of unit
+    masses. Few rows go through a kernel."""
+    k, nu = A.shape[-2:]
+
+    def formula(A: Array, wanted: Array) -> Array:
+        return Rows(np.swapaxes(A, -1, -2)).motion(wanted)
+
+    if not 0 < k * k * nu <= MAX_COMPILED_PRODUCTS:
+        return formula(A, wanted)
+
+    def build(content: str | None) -> Kernel:
+        return compile(formula, {"A": (k, nu), "wanted": k}, ["x"], name="least_motions", content=content)
+
+    found: Array = kernel_for(("least_motions", k, nu), build)(A, wanted)
+    return found
+
+
+def _separate(Y: Array) -> list[tuple[list[int], list[int]]]:
+    """The blocks of Y (..., n, k) that share no rows: numbers of their columns and of their rows. Empty columns are in
+    none."""
+    n, k = Y.shape[-2:]
+    if is_symbolic(Y):
+        entries = Y.reshape(-1, n, k)
+        filled = np.array([[may_be_nonzero(entries[:, r, i]) for i in range(k)] for r in range(n)], dtype=bool)
+    else:
+        filled = (Y != 0.0).reshape(-1, n, k).any(axis=0)
+    blocks: list[tuple[set[int], set[int]]] = []
+    for i in range(k):
+        columns, rows = {i}, {*np.flatnonzero(filled[:, i]).tolist()} if n else set()
+        if not rows:
+            continue
+        for block in [b for b in blocks if b[1] & rows]:
+            blocks.remove(block)
+            columns |= block[0]
+            rows |= block[1]
+        blocks.append((columns, rows))
+    return [(sorted(columns), sorted(rows)) for columns, rows in blocks]
+
+
+def _vector(parts: Sequence[Array], like: Array) -> Array:
+    """(..., n) of its entries."""
+    return np.stack(np.broadcast_arrays(*parts, subok=True), axis=-1) if parts else 0.0 * like[..., :0]
