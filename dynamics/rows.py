@@ -54,7 +54,7 @@ class Rows:
         squares = np.sum(Y * Y, axis=-2) if lengths is None else lengths * lengths
         self._zero: Array = 0.0 * np.sum(squares, axis=-1) + 0.0 * tolerance
         longest = reduce(np.maximum, [squares[..., i] for i in range(self.shape[-1])], self._zero)
-        real = squares > (ROUND_OFF_ROW**2 * longest)[..., None]
+        real = squares > ((ROUND_OFF_ROW + tolerance * tolerance) ** 2 * longest)[..., None]
         roots = np.where(real, np.sqrt(np.where(real, squares, 1.0)), 0.0)
         inverses = np.where(real, 1.0 / np.where(real, roots, 1.0), 0.0)
         self._blocks = [
@@ -198,13 +198,12 @@ def pose_tolerance(phi: Array, P: Array) -> Array:
     """(...) the tolerance of the rank at a pose. Rows that depend on each other where constraints hold, as those of
     three parallel rods, are independent at a distance from there, by about this distance: the greatest of phi
     (..., h) over the length of its row in P (..., h, nu) [rad, m]."""
-    if not phi.shape[-1]:
-        return RANK_TOLERANCE + np.zeros(phi.shape[:-1])
     squares = np.sum(P * P, axis=-1)
-    longest = reduce(np.maximum, [squares[..., i] for i in range(phi.shape[-1])])
+    zero = 0.0 * np.sum(squares, axis=-1)
+    longest = reduce(np.maximum, [squares[..., i] for i in range(phi.shape[-1])], zero)
     real = squares > (ROUND_OFF_ROW**2 * longest)[..., None]
     distances = np.where(real, phi * phi / np.where(real, squares, 1.0), 0.0)
-    greatest = reduce(np.maximum, [distances[..., i] for i in range(phi.shape[-1])])
+    greatest = reduce(np.maximum, [distances[..., i] for i in range(phi.shape[-1])], zero)
     some = greatest > 0.0  # the root of zero has no derivative
     distance = np.where(some, np.sqrt(np.where(some, greatest, 1.0)), 0.0)
     return np.minimum(RANK_TOLERANCE + TOLERANCE_PER_DISTANCE * distance, MAX_TOLERANCE)

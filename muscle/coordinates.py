@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core.records import Record
+from myoquat.joints.constraints import Locked, Prescribed
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, straight_line
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -18,9 +19,10 @@ __all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow", "in_or
 
 @dataclass(frozen=True)
 class Coordinate(Record):
-    """A coordinate: its range [in its unit], whether it is held where it starts, and whether it stays in its range.
+    """A coordinate: its range [in its unit], its mode, and whether inverse kinematics keep it in its range.
 
-    Kept as data: the equations of motion leave every coordinate free, locked ones too.
+    A coordinate is free, or locked where it starts, or it follows a function of time [s] that is `prescribed`. A locked
+    one follows no function. `constraint` is what the mode means to equations of motion and all that is built on them.
     """
 
     constants: ClassVar[tuple[str, ...]] = ("range",)
@@ -28,6 +30,19 @@ class Coordinate(Record):
     range: tuple[float, float] | None = None
     locked: bool = False
     clamped: bool = False
+    prescribed: AxisFunction | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether its motion is not given: it is neither locked nor prescribed."""
+        return not self.locked and self.prescribed is None
+
+    @property
+    def constraint(self) -> Locked | Prescribed | None:
+        """The constraint on the motion; None for a free coordinate."""
+        if self.locked:
+            return Locked(self.name)
+        return None if self.prescribed is None else Prescribed(self.name, self.prescribed.value)
 
     def check(self, known: Collection[str]) -> None:
         """ModelError for a coordinate that is not among the `known`, or a range whose ends are reversed."""

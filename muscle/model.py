@@ -210,12 +210,12 @@ class Model(Record):
         rotations: "quaternion", one of the twelve Euler sequences, "sequence" (each joint's own), or a
         mapping from body names to these. Lengths, torques and motion stay the same;
         `myoquat.joints.convert_coordinates` takes states along. The start is converted too; what
-        `coordinates` says of ones that the new joints do not have is left out. A joint with a locked angle stays as it
-        is unless its body is named, since an angle of a quaternion cannot be locked alone.
+        `coordinates` says of ones that the new joints do not have is left out. A joint with a locked or a prescribed
+        angle stays as it is unless its body is named, since an angle of a quaternion cannot be locked alone.
         """
         ranges = {c.name: c.range for c in self.coordinates if c.range is not None}
         driven = [coupler.dependent for coupler in self.couplers]
-        locked = [coordinate.name for coordinate in self.coordinates if coordinate.locked]
+        locked = [coordinate.name for coordinate in self.coordinates if not coordinate.free]
         system = with_rotations(self.system, rotations, ranges, linear_couplings(self.couplers), driven, locked)
         followed = {name for name, (_, place) in system.angle_names.items() if place >= 3}
         couplers = tuple(c for c in self.couplers if c.dependent not in followed)

@@ -17,9 +17,10 @@ from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
+from myoquat.dynamics.constraints.own import modes_of
 from myoquat.dynamics.rows import least_motions
 from myoquat.joints.compiled import kernel_for
-from myoquat.joints.constraints import Constraint, Holonomic
+from myoquat.joints.constraints import Constraint, Holonomic, Locked
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.validation import SystemLike, system_of
 from myoquat.joints.vectors import matvec
@@ -115,7 +116,8 @@ def constraints_of_motion(motion: Motion, model: SystemLike | None) -> MotionCon
         rates = velocity_of(system)
         coordinates = model.coordinates if isinstance(model, Model) else ()
         locked = frozenset(rates[c.name] for c in coordinates if c.locked and c.name in rates)
-        own = model.constraints if isinstance(model, Model) else ()
+        own = (*model.constraints, *modes_of(model)) if isinstance(model, Model) else ()
+        own = tuple(constraint for constraint in own if not isinstance(constraint, Locked))
         return MotionConstraints(motion.system, tuple(getattr(model, "couplers", ())), own, locked)
     problem = motion.problem if isinstance(motion, FittedMotion) else None
     if problem is None:

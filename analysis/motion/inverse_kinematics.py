@@ -27,7 +27,7 @@ from myoquat.core.arguments import check_types, indices_of, options_of, real_arr
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
-from myoquat.dynamics.constraints.own import as_constraint
+from myoquat.dynamics.constraints.own import as_constraint, modes_of
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -332,7 +332,7 @@ def _constraints(
     hard = [c for c in model.couplers if np.isinf(weight_of.get(c.name, np.inf))]
     followed, driving_angles = split_couplers(model.system, hard)
     soft = [as_constraint(c) for c in model.couplers if c not in hard]
-    holonomic = [*driving_angles, *(c for c in model.constraints if isinstance(c, Holonomic))]
+    holonomic = [*driving_angles, *(c for c in (*model.constraints, *modes_of(model)) if isinstance(c, Holonomic))]
     for constraint in (*soft, *holonomic):
         constraint.check(model.system)
     exact = tuple(c for c in holonomic if np.isinf(weight_of.get(c.name, np.inf)))

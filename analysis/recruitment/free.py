@@ -83,9 +83,9 @@ def free_moment_arms(model: Model, q: ArrayLike) -> "pd.DataFrame":
 def free_velocities(model: Model, q: Array) -> tuple[tuple[str, ...], np.ndarray]:
     """(names, C (poses, nu, n)) of the free velocities: u = C u_free at q (poses, nq).
 
-    Locked coordinates are left out, couplers are followed, and A C = 0 for the model's constraints. Raises ValueError
-    for poses at which velocities are not determined that the constraints drive at the first pose. It is raised too
-    where an angle of a quaternion that drives a coordinate is in its lock.
+    Locked and prescribed coordinates are left out, couplers are followed, and A C = 0 for the model's constraints.
+    Raises ValueError for poses at which velocities are not determined that the constraints drive at the first pose. It
+    is raised too where an angle of a quaternion that drives a coordinate is in its lock.
     """
     free, C = _coupled(model, q)
     constraints = (*model.constraints, *split_couplers(model.system, model.couplers)[1])
@@ -118,7 +118,7 @@ def _coupled(model: Model, q: Array) -> tuple[list[int], np.ndarray]:
     system = model.system
     rates, tasks = velocity_of(system), task_coordinates(system)
     C = np.tile(np.eye(system.nu), (len(q) if model.couplers else 1, 1, 1))
-    held = {rates[c.name] for c in model.coordinates if c.locked and c.name in rates}
+    held = {rates[c.name] for c in model.coordinates if not c.free and c.name in rates}
     followed, _ = split_couplers(system, model.couplers)
     for coupler in followed:
         driver = tasks[coupler.independent]

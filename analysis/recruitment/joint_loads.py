@@ -260,7 +260,7 @@ def _balanced(model: Model, motion: Motion, wrenches: tuple[Array, Array], drive
 
 
 def _restricted(model: Model) -> bool:
-    return bool(model.couplers) or any(coordinate.locked for coordinate in model.coordinates)
+    return bool(model.couplers) or not all(coordinate.free for coordinate in model.coordinates)
 
 
 def _lacking(model: Model, motion: Motion, udot: Array, applied: Array, driven: Array) -> Array:

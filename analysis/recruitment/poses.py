@@ -74,7 +74,7 @@ def sample_poses(model: Model, poses: int, seed: int | np.random.Generator) -> P
     """
     check_poses(poses, 0 if isinstance(seed, np.random.Generator) else seed)
     rng = np.random.default_rng(seed)
-    ranged = {coordinate.name for coordinate in model.coordinates if coordinate.range is not None or coordinate.locked}
+    ranged = {c.name for c in model.coordinates if c.range is not None or not c.free}
     driving = {name for coupler in model.couplers for name in (coupler.dependent, coupler.independent)}
     system = in_angles(model.system, ranged | driving)
     q, rules = _drawn(model, system, poses, rng)

@@ -61,8 +61,9 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     - meshes
 
     Limits become soft constraints with the resting stiffness of the model's. Ranges without one are written as such and
-    not enforced, locks are not. Raises ModelError for joints and inertias that MuJoCo refuses, for constraints other
-    than couplers, and for passive forces other than limits of ball joints, dry friction, and springs of actuators.
+    not enforced. A locked coordinate is held by an equality constraint. Raises ModelError for joints and inertias that
+    MuJoCo refuses, for constraints other than couplers, and for passive forces other than limits of ball joints, dry
+    friction, and springs of actuators.
     """
     path, unwritten = check_output(path, overwrite), UnwrittenParts()
     root = etree.Element("mujoco", model=model.name)
@@ -107,7 +108,8 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
         else:
             unwritten.count("actuators", actuator.name)
     _add_friction(root, frictions, joints, unwritten)
-    add_equalities(root, joints, coordinates, unwritten)
+    start = dict(zip(system.coordinate_names, map(float, model.start), strict=True))
+    add_equalities(root, joints, coordinates, start, unwritten)
     add_limits(root, model, joints, unwritten)
     for group in model.groups:
         unwritten.count("groups of muscles", group.name)

@@ -19,7 +19,8 @@ from myoquat.joints.euler import euler_from_quaternion
 from myoquat.joints.multibody.body import Body, Vector
 from myoquat.joints.multibody.shapes import SHAPES, Shape
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.types import PlanarJoint, PrismaticJoint, RevoluteJoint
+from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
+from myoquat.joints.types import FixedJoint, PlanarJoint, PrismaticJoint, RevoluteJoint
 from myoquat.muscle.model import Model
 
 __all__ = ["write_model", "write_urdf"]
@@ -34,12 +35,13 @@ _PLACED = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
 def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
     """Write a model's system, ranges, couplers and the bounds of its actuators on coordinates.
 
-    One UnwrittenWarning reports its other parts, muscles included; `strict` makes it an error.
+    A joint whose coordinates are all locked becomes a fixed joint at the model's start. One UnwrittenWarning reports
+    the model's other parts, muscles included; `strict` makes it an error.
     """
     path = Path(path)
     unwritten = UnwrittenParts()
     drives = written_drives(model, unwritten)
-    system = _with_known_shapes(model.system, unwritten)
+    system = _with_known_shapes(_fixed_where_locked(model), unwritten)
     if strict:  # before anything is written
         unwritten.report(path, strict)
     _write_system(system, path, overwrite, drives)
@@ -84,6 +86,23 @@ def _write_system(system: ArticulatedSystem, path: str | Path, overwrite: bool, 
             _add_joint(robot, body, drives)
     text = etree.tostring(robot, pretty_print=True, encoding="unicode")
     write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + text)
+
+
+def _fixed_where_locked(model: Model) -> ArticulatedSystem:
+    """The system with fixed joints in place of those whose coordinates are all locked, as they stand at the start."""
+    system, locked = model.system, {c.name for c in model.coordinates if c.locked}
+    bodies = []
+    for body, at in zip(system.bodies, system.q_slices, strict=True):
+        if body.joint.nq and locked.issuperset(body.names_of_coordinates):
+            R_frame = rotation_matrix(np.array(body.orientation))
+            R, p = body.joint.transform(model.start[at])
+            position = np.array(body.position) + R_frame @ p
+            body = replace(
+                body, joint=FixedJoint(), position=tuple(map(float, position)), coordinate_names=None, damping=0.0,
+                orientation=tuple(map(float, quaternion_from_matrix(R_frame @ R))), stiffness=0.0, rotor_inertia=0.0,
+            )  # fmt: skip
+        bodies.append(body)
+    return replace(system, bodies=tuple(bodies))
 
 
 def _with_known_shapes(system: ArticulatedSystem, unwritten: UnwrittenParts) -> ArticulatedSystem:

@@ -11,7 +11,7 @@ from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.constraints.own import constraints_of
 from myoquat.dynamics.rows import least_motions
-from myoquat.joints.constraints import Constraint
+from myoquat.joints.constraints import Constraint, Prescribed
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle.model import Model
@@ -53,7 +53,7 @@ def assemble(
 ) -> Array:
     """(..., nq) poses near q (..., nq) that satisfy the constraints of a model, and further ones, at times (...) [s].
 
-    Dependent coordinates, which couplers say to follow others, move first: where they alone can satisfy all
+    Dependent coordinates, which couplers or functions of time drive, move first: where they alone can satisfy all
     constraints, nothing else moves. Elsewhere a motion of an independent coordinate counts 1000 times as much as one of
     a dependent coordinate. Coordinates that the model has locked stay. Every step is the smallest motion that satisfies
     the linearized constraints, in the Euclidean norm of the velocities with these weights. Steps end when |phi| <
@@ -101,9 +101,9 @@ def mobilities(model: SystemLike, constraints: Sequence[Constraint] = ()) -> tup
         if coordinate.locked and coordinate.name in known:
             moving[list(system.indices.velocities_of_coordinate(coordinate.name))] = 0.0
     for constraint in constraints_of(model, constraints):
-        dependent = getattr(constraint, "dependent", None)
-        if dependent in known:
-            driven[list(system.indices.velocities_of_coordinate(dependent))] = 1.0
+        name = constraint.coordinate if isinstance(constraint, Prescribed) else getattr(constraint, "dependent", None)
+        if name in known:
+            driven[list(system.indices.velocities_of_coordinate(name))] = 1.0
     if not driven.any():
         return (moving,)
     return moving * driven, moving * np.where(driven > 0, 1.0, DEPENDENT_COORDINATE_WEIGHT)

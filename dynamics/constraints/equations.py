@@ -89,6 +89,8 @@ class Constraints:
         Of the motions with A udot = b, udot is the one nearest to the free motion in the metric M (Gauss's principle).
         The forces A^T lambda produce it. `rest` (..., k) is added to b: stabilization.
         """
+        if self.redundant:  # rows that are zero for |Q| = 1 are not in the stages of a method, and would count
+            q = state.normalized(self.system.layout, q)
         b = self.bias(q, u, t) if rest is None else self.bias(q, u, t) + rest
         A, metric = self.jacobian(q, t), self._metric(q, t)
         force = tau - inverse.inverse(self.system, q, u, None)

@@ -18,7 +18,6 @@ from myoquat.dynamics.udwadia_kalaba import Constrained, augmented, working
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.errors import ConstraintWarning
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.tracing.trace import trace
 
 __all__ = ["MAX_START_VIOLATION", "ConstraintArrays"]
 
@@ -169,16 +168,6 @@ class ConstraintArrays:
         u = u + self._least(self.jacobian(q, t), q, t, -self.rate(q, u, t))
         self._refuse(q, u, t, "no state on the constraints is found nearby", "give one that is closer to them")
         return q, u
-
-    def varies(self) -> bool:
-        """True if the constraints depend on time explicitly."""
-        nq, nu = self.system.nq, self.system.nu
-
-        def rows(q: Array, u: Array, t: Array) -> Array:
-            return np.concatenate([self.constraints.position(q, t), self.constraints.rate(q, u, t)])
-
-        tape = trace(rows, {"q": nq, "u": nu, "t": ()}, None, "constraints_rows").tape
-        return any(node.operation == "input" and node.number == nq + nu for node in tape.nodes)
 
     def metric(self, q: ArrayLike, t: ArrayLike) -> Array:
         """(..., nu, nu) M, or M + A^T A where the mass matrix is singular in every pose."""

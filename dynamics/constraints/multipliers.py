@@ -26,7 +26,7 @@ from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.constraints.own import constraints_of
 from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
-from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic, PolynomialCoupler, Prescribed
+from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic, Locked, PolynomialCoupler, Prescribed
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, matvec, vecmat
@@ -34,7 +34,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["ConstrainedMotion", "acts_in_joints", "carried_wrenches"]
 
-IN_JOINTS = (CoordinateCoupler, PolynomialCoupler, Prescribed)
+IN_JOINTS = (CoordinateCoupler, Locked, PolynomialCoupler, Prescribed)
 NULL_VECTOR_TOLERANCE = 1e-6  # of the greatest effect of a unit multiplier: null vectors that do more change a reaction
 
 
@@ -46,7 +46,7 @@ def acts_in_joints(constraint: Constraint) -> bool:
 class ConstrainedMotion:
     """The constraints, couplers and locks of a model at poses q (t, nq) and times (t,), and the map to their forces.
 
-    rows  A (t, k, nu): first those of `Model.constraints` on bodies, `count` of them, then the rest, then the locks.
+    rows  A (t, k, nu): first those of `Model.constraints` on bodies, `count` of them, then the rest.
     map   (t, k, nu): multipliers = map r, where r are the generalized forces that the motion lacks.
     rank  (t,) of A; null (t, k, k) projects onto the multipliers that change no motion.
 
@@ -71,11 +71,8 @@ class ConstrainedMotion:
         self.model, self.q, self.time = model, np.asarray(q, dtype=float), np.asarray(time, dtype=float)
         self.on_bodies = tuple(c for c in own if not acts_in_joints(c))
         self.constraints = (*self.on_bodies, *(c for c in own if acts_in_joints(c)))
-        self.locks = _locked_velocities(model)
-        rows = np.broadcast_to(
-            np.eye(model.system.nu)[list(self.locks)], (len(self.q), len(self.locks), model.system.nu)
-        )
-        self.rows: Array = np.concatenate([self._arrays.jacobian(self.q, self.time), rows], axis=-2) if own else rows
+        none = np.zeros((len(self.q), 0, model.system.nu))
+        self.rows: Array = self._arrays.jacobian(self.q, self.time) if own else none
         self._decompose()
 
     @cached_property
@@ -111,7 +108,8 @@ class ConstrainedMotion:
     def row_slices(self) -> tuple[slice, ...]:
         """The rows of each of `constraints`."""
         system = self.model.system
-        counts = [c.position(system, system.neutral(), np.zeros(())).shape[-1] for c in self.constraints]
+        at_rest = system.neutral(), np.zeros(system.nu), np.zeros(())
+        counts = [c.rate(system, *at_rest).shape[-1] for c in self.constraints]
         ends = np.cumsum([0, *counts])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
 
@@ -148,9 +146,8 @@ class ConstrainedMotion:
     def acceleration(self, u: Array, force: Array) -> Array:
         """(t, nu) the accelerations udot with M udot = Q + A^T lambda. Q (t, nu) are all forces of the motion without
         constraints, u (t, nu) its velocities."""
-        b = np.zeros((len(self.q), self.rows.shape[-2]))
-        if self.constraints:
-            b[:, : self.rows.shape[-2] - len(self.locks)] = self._arrays.bias(self.q, u, self.time)
+        none = np.zeros((len(self.q), 0))
+        b = self._arrays.bias(self.q, u, self.time) if self.constraints else none
         if self._arrays.constraints.weightless:
             force = force + self.force(b)
         free = vecmat(matvec(self._back, force), self._back)
@@ -206,12 +203,3 @@ def carried_wrenches(system: ArticulatedSystem, q: Array, wrenches: Array) -> Ar
         total[..., parent, 3:] += total[..., i, 3:] + cross(arm, total[..., i, :3])
         total[..., parent, :3] += total[..., i, :3]
     return total
-
-
-def _locked_velocities(model: Model) -> Sequence[int]:
-    """The numbers of the velocities of locked coordinates."""
-    system, found = model.system, list[int]()
-    for coordinate in model.coordinates:
-        if coordinate.locked and coordinate.name in system.coordinate_names:
-            found += [int(k) for k in system.indices.velocities_of_coordinate(coordinate.name)]
-    return found

@@ -95,8 +95,6 @@ def simulation_gradient(
     problem, start = checked_start(
         model, (q0, u0), constraints, choice, parameters=given.parameters, external_torque=given.torque is not None
     )
-    if problem.constraint_arrays is not None and problem.constraint_arrays.varies():
-        raise ValueError("constraints that change with time: the projection after each step cannot follow them")
     values = _in_intervals(problem, given, intervals)
     p = problem.values(given.parameters)
     first: dict[str, Any] = {name: v[..., 0, :] for name, v in values.items()}

@@ -184,16 +184,6 @@ def _fixed_step(
         feedback=compiled_feedback(inputs),
     )  # fmt: skip
     problem = simulator.problem
-    if (
-        problem.constraint_arrays is not None
-        and choice.projects
-        and choice.name != "semi_implicit_euler"
-        and problem.constraint_arrays.varies()
-    ):
-        raise ValueError(
-            f"constraints that change with time: method {choice.name!r} cannot project onto them; use "
-            "stabilization='baumgarte' or an adaptive method (rtol=...)"
-        )
     total = timing.counted.steps
     states = math.prod(np.broadcast_shapes(start.q.shape[:-1], start.u.shape[:-1]))
     hidden = states * total < MIN_STEPS_WITH_PROGRESS if output.progress is None else not output.progress

@@ -7,6 +7,7 @@ import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
+from myoquat.dynamics.constraints.own import imposed
 from myoquat.dynamics.simulation.controls import check_numbers
 from myoquat.joints.errors import OffSphereError
 from myoquat.joints.multibody.checks import check_array, check_state, warn_far
@@ -31,8 +32,9 @@ class Start:
         project: bool, time: float = 0.0, varied: bool = False,
     ) -> "Start":  # fmt: skip
         """The start from the arguments of `simulate`; the model's own where nothing is given, neutral and at rest where
-        it names none. Raises ValueError, with the violation, for a state off the manifold unless `project` is true.
-        `varied`: numbers of the model vary, so that whoever knows them checks the constraints."""
+        it names none. Prescribed coordinates start where their functions say, locked ones at rest. Raises ValueError,
+        with the violation, for a state off the manifold unless `project` is true. `varied`: numbers of the model vary,
+        so that whoever knows them checks the constraints."""
         system = system_of(model)
         own_q, own_u = getattr(model, "start_q", None), getattr(model, "start_u", None)
         q = q0 if q0 is not None else system.neutral() if own_q is None else own_q
@@ -47,6 +49,7 @@ class Start:
             q, u = system.check_q(q, "q0"), system.check_u(u, "u0")
         except OffSphereError as error:
             raise OffSphereError(f"{error}; project_start=True divides by the length") from None
+        q, u = imposed(model, q, u, time)
         warn_far(q, system.angles)
         if not constraints:
             return cls(q, u)

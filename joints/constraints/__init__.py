@@ -1,7 +1,7 @@
 """Constraints on the motion of a system: one file per type, with the verbs of `myoquat.joints.constraints.base`."""
 
 from myoquat.joints.constraints.base import Constraint, Holonomic, NonHolonomic
-from myoquat.joints.constraints.coordinates import CoordinateCoupler, PolynomialCoupler, Prescribed
+from myoquat.joints.constraints.coordinates import CoordinateCoupler, Locked, PolynomialCoupler, Prescribed
 from myoquat.joints.constraints.formulas import PositionFormula, VelocityFormula
 from myoquat.joints.constraints.loops import Distance, ParallelAxes, PointLoop, PointOnLine, Weld
 from myoquat.joints.constraints.rolling import Rolling
@@ -12,6 +12,7 @@ __all__ = [
     "CoordinateCoupler",
     "Distance",
     "Holonomic",
+    "Locked",
     "NonHolonomic",
     "OnSurface",
     "ParallelAxes",

@@ -1,15 +1,19 @@
-"""Constraints on coordinates: couplers and prescribed motions."""
+"""Constraints on coordinates: couplers, locks and prescribed motions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from myoquat.core.typing import Array
-from myoquat.joints.constraints.base import Holonomic, check_coordinates
+from myoquat.joints.constraints.base import Constraint, Holonomic, check_coordinates
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Linear
+from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["CoordinateCoupler", "PolynomialCoupler", "Prescribed"]
+__all__ = ["CoordinateCoupler", "Locked", "PolynomialCoupler", "Prescribed"]
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,37 @@ class PolynomialCoupler(Holonomic):
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         result: Array = (system.coordinate(self.dependent, q) - self.value(system, q))[..., None]
+        return result
+
+
+@dataclass(frozen=True)
+class Locked(Constraint):
+    """psi = the rate of a coordinate [rad/s, m/s]: it stays where it is, at a value of its own in each run of a batch.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import Locked
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.0, 0.0, -1.0))
+    >>> way = mq.simulate(mq.ArticulatedSystem((bob,)), [[0.1], [0.7]], duration=0.1, constraints=[Locked("bob.angle")])
+    >>> way.q[:, -1].tolist()
+    [[0.1], [0.7]]
+    """
+
+    coordinate: str
+
+    @property
+    def named_coordinates(self) -> tuple[str, ...]:
+        return (self.coordinate,)
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_coordinates(system, self.coordinate)
+
+    def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
+        def along(s: Array) -> Array:
+            moved = state.displaced(system.layout, q, s * u)
+            result: Array = system.coordinate(self.coordinate, moved)[..., None]
+            return result
+
+        result: Array = jacobian_at(along, np.zeros(1), like=q)[..., 0]
         return result
 
 

@@ -11,7 +11,7 @@ from myoquat.joints.multibody.layout import Layout
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import matvec
 
-__all__ = ["difference", "displaced", "integrate", "rate_inverse", "rate_matrix", "rates", "velocities"]
+__all__ = ["difference", "displaced", "integrate", "normalized", "rate_inverse", "rate_matrix", "rates", "velocities"]
 
 
 def _joined(parts: list[Array], otherwise: Array) -> Array:
@@ -22,6 +22,14 @@ def _over(result: Array, *given: Array) -> Array:
     """The result over the batch axes of all that was given, of which N may need none."""
     batch = np.broadcast_shapes(*(x.shape[:-1] for x in given))
     return result if result.shape[:-1] == batch else np.broadcast_to(result, (*batch, result.shape[-1]), subok=True)
+
+
+def normalized(layout: Layout, q: Array) -> Array:
+    """(..., nq) q with every quaternion divided by its length: the nearest point of each unit sphere."""
+    found = q.copy()
+    for s in layout.quaternion_slices:
+        found[..., s] = q[..., s] / np.sqrt(np.sum(q[..., s] * q[..., s], axis=-1))[..., None]
+    return found
 
 
 def displaced(layout: Layout, q: Array, motion: Array) -> Array:

@@ -28,7 +28,6 @@ from myoquat.data.reports import UnsupportedElements
 from myoquat.data.setups import ForwardSetup
 from myoquat.data.setups.controls import Control, read_controls
 from myoquat.dynamics import Trajectory, simulate
-from myoquat.joints.constraints import Prescribed
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseConstant
 from myoquat.muscle.actuators import ActivationCoordinateActuator, Actuator, CoordinateActuator, ScalarActuator
@@ -61,7 +60,6 @@ def run_forward(setup: ForwardSetup, outputs: Outputs, tell: Callable[[str], Non
         muscle_states=start.muscle_states,
         output_step=span / math.ceil(span / min(setup.longest_step, MAX_ROW_INTERVAL_S)),
         start_time=start.time, project_start=True,
-        constraints=_held(model, start.q),
     )  # fmt: skip
     rows = int(np.isfinite(motion.q).all(axis=-1).sum())
     tell(f"{rows} rows to {motion.time[rows - 1]:g} s, {motion.steps} steps")
@@ -142,13 +140,6 @@ def _driven(setup: ForwardSetup, model: Model) -> Model:
     return replace(model, actuators=actuators, inputs=tuple(inputs), forces=(*model.forces, *loads))
 
 
-def _held(model: Model, q: Array) -> tuple[Prescribed, ...]:
-    """Locked coordinates, held where they start; those that couplers drive follow these."""
-    driven, names = {coupler.dependent for coupler in model.couplers}, model.system.coordinate_names
-    locked = [c.name for c in model.coordinates if c.locked and c.name not in driven]
-    return tuple(Prescribed(name, Constant(float(q[names.index(name)])).value) for name in locked)
-
-
 def _loads(path: Path) -> tuple[PrescribedForce, ...]:
     entries, file, _ = read_external_loads(path)
     if not file.is_file():
@@ -184,7 +175,7 @@ def _corrected(setup: ForwardSetup, model: Model) -> Model:
     assert setup.states is not None
     wanted = loaded_motion(setup.states, model, in_degrees=False)
     assert wanted.u is not None
-    held = {c.name for c in model.coordinates if c.locked} | {c.dependent for c in model.couplers}
+    held = {c.name for c in model.coordinates if not c.free} | {c.dependent for c in model.couplers}
     times, forces, actuators, inputs = tuple(map(float, wanted.time)), [], [], []
     for k, name in enumerate(model.system.coordinate_names):
         if name in held:

@@ -19,8 +19,6 @@ from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.dynamics.simulation.start import Start
-from myoquat.joints.constraints import Constraint, Prescribed
-from myoquat.joints.functions import Constant
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import Outcome
 from myoquat.muscle.acting import is_timed
@@ -83,7 +81,7 @@ class Drive:
         if is_timed(model):
             timed = next(force for force in model.forces if force.timed)
             raise ValueError(f"{timed.element}: it depends on time; give it as loads or torque")
-        held = (*constraints_of(model), *_locks(model, motion))
+        held = constraints_of(model)
         start = Start.of(model, motion.q[0], motion.u[0], held, False)
         self.model, self.motion, self.bandwidth = model, motion, w
         self._simulator = Simulator(model, external_torque=True, constraints=held, redundant=start.redundant)
@@ -167,13 +165,3 @@ def carried_loads(model: Model, motion: Motion, loads: Forces, wrenches: Array) 
     force, torque = (vecmat(own[..., part], np.swapaxes(R, 0, 1)) for part in (slice(3), slice(3, 6)))
     frames = tuple(names)
     return Forces(motion.time, frames, frames, force, np.zeros(force.shape), torque, frames, frames)
-
-
-def _locks(model: Model, motion: Motion) -> list[Constraint]:
-    """Locked coordinates stay where they are in the first frame."""
-    names = model.system.coordinate_names
-    return [
-        Prescribed(c.name, Constant(float(motion.q[0, names.index(c.name)])).value)
-        for c in model.coordinates
-        if c.locked and c.name in names
-    ]

@@ -22,14 +22,21 @@ ROUND_OFF = 1e-13
 
 
 def add_equalities(
-    root: Element, joints: Joints, coordinates: dict[str, Coordinate], unwritten: UnwrittenParts
-) -> None:
-    """An <equality> for every axis that a coordinate moves by a function, and for every coupler.
+    root: Element, joints: Joints, coordinates: dict[str, Coordinate], start: dict[str, float],
+    unwritten: UnwrittenParts,
+) -> None:  # fmt: skip
+    """An <equality> for every axis that a coordinate moves by a function, every coupler, and every locked coordinate.
 
+    A locked one stays at its `start`. The others satisfy
     y - y0 = sum of a_i (x - x0)^i, x0 and y0 the values that MuJoCo calls ref.
     """
     followers = joints.driven()
-    if not followers:
+    for coordinate in coordinates.values():
+        if coordinate.prescribed is not None:
+            unwritten.count("coordinates prescribed over time", coordinate.name)
+    driven = {follower.name for follower in followers}
+    locked = [name for name, c in coordinates.items() if c.locked and name in joints.refs and name not in driven]
+    if not followers and not locked:
         return
     holder = add(root, "equality")
     for follower in followers:
@@ -42,6 +49,8 @@ def add_equalities(
         given = np.zeros(MAX_DEGREE + 1)
         given[: len(around.coef)] = around.coef
         add(holder, "joint", joint1=follower.name, joint2=follower.driver, polycoef=tuple(given))
+    for name in locked:
+        add(holder, "joint", joint1=name, polycoef=(start[name] - joints.refs[name], 0.0, 0.0, 0.0, 0.0))
 
 
 def _fitted(functions: Sequence[AxisFunction], low: float, high: float) -> tuple[Any, float]:

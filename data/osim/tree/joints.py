@@ -11,7 +11,7 @@ from typing import Any
 from lxml import etree
 
 from myoquat.data.document import boolean, last_name, number, pair, text, triple
-from myoquat.data.osim.functions import FUNCTIONS, read_function
+from myoquat.data.osim.functions import FUNCTIONS, function_in, read_function
 from myoquat.data.xml import complain
 from myoquat.joints.conversion.axes import turned_around
 from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier
@@ -151,7 +151,8 @@ def _coordinate(element: Any) -> Coordinate:
     if not name:
         complain(element, "a <Coordinate> needs a name")
     low_high = pair(element, "range") if element.find("range") is not None else None
-    return Coordinate(name, low_high, boolean(element, "locked"), boolean(element, "clamped"))
+    function = function_in(element.find("prescribed_function"), element) if boolean(element, "prescribed") else None
+    return Coordinate(name, low_high, boolean(element, "locked"), boolean(element, "clamped"), function)
 
 
 def _custom(element: Any, names: tuple[str, ...]) -> Joint:

@@ -126,6 +126,10 @@ def _add_coordinate(parent: Element, name: str, value: float, speed: float, know
             add(element, "range", known.range)
         add(element, "clamped", known.clamped)
         add(element, "locked", known.locked)
+        if known.prescribed is not None:
+            holder = add(element, "prescribed_function")
+            add_function(holder, known.prescribed, f"coordinate {name!r}")
+            add(element, "prescribed", True)
 
 
 def _add_axes(parent: Element, body: Body, element: str) -> None:

@@ -34,9 +34,9 @@ def written_drives(model: Model, unwritten: UnwrittenParts) -> dict[str, Drive]:
     joints = {body.names_of_coordinates[0]: joint_name(body) for body in model.system.bodies if body.joint.nq == 1}
     drives = {name: Drive() for name in joints}
     for coordinate in model.coordinates:
-        if coordinate.range is None or coordinate.name not in joints or coordinate.locked or coordinate.clamped:
+        if coordinate.range is None or coordinate.name not in joints or coordinate.prescribed or coordinate.clamped:
             unwritten.count("what is said of coordinates", coordinate.name)
-        if coordinate.range is not None and coordinate.name in joints:
+        if coordinate.range is not None and coordinate.name in joints and not coordinate.locked:
             drives[coordinate.name].limit.update(_ends(coordinate.range))
     for actuator in model.actuators:
         if type(actuator) is CoordinateActuator and actuator.coordinate in joints and _is_effort(actuator):

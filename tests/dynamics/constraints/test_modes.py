@@ -1,0 +1,116 @@
+"""Locked and prescribed coordinates in all that moves or writes a model.
+
+Two pins in one plane carry 1 kg and 0.5 kg. Motions from rest are those of OpenSim 4.6 (Manager, accuracy 1e-8), for
+q1 = 0.2 + 0.5 sin(3 t) and for q1 locked at 0.3, every 0.1 s.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.data.reports import UnwrittenWarning
+from myoquat.dynamics import Inputs, forward_dynamics_derivatives
+from myoquat.dynamics.constraints import assemble, constraints_of
+from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
+from myoquat.joints.functions import Linear, Sine
+from myoquat.muscle.coordinates import Coordinate, Coupler
+
+UPPER = {"mass": 1.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.02, 0.01, 0.02, 0.0, 0.0, 0.0)}
+LOWER = {"mass": 0.5, "center_of_mass": (0.0, -0.1, 0.0), "inertia": (0.01, 0.004, 0.01, 0.0, 0.0, 0.0)}
+PIN = RevoluteJoint((0.0, 0.0, 1.0))
+SYSTEM = ArticulatedSystem(
+    (Body("a", "ground", PIN, coordinate_names=("q1",), **UPPER),
+     Body("b", "a", PIN, (0.0, -0.4, 0.0), coordinate_names=("q2",), **LOWER)), gravity=(0.0, -9.81, 0.0),
+)  # fmt: skip
+WAVE = Sine(0.5, 3.0, 0.0, 0.2)
+PRESCRIBED = mq.Model(SYSTEM, coordinates=(Coordinate("q1", prescribed=WAVE), Coordinate("q2")))
+LOCKED = mq.Model(SYSTEM, coordinates=(Coordinate("q1", locked=True), Coordinate("q2")), start_q=(0.3, 0.0))
+OPENSIM = {
+    "prescribed": (PRESCRIBED, [0.0, -0.0342, -0.1353, -0.2847, -0.4489, -0.5898]),
+    "locked": (LOCKED, [0.0, -0.0471, -0.1738, -0.3405, -0.4943, -0.5868]),
+}
+
+
+def expected_first(model, time):
+    return 0.2 + 0.5 * np.sin(3 * time) if model is PRESCRIBED else 0.3 + 0.0 * time
+
+
+@pytest.mark.parametrize("mode", OPENSIM)
+@pytest.mark.parametrize("solver", [{}, {"rtol": 1e-8}, {"method": "lie_rk4"}])
+def test_simulations_move_as_opensim_does(mode, solver):
+    model, second = OPENSIM[mode]
+    way = mq.simulate(model, duration=0.5, output_step=0.1, **solver)
+    np.testing.assert_allclose(way.q[:, 0], expected_first(model, way.time), atol=1e-12)
+    np.testing.assert_allclose(way.q[:, 1], second, atol=5.1e-5)
+
+
+def test_a_batch_is_locked_where_each_run_starts():
+    way = mq.simulate(LOCKED, [[0.1, 0.0], [0.7, 0.0]], duration=0.1)
+    np.testing.assert_array_equal(way.q[..., 0], np.broadcast_to([[0.1], [0.7]], way.q.shape[:2]))
+
+
+def test_the_reaction_of_a_lock_is_within_its_joint():
+    """The force is that of a weld, as a lock pulls on no body from outside."""
+    way = mq.simulate(LOCKED, duration=0.1, output_step=0.1)
+    weld = ArticulatedSystem((replace(SYSTEM.bodies[0], joint=mq.joints.FixedJoint(), coordinate_names=None,
+                                      orientation=(np.cos(0.15), 0.0, 0.0, np.sin(0.15))),
+                              SYSTEM.bodies[1]), gravity=SYSTEM.gravity)  # fmt: skip
+    udot = mq.forward_dynamics(weld, [0.0], [0.0], [0.0])
+    np.testing.assert_allclose(way.acceleration[0], [0.0, udot[0]], atol=1e-12)
+    wrench = mq.dynamics.joint_reactions(weld, [0.0], [0.0], udot)[0]
+    np.testing.assert_allclose(way.reactions[0, 0, :3], wrench[:3], atol=1e-12)
+
+
+def test_linear_motion_and_derivatives_leave_a_lock_in_place():
+    found = forward_dynamics_derivatives(LOCKED, [0.3, 0.1], [0.0, 0.2], [0.0, 0.0], inputs=Inputs())
+    for block in (found.q, found.u, found.tau):
+        np.testing.assert_allclose(block[0], 0.0, atol=1e-12)
+
+
+def test_a_free_copy_moves():
+    free = replace(LOCKED, coordinates=tuple(replace(c, locked=False) for c in LOCKED.coordinates))
+    assert constraints_of(free) == ()
+    assert mq.simulate(free, duration=0.1).q[-1, 0] < 0.29
+
+
+def test_poses_are_assembled_at_their_time_and_carry_couplers_along():
+    double = replace(PRESCRIBED, couplers=(Coupler("double", "q2", "q1", Linear(2.0)),))
+    at = WAVE.value(np.array(0.3))
+    np.testing.assert_allclose(assemble(double, [0.0, 0.0], time=0.3), [at, 2 * at], atol=1e-10)
+    way = mq.simulate(double, duration=0.1, output_step=0.1)
+    np.testing.assert_allclose(way.q[:, 1], 2 * way.q[:, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", ["toml", "osim"])
+@pytest.mark.parametrize("mode", OPENSIM)
+def test_files_keep_modes(tmp_path, suffix, mode):
+    model, _ = OPENSIM[mode]
+    model.save(tmp_path / f"m.{suffix}")
+    first, second = mq.load_model(tmp_path / f"m.{suffix}").coordinates
+    assert (first.locked, first.prescribed) == (model.coordinates[0].locked, model.coordinates[0].prescribed)
+    assert second.free
+
+
+def test_mujoco_holds_a_locked_coordinate_and_cannot_prescribe_one(tmp_path):
+    mujoco = pytest.importorskip("mujoco")
+    LOCKED.save(tmp_path / "locked.xml")
+    m = mujoco.MjModel.from_xml_path(str(tmp_path / "locked.xml"))
+    d = mujoco.MjData(m)
+    mujoco.mj_resetDataKeyframe(m, d, 0)
+    for _ in range(100):
+        mujoco.mj_step(m, d)
+    assert abs(d.qpos[0] - 0.3) < 1e-3  # its constraints are soft
+    with pytest.warns(UnwrittenWarning, match="prescribed over time"):
+        PRESCRIBED.save(tmp_path / "prescribed.xml")
+
+
+def test_urdf_fixes_a_locked_joint(tmp_path):
+    with pytest.warns(UnwrittenWarning):
+        LOCKED.save(tmp_path / "locked.urdf")
+    found = mq.load_model(tmp_path / "locked.urdf").system
+    assert found.coordinate_names == ("q2",)
+    expected = SYSTEM.poses(np.array([0.3, 0.2]))["b"]
+    for part, other in zip(found.poses(np.array([0.2]))["b"], expected, strict=True):
+        np.testing.assert_allclose(part, other, atol=1e-12)
