@@ -122,7 +122,7 @@ def _moved(
     else:
         solution = _fixed_step(model, start, timing, inputs, choice, output)
     trajectory = solution.trajectory()
-    if start.redundant and (arrays := solution.problem.constraint_arrays) is not None:
+    if start.redundant and not inputs.parameters and (arrays := solution.problem.constraint_arrays) is not None:
         arrays.warn_contradictions(trajectory.q, trajectory.u, trajectory.time)
     stopped = stop_message(solution.problem.equations, solution.run, solution.controls, trajectory.parameters)
     _warn(stopped, SimulationWarning)

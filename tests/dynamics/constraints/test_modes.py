@@ -110,7 +110,7 @@ def test_urdf_fixes_a_locked_joint(tmp_path):
     with pytest.warns(UnwrittenWarning):
         LOCKED.save(tmp_path / "locked.urdf")
     found = mq.load_model(tmp_path / "locked.urdf").system
-    assert found.coordinate_names == ("q2",)
+    assert found.coordinate_names == ("b_joint",)  # URDF names joints, not coordinates
     expected = SYSTEM.poses(np.array([0.3, 0.2]))["b"]
     for part, other in zip(found.poses(np.array([0.2]))["b"], expected, strict=True):
         np.testing.assert_allclose(part, other, atol=1e-12)
