@@ -88,6 +88,7 @@ class Specification:
         if not isinstance(self.final, bool):
             raise ValueError(f"final must be true or false, not {self.final!r}")
         if self.trial is not None:
+            object.__setattr__(self, "trial", self.trial.of_model(self.model))
             _ = self.kept, self.design_of
             return
         self._check_simulation()

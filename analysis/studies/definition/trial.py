@@ -1,12 +1,13 @@
 """A recorded motion as the trial of a study: the muscle redundancy of every sample, and its kept results."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import NoneType
 from typing import Any, Literal
 
 import numpy as np
 
+from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import (
     Coupled,
     Effort,
@@ -34,7 +35,8 @@ METABOLIC_COSTS: dict[str, type[MetabolicCost]] = {cost.__name__: cost for cost 
 class MuscleTrial:
     """A motion (q, u, udot) whose activations `redundancy` computes for every sample of a study.
 
-    External loads, effort, reserves, cones, dynamics and tendons are as in `redundancy`; reserves are a list.
+    External loads, effort, reserves, cones, dynamics and tendons are as in `redundancy`; reserves are a number, one of
+    that strength on every free velocity, or `Reserve`s.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import Reserve
@@ -55,7 +57,7 @@ class MuscleTrial:
     motion: Motion
     loads: Forces | None = None
     effort: Effort | None = None
-    reserves: Sequence[Reserve] = ()
+    reserves: float | Sequence[Reserve] = ()
     cones: Sequence[JointCone] = ()
     dynamics: FrameCoupling | None = None
     tendons: Literal["rigid", "elastic"] = "rigid"
@@ -63,7 +65,7 @@ class MuscleTrial:
     def __post_init__(self) -> None:
         check_types(dynamics=(self.dynamics, (FrameCoupling, NoneType)))
         check_recruited(self.effort or Effort(), self.dynamics, self.tendons)
-        for reserve in self.reserves:
+        for reserve in () if isinstance(self.reserves, (int, float)) else self.reserves:
             if not isinstance(reserve, Reserve):
                 raise ValueError(
                     f"reserve {reserve.name!r}: those of a study's trial are on velocities, each a Reserve"
@@ -72,11 +74,25 @@ class MuscleTrial:
             if not isinstance(cone, JointCone):
                 raise ValueError(f"rule of {cone.joint!r}: those of a study's trial are each a JointCone")
 
+    def of_model(self, model: Model) -> "MuscleTrial":
+        """The trial with a reserve for every free velocity of the model, where reserves are a number."""
+        if not isinstance(self.reserves, (int, float)):
+            return self
+        names, _ = free_velocities(model, self.motion.q[:1])
+        return replace(self, reserves=tuple(Reserve(name, float(self.reserves)) for name in names))
+
+    @property
+    def listed(self) -> Sequence[Reserve]:
+        """The reserves; ValueError while they are a number, which `of_model` turns into reserves."""
+        if isinstance(self.reserves, (int, float)):
+            raise ValueError("reserves are a number; the reserves follow from a model")
+        return self.reserves
+
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
         """Names along the dimensions that only studies of trials have."""
         return {
-            "actuator": tuple(reserve.velocity for reserve in self.reserves),
+            "actuator": tuple(reserve.velocity for reserve in self.listed),
             "joint": tuple(cone.joint for cone in self.cones),
         }
 
@@ -89,7 +105,7 @@ class MuscleTrial:
             "motion": {name: plain(getattr(self.motion, name)) for name in ("time", "q", "u", "udot")},
             "loads": None if self.loads is None else _record(self.loads),
             "effort": _effort(self.effort or Effort()),
-            "reserves": [_record(reserve) for reserve in self.reserves],
+            "reserves": [_record(reserve) for reserve in self.listed],
             "cones": [_record(cone) for cone in self.cones],
             **dynamics,
             **tendons,

@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.analysis.motion import smooth
-from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import (
     Effort,
     FrameCoupling,
@@ -64,7 +63,7 @@ def trial_of(table: Mapping[str, Any], model: Model, folder: Path, check: Check)
         motion,
         None if loads is None else load_forces(folder / loads),
         _effort(_mapping(table.get("effort", {}), "effort"), check),
-        _reserves(table.get("reserves", ()), model, motion, check),
+        _reserves(table.get("reserves", ()), check),
         tuple(_cone(_mapping(given, "cones"), model, check) for given in table.get("cones", ())),
         _dynamics(table.get("dynamics", False), check),
         table.get("tendons", "rigid"),
@@ -96,9 +95,9 @@ def _motion(table: Mapping[str, Any], model: Model, folder: Path) -> Motion:
     return consistent_motion(model, motion) if table.get("consistent") else motion
 
 
-def _reserves(given: Any, model: Model, motion: Motion, check: Check) -> tuple[Reserve, ...]:
+def _reserves(given: Any, check: Check) -> float | tuple[Reserve, ...]:
     if isinstance(given, (int, float)):
-        return tuple(Reserve(name, float(given)) for name in free_velocities(model, motion.q)[0])
+        return float(given)
     for one in given:
         check(_mapping(one, "reserves"), RESERVE, "trial.reserves")
     return tuple(Reserve(**one) for one in given)

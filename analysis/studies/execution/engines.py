@@ -45,7 +45,7 @@ def user_code(study: Specification) -> dict[str, str]:
     summaries = [known[name] for known in (SUMMARIES, TRIAL_SUMMARIES) for name in study.summaries if name in known]
     own: list[object] = [FIXED_STEP.get(study.method), *summaries]
     trial = study.trial
-    of_trial = () if trial is None else (trial.effort, tuple(trial.reserves), tuple(trial.cones))
+    of_trial = () if trial is None else (trial.effort, tuple(trial.listed), tuple(trial.cones))
     if not any(is_foreign(type(part)) for part in own) and lasting_content((study.model.content_key, *of_trial)):
         return {}
     with traced_programs() as programs:

@@ -36,7 +36,7 @@ class TrialEngine:
         self.study, self.trial = study, study.trial
         model, trial = study.model.with_rigid_tendons(), study.trial
         parameters = Parameters.of(model, study.parameters.names)
-        self.varied = VariedDemands(model, trial.motion, trial.loads, (trial.reserves, trial.cones), parameters)
+        self.varied = VariedDemands(model, trial.motion, trial.loads, (trial.listed, trial.cones), parameters)
         self.effort = trial.effort or Effort()
         self.elastic = trial.tendons == "elastic" and model is not study.model
 
@@ -70,7 +70,7 @@ class TrialEngine:
         force = demands.tensions(found.x[:, :m])
         pressed = demands.pressed(force, found.x[:, m:])
         margin = margins_of(trial.cones, pressed)
-        given = found.x[:, m:] * np.array([reserve.strength for reserve in trial.reserves])
+        given = found.x[:, m:] * np.array([reserve.strength for reserve in trial.listed])
         at = Solved(found.x[solved, :m], force[solved], given[solved], pressed[solved], margin[solved],
                     partial(self._reactions, force, found.x[:, m:], p, solved))  # fmt: skip
         row: dict[str, Array] = {"unsolved": np.array(float((~solved).sum()))}
