@@ -16,6 +16,7 @@ from myoquat.joints.multibody.body import Body, check_inertia, principal_moments
 from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix
+from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import full
 
 __all__ = ["Bodies"]
@@ -50,11 +51,13 @@ class Bodies:
 
     def _add(self, parent: Element, body: Body) -> None:
         place = np.array(body.position) + self._joints.offset(body)
-        element = add(parent, "body", name=body.name, pos=tuple(place), quat=body.orientation)
-        i = self._indices[body.name]
-        (q, u), (iq, iu) = self._start, (self._system.q_slices[i], self._system.u_slices[i])
-        self._joints.add(element, body, q[iq], u[iu])
-        if body.joint.nu:
+        chain = self._carried(body)
+        element = add(parent, "body", name=chain[-1].name, pos=tuple(place), quat=body.orientation)
+        (q, u), body = self._start, chain[-1]
+        for member in chain:
+            i = self._indices[member.name]
+            self._joints.add(element, member, q[self._system.q_slices[i]], u[self._system.u_slices[i]])
+        if any(member.joint.nu for member in chain):
             self._check_mass(body)
         if body.mass:
             _add_inertial(element, body)
@@ -62,6 +65,17 @@ class Bodies:
             self._add_shape(element, body.name, shape)
         self._sites.add(element, body.name)
         self._add_children(element, body.name)
+
+    def _carried(self, body: Body) -> list[Body]:
+        """The bodies that are one body in MuJoCo: massless ones without parts that each carry the next in place, such
+        as those that the reader hangs a body on whose joints are several here."""
+        children = [other for other in self._system.bodies if other.parent == body.name]
+        if body.mass or body.shapes or self._sites.on(body.name) or len(children) != 1:
+            return [body]
+        (child,) = children
+        in_place = not any(child.position) and tuple(child.orientation) == (1.0, 0.0, 0.0, 0.0)
+        moves = not isinstance(body.joint, FloatingJoint) and not self._joints.offset(child).any()
+        return [body, *self._carried(child)] if body.joint.nu and in_place and moves else [body]
 
     def _check_mass(self, body: Body) -> None:
         """ModelError for a moving link that MuJoCo refuses; bodies fixed to this one lend it their mass."""

@@ -75,6 +75,10 @@ class Sites:
         """The geom of a surface, and the site that tells the side."""
         return self._surfaces[wrap.surface], self._sides.get(wrap.surface)
 
+    def on(self, body: str) -> bool:
+        """Whether a body has any."""
+        return body in self._bodies
+
     def add(self, parent: Element, body: str) -> None:
         """What a body has."""
         for tag, attributes in self._bodies.get(body, ()):

@@ -11,6 +11,7 @@ TEXT = """<mujoco model="driven"><compiler angle="radian"/><option gravity="0 0 
 <body name="upper" pos="0 0 0"><joint name="s" axis="0 1 0" range="-1 1" frictionloss="0.3" damping="0.1"/>
 <inertial pos="0 0 -0.1" mass="1" diaginertia="0.01 0.02 0.01"/><site name="b" pos="0.05 0.01 -0.1"/>
 <body name="lower" pos="0 0 -0.3"><joint name="e" axis="0 1 0" range="0 2"/>
+<joint name="d" type="slide" axis="0.6 0 0.8" damping="0.2"/>
 <inertial pos="0 0 -0.1" mass="0.7" diaginertia="0.01 0.015 0.012"/><site name="c" pos="0.04 0 -0.2"/></body></body>
 <body name="sled"><joint name="p" type="slide" axis="1 0 0"/>
 <inertial pos="0 0 0" mass="0.5" diaginertia="0.01 0.01 0.01"/></body>
@@ -55,6 +56,7 @@ def test_drives_come_back(tmp_path):
     assert back.actuators == model.actuators
     assert back.forces == model.forces
     assert back.coordinates == model.coordinates
+    assert back.system == model.system
 
 
 @pytest.mark.peers
