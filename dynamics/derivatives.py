@@ -19,7 +19,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.regularity import check_massive, check_regular
-from myoquat.dynamics.sensitivity.points import StatePoint, one_sided_paths
+from myoquat.dynamics.sensitivity.points import StatePoint, check_curved_paths, one_sided_paths
 from myoquat.dynamics.sensitivity.variables import DynamicsVariables, second_order_displaced
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.joints.compiled import kernel_for
@@ -125,8 +125,8 @@ def forward_dynamics_derivatives(
     one_sided    with `inputs`: also report of every muscle whether its path has a kink or jumps at q
                  (`myoquat.muscle.path_flags`). The derivative is then that of one side.
 
-    Solutions of iterative solvers (wrapped paths, fibers) have implicit derivatives. Raises as `forward_dynamics` and
-    `simulate` do.
+    Solutions of solvers for fibers have implicit derivatives. Raises ValueError for a muscle around a surface where a
+    solver finds its path, and otherwise as `forward_dynamics` and `simulate` do.
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics import forward_dynamics_derivatives
@@ -247,7 +247,7 @@ class _Request:
         parameters: str | Iterable[str],
     ) -> "_Request":  # fmt: skip
         """From the arguments of the public functions."""
-        names = Parameters.of(model, parameters)
+        names = Parameters.of(model, parameters).acting("q, u, inputs")
         varied = names if names.names else None
         values = {name: x.array for name, x in call.inputs.items()}
         if inputs is None:
@@ -257,6 +257,7 @@ class _Request:
         else:
             if inputs.torque is not None or inputs.parameters:
                 raise ValueError("inputs: torque and parameters are arguments of their own: tau, parameters")
+            check_curved_paths(model)
             point = StatePoint.of(model, (call.inputs["q"].array, call.inputs["u"].array), inputs, constraints,
                                   external_torque=False)  # fmt: skip
             equations = point.equations

@@ -11,7 +11,7 @@ from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import FixedStep, StateEquations
 from myoquat.dynamics.sensitivity.backward import Costates, backward_loop, carried_back, lanes_for
 from myoquat.dynamics.sensitivity.goals import Goals
-from myoquat.dynamics.sensitivity.points import checked_start
+from myoquat.dynamics.sensitivity.points import check_curved_paths, checked_start
 from myoquat.dynamics.sensitivity.tangent import StateTangent, state_tangent
 from myoquat.dynamics.simulation.controls import Inputs, check_no_feedback
 from myoquat.dynamics.simulation.methods import MethodChoice, method_named
@@ -92,6 +92,7 @@ def simulation_gradient(
     choice = MethodChoice(method, "projection")
     given = inputs or Inputs()
     check_no_feedback(given)
+    check_curved_paths(model)
     problem, start = checked_start(
         model, (q0, u0), constraints, choice, parameters=given.parameters, external_torque=given.torque is not None
     )

@@ -9,7 +9,7 @@ from myoquat import kernels
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.sensitivity.points import StatePoint, one_sided_paths
+from myoquat.dynamics.sensitivity.points import StatePoint, check_curved_paths, one_sided_paths
 from myoquat.dynamics.sensitivity.tangent import StateTangent, changed_inputs
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.joints.compiled import kernel_for
@@ -74,6 +74,7 @@ def linearize(
     >>> found.A.shape, found.B.shape, found.input_names[:2]
     ((12, 12), (12, 12), ('m1', 'm2'))
     """
+    check_curved_paths(model)
     point = StatePoint.of(model, (q, u), inputs or Inputs(), constraints, time)
     equations = point.equations
     kernel = kernel_for(("linearize", equations.key), lambda content: _kernel(equations, content))

@@ -15,11 +15,12 @@ from myoquat.dynamics.simulation.start import Start
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.stacking import joined
 from myoquat.joints.validation import SystemLike, system_of
+from myoquat.muscle.constraints.path_length import solved_surface
 from myoquat.muscle.evaluate import path_flags
 from myoquat.muscle.model import Model
 from myoquat.muscle.segments.flags import PathFlag
 
-__all__ = ["StatePoint", "checked_start", "one_sided_paths"]
+__all__ = ["StatePoint", "check_curved_paths", "checked_start", "one_sided_paths"]
 
 
 ONE_SIDED = PathFlag.JUMP | PathFlag.UNSOLVED | PathFlag.COINCIDENT | PathFlag.LOCKED
@@ -31,6 +32,18 @@ def one_sided_paths(model: SystemLike, q: ArrayLike) -> Array:
         return np.zeros((*np.shape(q)[:-1], 0), dtype=bool)
     found: Array = (path_flags(model, q) & int(ONE_SIDED)) != 0
     return found
+
+
+def check_curved_paths(model: SystemLike) -> None:
+    """ValueError for a muscle whose path a solver finds: it has first derivatives, and a motion's need second ones."""
+    for muscle in model.muscles if isinstance(model, Model) else ():
+        if (surface := solved_surface(muscle)) is not None:
+            raise ValueError(
+                f"muscle {muscle.name!r}: a solver finds its path around {surface}. Lengths and moment arms have exact "
+                "values there, but derivatives of forces need second derivatives of lengths, which only points, one "
+                "sphere or cylinder between two points, and fitted paths have: "
+                "model.with_fitted_paths(fit_paths(model, poses)) replaces the path"
+            )
 
 
 def checked_start(

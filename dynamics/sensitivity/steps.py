@@ -11,7 +11,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.sensitivity.collocation import RadauStep
-from myoquat.dynamics.sensitivity.points import StatePoint, one_sided_paths
+from myoquat.dynamics.sensitivity.points import StatePoint, check_curved_paths, one_sided_paths
 from myoquat.dynamics.sensitivity.stages import StepChain
 from myoquat.dynamics.sensitivity.tangent import StateTangent, state_tangent
 from myoquat.dynamics.simulation.controls import Inputs
@@ -64,8 +64,8 @@ def step_derivatives(
                             the step (`myoquat.muscle.path_flags`). The derivatives are then those of one side.
 
     For optimizers and filters of one's own: x' = F(x, v), with exact A = dF/dx and B = dF/dv. Solutions inside the step
-    (wrapped paths, fibers, constraints, the equations of the variational method) have implicit derivatives. Raises as
-    `simulate` does.
+    (fibers, constraints, the equations of the variational method) have implicit derivatives. Raises ValueError for a
+    muscle around a surface where a solver finds its path, and otherwise as `simulate` does.
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics import step_derivatives
@@ -74,6 +74,7 @@ def step_derivatives(
     ((8,), (12, 12), 'dA.omega_x')
     """
     choice = MethodChoice.of(method, stabilization, None)
+    check_curved_paths(model)
     found = StatePoint.of(model, (q, u), inputs or Inputs(), constraints, time, choice)
     equations = found.equations
     if not (isinstance(step, Real) and 0 < step < math.inf):

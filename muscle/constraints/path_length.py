@@ -93,5 +93,5 @@ def solved_surface(path: Muscle) -> str | None:
         acting = [wrap for wrap in path.wraps if wrap.acts(number)]
         for wrap in acting:
             if wrap.solved or len(acting) > 1:
-                return wrap.name or f"a {wrap.kind}"
+                return wrap.name or f"{'an' if wrap.kind[0] in 'aeiou' else 'a'} {wrap.kind}"
     return None

@@ -55,13 +55,14 @@ class Parameters:
                 chosen[name] = pattern
         return cls(known(model), tuple(chosen), tuple(found.locations[name] for name in chosen))
 
-    def acting(self, inputs: str) -> "Parameters":
+    def acting(self, inputs: str, markers: bool = False) -> "Parameters":
         """The same; ValueError for a number that the equations of motion do not read. Those of the start and the
-        activations of muscles are such numbers, and `inputs` says what gives them."""
+        activations of muscles are such numbers, and `inputs` says what gives them. `markers`: whether goals read their
+        positions."""
         for name, location in zip(self.names, self.locations, strict=True):
             if location.starts or location.activates:
                 raise ValueError(f"parameters: {name!r} is an input of its own: {inputs}")
-            if location.steps[0] == "markers":
+            if location.steps[0] == "markers" and not markers:
                 raise ValueError(f"parameters: {name!r} has no effect on a motion")
         return self
 

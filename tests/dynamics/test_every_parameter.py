@@ -53,7 +53,7 @@ def tree(*joints, length=3):
 
 def joints():
     rng = np.random.default_rng(3)
-    free = [KINDS[kind](rng) for kind in KINDS]
+    free = [make(rng) for make in KINDS.values()]
     every = tree(*free, j.GimbalJoint(ANGLES), j.SphericalJoint(angles=replace(ANGLES, names=("f", "g", "h"))))
     ball = every.bodies[-1]
     follower = j.FollowerJoint(ball.name, ball.joint, (j.Turn((0.0, 1.0, 0.0), (1.0, 0.5, 0.1), 0.1),), TURN)

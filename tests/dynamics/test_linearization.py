@@ -171,3 +171,21 @@ def test_a_constraint_that_another_implies_changes_nothing():
     again = PointLoop("sled", "ground", (0, 0, 0.1), (0, 0, 0.1), axes="x")
     once, twice = (linearize(system, [0, 0.5], [0, 0.2], constraints=c) for c in ([loop], [loop, again]))
     assert np.abs(once.A - twice.A).max() < 1e-12
+
+
+def test_a_path_that_a_solver_finds_is_named():
+    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -0.3))
+    path = (mq.muscle.PathPoint("ground", (0.2, 0.0, 0.2)), mq.muscle.PathPoint("rod", (0.1, 0.0, -0.6)))
+    egg = mq.muscle.WrapEllipsoid(body="ground", position=(0.0, 0.0, -0.2), radii=(0.1, 0.2, 0.2))
+    muscle = mq.Muscle("biceps", path, mq.muscle.laws.PathActuator(50.0), wraps=(egg,))
+    model = mq.Model(mq.ArticulatedSystem((rod,)), (muscle,))
+    inputs = Inputs([0.5])
+    for call in (
+        lambda: linearize(model, [0.0], [0.0], inputs=inputs),
+        lambda: step_derivatives(model, [0.0], [0.0], inputs=inputs),
+        lambda: forward_dynamics_derivatives(model, [0.0], [0.0], [0.0], inputs=inputs),
+    ):
+        with pytest.raises(ValueError, match=r"muscle 'biceps': .* around an ellipsoid.*with_fitted_paths"):
+            call()
+    with pytest.raises(ValueError, match=r"'start_q.rod.angle' is an input of its own"):
+        forward_dynamics_derivatives(model, [0.0], [0.0], [0.0], parameters="start_q.rod.angle")

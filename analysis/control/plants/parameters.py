@@ -45,7 +45,7 @@ def parameters_of_model(model: SystemLike, given: Mapping[str, Any]) -> UnknownP
     names: list[str] = []
     bounds = []
     for pattern, value in given.items():
-        own = Parameters.of(model, pattern).names
+        own = Parameters.of(model, pattern).acting("bounds", markers=True).names
         names += own
         bounds += [interval(f"parameters: {name}", value) for name in own]
     binding = Parameters.of(model, names)

@@ -29,15 +29,15 @@ class Columns:
         inner, starts, activations = [], [], []
         for column, place in enumerate(parameters.locations):
             steps = place.steps
-            if steps[0] in offsets:
+            if place.starts:
                 starts.append((column, offsets[str(steps[0])] + int(steps[1])))
-            elif steps[0] == "muscles" and steps[2:] == ("activation",):
+            elif place.activates:
                 activations.append((column, int(steps[1])))
             else:
                 inner.append(column)
         if activations and isinstance(study.activations, tuple):
             raise ValueError("activations vary, but the study gives them as a function of time: choose one")
-        chosen = Parameters.of(study.model, [parameters.names[column] for column in inner])
+        chosen = Parameters.of(study.model, [parameters.names[column] for column in inner]).acting("the start")
         return cls(study, chosen, inner, starts, activations)
 
     @property
